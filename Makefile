@@ -1,0 +1,57 @@
+# Everything a person does with this clone. `make help` lists the commands; README.md explains the settings.
+
+PYTHON ?= python3.11
+SLUICE_HOME ?= $(CURDIR)/.sluice
+override SLUICE_HOME := $(abspath $(SLUICE_HOME))
+export SLUICE_HOME
+
+BIN := $(SLUICE_HOME)/venv/bin
+LOCAL := $(BIN)/python -m sluice_local
+CODE := shared services deploy/local tests bench
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run up down status test lint format bench lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+setup: ## environment, locked packages and jars; only what has changed
+	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: there is no $(PYTHON) on the path; install Python 3.11 or name another one: make PYTHON=..." >&2; exit 1; }
+	@PYTHONPATH=deploy/local PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m sluice_local.setup
+
+run: setup ## the whole system in the foreground; Ctrl-C stops it
+	@exec $(LOCAL) run --with-parent
+
+up: setup ## the whole system in the background; returns when it is ready
+	@$(LOCAL) up
+
+down: ## stop what `make up` started
+	@if [ -x $(BIN)/python ]; then $(LOCAL) down; else echo "nothing to stop: nothing is set up"; fi
+
+status: ## every part with its process, address, readiness and log
+	@if [ -x $(BIN)/python ]; then $(LOCAL) status; else echo "nothing is set up"; exit 3; fi
+
+test: setup ## all tests
+	@$(BIN)/python -m pytest tests
+
+lint: setup ## style, types and layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m mypy $(wildcard $(CODE))
+	@$(BIN)/lint-imports --no-cache
+
+format: setup ## rewrite the code in the agreed style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup ## measure a running system
+	@$(BIN)/python bench/run.py
+
+lock: setup ## write requirements.lock anew from requirements.in
+	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file requirements.lock requirements.in
+	@if grep -nE '://|^-|file:' requirements.lock; then echo "requirements.lock names an address: see above" >&2; exit 1; fi
+
+clean: ## remove the state folder, data included; refused while the system is up
+	@if [ -x $(BIN)/python ]; then $(LOCAL) clean; else rm -rf $(SLUICE_HOME); fi

@@ -1,0 +1,45 @@
+"""The jars of the embedded programs, fetched by Maven.
+
+One folder per program and per description in `deploy/local/jars`. A new set replaces the old one at once, so that an
+interrupted download leaves nothing half done. Only the standard library is used. Not to be run twice at a time on the
+same folder; `setup` holds a lock.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from sluice_local import progress, stamp
+
+DESCRIPTIONS = Path(__file__).resolve().parent.parent / "jars"
+PROGRAMS = ("kafka", "data-plane")
+_STAMP = ".stamp"
+
+
+def fetch(folder: Path, report: Callable[[str], None]) -> None:
+    """Fetch the jars of every program whose description has changed since the last time."""
+    for program in PROGRAMS:
+        description = DESCRIPTIONS / f"{program}.pom.xml"
+        value = stamp.digest([description])
+        if stamp.is_current(folder / program / _STAMP, value):
+            continue
+        report(f"jars of {program}: fetching with Maven")
+        _fetch(description, folder / program, report)
+        stamp.set_current(folder / program / _STAMP, value)
+        report(f"jars of {program}: {len(list((folder / program).glob('*.jar')))} there")
+
+
+def _fetch(description: Path, folder: Path, report: Callable[[str], None]) -> None:
+    new = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    command = ["mvn", "-B", "-f", str(description), "dependency:copy-dependencies"]
+    command += ["-DincludeScope=runtime", f"-DoutputDirectory={new}"]
+    progress.run_counting(
+        command,
+        counted="Downloaded from",
+        show=lambda count: report(f"jars of {folder.name}: {count} files downloaded"),
+        failure=f"Maven could not fetch the jars of {folder.name}: is a Maven repository reachable from here?",
+    )
+    shutil.rmtree(folder, ignore_errors=True)
+    new.rename(folder)

@@ -1,0 +1,47 @@
+"""How the Java programs are started. Functions without state."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+# One collector thread and no speculation about a big machine: several Java programs share two cores here.
+_COMMON = ("-XX:+UseSerialGC", "-Xshare:auto", "-Djava.net.preferIPv4Stack=true", "-Djava.awt.headless=true")
+
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
+"""For programs whose start matters more than their speed."""
+
+_LOGBACK = """\
+<configuration>
+  <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%d{{HH:mm:ss.SSS}} %-5level %logger{{24}} [%thread] %msg%n</pattern></encoder>
+  </appender>
+  <root level="{level}"><appender-ref ref="OUT"/></root>
+  <logger name="io.pravega" level="INFO"/>
+  <logger name="io.pravega.segmentstore.storage.impl.bookkeeper" level="WARN"/>
+</configuration>
+"""
+
+
+def executable() -> str:
+    """Return the java to run: the one of JAVA_HOME if that is set, as Maven does, else the one on the path."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"
+
+
+def command(jars: Path, main: str, arguments: Iterable[str] = (), options: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the command that runs a main class on a folder of jars."""
+    return (executable(), *_COMMON, *options, "-cp", f"{jars}/*", main, *arguments)
+
+
+def properties(values: dict[str, str | int | bool]) -> str:
+    """Render a properties file."""
+
+    def text(value: str | int | bool) -> str:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return "".join(f"{key}={text(value)}\n" for key, value in values.items())
+
+
+def logback(level: str = "WARN") -> str:
+    """Render the log settings of ZooKeeper, BookKeeper and the segment store: the console, which is the log file."""
+    return _LOGBACK.format(level=level)

@@ -1,0 +1,120 @@
+"""The embedded Kafka: one process that is broker and controller, with everything on disk.
+
+Its settings are those of a small, durable cluster of one: nothing is created by accident, groups notice a dead member
+within about a second, and a broker that was killed is back in its cluster as fast.
+"""
+
+import base64
+import subprocess
+import uuid
+from functools import partial
+from pathlib import Path
+
+from sluice_local import java, probes
+from sluice_local.errors import PartFailed
+from sluice_local.part import Part, StopRank
+from sluice_local.ports import PortClaim
+from sluice_local.settings import HOST, LocalSettings
+
+NAME = "kafka"
+_FORMAT_LIMIT_S = 60.0
+
+_LOG4J = """\
+status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{HH:mm:ss.SSS} %-5p %c{1} %m%n
+rootLogger.level = warn
+rootLogger.appenderRef.out.ref = out
+logger.server.name = kafka.server.KafkaRaftServer
+logger.server.level = info
+"""
+
+
+def part(settings: LocalSettings) -> Part:
+    """Describe the embedded broker."""
+    folder = settings.data_dir / NAME
+    config = folder / "server.properties"
+    log4j = folder / "log4j2.properties"
+    jars = settings.jars_dir / "kafka"
+    options = ("-Xms128m", "-Xmx384m", f"-Dlog4j2.configurationFile={log4j}")
+    return Part(
+        name=NAME,
+        command=java.command(jars, "kafka.Kafka", [str(config)], options),
+        folder=folder,
+        log=settings.logs_dir / f"{NAME}.log",
+        address=settings.kafka_address,
+        claims=(
+            PortClaim(settings.kafka_port, NAME, "SLUICE_KAFKA_PORT"),
+            PortClaim(settings.kafka_controller_port, NAME, "SLUICE_KAFKA_CONTROLLER_PORT"),
+        ),
+        probe=partial(probes.kafka, settings.kafka_port),
+        stop_rank=StopRank.STORE,
+        files={config: java.properties(server_properties(settings)), log4j: _LOG4J},
+        prepare=partial(format_once, jars, config, folder / "log"),
+    )
+
+
+def server_properties(settings: LocalSettings) -> dict[str, str | int | bool]:
+    """Return the broker's settings."""
+    broker, controller = f"{HOST}:{settings.kafka_port}", f"{HOST}:{settings.kafka_controller_port}"
+    return {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@{controller}",
+        # There is nobody else to vote: waiting for others after a restart would be in vain.
+        "controller.quorum.election.timeout.ms": 100,
+        "controller.quorum.election.backoff.max.ms": 100,
+        "controller.quorum.fetch.timeout.ms": 200,
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listeners": f"PLAINTEXT://{broker},CONTROLLER://{controller}",
+        "advertised.listeners": f"PLAINTEXT://{broker}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(settings.data_dir / NAME / "log"),
+        "auto.create.topics.enable": False,
+        "num.partitions": settings.partitions,
+        # Topics are declared with their own retention; what is not declared is kept.
+        "log.retention.ms": -1,
+        "message.max.bytes": 8_388_608,
+        "replica.fetch.max.bytes": 8_388_608,
+        "default.replication.factor": 1,
+        "min.insync.replicas": 1,
+        "offsets.topic.num.partitions": 4,
+        "offsets.topic.replication.factor": 1,
+        "transaction.state.log.num.partitions": 4,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "share.coordinator.state.topic.replication.factor": 1,
+        "share.coordinator.state.topic.min.isr": 1,
+        # Take-over after kill -9 is as long as the shortest session a member may ask for.
+        "group.min.session.timeout.ms": 1_000,
+        "group.initial.rebalance.delay.ms": 0,
+        "group.consumer.min.session.timeout.ms": 1_000,
+        "group.consumer.session.timeout.ms": 1_500,
+        "group.consumer.min.heartbeat.interval.ms": 200,
+        "group.consumer.heartbeat.interval.ms": 300,
+        # So is the return of a broker that was killed itself: its old session must end first.
+        "broker.heartbeat.interval.ms": 200,
+        "broker.session.timeout.ms": 1_500,
+        "controlled.shutdown.enable": False,
+        "log.cleaner.dedupe.buffer.size": 16_777_216,
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+        "background.threads": 2,
+    }
+
+
+def format_once(jars: Path, config: Path, log_folder: Path) -> None:
+    """Give the data folder its cluster id, if it has none."""
+    if (log_folder / "meta.properties").exists():
+        return
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    arguments = ("format", "-t", cluster_id, "-c", str(config))
+    command = java.command(jars, "kafka.tools.StorageTool", arguments, java.SHORT_LIVED)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=_FORMAT_LIMIT_S, check=False, cwd=config.parent
+    )
+    if done.returncode != 0:
+        raise PartFailed(f"{NAME}: its folder {log_folder} could not be formatted:\n{done.stdout}{done.stderr}")

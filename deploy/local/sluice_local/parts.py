@@ -1,0 +1,21 @@
+"""All parts of one local system, as its settings ask for. Pure."""
+
+from sluice_local import bookie, kafka, redis, segment_store, services, zookeeper
+from sluice_local.part import Part
+from sluice_local.settings import LocalSettings
+
+
+def parts_of(settings: LocalSettings) -> list[Part]:
+    """Return the descriptions of everything to start: nothing for what the settings give an address of."""
+    parts = []
+    if settings.kafka_bootstrap is None:
+        parts.append(kafka.part(settings))
+    if settings.zookeeper is None:
+        parts.append(zookeeper.part(settings))
+    if settings.redis_url is None:
+        parts.append(redis.part(settings))
+    if settings.segment_stores:
+        parts.append(bookie.part(settings, tuple(part.name for part in parts if part.name == zookeeper.NAME)))
+        parts.extend(segment_store.part(settings, index, (bookie.NAME,)) for index in range(settings.segment_stores))
+    parts.extend(services.parts(settings))
+    return parts

@@ -1,0 +1,81 @@
+"""Ports: who needs which, and whether they are free.
+
+A port that is taken shows up late and in the words of whichever program wanted it. So every port is claimed with the
+part and the setting it belongs to, and all claims are checked before the first process starts. Plain functions; the
+answer is true for the moment of asking only.
+"""
+
+import errno
+import random
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sluice_local.errors import PortTaken
+from sluice_local.settings import HOST
+
+# Outgoing connections draw their ports from 32768 on; a port below that stays free between being found and being used.
+_LOWEST_FREE, _HIGHEST_FREE = 20_000, 32_000
+_ATTEMPTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PortClaim:
+    """A part wants to listen on a port that comes from a setting."""
+
+    port: int
+    part: str
+    setting: str
+
+
+def is_free(port: int, host: str = HOST) -> bool:
+    """Whether a server could listen on the port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As the servers do: connections that are still closing are no obstacle, a listener is.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+            probe.listen(1)
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise
+    return True
+
+
+def require_free(claims: Sequence[PortClaim]) -> None:
+    """Raise PortTaken, naming every port that is claimed twice or in use already."""
+    problems = [*_claimed_twice(claims), *_in_use(claims)]
+    if problems:
+        raise PortTaken("\n".join(problems))
+
+
+def find_block(count: int, source: random.Random | None = None) -> range:
+    """Return free ports in a row, drawn at random so that two systems that start at once hardly meet."""
+    source = source or random.Random()
+    for first in source.sample(range(_LOWEST_FREE, _HIGHEST_FREE - count), _ATTEMPTS):
+        block = range(first, first + count)
+        if all(is_free(port) for port in block):
+            return block
+    raise PortTaken(f"no {count} free ports in a row between {_LOWEST_FREE} and {_HIGHEST_FREE}")
+
+
+def _claimed_twice(claims: Iterable[PortClaim]) -> list[str]:
+    owners: dict[int, PortClaim] = {}
+    problems = []
+    for claim in claims:
+        first = owners.setdefault(claim.port, claim)
+        if first is not claim:
+            problems.append(
+                f"port {claim.port} is wanted by {first.part} ({first.setting}) and by {claim.part} ({claim.setting}): "
+                f"change one of the two settings"
+            )
+    return problems
+
+
+def _in_use(claims: Iterable[PortClaim]) -> list[str]:
+    return [
+        f"port {claim.port}, needed by {claim.part}, is in use by another process: free it, or set {claim.setting}"
+        for claim in claims
+        if not is_free(claim.port)
+    ]

@@ -1,0 +1,69 @@
+"""The embedded segment stores: unmodified Pravega, durable on the bookie and on a folder they share.
+
+A segment store is ready when its port is open. It serves segments only once cluster-manager has told it, through
+ZooKeeper, which containers are its own.
+"""
+
+from functools import partial
+
+from sluice_local import java, probes
+from sluice_local.part import Part, StopRank
+from sluice_local.ports import PortClaim
+from sluice_local.settings import HOST, LocalSettings
+
+KIND = "segment-store"
+_CACHE_BYTES = 256 * 1024 * 1024
+
+
+def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> Part:
+    """Describe one embedded segment store; its data folder holds nothing but settings."""
+    name = f"{KIND}-{index}"
+    port = settings.segment_store_port + index
+    folder = settings.data_dir / name
+    config = folder / "segment-store.properties"
+    logback = folder / "logback.xml"
+    # The program itself insists that the cache fits into the direct memory, and both memories into the machine.
+    options = (
+        "-Xmx512m",
+        "-XX:MaxDirectMemorySize=512m",
+        f"-Dpravega.configurationFile={config}",
+        f"-Dlogback.configurationFile={logback}",
+    )
+    return Part(
+        name=name,
+        command=java.command(
+            settings.jars_dir / "data-plane", "io.pravega.segmentstore.server.host.ServiceStarter", (), options
+        ),
+        folder=folder,
+        log=settings.logs_dir / f"{name}.log",
+        address=f"{HOST}:{port}",
+        claims=(PortClaim(port, name, f"SLUICE_SEGMENT_STORE_PORT (plus {index})"),),
+        probe=partial(probes.tcp, port),
+        stop_rank=StopRank.SEGMENT_STORE,
+        starts_after=starts_after,
+        files={config: java.properties(store_properties(settings, port)), logback: java.logback()},
+    )
+
+
+def store_properties(settings: LocalSettings, port: int) -> dict[str, str | int | bool]:
+    """Return the settings of one segment store."""
+    return {
+        "pravegaservice.container.count": settings.container_count,
+        "pravegaservice.clusterName": settings.cluster_name,
+        "pravegaservice.service.listener.host.nameOrIp": HOST,
+        "pravegaservice.service.listener.port": port,
+        "pravegaservice.zk.connect.uri": settings.zookeeper_address,
+        "pravegaservice.zk.connect.sessionTimeout.milliseconds": 3_000,
+        "pravegaservice.dataLog.impl.name": "BOOKKEEPER",
+        "pravegaservice.storage.impl.name": "FILESYSTEM",
+        "filesystem.root": str(settings.data_dir / "long-term-storage"),
+        "bookkeeper.zk.connect.uri": settings.zookeeper_address,
+        "bookkeeper.ensemble.size": 1,
+        "bookkeeper.write.quorum.size": 1,
+        "bookkeeper.ack.quorum.size": 1,
+        "pravegaservice.cache.size.max": _CACHE_BYTES,
+        "pravegaservice.threadPool.core.size": 8,
+        "pravegaservice.threadPool.storage.size": 20,
+        "pravegaservice.rest.listener.enable": False,
+        "autoScale.controller.connect.uri": f"tcp://{HOST}:{settings.grpc_port}",
+    }

@@ -1,0 +1,106 @@
+"""The services of Sluice, as programs of a local system.
+
+A service is known here by its package, the number of its instances and its environment; nothing is imported from it.
+Services start together with everything else and wait for what they need, so none names a part to start after.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from sluice_local import probes
+from sluice_local.part import Part, StopRank
+from sluice_local.ports import PortClaim
+from sluice_local.settings import HOST, LocalSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One kind of service."""
+
+    name: str
+    package: str
+    count_field: str
+    """The setting that holds the number of instances."""
+
+
+API_GATEWAY = Service("api-gateway", "api_gateway", "api_gateways")
+
+SERVICES = (
+    Service("stream-workflows", "stream_workflows", "stream_workflows"),
+    Service("cluster-manager", "cluster_manager", "cluster_managers"),
+)
+"""All but the gateway: they listen on nothing but a health port."""
+
+
+def parts(settings: LocalSettings) -> Iterator[Part]:
+    """Describe every instance of every service."""
+    for index in range(settings.api_gateways):
+        yield _gateway(settings, index)
+    port = settings.health_port
+    for service in SERVICES:
+        for index in range(getattr(settings, service.count_field)):
+            yield _service(settings, service, index, port)
+            port += 1
+
+
+def _gateway(settings: LocalSettings, index: int) -> Part:
+    name = f"{API_GATEWAY.name}-{index}"
+    grpc_port, rest_port = settings.grpc_port + index, settings.rest_port + index
+    return _part(
+        settings,
+        API_GATEWAY,
+        name,
+        rest_port,
+        address=f"grpc {HOST}:{grpc_port}, http://{HOST}:{rest_port}",
+        claims=(
+            PortClaim(grpc_port, name, f"SLUICE_GRPC_PORT (plus {index})"),
+            PortClaim(rest_port, name, f"SLUICE_REST_PORT (plus {index})"),
+        ),
+        more={
+            "SLUICE_GRPC_PORT": str(grpc_port),
+            "SLUICE_GRPC_PUBLISHED_HOST": HOST,
+            "SLUICE_GRPC_PUBLISHED_PORT": str(grpc_port),
+        },
+    )
+
+
+def _service(settings: LocalSettings, service: Service, index: int, port: int) -> Part:
+    name = f"{service.name}-{index}"
+    claims = (PortClaim(port, name, f"SLUICE_HEALTH_PORT (plus {port - settings.health_port})"),)
+    return _part(settings, service, name, port, address=f"http://{HOST}:{port}", claims=claims, more={})
+
+
+def _part(
+    settings: LocalSettings,
+    service: Service,
+    name: str,
+    health_port: int,
+    *,
+    address: str,
+    claims: tuple[PortClaim, ...],
+    more: dict[str, str],
+) -> Part:
+    return Part(
+        name=name,
+        command=(sys.executable, "-m", service.package),
+        folder=settings.data_dir / name,
+        log=settings.logs_dir / f"{name}.log",
+        address=address,
+        claims=claims,
+        probe=partial(probes.http_ok, health_port, "/readyz"),
+        stop_rank=StopRank.SERVICE,
+        environment={
+            "SLUICE_KAFKA_BOOTSTRAP": settings.kafka_address,
+            "SLUICE_REDIS_URL": settings.redis_address,
+            "SLUICE_ZOOKEEPER": settings.zookeeper_address,
+            "SLUICE_CLUSTER_NAME": settings.cluster_name,
+            "SLUICE_CONTAINER_COUNT": str(settings.container_count),
+            "SLUICE_PARTITIONS": str(settings.partitions),
+            "SLUICE_INSTANCE": name,
+            "SLUICE_HEALTH_PORT": str(health_port),
+            "PYTHONUNBUFFERED": "1",
+            **more,
+        },
+    )

@@ -1,0 +1,101 @@
+"""The settings of a local system, in one class.
+
+Everything that can be changed is changed through the environment; no other module looks at it. An instance is frozen
+once made, so any thread may read it.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+Count = Annotated[int, Field(ge=0, le=64)]
+
+HOST = "127.0.0.1"
+CLONE = Path(__file__).resolve().parents[3]
+
+
+class LocalSettings(BaseSettings):
+    """One local system. Environment names are the field names in capitals behind `SLUICE_`, but `SEGMENT_STORES`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="SLUICE_", env_ignore_empty=True, frozen=True, populate_by_name=True, extra="forbid"
+    )
+
+    home: Path = CLONE / ".sluice"
+    """The one folder with everything the system writes."""
+    jars: Path | None = None
+    """Where the jars are; inside `home` if not given."""
+
+    kafka_bootstrap: str | None = None
+    """Address of a Kafka to use; if given, none is embedded."""
+    redis_url: str | None = None
+    """Address of a Redis to use; if given, none is embedded."""
+    zookeeper: str | None = None
+    """Address of a ZooKeeper to use; if given, none is embedded."""
+
+    segment_stores: Count = Field(default=1, validation_alias=AliasChoices("segment_stores", "SEGMENT_STORES"))
+    """Embedded segment stores; 0 starts neither a segment store nor a bookie."""
+    api_gateways: Count = 1
+    stream_workflows: Count = 1
+    cluster_managers: Count = 1
+
+    kafka_port: Port = 9092
+    kafka_controller_port: Port = 9093
+    redis_port: Port = 6379
+    zookeeper_port: Port = 2181
+    bookie_port: Port = 3181
+    segment_store_port: Port = 12345
+    """Port of the first segment store; the others follow."""
+    grpc_port: Port = 9090
+    """gRPC port of the first api-gateway; the others follow."""
+    rest_port: Port = 10080
+    """REST and health port of the first api-gateway; the others follow."""
+    health_port: Port = 10100
+    """Health port of the first of all other service instances; the others follow in the order they are listed."""
+
+    cluster_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")] = "pravega-cluster"
+    container_count: Annotated[int, Field(ge=1, le=1024)] = 4
+    partitions: Annotated[int, Field(ge=1, le=1024)] = 16
+
+    start_timeout_s: Annotated[float, Field(gt=0)] = 90.0
+    """A part that is not ready by then has failed."""
+    stop_timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    """A part that has not ended by then is killed."""
+
+    @property
+    def jars_dir(self) -> Path:
+        """The folder that holds one folder of jars per program."""
+        return (self.jars or self.home / "jars").absolute()
+
+    @property
+    def data_dir(self) -> Path:
+        """The folder that holds one folder of data per part."""
+        return (self.home / "data").absolute()
+
+    @property
+    def logs_dir(self) -> Path:
+        """The folder that holds one log file per part."""
+        return (self.home / "logs").absolute()
+
+    @property
+    def run_dir(self) -> Path:
+        """The folder that tells which processes run."""
+        return (self.home / "run").absolute()
+
+    @property
+    def kafka_address(self) -> str:
+        """Bootstrap servers, embedded or not."""
+        return self.kafka_bootstrap or f"{HOST}:{self.kafka_port}"
+
+    @property
+    def zookeeper_address(self) -> str:
+        """ZooKeeper's connect string, embedded or not."""
+        return self.zookeeper or f"{HOST}:{self.zookeeper_port}"
+
+    @property
+    def redis_address(self) -> str:
+        """Redis' URL, embedded or not."""
+        return self.redis_url or f"redis://{HOST}:{self.redis_port}/0"

@@ -1,0 +1,32 @@
+"""Stamps: notes that a step of the set-up was done with exactly these inputs.
+
+A step runs again when, and only when, one of its input files has changed. Only the standard library is used. Functions
+without state; two set-ups of one folder at a time are kept apart by the caller.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def digest(inputs: Iterable[Path], *texts: str) -> str:
+    """Return a digest of the contents of files and of some texts, in their order."""
+    result = hashlib.sha256()
+    for path in inputs:
+        result.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for text in texts:
+        result.update(text.encode() + b"\0")
+    return result.hexdigest()
+
+
+def is_current(stamp: Path, value: str) -> bool:
+    """Whether the step was done with that digest."""
+    try:
+        return stamp.read_text() == value
+    except FileNotFoundError:
+        return False
+
+
+def set_current(stamp: Path, value: str) -> None:
+    """Note that the step is done."""
+    stamp.write_text(value)

@@ -1,0 +1,1 @@
+"""Made by `generate.py`; not to be edited."""

@@ -1,0 +1,208 @@
+"""The container map: decided on the hosts that live, recorded in the journal, published in ZooKeeper.
+
+One task, one round after the other. Any instance may run a round at any time without harm, because each of its two
+effects names what it was decided on. So being active only spares work, and an instance that was frozen cannot bring
+back what was true before:
+
+- *Assigning*: the journal's version of the cluster is taken first, then the hosts are read from ZooKeeper, then it is
+  decided on that version and no newer one. An instance that becomes active raises the version, which makes void what
+  the one before it decided.
+- *Publishing*: the node is read first, then the end of the journal is awaited, then the node is written if it still
+  has the version that was read. What stood in the node came from a shorter journal, or else the version differs.
+
+While ZooKeeper is away the hosts are unknown, which is not the same as none: no round takes place, the last map stays.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from cluster_manager.metrics import HOSTS
+from cluster_manager.nodes import HostMap, MapChangedError, MapNode, Nodes, NodesError
+from sluice.domain.cluster import (
+    CLUSTER,
+    Cluster,
+    assignment_wait_ms,
+    cluster_of,
+    decide_assignment,
+    decide_takeover,
+    moves,
+    uncovered,
+)
+from sluice.domain.commands import Heartbeat
+from sluice.domain.decision import Context, Decision
+from sluice.domain.events import ContainersAssigned
+from sluice.journal.journal import Decide, Executed, JournalError
+from sluice.journal.partition_view import GuardedReader, PartitionView
+from sluice.telemetry.metrics import CONTAINER_MOVES
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 10.0
+RETRY_S = 1.0
+PUBLISH_ATTEMPTS = 5
+
+
+class ClusterJournal(Protocol):
+    """What the cluster manager asks of the journal; all but `reader` raise JournalError."""
+
+    def reader(self, key: str) -> PartitionView:
+        """The view of the key's partition."""
+        ...
+
+    def partition_of(self, key: str) -> int:
+        """The key's partition."""
+        ...
+
+    async def barrier(self, partitions: Iterable[int]) -> None:
+        """Return once the views hold all that was acknowledged before."""
+        ...
+
+    async def execute(self, key: str, request: str | None, decide: Decide) -> Executed:
+        """Append what is decided, until it counts."""
+        ...
+
+
+class ContainerManager:
+    """Gives every container 0..count-1 a live host and tells the segment stores.
+
+    `me` is this instance as a member, `active` whether it is the one to decide, `now_ms` the time in epoch ms.
+    """
+
+    def __init__(
+        self,
+        journal: ClusterJournal,
+        nodes: Nodes,
+        me: Heartbeat,
+        count: int,
+        interval_s: float,
+        active: Callable[[], bool],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._journal = journal
+        self._nodes = nodes
+        self._me = me
+        self._count = count
+        self._interval_ms = round(interval_s * 1000)
+        self._active = active
+        self._now_ms = now_ms
+        self._took_over = False
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Something may have changed: have a round soon."""
+        self._woken.set()
+
+    def activated(self) -> None:
+        """This instance is the active one from now on."""
+        self._took_over = False
+        self.wake()
+
+    def problem(self) -> str | None:
+        """Why segments cannot be found, for people; None while the map covers all containers."""
+        cluster = self._cluster()
+        if not cluster.containers:
+            return "no segment store has registered yet"
+        missing = uncovered(cluster, self._count)
+        return f"the container map lacks the containers {', '.join(map(str, missing))}" if missing else None
+
+    async def run(self) -> None:
+        """Have a round whenever something changed, and once in a while in case that was missed."""
+        while True:
+            self._woken.clear()
+            try:
+                pause_s = await self.round()
+            except (JournalError, NodesError) as error:
+                log.warning("container map not brought up to date", extra={"error": str(error)})
+                pause_s = RETRY_S
+            try:
+                async with asyncio.timeout(pause_s):
+                    await self._woken.wait()
+            except TimeoutError:
+                continue
+
+    async def round(self) -> float:
+        """Bring journal and node up to date and return how long to pause, in seconds, unless woken.
+
+        Raises JournalError and NodesError; the next round goes on from whatever was achieved.
+        """
+        if not self._active():
+            HOSTS.set(0)
+            return LOOK_AGAIN_S
+        await self._take_over()
+        if not self._nodes.connected:
+            return LOOK_AGAIN_S
+        await self._assign()
+        await self._publish()
+        wait_ms = assignment_wait_ms(self._cluster(), self._interval_ms, self._now_ms())
+        return min(LOOK_AGAIN_S, wait_ms / 1000) if wait_ms else LOOK_AGAIN_S
+
+    async def _take_over(self) -> None:
+        if self._took_over:
+            return
+        me = self._me
+
+        def decide(_reader: GuardedReader, context: Context) -> Decision:
+            return decide_takeover(me.service, me.instance, me.endpoints, context)
+
+        await self._journal.execute(CLUSTER, None, decide)
+        self._took_over = True
+        log.info("took over the cluster", extra={"hosts": list(map(str, self._cluster().hosts))})
+
+    async def _assign(self) -> None:
+        version = self._journal.reader(CLUSTER).version(CLUSTER)
+        hosts = await self._nodes.hosts()
+        HOSTS.set(len(hosts))
+        before = self._cluster().containers
+
+        def decide(reader: GuardedReader, context: Context) -> Decision:
+            reader.get(CLUSTER)
+            if reader.seen[CLUSTER] != version:
+                # Somebody recorded something since: these hosts may be older than that.
+                self.wake()
+                return Decision()
+            return decide_assignment(reader, self._count, hosts, self._interval_ms, context)
+
+        executed = await self._journal.execute(CLUSTER, None, decide)
+        for event in executed.decision.events if executed.decision is not None else ():
+            if isinstance(event, ContainersAssigned):
+                moved = moves(before, event.containers)
+                CONTAINER_MOVES.inc(moved)
+                names = [f"{host.address}:{host.port}" for host in event.hosts]
+                log.info("containers assigned", extra={"hosts": names, "moved": moved})
+
+    async def _publish(self) -> None:
+        for _ in range(PUBLISH_ATTEMPTS):
+            node = await self._nodes.read_map()
+            if self._is_published(node):
+                return
+            await self._journal.barrier([self._journal.partition_of(CLUSTER)])
+            if self._is_published(node):
+                return
+            try:
+                await self._nodes.write_map(host_map(self._cluster()), node.version if node is not None else None)
+            except MapChangedError as error:
+                log.info("container map changed meanwhile", extra={"error": str(error)})
+                continue
+            log.info("container map published")
+            return
+        raise NodesError(f"the container map changed {PUBLISH_ATTEMPTS} times while it was written")
+
+    def _is_published(self, node: MapNode | None) -> bool:
+        """Whether the node says what the journal says; before the first assignment any node is as good."""
+        if node is None:
+            return False
+        cluster = self._cluster()
+        return not cluster.containers or node.containers == host_map(cluster)
+
+    def _cluster(self) -> Cluster:
+        return cluster_of(self._journal.reader(CLUSTER))
+
+
+def host_map(cluster: Cluster) -> HostMap:
+    """The map as segment stores read it: every host of the assignment, also one without a container."""
+    containers: HostMap = {}
+    for host in cluster.hosts:
+        containers[host] = frozenset(c for c, owner in cluster.containers.items() if owner == host)
+    return containers

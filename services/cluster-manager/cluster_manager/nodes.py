@@ -1,0 +1,209 @@
+"""ZooKeeper as the cluster manager needs it: the live segment stores, the container map's node, and what changes.
+
+kazoo has threads of its own. Its asynchronous calls are awaited here with a deadline, and its callbacks are handed to
+the event loop, where everything else of this module belongs. No call is repeated here: whoever waits for the outcome
+starts over from what is true by then. A write that kazoo carries out late is harmless, since it names the version.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from kazoo.client import KazooClient, KazooState
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+
+from cluster_manager.metrics import ZOOKEEPER_LOSSES
+from sluice.domain.commands import Host
+from sluice.segmentstore import host as store
+from sluice.segmentstore.container_map import (
+    CONTAINER_MAP_NODE,
+    HOSTS_NODE,
+    MalformedPayload,
+    decode_container_map,
+    decode_host,
+    encode_container_map,
+)
+
+log = logging.getLogger(__name__)
+
+HostMap = dict[Host, frozenset[int]]
+
+
+class NodesError(Exception):
+    """ZooKeeper did not answer, or refused: what it holds is unknown now."""
+
+
+class MapChangedError(Exception):
+    """Somebody else wrote or removed the node of the map since it was read."""
+
+
+class MapNode(msgspec.Struct, frozen=True):
+    """The node of the container map; `containers` is None if its bytes are no map."""
+
+    containers: HostMap | None
+    version: int
+
+
+class Nodes(Protocol):
+    """What the cluster manager asks of ZooKeeper. All calls raise NodesError."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether a session is established."""
+        ...
+
+    async def hosts(self) -> tuple[Host, ...]:
+        """The segment stores that live now; their coming and going is watched from here on."""
+        ...
+
+    async def read_map(self) -> MapNode | None:
+        """The node of the map, None if there is none; its changes are watched from here on."""
+        ...
+
+    async def write_map(self, containers: Mapping[Host, frozenset[int]], version: int | None) -> None:
+        """Replace the map that was read with this version, None to create it. Raises MapChangedError."""
+        ...
+
+
+class ZooKeeperNodes:
+    """The nodes of one Pravega cluster. `on_change()` is called on the loop for whatever may ask for another look."""
+
+    def __init__(
+        self, address: str, cluster: str, session_timeout_s: float, call_timeout_s: float, on_change: Callable[[], None]
+    ) -> None:
+        self.connected = False
+        self._address = address
+        self._call_timeout_s = call_timeout_s
+        self._on_change = on_change
+        self._away_since = time.time()
+        self._hosts = f"/pravega/{cluster}/{HOSTS_NODE}"
+        self._map = f"/pravega/{cluster}/{CONTAINER_MAP_NODE}"
+        self._loop = asyncio.get_running_loop()
+        self._client = KazooClient(
+            hosts=address,
+            timeout=session_timeout_s,
+            connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0},
+        )
+        self._client.add_listener(self._on_state)
+
+    def start(self) -> None:
+        """Begin to connect, and go on until it works."""
+        self._client.start_async()
+
+    async def stop(self) -> None:
+        """End the session."""
+        await asyncio.to_thread(self._client.stop)
+        await asyncio.to_thread(self._client.close)
+
+    def problem(self) -> str | None:
+        """Since when ZooKeeper is away, for people; None while it is there."""
+        if self.connected:
+            return None
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._away_since))
+        return f"no session with ZooKeeper at {self._address} since {since}; the last container map keeps serving"
+
+    async def hosts(self) -> tuple[Host, ...]:
+        """See Nodes."""
+        try:
+            names = await self._children()
+        except NoNodeError:
+            await self._ask(self._client.ensure_path_async(self._hosts))
+            names = await self._once_more()
+        found = await asyncio.gather(*(self._host(name) for name in names))
+        return tuple(sorted({host for host in found if host is not None}))
+
+    async def read_map(self) -> MapNode | None:
+        """See Nodes."""
+        try:
+            data, stat = await self._ask(self._client.get_async(self._map, watch=self._on_watch))
+        except NoNodeError:
+            await self._ask(self._client.exists_async(self._map, watch=self._on_watch))
+            return None
+        try:
+            containers = {Host(h.address, h.port): ids for h, ids in decode_container_map(data).items()}
+        except MalformedPayload as error:
+            log.warning("container map in ZooKeeper is malformed", extra={"error": str(error)})
+            return MapNode(None, stat.version)
+        return MapNode(containers, stat.version)
+
+    async def write_map(self, containers: Mapping[Host, frozenset[int]], version: int | None) -> None:
+        """See Nodes."""
+        data = encode_container_map({store.Host(h.address, h.port): ids for h, ids in containers.items()})
+        try:
+            if version is None:
+                await self._ask(self._client.create_async(self._map, data, makepath=True))
+            else:
+                await self._ask(self._client.set_async(self._map, data, version=version))
+        except (BadVersionError, NodeExistsError, NoNodeError) as error:
+            raise MapChangedError(repr(error)) from error
+
+    def _children(self) -> Awaitable[list[str]]:
+        return self._ask(self._client.get_children_async(self._hosts, watch=self._on_watch))
+
+    async def _once_more(self) -> list[str]:
+        try:
+            return await self._children()
+        except NoNodeError as error:
+            raise NodesError(f"{self._hosts} vanished again") from error
+
+    async def _host(self, name: str) -> Host | None:
+        """The store whose node has this name, by what the node says; None if it went meanwhile or is none."""
+        try:
+            data, _ = await self._ask(self._client.get_async(f"{self._hosts}/{name}"))
+            host = decode_host(data)
+        except NoNodeError:
+            return None
+        except MalformedPayload as error:
+            log.warning("host with a malformed payload left out", extra={"node": name, "error": str(error)})
+            return None
+        if host.endpoint_id:
+            log.warning("host with an endpoint id is no segment store", extra={"node": name, "host": str(host)})
+            return None
+        return Host(host.address, host.port)
+
+    async def _ask(self, result: Any) -> Any:
+        """The answer of kazoo; NodesError for all but what is an answer about the node."""
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        result.rawlink(lambda settled: self._loop.call_soon_threadsafe(_settle, answer, settled))
+        try:
+            async with asyncio.timeout(self._call_timeout_s):
+                return await answer
+        except (BadVersionError, NodeExistsError, NoNodeError):
+            raise
+        except KazooException as error:
+            raise NodesError(repr(error)) from error
+        except TimeoutError as error:
+            raise NodesError(f"no answer from {self._address} within {self._call_timeout_s} s") from error
+
+    # Called on kazoo's threads.
+
+    def _on_watch(self, _event: Any) -> None:
+        self._loop.call_soon_threadsafe(self._on_change)
+
+    def _on_state(self, state: str) -> None:
+        self._loop.call_soon_threadsafe(self._state_changed, state)
+
+    # The loop's side.
+
+    def _state_changed(self, state: str) -> None:
+        connected = state == KazooState.CONNECTED
+        if connected and not self.connected:
+            log.info("ZooKeeper connected", extra={"address": self._address})
+        elif self.connected and not connected:
+            ZOOKEEPER_LOSSES.inc()
+            self._away_since = time.time()
+            log.warning("ZooKeeper lost", extra={"address": self._address, "state": state})
+        self.connected = connected
+        self._on_change()
+
+
+def _settle(answer: asyncio.Future[Any], result: Any) -> None:
+    if answer.done():
+        return
+    if result.exception is not None:
+        answer.set_exception(result.exception)
+    else:
+        answer.set_result(result.value)

@@ -1,0 +1,1 @@
+"""stream-workflows: decides the requests on scopes and streams and sees the workflows through on the segment stores."""

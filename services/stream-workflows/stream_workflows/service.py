@@ -1,0 +1,162 @@
+"""The service: takes requests off the topic, decides them, runs what they begin, takes over what others left.
+
+Requests of one key run one after the other, those of different keys side by side. A partition that is taken over is
+first brought up to the end of the journal; then its unfinished workflows go on and reservations that no stream has
+confirmed are passed on again, before its requests are read.
+"""
+
+import asyncio
+import logging
+
+import msgspec
+
+from sluice.domain.aggregates import DECIDE
+from sluice.domain.commands import Command, CreateReservedStream, CreateScope, CreateStream, StreamCommand
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, scope_aggregate, stream_key
+from sluice.domain.scope import Scope
+from sluice.domain.stream import decide
+from sluice.domain.stream.state import Stream
+from sluice.journal.journal import Executed, JournalError, now_ms
+from sluice.journal.partition_view import GuardedReader
+from sluice.messaging.dead_letters import send_dead_letter
+from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer
+from sluice.messaging.producer import ProduceError
+from sluice.messaging.requests import Request, decode_request
+from sluice.messaging.topics import REQUESTS_STREAMS
+from sluice.runtime import Runtime
+from sluice.segmentstore.store import SegmentStore
+from sluice.telemetry import metrics
+from stream_workflows.backoff import delays
+from stream_workflows.crash_points import CrashPoints
+from stream_workflows.runner import Runner
+from stream_workflows.sending import Sender
+from stream_workflows.settings import WorkflowSettings
+
+log = logging.getLogger(__name__)
+
+GROUP = "stream-workflows"
+_REQUEST_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=2))
+
+
+class WorkflowService:
+    def __init__(self, runtime: Runtime, settings: WorkflowSettings, store: SegmentStore) -> None:
+        self._runtime = runtime
+        self._journal = runtime.journal
+        self._sender = Sender(runtime)
+        self._crash_points = CrashPoints(settings.crash_at)
+        self._runner = Runner(self._sender, store, self._crash_points)
+        self.consumer = KeyedConsumer(
+            settings.kafka_client(),
+            REQUESTS_STREAMS.name,
+            GROUP,
+            self._handle,
+            self._take_over,
+            self._give_up,
+            settings.max_handlers,
+            settings.max_open,
+        )
+        metrics.OPEN_RECORDS.labels(REQUESTS_STREAMS.name).set_function(lambda: self.consumer.open_records)
+
+    # Requests.
+
+    async def _handle(self, delivery: Delivery) -> None:
+        request = decode_request(delivery.value or b"")
+        command = request.command
+        self._crash_points.passed(f"{type(command).__name__}/before-decision")
+        executed = await self._execute(request, delivery)
+        self._crash_points.passed(f"{type(command).__name__}/after-decision")
+        if executed.decision is not None:
+            await self._pass_on(request.id, executed.decision.sends, delivery)
+        elif isinstance(command, CreateReservedStream):
+            sends = decide.sends_again(self._journal.reader(command.key), command)
+            await self._pass_on(request.id, sends, delivery)
+        delivery.accept()
+        if isinstance(command, StreamCommand):
+            await self._runner.run(command.scope, command.stream, delivery)
+
+    async def _execute(self, request: Request, delivery: Delivery) -> Executed:
+        """Decide and append, through any outage of Kafka. Raises KeyError for a command that is not ours."""
+        command = request.command
+        choose = DECIDE[type(command)]
+
+        def decided(reader: GuardedReader, context: Context) -> Decision:
+            return choose(reader, command, context)
+
+        for wait in delays():
+            try:
+                return await self._journal.execute(command.key, request.id, decided)
+            except JournalError as error:
+                log.warning("journal away", extra={"request": request.id, "error": str(error)})
+                async with delivery.waiting():
+                    await asyncio.sleep(wait)
+        raise AssertionError("delays never end")
+
+    async def _pass_on(self, request: str, commands: tuple[Command, ...], delivery: Delivery) -> None:
+        for wait in delays():
+            try:
+                await self._sender.send_all(request, commands)
+                break
+            except ProduceError as error:
+                log.warning("command not passed on", extra={"request": request, "error": str(error)})
+                async with delivery.waiting():
+                    await asyncio.sleep(wait)
+
+    async def _give_up(self, delivery: Delivery, error: Exception) -> None:
+        """Keep the record as a dead letter and, if it is a request at all, answer its caller."""
+        log.error("request not handled", extra={"key": delivery.key}, exc_info=error)
+        metrics.DEAD_LETTERS.labels(REQUESTS_STREAMS.name).inc()
+        await send_dead_letter(self._runtime.producer, delivery, self._runtime.source, repr(error))
+        try:
+            request = decode_request(delivery.value or b"")
+        except msgspec.DecodeError:
+            return
+        answer = Decision(reply=Reply("FAILURE", f"kept as a dead letter: {error!r}"))
+        try:
+            await self._journal.execute(delivery.key, request.id, lambda _reader, _context: answer)
+        except JournalError as problem:
+            log.error("failure not answered", extra={"request": request.id, "error": str(problem)})
+
+    # Taking over.
+
+    async def _take_over(self, partition: int) -> None:
+        for wait in delays(most_s=1.0):
+            try:
+                await self._journal.barrier([partition])
+                break
+            except JournalError as error:
+                log.warning("partition waits for the journal", extra={"partition": partition, "error": str(error)})
+                await asyncio.sleep(wait)
+        for _, state in list(self._journal.views()[partition].aggregates()):
+            if isinstance(state, Stream) and state.workflow is not None:
+                self._resume(partition, state.scope, state.name)
+            elif isinstance(state, Scope) and any(e.pending for e in state.streams.values()):
+                self.consumer.run(partition, state.name, self._pass_on_pending)
+        if partition == self._journal.partition_of(SYSTEM_SCOPE):
+            self.consumer.run(partition, SYSTEM_SCOPE, self._bootstrap)
+
+    def _resume(self, partition: int, scope: str, name: str) -> None:
+        log.info("workflow taken over", extra={"scope": scope, "stream": name})
+
+        async def go_on(delivery: Delivery) -> None:
+            await self._runner.run(scope, name, delivery)
+
+        self.consumer.run(partition, stream_key(scope, name), go_on)
+
+    async def _pass_on_pending(self, delivery: Delivery) -> None:
+        scope = self._journal.reader(delivery.key).get(scope_aggregate(delivery.key))
+        for command in scope.pending() if isinstance(scope, Scope) else ():
+            await self._pass_on(command.incarnation, (command,), delivery)
+
+    async def _bootstrap(self, delivery: Delivery) -> None:
+        """The scope that Pravega keeps its own streams in, and the stream segment stores report their traffic to."""
+        request = f"{self._runtime.source}-bootstrap-{now_ms()}"
+        scope = self._journal.reader(SYSTEM_SCOPE).get(scope_aggregate(SYSTEM_SCOPE))
+        if not isinstance(scope, Scope):
+            create = self._runtime.request(f"{request}-scope", CreateScope(scope=SYSTEM_SCOPE))
+            await self._execute(create, delivery)
+        scope = self._journal.reader(SYSTEM_SCOPE).get(scope_aggregate(SYSTEM_SCOPE))
+        if not isinstance(scope, Scope) or REQUEST_STREAM not in scope.streams:
+            stream = CreateStream(scope=SYSTEM_SCOPE, stream=REQUEST_STREAM, config=_REQUEST_STREAM_CONFIG)
+            await self._pass_on(f"{request}-stream", (stream,), delivery)

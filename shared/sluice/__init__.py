@@ -1,0 +1,1 @@
+"""Sluice: the controller of Pravega as event-sourced services."""

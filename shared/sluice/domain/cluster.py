@@ -1,0 +1,150 @@
+"""The cluster aggregate: which segment store runs which container, and which of our own services are alive.
+
+Rules: segment-store-cluster A7. The assignment moves as few containers as balance allows, and no more often than a
+set interval. Pure; whoever owns the cluster's requests decides, and everybody folds.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.commands import Heartbeat, Host
+from sluice.domain.decision import Context, Decision, Reader
+
+CLUSTER = "cluster"
+
+
+class Member(msgspec.Struct):
+    """One instance of a service; `endpoints` maps a protocol to host:port."""
+
+    service: str
+    instance: str
+    endpoints: dict[str, str]
+    since: int
+
+
+class Cluster(msgspec.Struct):
+    """`containers` is empty until the first segment store came; `assigned_at` in epoch ms; members by instance."""
+
+    containers: dict[int, Host] = {}
+    hosts: tuple[Host, ...] = ()
+    assigned_at: int = 0
+    members: dict[str, Member] = {}
+
+
+def cluster_of(reader: Reader) -> Cluster:
+    """The cluster as it is; an empty one before anything was recorded."""
+    state = reader.get(CLUSTER)
+    return state if isinstance(state, Cluster) else Cluster()
+
+
+def assign(count: int, hosts: Iterable[Host], present: Mapping[int, Host]) -> dict[int, Host]:
+    """Give each container 0..count-1 a host: who has a living host keeps it, unless loads would differ by two or more.
+
+    Empty without hosts. The same inputs give the same answer, whatever the order of `hosts`.
+    """
+    load: dict[Host, list[int]] = {host: [] for host in sorted(hosts)}
+    if not load:
+        return {}
+    orphans = []
+    for container in range(count):
+        host = present.get(container)
+        if host in load:
+            load[host].append(container)
+        else:
+            orphans.append(container)
+    for container in orphans:
+        min(load.values(), key=len).append(container)
+    while len(most := max(load.values(), key=len)) - len(least := min(load.values(), key=len)) > 1:
+        least.append(most.pop())
+    return {container: host for host, containers in load.items() for container in containers}
+
+
+def moves(before: Mapping[int, Host], after: Mapping[int, Host]) -> int:
+    """How many containers changed from one host to another; one that had no host has not moved."""
+    return sum(1 for container, host in before.items() if after.get(container, host) != host)
+
+
+def uncovered(cluster: Cluster, count: int) -> tuple[int, ...]:
+    """The containers of 0..count-1 that no host has been given."""
+    return tuple(container for container in range(count) if container not in cluster.containers)
+
+
+def assignment_wait_ms(cluster: Cluster, interval_ms: int, now: int) -> int:
+    """How long until the next assignment may be made; 0 for the first one.
+
+    A last assignment that seems to lie in the future was made by another clock and holds nobody up.
+    """
+    since = now - cluster.assigned_at
+    if not cluster.containers or since < 0:
+        return 0
+    return max(0, interval_ms - since)
+
+
+def decide_assignment(
+    reader: Reader, count: int, hosts: Iterable[Host], interval_ms: int, context: Context
+) -> Decision:
+    """A new container map if the living hosts ask for one and the last is old enough.
+
+    Without hosts the last map stays: it may come true again.
+    """
+    alive = tuple(sorted(set(hosts)))
+    cluster = cluster_of(reader)
+    if not alive or assignment_wait_ms(cluster, interval_ms, context.now) > 0:
+        return Decision()
+    containers = assign(count, alive, cluster.containers)
+    if containers == cluster.containers and alive == cluster.hosts:
+        return Decision()
+    return Decision((ev.ContainersAssigned(containers=containers, hosts=alive, at=context.now),))
+
+
+def decide_takeover(service: str, instance: str, endpoints: dict[str, str], context: Context) -> Decision:
+    """The instance that begins to decide for the cluster joins anew, even if it is a member already.
+
+    Its record raises the cluster's version, so whatever the one before it decided on older knowledge is void.
+    """
+    return Decision((ev.MemberJoined(service=service, instance=instance, endpoints=endpoints, at=context.now),))
+
+
+def decide_heartbeat(reader: Reader, command: Heartbeat, context: Context) -> Decision:
+    """Only a new member, or one whose endpoints changed, is worth a record."""
+    known = cluster_of(reader).members.get(command.instance)
+    if known is not None and (known.service, known.endpoints) == (command.service, command.endpoints):
+        return Decision()
+    joined = ev.MemberJoined(
+        service=command.service, instance=command.instance, endpoints=command.endpoints, at=context.now
+    )
+    return Decision((joined,))
+
+
+def decide_departures(reader: Reader, silent: Iterable[str], context: Context) -> Decision:
+    """Those of the silent that are still members leave."""
+    members = cluster_of(reader).members
+    return Decision(tuple(ev.MemberLeft(instance=i, at=context.now) for i in silent if i in members))
+
+
+def _assigned(state: Cluster | None, event: ev.ContainersAssigned) -> Cluster:
+    state = state or Cluster()
+    state.containers, state.hosts, state.assigned_at = event.containers, event.hosts, event.at
+    return state
+
+
+def _joined(state: Cluster | None, event: ev.MemberJoined) -> Cluster:
+    state = state or Cluster()
+    state.members[event.instance] = Member(event.service, event.instance, event.endpoints, event.at)
+    return state
+
+
+def _left(state: Cluster | None, event: ev.MemberLeft) -> Cluster:
+    state = state or Cluster()
+    state.members.pop(event.instance, None)
+    return state
+
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
+    ev.ContainersAssigned: _assigned,
+    ev.MemberJoined: _joined,
+    ev.MemberLeft: _left,
+}

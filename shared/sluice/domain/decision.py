@@ -1,0 +1,46 @@
+"""What `decide` functions take and give: a view to read, a context with time and ids, a decision to append.
+
+Everything a decision depends on stands in the log: the state it read (guarded by versions) and the context,
+which enters with the request. No clock, no randomness here.
+"""
+
+from typing import Any, Protocol
+
+import msgspec
+
+from sluice.domain.commands import Command
+from sluice.domain.events import Event
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The answer to a request: Pravega's status name for the operation, and for people the reason of a refusal."""
+
+    status: str
+    reason: str = ""
+
+
+class Context(msgspec.Struct, frozen=True):
+    """`now` in epoch milliseconds; `request` is the id of the request that is being decided, if any."""
+
+    now: int
+    request: str | None = None
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """Events to append at once, the reply that rides with them, and commands for other keys to send afterwards."""
+
+    events: tuple[Event, ...] = ()
+    reply: Reply | None = None
+    sends: tuple[Command, ...] = ()
+
+
+class Reader(Protocol):
+    """Reads aggregates of one partition; whatever a decision has read is guarded by its version when appended."""
+
+    def get(self, aggregate: str) -> Any | None:
+        """The state of an aggregate, None if it never existed."""
+        ...
+
+
+def refuse(status: str, reason: str = "") -> Decision:
+    return Decision(reply=Reply(status, reason))

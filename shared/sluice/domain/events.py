@@ -1,0 +1,180 @@
+"""The events of the journal: what became true, in the past tense.
+
+An event names the aggregate it touches. Folding events in log order is the only way state comes about, so a type or
+field that was released keeps its meaning for ever.
+"""
+
+import msgspec
+
+from sluice.domain.commands import CreateStream, Host
+from sluice.domain.config import StreamConfig
+from sluice.domain.names import scope_aggregate, stream_aggregate
+
+
+class Segment(msgspec.Struct, frozen=True, array_like=True):
+    """A segment's id (creation epoch in the high 32 bits, number in the low) and its key range [low, high)."""
+
+    id: int
+    low: float
+    high: float
+
+
+class ScopeEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    scope: str
+
+    @property
+    def aggregate(self) -> str:
+        return scope_aggregate(self.scope)
+
+
+class StreamEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    scope: str
+    stream: str
+
+    @property
+    def aggregate(self) -> str:
+        return stream_aggregate(self.scope, self.stream)
+
+
+class ClusterEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    @property
+    def aggregate(self) -> str:
+        return "cluster"
+
+
+class ScopeCreated(ScopeEvent, frozen=True):
+    at: int
+
+
+class ScopeDeleted(ScopeEvent, frozen=True):
+    pass
+
+
+class StreamNameReserved(ScopeEvent, frozen=True):
+    """The name, and that of its mark stream, belong to the request `incarnation`; its command stays until confirmed."""
+
+    command: CreateStream
+    incarnation: str
+    at: int
+
+
+class StreamNameConfirmed(ScopeEvent, frozen=True):
+    stream: str
+
+
+class StreamNameReleased(ScopeEvent, frozen=True):
+    streams: tuple[str, ...]
+
+
+class StreamCreationStarted(StreamEvent, frozen=True):
+    """From here on the stream exists in state CREATING; its segments are the ones of epoch 0."""
+
+    incarnation: str
+    config: StreamConfig
+    created_at: int
+    segments: tuple[Segment, ...]
+    request: str | None = None
+    at: int = 0
+
+
+class StreamCreated(StreamEvent, frozen=True):
+    pass
+
+
+class StreamUpdateStarted(StreamEvent, frozen=True):
+    """The new configuration is visible at once; the segment stores have yet to learn the scaling policy."""
+
+    config: StreamConfig
+    request: str | None = None
+    at: int = 0
+
+
+class StreamUpdated(StreamEvent, frozen=True):
+    """The update is done; with `config` it began and ended in this one record."""
+
+    config: StreamConfig | None = None
+
+
+class StreamTruncationStarted(StreamEvent, frozen=True):
+    """The head is `cut` at once; `deleted` are the segments wholly below it, `size_till` the bytes below it."""
+
+    cut: dict[int, int]
+    deleted: tuple[int, ...]
+    size_till: int
+    request: str | None = None
+    at: int = 0
+
+
+class StreamTruncated(StreamEvent, frozen=True):
+    pass
+
+
+class StreamSealStarted(StreamEvent, frozen=True):
+    request: str | None = None
+    at: int = 0
+
+
+class StreamSealed(StreamEvent, frozen=True):
+    pass
+
+
+class StreamDeletionStarted(StreamEvent, frozen=True):
+    request: str | None = None
+    at: int = 0
+
+
+class StreamDeleted(StreamEvent, frozen=True):
+    """The stream is gone; a later stream of this name numbers its segments from `next_number`."""
+
+    next_number: int
+
+
+class WorkflowStepFailed(StreamEvent, frozen=True):
+    """A step of the running workflow failed and will be tried again; for people, it decides nothing."""
+
+    step: str
+    attempts: int
+    error: str
+
+
+class ContainersAssigned(ClusterEvent, frozen=True):
+    """Which segment store runs which container; `hosts` are all that were alive, also those without a container."""
+
+    containers: dict[int, Host]
+    hosts: tuple[Host, ...]
+    at: int
+
+
+class MemberJoined(ClusterEvent, frozen=True):
+    service: str
+    instance: str
+    endpoints: dict[str, str]
+    at: int
+
+
+class MemberLeft(ClusterEvent, frozen=True):
+    instance: str
+    at: int
+
+
+Event = (
+    ScopeCreated
+    | ScopeDeleted
+    | StreamNameReserved
+    | StreamNameConfirmed
+    | StreamNameReleased
+    | StreamCreationStarted
+    | StreamCreated
+    | StreamUpdateStarted
+    | StreamUpdated
+    | StreamTruncationStarted
+    | StreamTruncated
+    | StreamSealStarted
+    | StreamSealed
+    | StreamDeletionStarted
+    | StreamDeleted
+    | WorkflowStepFailed
+    | ContainersAssigned
+    | MemberJoined
+    | MemberLeft
+)

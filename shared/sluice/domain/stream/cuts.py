@@ -1,0 +1,174 @@
+"""Stream cuts: where they lie in a stream's history, how two of them compare, what lies between.
+
+A cut maps segment ids to byte offsets; -1 stands for a segment that is not yet reached. Every segment lives in an
+unbroken run of epochs, from the one in its id to the one before it was replaced, so nothing here walks the history:
+a segment's run is looked up, and overlaps are found by bisection.
+Rules: stream-and-transaction-semantics 7.5, 7.8, 8.1, 8.2, 8.4; controller-grpc-api 6.3.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+
+from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.events import Segment
+from sluice.domain.segment_id import epoch_of
+from sluice.domain.stream.state import Stream
+
+Cut = Mapping[int, int]
+
+
+class RangeIndex:
+    """Finds the segments whose key ranges overlap a given one; the ranges may overlap each other."""
+
+    def __init__(self, segments: Iterable[Segment]) -> None:
+        self._segments = sorted(segments, key=lambda s: s.low)
+        self._lows = [s.low for s in self._segments]
+        self._highest: list[float] = []
+        highest = 0.0
+        for segment in self._segments:
+            highest = max(highest, segment.high)
+            self._highest.append(highest)
+
+    def overlapping(self, low: float, high: float) -> Iterator[Segment]:
+        i = bisect_left(self._lows, high) - 1
+        while i >= 0 and self._highest[i] > low:
+            if self._segments[i].high > low:
+                yield self._segments[i]
+            i -= 1
+
+
+def last_epoch(stream: Stream, segment: int) -> int:
+    """The last epoch in which the segment is active."""
+    return stream.sealed_in.get(segment, stream.active_epoch.number + 1) - 1
+
+
+def span(stream: Stream, cut: Cut) -> dict[int, int]:
+    """For each segment of the cut the highest epoch, not above the cut's newest one, that contains it."""
+    _check_known(stream, cut)
+    highest = max(epoch_of(s) for s in cut)
+    return {s: min(highest, last_epoch(stream, s)) for s in cut}
+
+
+def is_equal_or_after(stream: Stream, cut: Cut, other: Cut) -> bool:
+    """Whether `cut` lies nowhere before `other`."""
+    spans, other_spans = span(stream, cut), span(stream, other)
+    index = RangeIndex(stream.segments[s] for s in other)
+    for s, epoch in spans.items():
+        if s in other and cut[s] < other[s]:
+            return False
+        segment = stream.segments[s]
+        if any(epoch < other_spans[o.id] for o in index.overlapping(segment.low, segment.high)):
+            return False
+    return True
+
+
+def is_valid(stream: Stream, cut: Cut) -> bool:
+    """Whether reading could have come to this cut. Raises InvalidArgumentError for ids that are not of the stream."""
+    _check_known(stream, cut)
+    current = [stream.segments[s] for s in cut if cut[s] >= 0]
+    future = [stream.segments[s] for s in cut if cut[s] < 0]
+    if not current:
+        raise InvalidArgumentError("a stream cut needs at least one offset that is not negative")
+    current_index = RangeIndex(current)
+    for segment in future:
+        if any(c.id >= segment.id for c in current_index.overlapping(segment.low, segment.high)):
+            return False
+    gaps = _gaps(current)
+    if gaps is None or not all(_covered(gap, future) for gap in gaps):
+        return False
+    return _reachable(stream, cut, current_index, gaps)
+
+
+def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
+    """Ids of all segments from the span of `start` to that of `end`; an empty cut is the stream's begin or end.
+
+    Raises InvalidArgumentError if `end` lies before `start`.
+    """
+    if start and end and not is_equal_or_after(stream, end, start):
+        raise InvalidArgumentError("the second cut lies before the first")
+    first = span(stream, start) if start else dict.fromkeys(stream.epochs[0].segments, 0)
+    active = stream.active_epoch
+    last = span(stream, end) if end else dict.fromkeys(active.segments, active.number)
+    low, high = min(first.values()), max(last.values())
+    whole_from, whole_to = max(first.values()), min(last.values())
+    first_index = RangeIndex(stream.segments[s] for s in first)
+    last_index = RangeIndex(stream.segments[s] for s in last)
+    found = set()
+    for segment in stream.segments.values():
+        begin, until = epoch_of(segment.id), last_epoch(stream, segment.id)
+        if begin > high or until < low:
+            continue
+        if max(begin, whole_from) <= min(until, whole_to) or (
+            all(f.id <= segment.id for f in first_index.overlapping(segment.low, segment.high))
+            and all(t.id >= segment.id for t in last_index.overlapping(segment.low, segment.high))
+        ):
+            found.add(segment.id)
+    return found
+
+
+def size_between(stream: Stream, start: Cut, end: Cut, segments: Iterable[int]) -> int:
+    """Bytes from one cut to the other over the segments between them."""
+    total = 0
+    for s in segments:
+        until = max(end[s], 0) if s in end else max(stream.sealed_sizes.get(s, 0), 0)
+        total += until - max(start.get(s, 0), 0)
+    return total
+
+
+def _check_known(stream: Stream, cut: Cut) -> None:
+    if not cut:
+        raise InvalidArgumentError("an empty stream cut has no place in the stream")
+    for s in cut:
+        if s not in stream.segments:
+            raise InvalidArgumentError(f"{stream.scope}/{stream.name} has no segment {s}")
+
+
+def _gaps(current: list[Segment]) -> list[tuple[float, float]] | None:
+    """The key ranges that no current segment covers; None if two of them overlap."""
+    gaps, reached = [], 0.0
+    for segment in sorted(current, key=lambda s: s.low):
+        if segment.low < reached:
+            return None
+        if segment.low > reached:
+            gaps.append((reached, segment.low))
+        reached = segment.high
+    if reached < 1.0:
+        gaps.append((reached, 1.0))
+    return gaps
+
+
+def _covered(gap: tuple[float, float], future: list[Segment]) -> bool:
+    reached, high = gap
+    for segment in sorted(future, key=lambda s: s.low):
+        if segment.low <= reached < segment.high:
+            reached = segment.high
+    return reached >= high
+
+
+def _reachable(stream: Stream, cut: Cut, current: RangeIndex, gaps: list[tuple[float, float]]) -> bool:
+    """Follow the segments over the gaps from the oldest epoch on: none may be newer than a current segment over it."""
+    epoch = stream.epochs[min(epoch_of(s) for s in cut)]
+    oldest = RangeIndex(stream.segments[s] for s in epoch.segments)
+    waiting = [s for low, high in gaps for s in oldest.overlapping(low, high)]
+    passed: set[int] = set()
+    while waiting:
+        segment = waiting.pop()
+        if segment.id in cut or segment.id in passed:
+            continue
+        over = list(current.overlapping(segment.low, segment.high))
+        if any(c.id < segment.id for c in over):
+            return False
+        passed.add(segment.id)
+        if over and segment.id in stream.sealed_in:
+            waiting.extend(successors(stream, segment.id))
+    return True
+
+
+def successors(stream: Stream, segment: int) -> list[Segment]:
+    """The segments that replaced this one, by key range; none while it is active or if the stream was sealed on it."""
+    replaced_in = stream.sealed_in.get(segment)
+    if replaced_in is None:
+        return []
+    replaced = stream.segments[segment]
+    epoch = stream.epochs[replaced_in]
+    return [s for s in stream.epoch_segments(epoch) if s.low < replaced.high and s.high > replaced.low]

@@ -1,0 +1,229 @@
+"""The decisions on a stream: how each operation begins, and how its workflow ends.
+
+A workflow begins with one event that says everything needed to finish it and ends with one that says it is done;
+what lies between are idempotent calls to segment stores that a service makes. Rules: controller-grpc-api 5.3,
+stream-and-transaction-semantics 3.4 to 3.9.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sluice.domain import events as ev
+from sluice.domain.commands import (
+    ConfirmStreamName,
+    CreateReservedStream,
+    CreateStream,
+    DeleteStream,
+    JoinStreamCreation,
+    ReleaseStreamName,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+)
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.names import mark_stream
+from sluice.domain.stream import cuts
+from sluice.domain.stream.state import Stream, StreamState, WorkflowKind, find_stream, first_number
+
+_MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
+
+
+def initial_segments(count: int, first: int) -> tuple[ev.Segment, ...]:
+    """`count` equal ranges, `[i*(1.0/n), (i+1)*(1.0/n))` as Pravega computes them, the last bound pinned to 1.0.
+
+    Unpinned, the last bound is 0.9999999999999999 for n = 49, 98, 103 …, which clients reject
+    (stream-and-transaction-semantics 1.4).
+    """
+    width = 1.0 / count
+    bounds = [i * width for i in range(count)] + [1.0]
+    return tuple(ev.Segment(first + i, bounds[i], bounds[i + 1]) for i in range(count))
+
+
+def decide_create(reader: Reader, command: CreateReservedStream, context: Context) -> Decision:
+    """Begin the creation of the stream and, in the same record, of its mark stream."""
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is not None:
+        if stream.incarnation != command.incarnation:
+            return refuse("STREAM_EXISTS")
+        return Decision(sends=sends_again(reader, command))
+    started = [_start(reader, command, command.stream, command.config, context.request, context.now)]
+    mark = mark_stream(command.stream)
+    if find_stream(reader, command.scope, mark) is None:
+        started.append(_start(reader, command, mark, _MARK_CONFIG, None, context.now))
+    return Decision(tuple(started))
+
+
+def _start(
+    reader: Reader, command: CreateReservedStream, name: str, config: StreamConfig, request: str | None, now: int
+) -> ev.StreamCreationStarted:
+    return ev.StreamCreationStarted(
+        scope=command.scope,
+        stream=name,
+        incarnation=command.incarnation,
+        config=config,
+        created_at=command.created_at,
+        segments=initial_segments(config.scaling.min_segments, first_number(reader, command.scope, name)),
+        request=request,
+        at=now,
+    )
+
+
+def _success(stream: Stream) -> Reply | None:
+    """The answer to the request that the stream's workflow was begun for; some were begun for none."""
+    return Reply("SUCCESS") if stream.workflow and stream.workflow.request else None
+
+
+def _confirm(stream: Stream) -> ConfirmStreamName:
+    return ConfirmStreamName(scope=stream.scope, stream=stream.name, incarnation=stream.incarnation)
+
+
+def sends_again(reader: Reader, command: CreateReservedStream) -> tuple[ConfirmStreamName, ...]:
+    """What to send on when the request turns out answered: the scope may not have heard of the creation."""
+    stream = find_stream(reader, command.scope, command.stream)
+    done = stream is not None and stream.workflow is None and stream.incarnation == command.incarnation
+    return (_confirm(stream),) if stream is not None and done else ()
+
+
+def finish_create(reader: Reader, scope: str, name: str) -> Decision:
+    stream = _running(reader, scope, name, WorkflowKind.CREATE)
+    if stream is None:
+        return Decision()
+    events = [ev.StreamCreated(scope=scope, stream=name)]
+    mark = find_stream(reader, scope, mark_stream(name))
+    if mark is not None and mark.state is StreamState.CREATING:
+        events.append(ev.StreamCreated(scope=scope, stream=mark.name))
+    return Decision(tuple(events), _success(stream), sends=(_confirm(stream),))
+
+
+def decide_join(reader: Reader, command: JoinStreamCreation, _context: Context) -> Decision:
+    if find_stream(reader, command.scope, command.stream) is not None:
+        return refuse("STREAM_EXISTS")
+    return Decision(sends=(CreateStream(scope=command.scope, stream=command.stream, config=command.config),))
+
+
+def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:
+    """Replace the configuration; only a change of the scaling policy concerns the segment stores."""
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None:
+        return refuse("STREAM_NOT_FOUND")
+    if stream.state is StreamState.SEALED:
+        return refuse("STREAM_SEALED")
+    if command.config.scaling.min_segments < 1:
+        return refuse("FAILURE", f"a stream needs at least one segment, not {command.config.scaling.min_segments}")
+    if command.config.scaling == stream.config.scaling:
+        done = ev.StreamUpdated(scope=stream.scope, stream=stream.name, config=command.config)
+        return Decision((done,), Reply("SUCCESS"))
+    started = ev.StreamUpdateStarted(
+        scope=stream.scope, stream=stream.name, config=command.config, request=context.request, at=context.now
+    )
+    return Decision((started,))
+
+
+def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -> Decision:
+    """Move the head to a valid cut that is not behind it; the same cut again is done already."""
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None:
+        return refuse("STREAM_NOT_FOUND")
+    if stream.state is StreamState.SEALED:
+        return refuse("STREAM_SEALED")
+    try:
+        if not cuts.is_valid(stream, command.cut):
+            return refuse("FAILURE", "not a valid cut of the stream")
+        if stream.cut and not cuts.is_equal_or_after(stream, command.cut, stream.cut):
+            return refuse("FAILURE", "the cut lies behind the present head of the stream")
+    except InvalidArgumentError as error:
+        return refuse("FAILURE", str(error))
+    passed = cuts.segments_between(stream, stream.cut, command.cut)
+    started = ev.StreamTruncationStarted(
+        scope=stream.scope,
+        stream=stream.name,
+        cut=command.cut,
+        deleted=tuple(sorted(passed - command.cut.keys())),
+        size_till=stream.cut_size + cuts.size_between(stream, stream.cut, command.cut, passed),
+        request=context.request,
+        at=context.now,
+    )
+    return Decision((started,))
+
+
+def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decision:
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None:
+        return refuse("STREAM_NOT_FOUND")
+    if stream.state is StreamState.SEALED:
+        return Decision(reply=Reply("SUCCESS"))
+    started = ev.StreamSealStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
+    return Decision((started,))
+
+
+def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> Decision:
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None:
+        return refuse("STREAM_NOT_FOUND")
+    if stream.state is not StreamState.SEALED:
+        return refuse("STREAM_NOT_SEALED")
+    started = ev.StreamDeletionStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
+    return Decision((started,))
+
+
+def releases(stream: Stream, mark: Stream | None) -> tuple[ReleaseStreamName, ...]:
+    """What the scope is asked before the stream goes; a mark stream made by itself holds a name of its own."""
+    going = [stream]
+    if mark is not None and mark.incarnation != stream.incarnation:
+        going.append(mark)
+    return tuple(ReleaseStreamName(scope=s.scope, stream=s.name, incarnation=s.incarnation) for s in going)
+
+
+def finish_update(reader: Reader, scope: str, name: str) -> Decision:
+    return _finish(reader, scope, name, WorkflowKind.UPDATE, ev.StreamUpdated)
+
+
+def finish_truncate(reader: Reader, scope: str, name: str) -> Decision:
+    return _finish(reader, scope, name, WorkflowKind.TRUNCATE, ev.StreamTruncated)
+
+
+def finish_seal(reader: Reader, scope: str, name: str) -> Decision:
+    return _finish(reader, scope, name, WorkflowKind.SEAL, ev.StreamSealed)
+
+
+def _finish(reader: Reader, scope: str, name: str, kind: WorkflowKind, event: type[Any]) -> Decision:
+    """The last record of a workflow that only has to say that it is done."""
+    stream = _running(reader, scope, name, kind)
+    return Decision((event(scope=scope, stream=name),), _success(stream)) if stream else Decision()
+
+
+def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
+    stream = _running(reader, scope, name, WorkflowKind.DELETE)
+    if stream is None:
+        return Decision()
+    events = [ev.StreamDeleted(scope=scope, stream=name, next_number=stream.next_number)]
+    mark = find_stream(reader, scope, mark_stream(name))
+    if mark is not None:
+        events.append(ev.StreamDeleted(scope=scope, stream=mark.name, next_number=mark.next_number))
+    return Decision(tuple(events), _success(stream))
+
+
+def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Stream | None:
+    stream = find_stream(reader, scope, name)
+    return stream if stream and stream.workflow and stream.workflow.kind is kind else None
+
+
+def decide_step_failed(
+    reader: Reader, scope: str, name: str, kind: WorkflowKind, step: str, attempts: int, error: str
+) -> Decision:
+    """Note for people that a step is being tried again."""
+    if _running(reader, scope, name, kind) is None:
+        return Decision()
+    return Decision((ev.WorkflowStepFailed(scope=scope, stream=name, step=step, attempts=attempts, error=error),))
+
+
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+    CreateReservedStream: decide_create,
+    JoinStreamCreation: decide_join,
+    UpdateStream: decide_update,
+    TruncateStream: decide_truncate,
+    SealStream: decide_seal,
+    DeleteStream: decide_delete,
+}

@@ -1,0 +1,93 @@
+"""How each event changes a stream. Nothing is decided here: events are facts."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sluice.domain import events as ev
+from sluice.domain.stream.state import DeletedStream, Epoch, Stream, StreamState, Workflow, WorkflowKind
+
+
+def _creation_started(_state: Any, event: ev.StreamCreationStarted) -> Stream:
+    ids = tuple(s.id for s in event.segments)
+    return Stream(
+        scope=event.scope,
+        name=event.stream,
+        incarnation=event.incarnation,
+        state=StreamState.CREATING,
+        config=event.config,
+        created_at=event.created_at,
+        epochs=[Epoch(0, 0, event.created_at, ids)],
+        segments={s.id: s for s in event.segments},
+        workflow=Workflow(WorkflowKind.CREATE, event.request, event.at),
+    )
+
+
+def _done(state: Stream, _event: Any) -> Stream:
+    state.state = StreamState.ACTIVE
+    state.workflow = None
+    return state
+
+
+def _update_started(state: Stream, event: ev.StreamUpdateStarted) -> Stream:
+    state.config = event.config
+    state.state = StreamState.UPDATING
+    state.workflow = Workflow(WorkflowKind.UPDATE, event.request, event.at)
+    return state
+
+
+def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
+    if event.config is not None:
+        state.config = event.config
+    return _done(state, event)
+
+
+def _truncation_started(state: Stream, event: ev.StreamTruncationStarted) -> Stream:
+    state.cut = event.cut
+    state.cut_size = event.size_till
+    state.state = StreamState.TRUNCATING
+    state.workflow = Workflow(WorkflowKind.TRUNCATE, event.request, event.at, deletes=event.deleted)
+    return state
+
+
+def _seal_started(state: Stream, event: ev.StreamSealStarted) -> Stream:
+    state.state = StreamState.SEALING
+    state.workflow = Workflow(WorkflowKind.SEAL, event.request, event.at)
+    return state
+
+
+def _sealed(state: Stream, _event: ev.StreamSealed) -> Stream:
+    state.state = StreamState.SEALED
+    state.workflow = None
+    return state
+
+
+def _deletion_started(state: Stream, event: ev.StreamDeletionStarted) -> Stream:
+    state.workflow = Workflow(WorkflowKind.DELETE, event.request, event.at)
+    return state
+
+
+def _deleted(_state: Stream, event: ev.StreamDeleted) -> DeletedStream:
+    return DeletedStream(event.next_number)
+
+
+def _step_failed(state: Stream, event: ev.WorkflowStepFailed) -> Stream:
+    if state.workflow is not None:
+        state.workflow.step = event.step
+        state.workflow.attempts = event.attempts
+        state.workflow.last_error = event.error
+    return state
+
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
+    ev.StreamCreationStarted: _creation_started,
+    ev.StreamCreated: _done,
+    ev.StreamUpdateStarted: _update_started,
+    ev.StreamUpdated: _updated,
+    ev.StreamTruncationStarted: _truncation_started,
+    ev.StreamTruncated: _done,
+    ev.StreamSealStarted: _seal_started,
+    ev.StreamSealed: _sealed,
+    ev.StreamDeletionStarted: _deletion_started,
+    ev.StreamDeleted: _deleted,
+    ev.WorkflowStepFailed: _step_failed,
+}

@@ -1,0 +1,48 @@
+"""The questions asked about streams, answered from their state alone.
+
+Rules: controller-grpc-api 5.5, stream-and-transaction-semantics 7.
+"""
+
+from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.domain.events import Segment
+from sluice.domain.stream import cuts
+from sluice.domain.stream.state import Stream, StreamState
+
+
+def current_segments(stream: Stream) -> list[Segment]:
+    """Segments of the active epoch by key range; empty once the stream is sealed."""
+    if stream.state is StreamState.CREATING:
+        raise IllegalStateError(f"{stream.scope}/{stream.name} is being created")
+    return [] if stream.state is StreamState.SEALED else stream.active_segments()
+
+
+def epoch_segments(stream: Stream, epoch: int) -> list[Segment]:
+    if epoch < 0:
+        raise InvalidArgumentError(f"epoch {epoch} is negative")
+    if epoch >= len(stream.epochs):
+        raise NotFoundError(f"{stream.scope}/{stream.name} has no epoch {epoch}")
+    return stream.epoch_segments(stream.epochs[epoch])
+
+
+def head(stream: Stream) -> dict[int, int]:
+    """Where reading begins: segment ids with offsets, -1 for a segment the head has not reached."""
+    return dict(stream.cut) if stream.cut else dict.fromkeys(stream.epochs[0].segments, 0)
+
+
+def is_current(stream: Stream, segment: int) -> bool:
+    return any(s.id == segment for s in current_segments(stream))
+
+
+def successors_with_predecessors(stream: Stream, segment: int) -> list[tuple[Segment, list[int]]]:
+    """What replaced the segment, each with all the segments it replaced itself.
+
+    Empty for a segment that is active or unknown, or whose stream was sealed: clients read that as "stream sealed".
+    """
+    replaced_in = stream.sealed_in.get(segment)
+    if replaced_in is None:
+        return []
+    before = cuts.RangeIndex(stream.segments[s] for s in stream.epochs[replaced_in - 1].segments)
+    return [
+        (successor, sorted(p.id for p in before.overlapping(successor.low, successor.high)))
+        for successor in cuts.successors(stream, segment)
+    ]

@@ -1,0 +1,104 @@
+"""What a stream is: configuration, epochs and segments, head, and the workflow that is changing it.
+
+`evolve` owns the state it is given and may change it in place: a stream with a thousand epochs is not copied to add
+one. Whoever reads a state across an await must take out what it needs first.
+Rules: stream-and-transaction-semantics 1 and 2.
+"""
+
+from enum import Enum
+
+import msgspec
+
+from sluice.domain.config import StreamConfig
+from sluice.domain.decision import Reader
+from sluice.domain.events import Segment
+from sluice.domain.names import stream_aggregate
+from sluice.domain.segment_id import number_of
+
+
+class StreamState(Enum):
+    CREATING = "CREATING"
+    ACTIVE = "ACTIVE"
+    UPDATING = "UPDATING"
+    SCALING = "SCALING"
+    COMMITTING_TXN = "COMMITTING_TXN"
+    TRUNCATING = "TRUNCATING"
+    SEALING = "SEALING"
+    SEALED = "SEALED"
+
+
+class WorkflowKind(Enum):
+    CREATE = "create"
+    UPDATE = "update"
+    TRUNCATE = "truncate"
+    SEAL = "seal"
+    DELETE = "delete"
+
+
+class Epoch(msgspec.Struct, frozen=True):
+    """One generation of segments; ids in the order of their key ranges' creation. `created_at` grows strictly."""
+
+    number: int
+    reference: int
+    created_at: int
+    segments: tuple[int, ...]
+
+
+class Workflow(msgspec.Struct):
+    """The one long operation that is changing the stream; `since` in epoch ms."""
+
+    kind: WorkflowKind
+    request: str | None
+    since: int
+    step: str = ""
+    attempts: int = 0
+    last_error: str = ""
+    deletes: tuple[int, ...] = ()
+
+
+class Stream(msgspec.Struct):
+    scope: str
+    name: str
+    incarnation: str
+    state: StreamState
+    config: StreamConfig
+    created_at: int
+    epochs: list[Epoch]
+    segments: dict[int, Segment]
+    sealed_in: dict[int, int] = {}
+    sealed_sizes: dict[int, int] = {}
+    cut: dict[int, int] = {}
+    cut_size: int = 0
+    workflow: Workflow | None = None
+
+    @property
+    def active_epoch(self) -> Epoch:
+        return self.epochs[-1]
+
+    @property
+    def next_number(self) -> int:
+        """The number after the highest one ever used: numbers of one name are never used again."""
+        return max(number_of(s) for s in self.segments) + 1
+
+    def active_segments(self) -> list[Segment]:
+        """The segments of the active epoch, by key range."""
+        return self.epoch_segments(self.active_epoch)
+
+    def epoch_segments(self, epoch: Epoch) -> list[Segment]:
+        return sorted((self.segments[i] for i in epoch.segments), key=lambda s: s.low)
+
+
+class DeletedStream(msgspec.Struct, frozen=True):
+    """What is left of a deleted stream: where the numbers of its successor begin."""
+
+    next_number: int
+
+
+def find_stream(reader: Reader, scope: str, name: str) -> Stream | None:
+    state = reader.get(stream_aggregate(scope, name))
+    return state if isinstance(state, Stream) else None
+
+
+def first_number(reader: Reader, scope: str, name: str) -> int:
+    state = reader.get(stream_aggregate(scope, name))
+    return state.next_number if isinstance(state, DeletedStream) else 0

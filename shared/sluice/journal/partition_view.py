@@ -1,0 +1,92 @@
+"""The fold rule: what the records of one journal partition make true.
+
+Every follower folds the same records in the same order and reads nothing but them, so all decide alike which ones
+count. A record counts if every aggregate in `expect` has the version given there and its request has not been
+answered yet; then its events are applied and each touched aggregate's version goes up by one. Otherwise it is void:
+it has no effect at all. Belongs to the thread that folds.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+from sluice.domain.decision import Reply
+from sluice.domain.events import Event
+from sluice.journal.record import Record
+
+ANSWERS_KEPT = 20_000
+ANSWERS_KEPT_MS = 10 * 60 * 1000
+
+
+class Outcome(Enum):
+    COUNTED = "counted"
+    STALE = "stale"
+    ANSWERED = "answered"
+
+
+class PartitionView:
+    """State, versions and remembered answers of one partition; `next_offset` is the first one not folded."""
+
+    def __init__(self, evolve: Callable[[Any, Event], Any]) -> None:
+        self._evolve = evolve
+        self._states: dict[str, Any] = {}
+        self._versions: dict[str, int] = {}
+        self._answers: OrderedDict[str, tuple[int, Reply]] = OrderedDict()
+        self.next_offset = 0
+
+    def get(self, aggregate: str) -> Any | None:
+        return self._states.get(aggregate)
+
+    def version(self, aggregate: str) -> int:
+        return self._versions.get(aggregate, 0)
+
+    def answer(self, request: str) -> Reply | None:
+        """The reply to a request that was answered lately."""
+        found = self._answers.get(request)
+        return found[1] if found is not None else None
+
+    def aggregates(self) -> Iterator[tuple[str, Any]]:
+        """All aggregates that exist, with their states."""
+        return ((name, state) for name, state in self._states.items() if state is not None)
+
+    def fold(self, record: Record, offset: int, timestamp_ms: int) -> Outcome:
+        """Apply the record if it counts. `timestamp_ms` is the broker's; answers older than it by far are forgotten."""
+        self.next_offset = offset + 1
+        request = record.request
+        if request is not None and request in self._answers:
+            return Outcome.ANSWERED
+        versions = self._versions
+        for aggregate, version in record.expect.items():
+            if versions.get(aggregate, 0) != version:
+                return Outcome.STALE
+        if record.events:
+            states = self._states
+            touched = set()
+            for event in record.events:
+                aggregate = event.aggregate
+                states[aggregate] = self._evolve(states.get(aggregate), event)
+                touched.add(aggregate)
+            for aggregate in touched:
+                versions[aggregate] = versions.get(aggregate, 0) + 1
+        if request is not None and record.reply is not None:
+            self._remember(request, record.reply, timestamp_ms)
+        return Outcome.COUNTED
+
+    def _remember(self, request: str, reply: Reply, timestamp_ms: int) -> None:
+        answers = self._answers
+        answers[request] = (timestamp_ms, reply)
+        while len(answers) > ANSWERS_KEPT or next(iter(answers.values()))[0] < timestamp_ms - ANSWERS_KEPT_MS:
+            answers.popitem(last=False)
+
+
+class GuardedReader:
+    """Reads one partition for a decision and remembers the versions it saw, which guard the decision's record."""
+
+    def __init__(self, view: PartitionView) -> None:
+        self._view = view
+        self.seen: dict[str, int] = {}
+
+    def get(self, aggregate: str) -> Any | None:
+        self.seen[aggregate] = self._view.version(aggregate)
+        return self._view.get(aggregate)

@@ -1,0 +1,35 @@
+"""One record of the journal: an atomic batch of events on aggregates of one partition."""
+
+import msgspec
+
+from sluice.domain.decision import Reply
+from sluice.domain.events import Event
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`at` in epoch ms at the proposer, `by` its service/instance.
+
+    `expect` guards aggregates by the versions the decision was taken on; `request` is the request that the record
+    belongs to, `reply` its answer.
+    """
+
+    id: str
+    at: int
+    by: str
+    expect: dict[str, int]
+    request: str | None = None
+    events: tuple[Event, ...] = ()
+    reply: Reply | None = None
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Record)
+
+
+def encode_record(record: Record) -> bytes:
+    return _encoder.encode(record)
+
+
+def decode_record(value: bytes) -> Record:
+    """Raises msgspec.DecodeError or msgspec.ValidationError for what is not a record."""
+    return _decoder.decode(value)

@@ -1,0 +1,1 @@
+"""Kafka as the services use it: topics, keys and partitions, requests, producing, polling, keyed consuming."""

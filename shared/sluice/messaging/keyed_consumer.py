@@ -1,0 +1,282 @@
+"""The keyed consumer: records of one key one after the other, different keys side by side.
+
+A partition belongs to one instance through the consumer group. Each key that has work has a queue and one task, gone
+when idle. `slots` bounds how many handlers run; one that only waits gives its slot back, so a stream that waits holds
+up nobody else. An offset is committed when its record and all before it are accepted: handled, or begun as a workflow
+that the journal remembers. Everything here belongs to the event loop; the consumer belongs to its poll thread.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from sluice.messaging.poll_thread import Batch, PollThread
+
+log = logging.getLogger(__name__)
+
+COMMIT_INTERVAL_S = 0.5
+
+
+class Delivery:
+    """One record on its way through a handler. `value` is None for work that did not come from the topic."""
+
+    def __init__(self, consumer: "KeyedConsumer", partition: int, key: str, message: Message | None) -> None:
+        self._consumer = consumer
+        self.partition = partition
+        self.key = key
+        self.message = message
+        self._accepted = False
+
+    @property
+    def value(self) -> bytes | None:
+        return self.message.value() if self.message is not None else None
+
+    def accept(self) -> None:
+        """The record need not be delivered again: it is handled, or the journal will see it through."""
+        if not self._accepted:
+            self._accepted = True
+            if self.message is not None:
+                self._consumer.accepted(self.partition, self.message.offset() or 0)
+
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[None]:
+        """Give the slot to somebody else meanwhile."""
+        self._consumer.slots.release()
+        try:
+            yield
+        finally:
+            await self._consumer.slots.acquire()
+
+
+Handler = Callable[[Delivery], Awaitable[None]]
+Job = Callable[[Delivery], Awaitable[None]]
+
+
+class _Offsets:
+    """Which records of a partition are accepted; the position to commit is below the first that is not."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[int] = deque()
+        self.done: set[int] = set()
+        self.position: int | None = None
+
+    def accepted(self, offset: int) -> None:
+        self.done.add(offset)
+        while self.waiting and self.waiting[0] in self.done:
+            first = self.waiting.popleft()
+            self.done.discard(first)
+            self.position = first + 1
+
+
+class KeyedConsumer:
+    """Consumes a topic as a member of `group`.
+
+    `on_assigned(partition)` runs before the partition's records do and must see its work through; `on_failure` gets the
+    record that a handler could not handle, and why, and must put it where people find it.
+    """
+
+    def __init__(
+        self,
+        client: dict[str, Any],
+        topic: str,
+        group: str,
+        handler: Handler,
+        on_assigned: Callable[[int], Awaitable[None]],
+        on_failure: Callable[[Delivery, Exception], Awaitable[None]],
+        max_handlers: int = 256,
+        max_open: int = 10_000,
+    ) -> None:
+        self.slots = asyncio.Semaphore(max_handlers)
+        self.partitions: set[int] = set()
+        self.joined = False
+        self._topic = topic
+        self._handler = handler
+        self._on_assigned = on_assigned
+        self._on_failure = on_failure
+        self._max_open = max_open
+        self._open = 0
+        self._paused = False
+        self._queues: dict[str, deque[tuple[Delivery, Job]]] = {}
+        self._tasks: dict[str, tuple[int, asyncio.Task[None]]] = {}
+        self._held: dict[int, list[Message]] = {}
+        self._offsets: dict[int, _Offsets] = {}
+        self._background: set[asyncio.Task[Any]] = set()
+        self._loop = asyncio.get_running_loop()
+        config = {
+            **client,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "partition.assignment.strategy": "cooperative-sticky",
+            "session.timeout.ms": 1500,
+            "heartbeat.interval.ms": 300,
+            "fetch.wait.max.ms": 100,
+            "fetch.message.max.bytes": 8 * 1024 * 1024,
+            "queued.min.messages": 2000,
+        }
+        self._poll = PollThread(f"consumer-{topic}", config, self._attach, self._on_batch)
+
+    def start(self) -> None:
+        self._poll.start()
+        self._spawn(self._commit_for_ever())
+
+    @property
+    def failure(self) -> BaseException | None:
+        return self._poll.failure
+
+    @property
+    def open_records(self) -> int:
+        """Records taken from the topic that are not accepted yet."""
+        return self._open
+
+    async def stop(self) -> None:
+        """Stop taking records, end what runs, commit what is accepted and leave the group."""
+        for _, task in list(self._tasks.values()):
+            task.cancel()
+        for background in list(self._background):
+            background.cancel()
+        self._poll.submit(self._commit)
+        await self._poll.stop()
+
+    def run(self, partition: int, key: str, job: Job) -> None:
+        """Queue work of our own on a key, behind what waits there."""
+        self._enqueue(Delivery(self, partition, key, None), job)
+
+    # The poll thread's side.
+
+    def _attach(self, consumer: Consumer) -> None:
+        def assigned(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            self._loop.call_soon_threadsafe(self._assigned, [p.partition for p in partitions])
+
+        def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            self._commit(consumer)
+            self._loop.call_soon_threadsafe(self._revoked, [p.partition for p in partitions])
+
+        def lost(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            self._loop.call_soon_threadsafe(self._revoked, [p.partition for p in partitions])
+
+        consumer.subscribe([self._topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def _commit(self, consumer: Consumer) -> None:
+        positions = [(p, o.position) for p, o in list(self._offsets.items())]
+        due = [TopicPartition(self._topic, p, at) for p, at in positions if at is not None]
+        if due:
+            consumer.commit(offsets=due, asynchronous=False)
+            for p, at in positions:
+                offsets = self._offsets.get(p)
+                if offsets is not None and offsets.position == at:
+                    offsets.position = None
+
+    async def _commit_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(COMMIT_INTERVAL_S)
+            if any(o.position is not None for o in self._offsets.values()):
+                self._poll.submit(self._commit)
+
+    def _pause(self, consumer: Consumer) -> None:
+        consumer.pause(consumer.assignment())
+
+    def _resume(self, consumer: Consumer) -> None:
+        consumer.resume(consumer.assignment())
+
+    # The loop's side.
+
+    def _assigned(self, partitions: list[int]) -> None:
+        self.joined = True
+        for partition in partitions:
+            self.partitions.add(partition)
+            self._offsets[partition] = _Offsets()
+            self._held[partition] = []
+            self._spawn(self._take_over(partition))
+        if self._paused:
+            self._poll.submit(self._pause)
+        log.info("partitions assigned", extra={"topic": self._topic, "partitions": sorted(partitions)})
+
+    async def _take_over(self, partition: int) -> None:
+        held = self._held.get(partition)
+        await self._on_assigned(partition)
+        if held is None or self._held.get(partition) is not held:
+            return
+        del self._held[partition]
+        for message in held:
+            self._dispatch(partition, message)
+
+    def _revoked(self, partitions: list[int]) -> None:
+        gone = set(partitions)
+        self.partitions -= gone
+        for partition in gone:
+            offsets = self._offsets.pop(partition, None)
+            self._held.pop(partition, None)
+            if offsets is not None:
+                self._open -= len(offsets.waiting)
+        for key, (partition, task) in list(self._tasks.items()):
+            if partition in gone:
+                task.cancel()
+                self._queues.pop(key, None)
+                del self._tasks[key]
+        log.info("partitions revoked", extra={"topic": self._topic, "partitions": sorted(gone)})
+
+    def _on_batch(self, batch: Batch) -> None:
+        for message in batch:
+            partition = message.partition()
+            offsets = self._offsets.get(partition) if partition is not None else None
+            if partition is None or offsets is None:
+                continue
+            offsets.waiting.append(message.offset() or 0)
+            self._open += 1
+            held = self._held.get(partition)
+            if held is not None:
+                held.append(message)
+            else:
+                self._dispatch(partition, message)
+        if self._open > self._max_open and not self._paused:
+            self._paused = True
+            self._poll.submit(self._pause)
+
+    def _dispatch(self, partition: int, message: Message) -> None:
+        key = (message.key() or b"").decode(errors="replace")
+        self._enqueue(Delivery(self, partition, key, message), self._handler)
+
+    def _enqueue(self, delivery: Delivery, job: Job) -> None:
+        queue = self._queues.get(delivery.key)
+        if queue is not None:
+            queue.append((delivery, job))
+            return
+        self._queues[delivery.key] = deque([(delivery, job)])
+        task = self._loop.create_task(self._work(delivery.key))
+        self._tasks[delivery.key] = (delivery.partition, task)
+
+    async def _work(self, key: str) -> None:
+        queue = self._queues[key]
+        async with self.slots:
+            while queue:
+                delivery, job = queue.popleft()
+                try:
+                    await job(delivery)
+                except Exception as error:  # noqa: BLE001 - the key must go on; the record is kept
+                    await self._on_failure(delivery, error)
+                delivery.accept()
+        if self._queues.get(key) is queue:
+            del self._queues[key]
+            del self._tasks[key]
+
+    def accepted(self, partition: int, offset: int) -> None:
+        offsets = self._offsets.get(partition)
+        if offsets is None:
+            return
+        before = len(offsets.waiting)
+        offsets.accepted(offset)
+        self._open -= before - len(offsets.waiting)
+        if self._paused and self._open < self._max_open // 2:
+            self._paused = False
+            self._poll.submit(self._resume)
+
+    def _spawn(self, work: Any) -> None:
+        task = self._loop.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)

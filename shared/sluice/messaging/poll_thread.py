@@ -1,0 +1,105 @@
+"""The thread that owns a Kafka consumer.
+
+librdkafka serialises a Consumer over threads, so commit, pause or assignment from elsewhere would hang behind the
+poll: all of them are jobs handed to this thread. It polls, takes what is there already, and hands whole batches to
+the event loop; when the loop is `max_waiting` batches behind it waits, so memory stays bounded. What ends the thread
+early stands in `failure`, which the health of the service looks at.
+"""
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+
+log = logging.getLogger(__name__)
+
+Batch = list[Message]
+
+
+class PollThread:
+    """Polls a consumer and calls `on_batch(messages)` on the loop; partition-end markers are among the messages."""
+
+    def __init__(
+        self,
+        name: str,
+        config: dict[str, Any],
+        attach: Callable[[Consumer], None],
+        on_batch: Callable[[Batch], None],
+        max_batch: int = 2000,
+        max_waiting: int = 4,
+    ) -> None:
+        self._config = config
+        self._attach = attach
+        self._on_batch = on_batch
+        self._max_batch = max_batch
+        self._slots = threading.Semaphore(max_waiting)
+        self._jobs: queue.SimpleQueue[Callable[[Consumer], None]] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._loop = asyncio.get_running_loop()
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def submit(self, job: Callable[[Consumer], None]) -> None:
+        """Have the thread run `job(consumer)` between two polls."""
+        self._jobs.put(job)
+
+    async def stop(self) -> None:
+        """End the polling, close the consumer, which leaves its group, and wait for the thread."""
+        self._stopping.set()
+        await asyncio.to_thread(self._thread.join, 10.0)
+
+    def _run(self) -> None:
+        consumer = Consumer(self._config)
+        try:
+            self._attach(consumer)
+            while not self._stopping.is_set():
+                self._run_jobs(consumer)
+                batch = self._take(consumer)
+                if batch:
+                    self._deliver(batch)
+            self._run_jobs(consumer)
+        except Exception as error:
+            self.failure = error
+            log.critical("poll thread ended", exc_info=True)
+        finally:
+            consumer.close()
+
+    def _run_jobs(self, consumer: Consumer) -> None:
+        while not self._jobs.empty():
+            try:
+                self._jobs.get_nowait()(consumer)
+            except KafkaException as error:
+                log.warning("job on consumer failed", extra={"error": str(error)})
+
+    def _take(self, consumer: Consumer) -> Batch:
+        first = consumer.poll(0.25)
+        if first is None:
+            return []
+        batch = [first, *consumer.consume(self._max_batch - 1, 0)]
+        good = []
+        for message in batch:
+            error = message.error()
+            if error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its public name
+                good.append(message)
+            else:
+                log.warning("consumer reported", extra={"error": error.str(), "topic": message.topic()})
+        return good
+
+    def _deliver(self, batch: Batch) -> None:
+        while not self._slots.acquire(timeout=0.25):
+            if self._stopping.is_set():
+                return
+        self._loop.call_soon_threadsafe(self._hand_over, batch)
+
+    def _hand_over(self, batch: Batch) -> None:
+        try:
+            self._on_batch(batch)
+        finally:
+            self._slots.release()

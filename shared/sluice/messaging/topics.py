@@ -1,0 +1,99 @@
+"""The topics, declared once: this declaration creates them and is what the documentation of topics is made from."""
+
+import logging
+from typing import Any
+
+import msgspec
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+log = logging.getLogger(__name__)
+
+_DAY_MS = 24 * 3600 * 1000
+MAX_RECORD_BYTES = 8 * 1024 * 1024
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """`partitions` None: as many as the deployment has for keyed topics. `retention_ms` -1: for ever."""
+
+    name: str
+    key: str
+    holds: str
+    written_by: tuple[str, ...]
+    read_by: tuple[str, ...]
+    partitions: int | None = None
+    retention_ms: int = 7 * _DAY_MS
+    cleanup: str = "delete"
+
+    def config(self) -> dict[str, str]:
+        return {
+            "cleanup.policy": self.cleanup,
+            "retention.ms": str(self.retention_ms),
+            "max.message.bytes": str(MAX_RECORD_BYTES),
+            "message.timestamp.type": "LogAppendTime",
+        }
+
+
+_ALL = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")
+
+REQUESTS_STREAMS = Topic(
+    name="sluice.requests.streams",
+    key="scope or scope/name",
+    holds="commands on scopes and streams",
+    written_by=("api-gateway", "stream-workflows"),
+    read_by=("stream-workflows",),
+)
+REQUESTS_CLUSTER = Topic(
+    name="sluice.requests.cluster",
+    key="cluster",
+    holds="heartbeats of our own services",
+    written_by=_ALL,
+    read_by=("cluster-manager",),
+    partitions=1,
+    retention_ms=_DAY_MS,
+)
+JOURNAL = Topic(
+    name="sluice.journal",
+    key="scope or scope/name or cluster",
+    holds="the events: what is true",
+    written_by=_ALL,
+    read_by=_ALL,
+    retention_ms=-1,
+)
+DEAD_LETTERS = Topic(
+    name="sluice.dead-letters",
+    key="as the source",
+    holds="records nobody could handle, with the reason",
+    written_by=_ALL,
+    read_by=("people",),
+    retention_ms=30 * _DAY_MS,
+)
+TOPICS = (REQUESTS_STREAMS, REQUESTS_CLUSTER, JOURNAL, DEAD_LETTERS)
+
+
+class TopicsUnfitError(Exception):
+    """A topic exists with another number of partitions than this deployment is configured for."""
+
+
+def ensure_topics(client: dict[str, Any], partitions: int, replication: int, timeout_s: float = 10.0) -> None:
+    """Create what is missing and check what is there; blocking.
+
+    Raises TopicsUnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached.
+    """
+    admin = AdminClient(client)
+    present = admin.list_topics(timeout=timeout_s).topics
+    wanted = {t.name: t.partitions or partitions for t in TOPICS}
+    missing = [t for t in TOPICS if t.name not in present]
+    new = [NewTopic(t.name, wanted[t.name], replication, config=t.config()) for t in missing]
+    if new:
+        for name, created in admin.create_topics(new, operation_timeout=timeout_s).items():
+            try:
+                created.result()
+                log.info("topic created", extra={"topic": name, "partitions": wanted[name]})
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+    for name, topic in present.items():
+        if name in wanted and len(topic.partitions) != wanted[name]:
+            raise TopicsUnfitError(f"{name} has {len(topic.partitions)} partitions, configured are {wanted[name]}")

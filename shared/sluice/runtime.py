@@ -1,0 +1,150 @@
+"""How every service process lives: settings, logs, health, topics, journal, heartbeat, a clean end on SIGTERM.
+
+A service starts in any order with the others and waits for what it needs; until then its health endpoint says what
+is missing. One event loop per process; what needs a thread owns it.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import uvloop
+from confluent_kafka import KafkaException
+
+from sluice.domain.commands import Command, Heartbeat
+from sluice.journal.journal import Journal, now_ms
+from sluice.messaging.producer import KafkaProducer, ProduceError
+from sluice.messaging.requests import Request, cloud_event_headers, encode_request
+from sluice.messaging.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics
+from sluice.settings import ServiceSettings
+from sluice.telemetry.health import Checks, HttpServer, health_server
+from sluice.telemetry.logs import set_up_logs
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_S = 1.0
+
+
+class Runtime:
+    """What a running service has at hand. `checks` is what its readiness consists of; add to it while starting."""
+
+    def __init__(self, name: str, settings: ServiceSettings) -> None:
+        self.name = name
+        self.settings = settings
+        self.source = f"{name}/{settings.instance}"
+        self.endpoints: dict[str, str] = {}
+        self.checks: Checks = {}
+        self.stack = AsyncExitStack()
+        self.producer = KafkaProducer(settings.kafka_client())
+        self.journal = Journal(settings.kafka_client(), self.producer, self.source, settings.partitions)
+
+    def request(self, id: str, command: Command) -> Request:
+        return Request(id=id, at=now_ms(), by=self.source, command=command)
+
+    def send(self, topic: Topic, request: Request) -> asyncio.Future[None]:
+        """Done when the request is in its topic; fails with ProduceError."""
+        kind = type(request.command).__name__
+        key = request.command.key
+        headers = cloud_event_headers(kind, request.id, request.by, request.at, key)
+        return self.producer.send(topic.name, key, encode_request(request), headers)
+
+    def spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
+        """Run something for the life of the service; its end by an error makes the service not ready, visibly."""
+
+        async def watched() -> None:
+            await work
+
+        task = asyncio.get_running_loop().create_task(watched(), name=name)
+        self.checks[name] = lambda: f"ended: {task.exception()!r}" if task.done() and not task.cancelled() else None
+        self.stack.push_async_callback(_cancel, task)
+        return task
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+Start = Callable[[Runtime], Awaitable[None]]
+
+
+def run_service(name: str, settings: ServiceSettings, start: Start) -> None:
+    """Run until SIGTERM or SIGINT. `start(runtime)` is called once the journal is loaded.
+
+    Exits with status 2 if the topics that exist do not fit the settings or a port is taken.
+    """
+    set_up_logs(name, settings.instance, settings.log_level)
+    try:
+        uvloop.run(_live(name, settings, start))
+    except (TopicsUnfitError, OSError) as error:
+        log.critical("cannot start", extra={"error": str(error)})
+        sys.exit(2)
+
+
+async def _live(name: str, settings: ServiceSettings, start: Start) -> None:
+    runtime = Runtime(name, settings)
+    ending = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.set)
+    async with runtime.stack as stack:
+        server = health_server(runtime.checks, settings.host, settings.health_port)
+        await _serve(stack, server)
+        living = loop.create_task(_start(runtime, start))
+        ended = loop.create_task(ending.wait())
+        await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)
+        if living.done():
+            living.result()
+            await ended
+        log.info("stopping")
+        await _cancel(living)
+    log.info("stopped")
+
+
+async def _serve(stack: AsyncExitStack, server: HttpServer) -> None:
+    await server.start()
+    stack.push_async_callback(server.stop)
+
+
+async def _start(runtime: Runtime, start: Start) -> None:
+    journal, settings = runtime.journal, runtime.settings
+    runtime.checks["started"] = lambda: "starting"
+    await _topics(runtime)
+    runtime.producer.start()
+    runtime.stack.push_async_callback(asyncio.to_thread, runtime.producer.stop)
+    runtime.checks["journal"] = lambda: journal.failure or (None if journal.loaded.is_set() else "loading")
+    journal.start()
+    runtime.stack.push_async_callback(journal.stop)
+    await journal.loaded.wait()
+    await start(runtime)
+    runtime.spawn(_heartbeat(runtime), "heartbeat")
+    runtime.checks["started"] = lambda: None
+    log.info("started", extra={"endpoints": runtime.endpoints, "partitions": settings.partitions})
+
+
+async def _topics(runtime: Runtime) -> None:
+    settings = runtime.settings
+    while True:
+        try:
+            await asyncio.to_thread(
+                ensure_topics, settings.kafka_client(), settings.partitions, settings.kafka_replication, 2.0
+            )
+            return
+        except KafkaException as error:
+            runtime.checks["started"] = lambda: f"waiting for Kafka at {settings.kafka_bootstrap}"
+            log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})
+            await asyncio.sleep(0.1)
+
+
+async def _heartbeat(runtime: Runtime) -> None:
+    instance = runtime.settings.instance
+    beat = Heartbeat(service=runtime.name, instance=instance, endpoints=runtime.endpoints)
+    while True:
+        try:
+            await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{instance}-{now_ms()}", beat))
+        except ProduceError as error:
+            log.warning("heartbeat not sent", extra={"error": str(error)})
+        await asyncio.sleep(HEARTBEAT_S)

@@ -1,0 +1,64 @@
+"""Which container a segment lives in.
+
+Segment stores, clients and the controller all compute this for themselves and must agree to the bit
+(segment-store-cluster A7, stream-and-transaction-semantics 10.1). Pure functions.
+"""
+
+import mmh3
+
+_SEED = 1661405012
+_TRANSACTION_MARK = "#transaction."
+_TRANSIENT_MARK = "#transient."
+_SHORTEST_SUFFIX = 32
+_EPOCH_MARK = ".#epoch."
+_CONTAINER_SEGMENTS = ("_system/containers/metadata_", "_system/containers/storage_metadata_")
+
+_MULTIPLIER = 2862933555777941757
+_MASK_64 = 0xFFFFFFFFFFFFFFFF
+_TWO_TO_31 = float(1 << 31)
+
+
+def primary_name(name: str) -> str:
+    """What all epochs, transactions and transient segments of one segment have in common: `<scope>/<stream>/<number>`.
+
+    A name without `.#epoch.`, such as a metadata table's, is its own primary name.
+    """
+    parent = _parent(name)
+    while parent != name:
+        name, parent = parent, _parent(parent)
+    cut = name.rfind(_EPOCH_MARK)
+    return name if cut < 0 else name[:cut]
+
+
+def container_of(name: str, container_count: int) -> int:
+    """The container, 0 to `container_count` - 1, of a segment. Raises ValueError if there are no containers."""
+    if container_count < 1:
+        raise ValueError(f"{container_count} containers")
+    if name.startswith(_CONTAINER_SEGMENTS):
+        container = name[name.rindex("_") + 1 :]
+        if container.isascii() and container.isdigit():
+            return int(container)
+    low, _ = mmh3.hash64(primary_name(name).encode("utf-16-le", "surrogatepass"), _SEED, signed=False)
+    return consistent_hash(low, container_count)
+
+
+def consistent_hash(key: int, buckets: int) -> int:
+    """The bucket of a 64-bit key; with one bucket more, a key stays where it is or moves to the new bucket.
+
+    Jump consistent hashing as Guava does it, in doubles, drawing from a linear congruential generator.
+    """
+    state, candidate = key & _MASK_64, 0
+    while True:
+        state = (_MULTIPLIER * state + 1) & _MASK_64
+        following = int((candidate + 1) / (((state >> 33) + 1) / _TWO_TO_31))
+        if following >= buckets:
+            return candidate
+        candidate = following
+
+
+def _parent(name: str) -> str:
+    for mark in (_TRANSACTION_MARK, _TRANSIENT_MARK):
+        cut = name.rfind(mark)
+        if cut >= 0 and len(name) - cut - len(mark) >= _SHORTEST_SUFFIX:
+            return name[:cut]
+    return name

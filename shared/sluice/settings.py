@@ -1,0 +1,41 @@
+"""The settings all services share, from the environment with the prefix SLUICE_."""
+
+import secrets
+import socket
+from typing import Any
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class ServiceSettings(BaseSettings):
+    """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics."""
+
+    model_config = SettingsConfigDict(env_prefix="SLUICE_")
+
+    kafka_bootstrap: str = "127.0.0.1:9092"
+    kafka_replication: int = 1
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    zookeeper: str = "127.0.0.1:2181"
+    cluster_name: str = "pravega-cluster"
+    container_count: int = 4
+    partitions: int = 16
+    instance: str = ""
+    host: str = "127.0.0.1"
+    health_port: int = 10100
+    log_level: str = "info"
+
+    def model_post_init(self, _context: Any) -> None:
+        if not self.instance:
+            self.instance = f"{socket.gethostname()}-{secrets.token_hex(3)}"
+
+    def kafka_client(self) -> dict[str, Any]:
+        """The librdkafka configuration that every client of the process starts from."""
+        return {
+            "bootstrap.servers": self.kafka_bootstrap,
+            "client.id": self.instance,
+            "socket.keepalive.enable": True,
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 1000,
+            "topic.metadata.refresh.interval.ms": 30_000,
+            "log_level": 3,
+        }

@@ -1,0 +1,1 @@
+"""What a service tells about itself: structured logs, Prometheus metrics, health."""

@@ -1,0 +1,57 @@
+"""Health over HTTP: `/livez`, `/readyz`, `/metrics`.
+
+Alive means the event loop answers; ready means the service can serve, and where it cannot the answer says why.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+Checks = dict[str, Callable[[], str | None]]
+
+
+def health_routes(checks: Checks) -> list[Route]:
+    """`checks` maps what is checked to a function that says what is wrong, or None."""
+
+    async def live(_request: Request) -> Response:
+        return PlainTextResponse("alive\n")
+
+    async def ready(_request: Request) -> Response:
+        wrong = {name: problem for name, check in checks.items() if (problem := check()) is not None}
+        body = {"ready": not wrong, "not_ready": wrong}
+        return JSONResponse(body, status_code=503 if wrong else 200)
+
+    async def metrics(_request: Request) -> Response:
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    return [Route("/livez", live), Route("/readyz", ready), Route("/metrics", metrics)]
+
+
+class HttpServer:
+    """An HTTP server on the running loop that leaves the process's signals alone."""
+
+    def __init__(self, app: Starlette, host: str, port: int) -> None:
+        config = uvicorn.Config(app, host=host, port=port, log_config=None, lifespan="off", access_log=False)
+        self._server = uvicorn.Server(config)
+        self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Raises OSError if the port is taken."""
+        self._task = asyncio.get_running_loop().create_task(self._server.serve())
+
+    async def stop(self) -> None:
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task
+
+
+def health_server(checks: Checks, host: str, port: int) -> HttpServer:
+    return HttpServer(Starlette(routes=health_routes(checks)), host, port)

@@ -1,0 +1,33 @@
+"""Fixtures for all tests. Whatever needs processes is started only when a test asks for it."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from harness import System
+from sluice_local.settings import LocalSettings
+
+_RUNS_KEPT = 5
+
+
+@pytest.fixture(scope="session")
+def runs_folder() -> Path:
+    """A folder for the systems of this run of the tests; the logs of the last few runs stay for reading."""
+    runs = LocalSettings().home / "test-runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    for old in sorted(runs.iterdir())[: -_RUNS_KEPT + 1]:
+        shutil.rmtree(old, ignore_errors=True)
+    folder = runs / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def system(runs_folder: Path) -> Iterator[System]:
+    """One whole system for all tests of the session: two segment stores, one of each service."""
+    with System(runs_folder / "system") as system:
+        yield system

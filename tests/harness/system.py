@@ -1,0 +1,204 @@
+"""A private system of real processes for a test: ports of its own, a folder of its own, gone when the test ends.
+
+It is the library behind `make run` with other ports, so that what the tests see is what a user runs. All processes end
+with the process of the test runner, even if that is killed.
+
+Concurrency: methods block; call them through `asyncio.to_thread` where a loop must go on. Two calls about the same
+process must not overlap.
+"""
+
+import shutil
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sluice_local.parts import parts_of
+from sluice_local.ports import find_block
+from sluice_local.settings import HOST, LocalSettings
+from sluice_local.system import System as LocalSystem
+
+_SINGLE_PORTS = ("kafka_port", "kafka_controller_port", "redis_port", "zookeeper_port", "bookie_port")
+
+
+class System:
+    """One private system. As a context it is up inside and gone after.
+
+    Processes are named as the parts are: `kafka`, `zookeeper`, `bookie`, `redis`, `segment-store-0`, `api-gateway-0`,
+    `stream-workflows-0`, `cluster-manager-0`, and so on.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        segment_stores: int = 2,
+        api_gateways: int = 1,
+        stream_workflows: int = 1,
+        cluster_managers: int = 1,
+        keep_logs: bool = True,
+        **settings: Any,
+    ) -> None:
+        counts = {
+            "segment_stores": segment_stores,
+            "api_gateways": api_gateways,
+            "stream_workflows": stream_workflows,
+            "cluster_managers": cluster_managers,
+        }
+        shared = {"home": home, "jars": LocalSettings().jars_dir}
+        self.settings = LocalSettings(**{**shared, **counts, **_free_ports(counts), **settings})
+        self._keep_logs = keep_logs
+        self._local = LocalSystem(self.settings)
+
+    # --- all processes
+
+    def up(self) -> Self:
+        """Start every process that does not run and wait until all are ready."""
+        self._local.start()
+        return self
+
+    def down(self) -> None:
+        """End every process and remove the data; the logs stay."""
+        self._local.close()
+        shutil.rmtree(self.settings.data_dir, ignore_errors=True)
+        if not self._keep_logs:
+            shutil.rmtree(self.settings.home, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        try:
+            return self.up()
+        except BaseException:
+            self.down()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.down()
+
+    # --- one process
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all processes."""
+        return list(self._local.parts)
+
+    def start(self, name: str, *, wait: bool = True, deadline_s: float | None = None) -> None:
+        """Start a process that does not run, and wait until it is ready."""
+        self._local.start_part(name)
+        if wait:
+            self.wait_ready(name, deadline_s)
+
+    def stop(self, name: str) -> None:
+        """End a process gently (SIGTERM), or by force after the stop time-out."""
+        self._local.stop_part(name)
+
+    def kill(self, name: str) -> None:
+        """End a process by force (kill -9); it is gone on return."""
+        self._local.signal_part(name, signal.SIGKILL)
+
+    def freeze(self, name: str) -> None:
+        """Have a process stand still (SIGSTOP)."""
+        self._local.signal_part(name, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Have a frozen process go on (SIGCONT)."""
+        self._local.signal_part(name, signal.SIGCONT)
+
+    def restart(self, name: str, *, wait: bool = True, deadline_s: float | None = None) -> None:
+        """End a process gently, if it runs, and start it again."""
+        self._local.stop_part(name)
+        self.start(name, wait=wait, deadline_s=deadline_s)
+
+    def wait_ready(self, name: str, deadline_s: float | None = None) -> None:
+        """Wait until a process is ready; raise PartFailed, with the end of its log, if it is not in time."""
+        self._local.wait_ready(name, deadline_s)
+
+    def is_running(self, name: str) -> bool:
+        """Whether the process exists; ready or not, frozen or not."""
+        return self._local.is_running(name)
+
+    def is_ready(self, name: str) -> bool:
+        """Whether the process says that it is ready, now."""
+        return self.is_running(name) and self._local.parts[name].probe() is None
+
+    def pid(self, name: str) -> int:
+        """The number of the process that runs, or ran last."""
+        return self._local.child(name).pid
+
+    # --- addresses
+
+    @property
+    def kafka_bootstrap(self) -> str:
+        """Kafka's bootstrap servers."""
+        return self.settings.kafka_address
+
+    @property
+    def zookeeper(self) -> str:
+        """ZooKeeper's connect string."""
+        return self.settings.zookeeper_address
+
+    @property
+    def redis_url(self) -> str:
+        """The URL of Redis."""
+        return self.settings.redis_address
+
+    @property
+    def grpc_addresses(self) -> list[str]:
+        """`host:port` of every api-gateway, for gRPC."""
+        return [f"{HOST}:{self.settings.grpc_port + index}" for index in range(self.settings.api_gateways)]
+
+    @property
+    def grpc_address(self) -> str:
+        """`host:port` of the first api-gateway, for gRPC."""
+        return self.grpc_addresses[0]
+
+    @property
+    def rest_urls(self) -> list[str]:
+        """The REST base URL of every api-gateway."""
+        return [f"http://{HOST}:{self.settings.rest_port + index}" for index in range(self.settings.api_gateways)]
+
+    @property
+    def rest_url(self) -> str:
+        """The REST base URL of the first api-gateway."""
+        return self.rest_urls[0]
+
+    @property
+    def segment_store_addresses(self) -> list[str]:
+        """`host:port` of every segment store."""
+        return [self.address(name) for name in self.names if name.startswith("segment-store-")]
+
+    def health_url(self, name: str) -> str:
+        """Base URL of a service's /livez, /readyz and /metrics."""
+        return f"http://{HOST}:{self._local.parts[name].environment['SLUICE_HEALTH_PORT']}"
+
+    def address(self, name: str) -> str:
+        """Where a process is reached, for people; see the other properties for addresses to connect to."""
+        return self._local.parts[name].address
+
+    def log(self, name: str) -> Path:
+        """The log file of a process."""
+        return self._local.parts[name].log
+
+
+def _free_ports(counts: dict[str, int]) -> dict[str, int]:
+    """Choose ports for everything in one free block."""
+    services = counts["stream_workflows"] + counts["cluster_managers"]
+    sizes = dict.fromkeys(_SINGLE_PORTS, 1) | {
+        "segment_store_port": counts["segment_stores"],
+        "grpc_port": counts["api_gateways"],
+        "rest_port": counts["api_gateways"],
+        "health_port": services,
+    }
+    port = find_block(sum(max(1, size) for size in sizes.values())).start
+    chosen = {}
+    for name, size in sizes.items():
+        chosen[name] = port
+        port += max(1, size)
+    return chosen
+
+
+def claimed_ports(settings: LocalSettings) -> Iterable[int]:
+    """Return every port that a system with these settings listens on."""
+    return [claim.port for part in parts_of(settings) for claim in part.claims]

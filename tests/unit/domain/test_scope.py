@@ -1,0 +1,88 @@
+"""The scope aggregate: every refusal, and the life of a name from reservation to release."""
+
+import pytest
+from support.domain_log import Log
+
+from sluice.domain.commands import (
+    ConfirmStreamName,
+    CreateReservedStream,
+    CreateScope,
+    CreateStream,
+    DeleteScope,
+    JoinStreamCreation,
+    ReleaseStreamName,
+)
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.scope import Scope
+
+CONFIG = StreamConfig()
+
+
+def with_scope() -> Log:
+    log = Log()
+    assert log.ask(CreateScope("sc")).status == "SUCCESS"
+    return log
+
+
+@pytest.mark.parametrize("name", ["", "_", "a_b", "__a", "a/b", "a b", "é", "a" * 256, "a\n"])
+def test_scope_names_refused(name: str) -> None:
+    assert Log().ask(CreateScope(name)).status == "INVALID_SCOPE_NAME"
+
+
+@pytest.mark.parametrize("name", ["a", "_system", "A.b-9", "a" * 255])
+def test_scope_names_accepted(name: str) -> None:
+    log = Log()
+    assert log.ask(CreateScope(name)).status == "SUCCESS"
+    assert log.ask(CreateScope(name)).status == "SCOPE_EXISTS"
+
+
+def test_scope_is_deleted_only_when_empty_and_can_come_again() -> None:
+    log = with_scope()
+    log.decide(CreateStream("sc", "st", CONFIG), request="r1")
+    assert log.ask(DeleteScope("sc")).status == "SCOPE_NOT_EMPTY"
+    log.decide(ReleaseStreamName("sc", "st", "r1"))
+    assert log.ask(DeleteScope("sc")).status == "SUCCESS"
+    assert log.ask(DeleteScope("sc")).status == "SCOPE_NOT_FOUND"
+    assert log.ask(CreateScope("sc")).status == "SUCCESS"
+
+
+@pytest.mark.parametrize("name", ["", "my_stream", "a" * 256])
+def test_stream_names_refused(name: str) -> None:
+    assert with_scope().ask(CreateStream("sc", name, CONFIG)).status == "INVALID_STREAM_NAME"
+
+
+def test_stream_needs_a_scope_and_a_segment() -> None:
+    assert Log().ask(CreateStream("sc", "st", CONFIG)).status == "SCOPE_NOT_FOUND"
+    empty = StreamConfig(scaling=ScalingPolicy(min_segments=0))
+    reply = with_scope().ask(CreateStream("sc", "st", empty))
+    assert (reply.status, "segment" in reply.reason) == ("FAILURE", True)
+
+
+def test_reservation_holds_both_names_until_confirmed_and_is_passed_on_again() -> None:
+    log = with_scope()
+    decision = log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=5)
+    wanted = CreateReservedStream("sc", "st", incarnation="r1", created_at=5, config=CONFIG)
+    assert decision.sends == (wanted,) and decision.reply is None
+    scope = log.get("scope:sc")
+    assert isinstance(scope, Scope) and set(scope.streams) == {"st", "_MARKst"}
+    assert scope.pending() == [wanted]
+    assert log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=9).sends == (wanted,)
+    log.decide(ConfirmStreamName("sc", "st", "another"))
+    assert scope.pending() == [wanted]
+    log.decide(ConfirmStreamName("sc", "st", "r1"))
+    assert scope.pending() == []
+
+
+def test_a_held_name_is_joined_not_reserved_again() -> None:
+    log = with_scope()
+    log.decide(CreateStream("sc", "st", CONFIG), request="r1")
+    decision = log.decide(CreateStream("sc", "st", CONFIG), request="r2")
+    assert decision.events == () and decision.sends == (JoinStreamCreation("sc", "st", CONFIG),)
+
+
+def test_release_of_an_older_incarnation_does_nothing() -> None:
+    log = with_scope()
+    log.decide(CreateStream("sc", "st", CONFIG), request="r2")
+    assert log.decide(ReleaseStreamName("sc", "st", "r1")).events == ()
+    assert log.decide(ReleaseStreamName("sc", "st", "r2")).events != ()
+    assert log.decide(ReleaseStreamName("sc", "st", "r2")).events == ()

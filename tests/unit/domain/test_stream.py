@@ -1,0 +1,150 @@
+"""The stream aggregate: each operation from its first record to its last, and what each refuses."""
+
+from itertools import pairwise
+
+import pytest
+from support.domain_log import Log
+
+from sluice.domain.commands import (
+    CreateReservedStream,
+    CreateStream,
+    DeleteStream,
+    JoinStreamCreation,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+)
+from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
+from sluice.domain.errors import IllegalStateError
+from sluice.domain.stream import decide, queries
+from sluice.domain.stream.state import Stream, WorkflowKind, find_stream
+
+
+def config(segments: int = 1, tags: tuple[str, ...] = ()) -> StreamConfig:
+    return StreamConfig(scaling=ScalingPolicy(min_segments=segments), tags=tags)
+
+
+def create(name: str = "st", segments: int = 1, incarnation: str = "r1") -> CreateReservedStream:
+    return CreateReservedStream("sc", name, incarnation=incarnation, created_at=1000, config=config(segments))
+
+
+def stream_of(log: Log, name: str = "st") -> Stream:
+    stream = find_stream(log, "sc", name)
+    assert stream is not None
+    return stream
+
+
+def with_stream(segments: int = 1) -> Log:
+    log = Log()
+    log.decide(create(segments=segments), request="r1")
+    log.apply(decide.finish_create(log, "sc", "st"))
+    return log
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 49, 98, 103, 197, 1000])
+def test_initial_ranges_tile_the_key_space_exactly(count: int) -> None:
+    segments = decide.initial_segments(count, first=6)
+    assert [s.id for s in segments] == list(range(6, 6 + count))
+    assert segments[0].low == 0.0 and segments[-1].high == 1.0
+    assert all(a.high == b.low for a, b in pairwise(segments))
+    assert all(s.low == i * (1.0 / count) for i, s in enumerate(segments))
+
+
+def test_creation_makes_the_mark_stream_in_the_same_records() -> None:
+    log = Log()
+    begun = log.decide(create(segments=3), request="r1")
+    assert begun.reply is None
+    stream, mark = stream_of(log), stream_of(log, "_MARKst")
+    assert (stream.state.value, mark.state.value) == ("CREATING", "CREATING")
+    assert len(mark.active_segments()) == 1
+    with pytest.raises(IllegalStateError):
+        queries.current_segments(stream)
+    done = log.apply(decide.finish_create(log, "sc", "st"))
+    assert done.reply is not None and done.reply.status == "SUCCESS"
+    assert (stream.state.value, mark.state.value) == ("ACTIVE", "ACTIVE")
+    assert stream.workflow is None and mark.workflow is None
+    assert [type(c).__name__ for c in done.sends] == ["ConfirmStreamName"]
+    assert decide.finish_create(log, "sc", "st").events == ()
+
+
+def test_creation_asked_again() -> None:
+    log = Log()
+    log.decide(create(), request="r1")
+    assert log.decide(create(), request="r1").events == ()
+    log.apply(decide.finish_create(log, "sc", "st"))
+    again = log.decide(create(), request="r1")
+    assert again.events == () and [type(c).__name__ for c in again.sends] == ["ConfirmStreamName"]
+    assert log.ask(create(incarnation="r2")).status == "STREAM_EXISTS"
+    assert log.ask(JoinStreamCreation("sc", "st", config())).status == "STREAM_EXISTS"
+
+
+def test_joining_a_creation_that_is_gone_starts_over() -> None:
+    decision = Log().decide(JoinStreamCreation("sc", "st", config()))
+    assert decision.reply is None and decision.sends == (CreateStream("sc", "st", config()),)
+
+
+@pytest.mark.parametrize("command", [UpdateStream("sc", "st", config()), TruncateStream("sc", "st", {0: 1}),
+                                     SealStream("sc", "st"), DeleteStream("sc", "st")])  # fmt: skip
+def test_operations_on_what_is_not_there(command: UpdateStream) -> None:
+    assert Log().ask(command).status == "STREAM_NOT_FOUND"
+
+
+def test_update_of_tags_is_one_record_and_of_scaling_a_workflow() -> None:
+    log = with_stream()
+    tagged = log.decide(UpdateStream("sc", "st", config(tags=("a", "b"))))
+    assert tagged.reply is not None and tagged.reply.status == "SUCCESS"
+    assert stream_of(log).config.tags == ("a", "b")
+    policy = StreamConfig(scaling=ScalingPolicy(ScaleType.EVENTS, 10, 2, 1))
+    begun = log.decide(UpdateStream("sc", "st", policy), request="r2")
+    assert begun.reply is None and stream_of(log).state.value == "UPDATING"
+    assert stream_of(log).config == policy
+    done = log.apply(decide.finish_update(log, "sc", "st"))
+    assert done.reply is not None and stream_of(log).state.value == "ACTIVE"
+    assert decide.finish_update(log, "sc", "st").events == ()
+
+
+def test_truncation_moves_the_head_at_once() -> None:
+    log = with_stream(segments=2)
+    begun = log.decide(TruncateStream("sc", "st", {0: 10, 1: 5}), request="r2")
+    stream = stream_of(log)
+    assert begun.reply is None and stream.state.value == "TRUNCATING"
+    assert queries.head(stream) == {0: 10, 1: 5} and stream.cut_size == 15
+    log.apply(decide.finish_truncate(log, "sc", "st"))
+    assert stream.state.value == "ACTIVE"
+    for cut in ({0: 9, 1: 5}, {0: 20}, {}, {0: -1, 1: -1}, {0: 20, 7: 1}):
+        reply = log.ask(TruncateStream("sc", "st", cut))
+        assert reply.status == "FAILURE" and reply.reason, cut
+    again = log.decide(TruncateStream("sc", "st", {0: 10, 1: 5}))
+    assert again.events and stream.cut_size == 15
+
+
+def test_seal_then_delete_then_numbers_go_on() -> None:
+    log = with_stream(segments=3)
+    assert log.ask(DeleteStream("sc", "st")).status == "STREAM_NOT_SEALED"
+    log.decide(SealStream("sc", "st"), request="r2")
+    stream = stream_of(log)
+    assert stream.state.value == "SEALING" and len(queries.current_segments(stream)) == 3
+    assert log.ask(DeleteStream("sc", "st")).status == "STREAM_NOT_SEALED"
+    log.apply(decide.finish_seal(log, "sc", "st"))
+    assert queries.current_segments(stream) == [] and not queries.is_current(stream, 0)
+    assert log.ask(SealStream("sc", "st")).status == "SUCCESS"
+    assert log.ask(UpdateStream("sc", "st", config())).status == "STREAM_SEALED"
+    assert log.ask(TruncateStream("sc", "st", {0: 1, 1: 1, 2: 1})).status == "STREAM_SEALED"
+    log.decide(DeleteStream("sc", "st"), request="r3")
+    assert stream.workflow is not None and stream.workflow.kind is WorkflowKind.DELETE
+    done = log.apply(decide.finish_delete(log, "sc", "st"))
+    assert done.reply is not None and done.reply.status == "SUCCESS"
+    assert find_stream(log, "sc", "st") is None and find_stream(log, "sc", "_MARKst") is None
+    log.decide(create(segments=2, incarnation="r4"), request="r4")
+    assert [s.id for s in stream_of(log).active_segments()] == [3, 4]
+    assert [s.id for s in stream_of(log, "_MARKst").active_segments()] == [1]
+
+
+def test_failed_attempts_show_on_the_workflow() -> None:
+    log = with_stream()
+    log.decide(SealStream("sc", "st"), request="r2")
+    log.apply(decide.decide_step_failed(log, "sc", "st", WorkflowKind.SEAL, "seal-segments", 4, "store away"))
+    workflow = stream_of(log).workflow
+    assert workflow is not None
+    assert (workflow.step, workflow.attempts, workflow.last_error) == ("seal-segments", 4, "store away")
+    assert decide.decide_step_failed(log, "sc", "st", WorkflowKind.UPDATE, "x", 4, "").events == ()

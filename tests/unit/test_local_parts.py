@@ -1,0 +1,139 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sluice_local import bookie, checks, java, kafka, redis, segment_store, stamp, zookeeper
+from sluice_local.errors import MissingPrerequisite, UnusableState
+from sluice_local.part import StopRank
+from sluice_local.parts import parts_of
+from sluice_local.settings import LocalSettings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> LocalSettings:
+    return LocalSettings(home=tmp_path, kafka_port=19092, kafka_controller_port=19093, segment_stores=2)
+
+
+def test_kafka_listens_on_this_machine_only(settings: LocalSettings) -> None:
+    properties = kafka.server_properties(settings)
+    assert properties["listeners"] == "PLAINTEXT://127.0.0.1:19092,CONTROLLER://127.0.0.1:19093"
+    assert properties["advertised.listeners"] == "PLAINTEXT://127.0.0.1:19092"
+    assert properties["controller.quorum.voters"] == "1@127.0.0.1:19093"
+
+
+def test_kafka_keeps_its_data_in_the_state_folder(settings: LocalSettings, tmp_path: Path) -> None:
+    assert kafka.server_properties(settings)["log.dirs"] == str(tmp_path / "data" / "kafka" / "log")
+
+
+def test_kafka_lets_groups_notice_a_dead_member_in_a_second(settings: LocalSettings) -> None:
+    properties = kafka.server_properties(settings)
+    assert properties["group.min.session.timeout.ms"] == 1000
+    assert properties["group.initial.rebalance.delay.ms"] == 0
+    assert properties["auto.create.topics.enable"] is False
+
+
+def test_properties_are_written_as_java_reads_them() -> None:
+    assert java.properties({"a.b": True, "c": 1, "d": "x"}) == "a.b=true\nc=1\nd=x\n"
+
+
+def test_a_formatted_folder_is_not_formatted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object, **_options: object) -> None:
+        raise AssertionError("formatted again")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    (tmp_path / "meta.properties").touch()
+    kafka.format_once(tmp_path, tmp_path / "server.properties", tmp_path)
+    with pytest.raises(AssertionError, match="formatted again"):
+        kafka.format_once(tmp_path, tmp_path / "server.properties", tmp_path / "other")
+
+
+def test_the_bookie_lives_where_the_segment_stores_look_for_it(tmp_path: Path) -> None:
+    settings = LocalSettings(home=tmp_path, cluster_name="mine", zookeeper_port=2999)
+    uri = bookie.bookkeeper_conf(settings)["metadataServiceUri"]
+    assert uri == "zk+null://127.0.0.1:2999/pravega/mine/bookkeeper/ledgers"
+    store = segment_store.store_properties(settings, 12345)
+    assert store["pravegaservice.clusterName"] == "mine"
+    assert store["bookkeeper.zk.connect.uri"] == "127.0.0.1:2999"
+
+
+def test_segment_stores_share_their_long_term_storage(settings: LocalSettings) -> None:
+    roots = {segment_store.store_properties(settings, port)["filesystem.root"] for port in (1, 2)}
+    assert len(roots) == 1
+
+
+def test_zookeeper_grants_sessions_of_a_second(settings: LocalSettings) -> None:
+    assert zookeeper.zoo_cfg(settings)["minSessionTimeout"] == 1000
+
+
+def test_redis_appends_to_a_file(settings: LocalSettings) -> None:
+    assert "appendonly yes" in redis.redis_conf(settings).splitlines()
+
+
+def test_nobody_is_stopped_before_those_that_use_it(settings: LocalSettings) -> None:
+    parts = {part.name: part for part in parts_of(settings)}
+    for part in parts.values():
+        for needed in part.starts_after:
+            assert part.stop_rank < parts[needed].stop_rank
+    assert parts["api-gateway-0"].stop_rank == StopRank.SERVICE
+
+
+def test_services_wait_for_nobody(settings: LocalSettings) -> None:
+    assert all(not part.starts_after for part in parts_of(settings) if part.stop_rank == StopRank.SERVICE)
+
+
+@pytest.mark.parametrize(
+    ("output", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_292"', 8),
+        ('openjdk version "21" 2023-09-19', 21),
+        ("command not understood", None),
+    ],
+)
+def test_versions_of_java(output: str, version: int | None) -> None:
+    assert checks.java_version(output) == version
+
+
+def test_an_old_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_java(tmp_path, monkeypatch, "1.8.0_292")
+    with pytest.raises(MissingPrerequisite, match=r"Java is too old: .* has version 8"):
+        checks.require_java()
+
+
+def test_a_missing_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingPrerequisite, match="Java is missing"):
+        checks.require_java()
+    with pytest.raises(MissingPrerequisite, match="Maven is missing"):
+        checks.require_maven()
+
+
+def test_a_state_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UnusableState, match=r"file/state .*SLUICE_HOME"):
+        checks.require_state_folder(tmp_path / "file" / "state")
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnusableState, match=r"nearly full.*SLUICE_HOME"):
+        checks.require_state_folder(tmp_path, least_bytes=2**62)
+
+
+def test_a_stamp_is_current_until_an_input_changes(tmp_path: Path) -> None:
+    source, mark = tmp_path / "in", tmp_path / "stamp"
+    source.write_text("one")
+    assert not stamp.is_current(mark, stamp.digest([source]))
+    stamp.set_current(mark, stamp.digest([source]))
+    assert stamp.is_current(mark, stamp.digest([source]))
+    source.write_text("two")
+    assert not stamp.is_current(mark, stamp.digest([source]))
+
+
+def fake_java(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    binary = folder / "bin" / "java"
+    binary.parent.mkdir()
+    binary.write_text(f"#!/bin/sh\necho 'java version \"{version}\"' >&2\n")
+    binary.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(folder))

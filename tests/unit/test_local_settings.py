@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from sluice_local.cli import main
+from sluice_local.parts import parts_of
+from sluice_local.settings import LocalSettings
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    for name in list(os.environ):
+        if name.startswith("SLUICE_") or name == "SEGMENT_STORES":
+            monkeypatch.delenv(name)
+
+
+def names(settings: LocalSettings) -> list[str]:
+    return [part.name for part in parts_of(settings)]
+
+
+def test_one_of_everything_by_default() -> None:
+    assert sorted(names(LocalSettings())) == [
+        "api-gateway-0",
+        "bookie",
+        "cluster-manager-0",
+        "kafka",
+        "redis",
+        "segment-store-0",
+        "stream-workflows-0",
+        "zookeeper",
+    ]
+
+
+def test_ports_of_one_default_system_do_not_collide() -> None:
+    settings = LocalSettings(api_gateways=2, segment_stores=3, stream_workflows=3, cluster_managers=2)
+    ports = [claim.port for part in parts_of(settings) for claim in part.claims]
+    assert len(set(ports)) == len(ports)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "absent"),
+    [
+        ("SLUICE_KAFKA_BOOTSTRAP", "k:9092", "kafka"),
+        ("SLUICE_REDIS_URL", "redis://r:6379/0", "redis"),
+        ("SLUICE_ZOOKEEPER", "z:2181", "zookeeper"),
+    ],
+)
+def test_what_has_an_address_is_not_embedded(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, absent: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    settings = LocalSettings()
+    assert absent not in names(settings)
+    gateway = next(part for part in parts_of(settings) if part.name == "api-gateway-0")
+    assert gateway.environment[variable] == value
+
+
+def test_an_empty_address_is_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA_BOOTSTRAP", "")
+    assert "kafka" in names(LocalSettings())
+
+
+def test_without_segment_stores_there_is_no_bookie(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEGMENT_STORES", "0")
+    assert not {"bookie", "segment-store-0"} & set(names(LocalSettings()))
+
+
+def test_instances_have_consecutive_ports_and_names_of_their_own() -> None:
+    settings = LocalSettings(api_gateways=2, stream_workflows=2, segment_stores=2)
+    claims = {part.name: [claim.port for claim in part.claims] for part in parts_of(settings)}
+    assert claims["api-gateway-0"] == [9090, 10080]
+    assert claims["api-gateway-1"] == [9091, 10081]
+    assert claims["stream-workflows-1"] == [10101]
+    assert claims["cluster-manager-0"] == [10102]
+    assert claims["segment-store-1"] == [12346]
+    instances = [part.environment.get("SLUICE_INSTANCE", part.name) for part in parts_of(settings)]
+    assert instances == [part.name for part in parts_of(settings)]
+
+
+def test_everything_is_written_below_the_state_folder(tmp_path: Path) -> None:
+    settings = LocalSettings(home=tmp_path, segment_stores=2)
+    for part in parts_of(settings):
+        assert tmp_path in part.folder.parents
+        assert tmp_path in part.log.parents
+        assert all(tmp_path in path.parents for path in part.files)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("SLUICE_KAFKA_PORT", "0"), ("SLUICE_REST_PORT", "x"), ("SEGMENT_STORES", "-1")]
+)
+def test_a_bad_setting_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValidationError):
+        LocalSettings()
+    monkeypatch.setattr("sys.argv", ["sluice_local", "status"])
+    assert main() == 2
+    assert f"setting {variable}:" in capsys.readouterr().err
