@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from grpc_tools import protoc
+from grpc_tools import protoc  # type: ignore[import-untyped]
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "api_gateway/generated"

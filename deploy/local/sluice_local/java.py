@@ -17,7 +17,8 @@ _LOGBACK = """\
   </appender>
   <root level="{level}"><appender-ref ref="OUT"/></root>
   <logger name="io.pravega" level="INFO"/>
-  <logger name="io.pravega.segmentstore.storage.impl.bookkeeper" level="WARN"/>
+  <!-- Tells once a second, with a stack trace, that ZooKeeper is away; what follows from it is told elsewhere. -->
+  <logger name="org.apache.zookeeper.ClientCnxn" level="ERROR"/>
 </configuration>
 """
 

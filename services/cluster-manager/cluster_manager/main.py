@@ -6,6 +6,7 @@ there is one, and that another takes over when it is gone. The others stand by w
 
 import logging
 import time
+from collections.abc import Callable
 
 from cluster_manager.containers import ContainerManager
 from cluster_manager.heartbeats import Heartbeats
@@ -19,7 +20,7 @@ from sluice.journal.record import Record
 from sluice.messaging.dead_letters import send_dead_letter
 from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer
 from sluice.messaging.topics import REQUESTS_CLUSTER
-from sluice.runtime import Runtime
+from sluice.runtime import Runtime, run_service
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -27,72 +28,100 @@ log = logging.getLogger(__name__)
 SERVICE = "cluster-manager"
 
 
-async def start(settings: ClusterManagerSettings, runtime: Runtime) -> None:
-    """Join the group and connect to ZooKeeper; waits for neither."""
-    journal = runtime.journal
-    heartbeats = Heartbeats(journal, settings.member_timeout_s, time.monotonic)
+class ClusterManager:
+    """One instance of the service, put together; everything here belongs to the event loop."""
 
-    async def handle(delivery: Delivery) -> None:
-        await heartbeats.handle(delivery.value or b"")
+    def __init__(self, runtime: Runtime, settings: ClusterManagerSettings) -> None:
+        self._runtime = runtime
+        self._heartbeats = Heartbeats(runtime.journal, settings.member_timeout_s, time.monotonic)
+        self._consumer = KeyedConsumer(
+            settings.kafka_client(),
+            REQUESTS_CLUSTER.name,
+            SERVICE,
+            self._handle,
+            self._on_assigned,
+            self._on_failure,
+            max_handlers=1,
+        )
+        self._nodes = ZooKeeperNodes(
+            settings.zookeeper,
+            settings.cluster_name,
+            settings.zookeeper_session_timeout_s,
+            settings.zookeeper_call_timeout_s,
+            self._wake,
+        )
+        self._containers = ContainerManager(
+            runtime.journal,
+            self._nodes,
+            Heartbeat(service=SERVICE, instance=settings.instance, endpoints=runtime.endpoints),
+            settings.container_count,
+            settings.rebalance_interval_s,
+            self.active,
+            now_ms,
+        )
 
-    async def on_assigned(_partition: int) -> None:
-        log.info("active from now on")
-        heartbeats.activated()
-        containers.activated()
+    def start(self) -> None:
+        """Join the group and connect to ZooKeeper, waiting for neither."""
+        runtime = self._runtime
+        runtime.checks["group"] = self._with_role(self._group_problem)
+        runtime.checks["zookeeper"] = self._with_role(self._nodes.problem)
+        runtime.checks["container map"] = self._with_role(self._containers.problem)
+        ACTIVE.set_function(lambda: float(self.active()))
+        metrics.OPEN_RECORDS.labels(REQUESTS_CLUSTER.name).set_function(lambda: self._consumer.open_records)
+        runtime.journal.on_record.append(self._on_record)
+        runtime.stack.push_async_callback(self._nodes.stop)
+        self._nodes.start()
+        runtime.spawn(self._manage(), "container manager")
+        runtime.stack.push_async_callback(self._consumer.stop)
+        self._consumer.start()
 
-    async def on_failure(delivery: Delivery, error: Exception) -> None:
-        metrics.DEAD_LETTERS.labels(REQUESTS_CLUSTER.name).inc()
-        await send_dead_letter(runtime.producer, delivery, SERVICE, f"{type(error).__name__}: {error}")
+    def active(self) -> bool:
+        """Whether this instance is the one to decide for the cluster, as far as it knows."""
+        return bool(self._consumer.partitions) and self._consumer.failure is None
 
-    def on_record(_partition: int, record: Record) -> None:
-        if any(isinstance(event, ContainersAssigned) for event in record.events):
-            containers.wake()
-
-    consumer = KeyedConsumer(
-        settings.kafka_client(), REQUESTS_CLUSTER.name, SERVICE, handle, on_assigned, on_failure, max_handlers=1
-    )
-
-    def active() -> bool:
-        return bool(consumer.partitions) and consumer.failure is None
-
-    nodes = ZooKeeperNodes(
-        settings.zookeeper,
-        settings.cluster_name,
-        settings.zookeeper_session_timeout_s,
-        settings.zookeeper_call_timeout_s,
-        lambda: containers.wake(),
-    )
-    containers = ContainerManager(
-        journal,
-        nodes,
-        Heartbeat(service=SERVICE, instance=settings.instance, endpoints=runtime.endpoints),
-        settings.container_count,
-        settings.rebalance_interval_s,
-        active,
-        now_ms,
-    )
-
-    async def manage() -> None:
-        # Should this ever end by an error, another instance had better take over.
+    async def _manage(self) -> None:
         try:
-            await containers.run()
+            await self._containers.run()
         finally:
-            await consumer.stop()
+            # Should this have ended by an error, another instance had better take over.
+            await self._consumer.stop()
 
-    def group() -> str | None:
-        if consumer.failure is not None:
-            return f"left the group: {consumer.failure!r}"
-        return None if consumer.joined else f"joining the group {SERVICE}"
+    async def _handle(self, delivery: Delivery) -> None:
+        await self._heartbeats.handle(delivery.value or b"")
 
-    role = _Role(active)
-    runtime.checks["group"] = role.said_with(group)
-    runtime.checks["zookeeper"] = role.said_with(nodes.problem)
-    runtime.checks["container map"] = role.said_with(containers.problem)
-    ACTIVE.set_function(lambda: float(active()))
-    metrics.OPEN_RECORDS.labels(REQUESTS_CLUSTER.name).set_function(lambda: consumer.open_records)
-    journal.on_record.append(on_record)
-    runtime.stack.push_async_callback(nodes.stop)
-    nodes.start()
-    runtime.spawn(manage(), "container manager")
-    runtime.stack.push_async_callback(consumer.stop)
-    consumer.start()
+    async def _on_assigned(self, _partition: int) -> None:
+        self._heartbeats.activated()
+        self._containers.activated()
+
+    async def _on_failure(self, delivery: Delivery, error: Exception) -> None:
+        metrics.DEAD_LETTERS.labels(REQUESTS_CLUSTER.name).inc()
+        await send_dead_letter(self._runtime.producer, delivery, SERVICE, f"{type(error).__name__}: {error}")
+
+    def _on_record(self, _partition: int, record: Record) -> None:
+        if any(isinstance(event, ContainersAssigned) for event in record.events):
+            self._wake()
+
+    def _wake(self) -> None:
+        self._containers.wake()
+
+    def _group_problem(self) -> str | None:
+        if self._consumer.failure is not None:
+            return f"left the group {SERVICE}: {self._consumer.failure!r}"
+        return None if self._consumer.joined else f"joining the group {SERVICE}"
+
+    def _with_role(self, check: Callable[[], str | None]) -> Callable[[], str | None]:
+        def said() -> str | None:
+            problem = check()
+            return None if problem is None else f"{'active' if self.active() else 'standby'}: {problem}"
+
+        return said
+
+
+def main() -> None:
+    """Run one instance until it is told to end."""
+    settings = ClusterManagerSettings()
+
+    async def start(runtime: Runtime) -> None:
+        ClusterManager(runtime, settings).start()
+
+    run_service(SERVICE, settings, start)

@@ -8,6 +8,7 @@ but visible: every doubling of their number is noted in the journal with the las
 import asyncio
 import logging
 from contextlib import suppress
+from typing import Any
 
 from sluice.domain.commands import ReleaseStreamName
 from sluice.domain.decision import Context, Decision
@@ -25,7 +26,7 @@ from sluice.telemetry import metrics
 from stream_workflows.backoff import delays
 from stream_workflows.crash_points import CrashPoints
 from stream_workflows.sending import Sender
-from stream_workflows.steps import WORKFLOWS, Workflow, mark_of
+from stream_workflows.steps import WORKFLOWS, Record, Step, mark_of
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class Runner:
     def __init__(self, sender: Sender, store: SegmentStore, crash_points: CrashPoints) -> None:
         self._sender = sender
         self._journal = sender.journal
-        self._store = store
+        self.store = store
         self._crash_points = crash_points
 
     async def run(self, scope: str, name: str, delivery: Delivery) -> None:
@@ -69,43 +70,41 @@ class Runner:
         stream = find_stream(self._journal.reader(stream_key(scope, name)), scope, name)
         return stream if stream is not None and stream.workflow is not None else None
 
-    async def _attempt(self, stream: Stream, workflow: Workflow, progress: list[str]) -> None:
-        scope, name = stream.scope, stream.name
-        key = stream_key(scope, name)
+    async def _attempt(self, stream: Stream, steps: tuple[Step, ...], progress: list[str]) -> None:
         assert stream.workflow is not None
-        kind, request = stream.workflow.kind.value, stream.workflow.request
-        mark = mark_of(self._journal.reader(key), stream)
-        for step, carry_out in workflow.steps:
-            progress.append(step)
-            self._crash_points.passed(f"{kind}/before-{step}")
-            await carry_out(self._store, stream, mark)
-        if workflow.releases_name:
-            progress.append("release-name")
-            self._crash_points.passed(f"{kind}/before-release-name")
-            for release in decide.releases(stream, mark):
-                await self._release(release, f"{request or stream.incarnation}-release")
-        progress.append("finish")
-        self._crash_points.passed(f"{kind}/before-finish")
+        kind, request = stream.workflow.kind, stream.workflow.request
+        mark = mark_of(self._journal.reader(stream_key(stream.scope, stream.name)), stream)
+        for step in steps:
+            progress.append(step.name)
+            self._crash_points.passed(f"{kind.value}/before-{step.name}")
+            outcome = await step.carry_out(self, stream, mark)
+            self._crash_points.passed(f"{kind.value}/after-{step.name}")
+            if step.record is not None:
+                await self._record(stream, request, step.record, outcome)
+                self._crash_points.passed(f"{kind.value}/recorded-{step.name}")
+
+    async def _record(self, stream: Stream, request: str | None, record: Record, outcome: Any) -> None:
+        """Append what a step brought about; a record that stands there already is not made again."""
+        scope, name = stream.scope, stream.name
         executed = await self._journal.execute(
-            key, request, lambda reader, _context: workflow.finish(reader, scope, name)
+            stream_key(scope, name), request, lambda reader, _context: record(reader, scope, name, outcome)
         )
-        self._crash_points.passed(f"{kind}/after-finish")
         if executed.decision is not None:
             await self._sender.send_all(request or stream.incarnation, executed.decision.sends)
 
-    async def _release(self, release: ReleaseStreamName, request: str) -> None:
-        """Ask the scope's key to drop the name and wait until it has."""
+    async def release(self, command: ReleaseStreamName) -> None:
+        """Ask the scope's key to drop the name and return when it has."""
 
         def dropped(view: PartitionView) -> bool:
-            scope = view.get(scope_aggregate(release.scope))
-            entry = scope.streams.get(release.stream) if isinstance(scope, Scope) else None
-            return entry is None or entry.incarnation != release.incarnation
+            scope = view.get(scope_aggregate(command.scope))
+            entry = scope.streams.get(command.stream) if isinstance(scope, Scope) else None
+            return entry is None or entry.incarnation != command.incarnation
 
-        while not dropped(self._journal.reader(release.scope)):
-            await self._sender.send_all(request, (release,))
+        while not dropped(self._journal.reader(command.scope)):
+            await self._sender.send_all(command.incarnation, (command,))
             with suppress(TimeoutError):
                 async with asyncio.timeout(RELEASE_AGAIN_S):
-                    await self._journal.until(release.scope, dropped)
+                    await self._journal.until(command.scope, dropped)
 
     async def _note(self, stream: Stream, step: str, attempts: int, error: Exception) -> None:
         """Tell people; should the journal be what fails, the log has said so already."""

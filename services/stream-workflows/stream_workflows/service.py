@@ -14,6 +14,7 @@ from sluice.domain.aggregates import DECIDE
 from sluice.domain.commands import Command, CreateReservedStream, CreateScope, CreateStream, StreamCommand
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.errors import BusyError
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, scope_aggregate, stream_key
 from sluice.domain.scope import Scope
 from sluice.domain.stream import decide
@@ -87,8 +88,8 @@ class WorkflowService:
         for wait in delays():
             try:
                 return await self._journal.execute(command.key, request.id, decided)
-            except JournalError as error:
-                log.warning("journal away", extra={"request": request.id, "error": str(error)})
+            except (JournalError, BusyError) as error:
+                log.warning("request waits", extra={"request": request.id, "error": str(error)})
                 async with delivery.waiting():
                     await asyncio.sleep(wait)
         raise AssertionError("delays never end")

@@ -79,6 +79,14 @@ class TruncateStream(StreamCommand, frozen=True):
     cut: dict[int, int]
 
 
+class ScaleStream(StreamCommand, frozen=True):
+    """Replace segments of the active epoch by new ones that tile the same key ranges; `at` in epoch ms."""
+
+    seals: tuple[int, ...]
+    ranges: tuple[tuple[float, float], ...]
+    at: int
+
+
 class SealStream(StreamCommand, frozen=True):
     pass
 
@@ -116,6 +124,7 @@ Command = (
     | JoinStreamCreation
     | UpdateStream
     | TruncateStream
+    | ScaleStream
     | SealStream
     | DeleteStream
     | Heartbeat

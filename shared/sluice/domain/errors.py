@@ -16,5 +16,9 @@ class NotFoundError(DomainError):
     """The scope, stream, segment or epoch does not exist."""
 
 
+class BusyError(DomainError):
+    """A workflow is changing the stream: decide again when it has ended."""
+
+
 class IllegalStateError(DomainError):
     """The thing exists, but its state does not allow the question."""

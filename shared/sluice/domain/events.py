@@ -81,10 +81,22 @@ class StreamCreated(StreamEvent, frozen=True):
     pass
 
 
+class Replacement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The segments of the active epoch that go and those that come for them, from `at` (epoch ms) on."""
+
+    seals: tuple[int, ...]
+    creates: tuple[Segment, ...]
+    at: int
+
+
 class StreamUpdateStarted(StreamEvent, frozen=True):
-    """The new configuration is visible at once; the segment stores have yet to learn the scaling policy."""
+    """The new configuration is visible at once; the segment stores have yet to learn the scaling policy.
+
+    A policy that asks for another number of segments replaces all active ones.
+    """
 
     config: StreamConfig
+    replacement: Replacement | None = None
     request: str | None = None
     at: int = 0
 
@@ -93,6 +105,26 @@ class StreamUpdated(StreamEvent, frozen=True):
     """The update is done; with `config` it began and ended in this one record."""
 
     config: StreamConfig | None = None
+    sealed_sizes: dict[int, int] = {}
+
+
+class StreamScaleStarted(StreamEvent, frozen=True):
+    """The new segments are decided for good; they have yet to be created."""
+
+    replacement: Replacement
+    at: int = 0
+
+
+class StreamEpochAdded(StreamEvent, frozen=True):
+    """The new segments exist and are known as successors; the ones they replace have yet to be sealed."""
+
+    created_at: int
+
+
+class StreamScaled(StreamEvent, frozen=True):
+    """The replaced segments are sealed, at these sizes in bytes; the new epoch is the active one."""
+
+    sealed_sizes: dict[int, int]
 
 
 class StreamTruncationStarted(StreamEvent, frozen=True):
@@ -167,6 +199,9 @@ Event = (
     | StreamCreated
     | StreamUpdateStarted
     | StreamUpdated
+    | StreamScaleStarted
+    | StreamEpochAdded
+    | StreamScaled
     | StreamTruncationStarted
     | StreamTruncated
     | StreamSealStarted

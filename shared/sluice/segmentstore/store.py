@@ -33,7 +33,10 @@ class SegmentInfo(msgspec.Struct, frozen=True):
 
 
 class TableInfo(msgspec.Struct, frozen=True):
-    """The state of a table segment; `key_length` 0 means keys of any length."""
+    """The state of a table segment; `key_length` 0 means keys of any length.
+
+    `entry_count` is the store's own count and lags behind the writes; with a fixed key length until they are flushed.
+    """
 
     length: int
     start_offset: int

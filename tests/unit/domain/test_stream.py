@@ -15,7 +15,7 @@ from sluice.domain.commands import (
     UpdateStream,
 )
 from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
-from sluice.domain.errors import IllegalStateError
+from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.stream import decide, queries
 from sluice.domain.stream.state import Stream, WorkflowKind, find_stream
 
@@ -98,9 +98,9 @@ def test_update_of_tags_is_one_record_and_of_scaling_a_workflow() -> None:
     begun = log.decide(UpdateStream("sc", "st", policy), request="r2")
     assert begun.reply is None and stream_of(log).state.value == "UPDATING"
     assert stream_of(log).config == policy
-    done = log.apply(decide.finish_update(log, "sc", "st"))
+    done = log.apply(decide.finish_update(log, "sc", "st", {}))
     assert done.reply is not None and stream_of(log).state.value == "ACTIVE"
-    assert decide.finish_update(log, "sc", "st").events == ()
+    assert decide.finish_update(log, "sc", "st", {}).events == ()
 
 
 def test_truncation_moves_the_head_at_once() -> None:
@@ -124,7 +124,8 @@ def test_seal_then_delete_then_numbers_go_on() -> None:
     log.decide(SealStream("sc", "st"), request="r2")
     stream = stream_of(log)
     assert stream.state.value == "SEALING" and len(queries.current_segments(stream)) == 3
-    assert log.ask(DeleteStream("sc", "st")).status == "STREAM_NOT_SEALED"
+    with pytest.raises(BusyError):
+        log.ask(DeleteStream("sc", "st"))
     log.apply(decide.finish_seal(log, "sc", "st"))
     assert queries.current_segments(stream) == [] and not queries.is_current(stream, 0)
     assert log.ask(SealStream("sc", "st")).status == "SUCCESS"

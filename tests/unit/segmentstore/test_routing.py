@@ -1,8 +1,8 @@
 """Segment to container: segment-store-cluster A7."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-import pytest
 
 from sluice.segmentstore.routing import consistent_hash, container_of, primary_name
 

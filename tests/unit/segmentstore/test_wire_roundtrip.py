@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluice.segmentstore.wire.appends import AppendBlockEnd
 from sluice.segmentstore.wire.command import BY_CODE, Command, Layout
 from sluice.segmentstore.wire.fields import MergedSource, TableEntry, TableKey
 from sluice.segmentstore.wire.frame import MalformedFrame, Unencodable, WireError, decode, encode, payload_size
 from sluice.segmentstore.wire.segments import SealSegment
 from sluice.segmentstore.wire.text import decode_text, encode_text
-from sluice.segmentstore.wire.appends import AppendBlockEnd
 
 text = st.text(max_size=30)
 long = st.integers(-(2**63), 2**63 - 1)

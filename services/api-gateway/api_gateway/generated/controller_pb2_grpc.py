@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class ControllerServiceStub:
-    """Missing associated documentation comment in .proto file."""
+    """Scopes
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -272,11 +273,11 @@ class ControllerServiceStub:
 
 
 class ControllerServiceServicer:
-    """Missing associated documentation comment in .proto file."""
+    """Scopes
+    """
 
     def createScope(self, request, context):
-        """Scopes
-        """
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -319,6 +320,7 @@ class ControllerServiceServicer:
 
     def createStream(self, request, context):
         """Streams
+
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -374,6 +376,7 @@ class ControllerServiceServicer:
 
     def getCurrentSegments(self, request, context):
         """Segments and cuts. The misspelt RPC is an older name of the one after it.
+
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -435,6 +438,7 @@ class ControllerServiceServicer:
 
     def createTransaction(self, request, context):
         """Transactions
+
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -472,6 +476,7 @@ class ControllerServiceServicer:
 
     def noteTimestampFromWriter(self, request, context):
         """Writers' time
+
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -485,6 +490,7 @@ class ControllerServiceServicer:
 
     def createReaderGroup(self, request, context):
         """Reader groups and subscribers
+
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -522,6 +528,7 @@ class ControllerServiceServicer:
 
     def createKeyValueTable(self, request, context):
         """Key-value tables
+
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -553,6 +560,7 @@ class ControllerServiceServicer:
 
     def getControllerServerList(self, request, context):
         """Controllers
+
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -811,7 +819,8 @@ def add_ControllerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ControllerService:
-    """Missing associated documentation comment in .proto file."""
+    """Scopes
+    """
 
     @staticmethod
     def createScope(request,

@@ -33,12 +33,13 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ControllerServiceStub:
+    """Scopes"""
+
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ControllerServiceAsyncStub: ...
     createScope: _grpc.UnaryUnaryMultiCallable[_controller_pb2.ScopeInfo, _controller_pb2.CreateScopeStatus]
-    """Scopes"""
     checkScopeExists: _grpc.UnaryUnaryMultiCallable[_controller_pb2.ScopeInfo, _controller_pb2.ExistsResponse]
     listScopes: _grpc.UnaryUnaryMultiCallable[_controller_pb2.ScopesRequest, _controller_pb2.ScopesResponse]
     deleteScope: _grpc.UnaryUnaryMultiCallable[_controller_pb2.ScopeInfo, _controller_pb2.DeleteScopeStatus]
@@ -95,9 +96,10 @@ class ControllerServiceStub:
 
 @_typing.type_check_only
 class ControllerServiceAsyncStub(ControllerServiceStub):
+    """Scopes"""
+
     def __init__(self, channel: _aio.Channel) -> None: ...
     createScope: _aio.UnaryUnaryMultiCallable[_controller_pb2.ScopeInfo, _controller_pb2.CreateScopeStatus]  # type: ignore[assignment]
-    """Scopes"""
     checkScopeExists: _aio.UnaryUnaryMultiCallable[_controller_pb2.ScopeInfo, _controller_pb2.ExistsResponse]  # type: ignore[assignment]
     listScopes: _aio.UnaryUnaryMultiCallable[_controller_pb2.ScopesRequest, _controller_pb2.ScopesResponse]  # type: ignore[assignment]
     deleteScope: _aio.UnaryUnaryMultiCallable[_controller_pb2.ScopeInfo, _controller_pb2.DeleteScopeStatus]  # type: ignore[assignment]
@@ -153,13 +155,14 @@ class ControllerServiceAsyncStub(ControllerServiceStub):
     getControllerToBucketMapping: _aio.UnaryUnaryMultiCallable[_controller_pb2.ControllerToBucketMappingRequest, _controller_pb2.ControllerToBucketMappingResponse]  # type: ignore[assignment]
 
 class ControllerServiceServicer(metaclass=_abc_1.ABCMeta):
+    """Scopes"""
+
     @_abc_1.abstractmethod
     def createScope(
         self,
         request: _controller_pb2.ScopeInfo,
         context: _ServicerContext,
-    ) -> _typing.Union[_controller_pb2.CreateScopeStatus, _abc.Awaitable[_controller_pb2.CreateScopeStatus]]:
-        """Scopes"""
+    ) -> _typing.Union[_controller_pb2.CreateScopeStatus, _abc.Awaitable[_controller_pb2.CreateScopeStatus]]: ...
 
     @_abc_1.abstractmethod
     def checkScopeExists(

@@ -38,8 +38,8 @@ class RangeIndex:
 
 
 def last_epoch(stream: Stream, segment: int) -> int:
-    """The last epoch in which the segment is active."""
-    return stream.sealed_in.get(segment, stream.active_epoch.number + 1) - 1
+    """The last epoch that contains the segment."""
+    return stream.sealed_in.get(segment, len(stream.epochs)) - 1
 
 
 def span(stream: Stream, cut: Cut) -> dict[int, int]:

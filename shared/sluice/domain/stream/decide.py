@@ -16,6 +16,7 @@ from sluice.domain.commands import (
     DeleteStream,
     JoinStreamCreation,
     ReleaseStreamName,
+    ScaleStream,
     SealStream,
     TruncateStream,
     UpdateStream,
@@ -24,21 +25,15 @@ from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.names import mark_stream
-from sluice.domain.stream import cuts
-from sluice.domain.stream.state import Stream, StreamState, WorkflowKind, find_stream, first_number
+from sluice.domain.stream import cuts, scale
+from sluice.domain.stream.state import Stream, StreamState, WorkflowKind, find_stream, first_number, idle_stream
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
 
 def initial_segments(count: int, first: int) -> tuple[ev.Segment, ...]:
-    """`count` equal ranges, `[i*(1.0/n), (i+1)*(1.0/n))` as Pravega computes them, the last bound pinned to 1.0.
-
-    Unpinned, the last bound is 0.9999999999999999 for n = 49, 98, 103 …, which clients reject
-    (stream-and-transaction-semantics 1.4).
-    """
-    width = 1.0 / count
-    bounds = [i * width for i in range(count)] + [1.0]
-    return tuple(ev.Segment(first + i, bounds[i], bounds[i + 1]) for i in range(count))
+    """The segments of epoch 0, numbered from `first`."""
+    return tuple(ev.Segment(first + i, low, high) for i, (low, high) in enumerate(scale.equal_ranges(count)))
 
 
 def decide_create(reader: Reader, command: CreateReservedStream, context: Context) -> Decision:
@@ -105,25 +100,31 @@ def decide_join(reader: Reader, command: JoinStreamCreation, _context: Context) 
 
 def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:
     """Replace the configuration; only a change of the scaling policy concerns the segment stores."""
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.scope, command.stream)
     if stream is None:
         return refuse("STREAM_NOT_FOUND")
     if stream.state is StreamState.SEALED:
         return refuse("STREAM_SEALED")
     if command.config.scaling.min_segments < 1:
         return refuse("FAILURE", f"a stream needs at least one segment, not {command.config.scaling.min_segments}")
-    if command.config.scaling == stream.config.scaling:
+    unchanged = command.config.scaling == stream.config.scaling
+    if unchanged and scale.plan_for_policy(stream, command.config, context.now) is None:
         done = ev.StreamUpdated(scope=stream.scope, stream=stream.name, config=command.config)
         return Decision((done,), Reply("SUCCESS"))
     started = ev.StreamUpdateStarted(
-        scope=stream.scope, stream=stream.name, config=command.config, request=context.request, at=context.now
+        scope=stream.scope,
+        stream=stream.name,
+        config=command.config,
+        replacement=scale.plan_for_policy(stream, command.config, context.now),
+        request=context.request,
+        at=context.now,
     )
     return Decision((started,))
 
 
 def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -> Decision:
     """Move the head to a valid cut that is not behind it; the same cut again is done already."""
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.scope, command.stream)
     if stream is None:
         return refuse("STREAM_NOT_FOUND")
     if stream.state is StreamState.SEALED:
@@ -149,7 +150,7 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
 
 
 def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decision:
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.scope, command.stream)
     if stream is None:
         return refuse("STREAM_NOT_FOUND")
     if stream.state is StreamState.SEALED:
@@ -159,7 +160,7 @@ def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decisi
 
 
 def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> Decision:
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.scope, command.stream)
     if stream is None:
         return refuse("STREAM_NOT_FOUND")
     if stream.state is not StreamState.SEALED:
@@ -176,8 +177,11 @@ def releases(stream: Stream, mark: Stream | None) -> tuple[ReleaseStreamName, ..
     return tuple(ReleaseStreamName(scope=s.scope, stream=s.name, incarnation=s.incarnation) for s in going)
 
 
-def finish_update(reader: Reader, scope: str, name: str) -> Decision:
-    return _finish(reader, scope, name, WorkflowKind.UPDATE, ev.StreamUpdated)
+def finish_update(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
+    stream = _running(reader, scope, name, WorkflowKind.UPDATE)
+    if stream is None:
+        return Decision()
+    return Decision((ev.StreamUpdated(scope=scope, stream=name, sealed_sizes=sealed_sizes),), _success(stream))
 
 
 def finish_truncate(reader: Reader, scope: str, name: str) -> Decision:
@@ -223,6 +227,7 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
     CreateReservedStream: decide_create,
     JoinStreamCreation: decide_join,
     UpdateStream: decide_update,
+    ScaleStream: scale.decide_scale,
     TruncateStream: decide_truncate,
     SealStream: decide_seal,
     DeleteStream: decide_delete,

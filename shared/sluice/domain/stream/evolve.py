@@ -31,14 +31,45 @@ def _done(state: Stream, _event: Any) -> Stream:
 def _update_started(state: Stream, event: ev.StreamUpdateStarted) -> Stream:
     state.config = event.config
     state.state = StreamState.UPDATING
-    state.workflow = Workflow(WorkflowKind.UPDATE, event.request, event.at)
+    state.workflow = Workflow(WorkflowKind.UPDATE, event.request, event.at, replacement=event.replacement)
     return state
 
 
 def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
     if event.config is not None:
         state.config = event.config
-    return _done(state, event)
+    return _move_to_newest_epoch(state, event.sealed_sizes)
+
+
+def _scale_started(state: Stream, event: ev.StreamScaleStarted) -> Stream:
+    state.state = StreamState.SCALING
+    state.workflow = Workflow(WorkflowKind.SCALE, None, event.at, replacement=event.replacement)
+    return state
+
+
+def _epoch_added(state: Stream, event: ev.StreamEpochAdded) -> Stream:
+    assert state.workflow is not None and state.workflow.replacement is not None
+    replacement = state.workflow.replacement
+    number = len(state.epochs)
+    gone = set(replacement.seals)
+    survivors = tuple(s for s in state.active_epoch.segments if s not in gone)
+    created = tuple(s.id for s in replacement.creates)
+    state.epochs.append(Epoch(number, number, event.created_at, survivors + created))
+    state.segments.update((s.id, s) for s in replacement.creates)
+    state.sealed_in.update((s, number) for s in replacement.seals)
+    return state
+
+
+def _scaled(state: Stream, event: ev.StreamScaled) -> Stream:
+    return _move_to_newest_epoch(state, event.sealed_sizes)
+
+
+def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream:
+    state.sealed_sizes.update(sealed_sizes)
+    state.active = len(state.epochs) - 1
+    state.state = StreamState.ACTIVE
+    state.workflow = None
+    return state
 
 
 def _truncation_started(state: Stream, event: ev.StreamTruncationStarted) -> Stream:
@@ -83,6 +114,9 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.StreamCreated: _done,
     ev.StreamUpdateStarted: _update_started,
     ev.StreamUpdated: _updated,
+    ev.StreamScaleStarted: _scale_started,
+    ev.StreamEpochAdded: _epoch_added,
+    ev.StreamScaled: _scaled,
     ev.StreamTruncationStarted: _truncation_started,
     ev.StreamTruncated: _done,
     ev.StreamSealStarted: _seal_started,

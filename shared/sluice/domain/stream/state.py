@@ -11,7 +11,8 @@ import msgspec
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Reader
-from sluice.domain.events import Segment
+from sluice.domain.errors import BusyError
+from sluice.domain.events import Replacement, Segment
 from sluice.domain.names import stream_aggregate
 from sluice.domain.segment_id import number_of
 
@@ -31,6 +32,7 @@ class WorkflowKind(Enum):
     CREATE = "create"
     UPDATE = "update"
     TRUNCATE = "truncate"
+    SCALE = "scale"
     SEAL = "seal"
     DELETE = "delete"
 
@@ -54,6 +56,7 @@ class Workflow(msgspec.Struct):
     attempts: int = 0
     last_error: str = ""
     deletes: tuple[int, ...] = ()
+    replacement: Replacement | None = None
 
 
 class Stream(msgspec.Struct):
@@ -65,6 +68,7 @@ class Stream(msgspec.Struct):
     created_at: int
     epochs: list[Epoch]
     segments: dict[int, Segment]
+    active: int = 0
     sealed_in: dict[int, int] = {}
     sealed_sizes: dict[int, int] = {}
     cut: dict[int, int] = {}
@@ -73,7 +77,8 @@ class Stream(msgspec.Struct):
 
     @property
     def active_epoch(self) -> Epoch:
-        return self.epochs[-1]
+        """The epoch that writers write to; while a replacement is under way the newest one comes after it."""
+        return self.epochs[self.active]
 
     @property
     def next_number(self) -> int:
@@ -97,6 +102,17 @@ class DeletedStream(msgspec.Struct, frozen=True):
 def find_stream(reader: Reader, scope: str, name: str) -> Stream | None:
     state = reader.get(stream_aggregate(scope, name))
     return state if isinstance(state, Stream) else None
+
+
+def idle_stream(reader: Reader, scope: str, name: str) -> Stream | None:
+    """The stream to begin a workflow on. Raises BusyError while another one is running.
+
+    Requests of a key run one after the other, so only a process that lost its turn meets this.
+    """
+    stream = find_stream(reader, scope, name)
+    if stream is not None and stream.workflow is not None:
+        raise BusyError(f"{scope}/{name}: {stream.workflow.kind.value} is running")
+    return stream
 
 
 def first_number(reader: Reader, scope: str, name: str) -> int:

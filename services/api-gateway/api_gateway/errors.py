@@ -1,0 +1,69 @@
+"""What a call can fail with, and the one table that says which gRPC status that is.
+
+Clients decide by the code whether they try again (controller-grpc-api 3.2, 9.2, 10.2): NOT_FOUND is final, INTERNAL,
+UNKNOWN, UNAVAILABLE, DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED are tried again. Pure functions.
+"""
+
+import msgspec
+from google.protobuf.message import DecodeError
+from grpc import StatusCode
+
+from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.journal.journal import JournalError
+from sluice.messaging.producer import ProduceError, ProducerOverloadedError
+
+INTERNAL_TEXT = "Internal exception occurred"
+"""Pravega's description for whatever fails before an operation began; clients know it, so it says no more than that."""
+
+_MAX_DETAILS = 500
+
+
+class BadRequestError(Exception):
+    """What was sent can not be made into a request at all."""
+
+
+class OverloadedError(Exception):
+    """As many calls as may wait are waiting already."""
+
+
+class RequestTimeoutError(Exception):
+    """The reply did not come in time; the operation goes on."""
+
+
+class NoOwnerError(Exception):
+    """No segment store is known to run the container."""
+
+
+class NotYetError(Exception):
+    """The RPC is part of the interface, but not served yet."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A gRPC status; `ours` if the cause lies in this program, so that it belongs into the log with its stack."""
+
+    code: StatusCode
+    details: str
+    ours: bool = False
+
+
+_CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
+    (NotFoundError, StatusCode.NOT_FOUND),
+    (IllegalStateError, StatusCode.INTERNAL),
+    (InvalidArgumentError, StatusCode.UNKNOWN),
+    (NotYetError, StatusCode.UNIMPLEMENTED),
+    (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
+    (ProducerOverloadedError, StatusCode.RESOURCE_EXHAUSTED),
+    (RequestTimeoutError, StatusCode.DEADLINE_EXCEEDED),
+    (ProduceError, StatusCode.UNAVAILABLE),
+    (JournalError, StatusCode.UNAVAILABLE),
+)
+
+
+def failure_of(error: Exception) -> Failure:
+    """The status for an exception; one nobody expected is INTERNAL and ours."""
+    if isinstance(error, BadRequestError | DecodeError | NoOwnerError):
+        return Failure(StatusCode.INTERNAL, INTERNAL_TEXT)
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return Failure(code, str(error)[:_MAX_DETAILS])
+    return Failure(StatusCode.INTERNAL, INTERNAL_TEXT, ours=True)

@@ -1,0 +1,81 @@
+"""RPCs on scopes, and the listings (controller-grpc-api 5.1, 5.2, 6.5)."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from google.protobuf.message import Message
+
+from api_gateway.convert import name_in_token, scope_of, token_of
+from api_gateway.errors import BadRequestError
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.handlers import Context, Handler
+from api_gateway.reads import Reads
+from api_gateway.requests import Requests
+from api_gateway.rpc import trace_of
+from api_gateway.statuses import response
+from sluice.domain.commands import CreateScope, DeleteScope
+
+PAGE_SIZE = 1000
+
+
+class ScopeHandlers:
+    """What concerns a scope as a whole."""
+
+    def __init__(self, reads: Reads, requests: Requests) -> None:
+        self._reads = reads
+        self._requests = requests
+
+    def table(self) -> dict[str, Handler]:
+        return {
+            "createScope": self.create,
+            "checkScopeExists": self.exists,
+            "deleteScope": self.delete,
+            "listScopes": self.list_scopes,
+            "listStreamsInScope": self.list_streams,
+            "listStreamsInScopeForTag": self.list_streams_with_tag,
+        }
+
+    async def create(self, request: pb.ScopeInfo, context: Context) -> Message:
+        command = CreateScope(scope=scope_of(request.scope))
+        return response(command, await self._requests.ask(command, trace_of(context)))
+
+    async def delete(self, request: pb.ScopeInfo, context: Context) -> Message:
+        command = DeleteScope(scope=scope_of(request.scope))
+        return response(command, await self._requests.ask(command, trace_of(context)))
+
+    async def exists(self, request: pb.ScopeInfo, _context: Context) -> pb.ExistsResponse:
+        return pb.ExistsResponse(exists=await self._reads.scope_exists(scope_of(request.scope)))
+
+    async def list_scopes(self, request: pb.ScopesRequest, _context: Context) -> pb.ScopesResponse:
+        token = request.continuationToken.token
+        after = name_in_token(token)
+        names = (name for name in await self._reads.scopes() if name > after)
+        page, following = _page(names, token)
+        return pb.ScopesResponse(scopes=page, continuationToken=following)
+
+    async def list_streams(self, request: pb.StreamsInScopeRequest, _context: Context) -> pb.StreamsInScopeResponse:
+        return await self._list(request.scope.scope, request.continuationToken.token, None)
+
+    async def list_streams_with_tag(
+        self, request: pb.StreamsInScopeWithTagRequest, _context: Context
+    ) -> pb.StreamsInScopeResponse:
+        if not request.tag:
+            raise BadRequestError("the tag is empty")
+        return await self._list(request.scope.scope, request.continuationToken.token, request.tag)
+
+    async def _list(self, scope: str, token: str, tag: str | None) -> pb.StreamsInScopeResponse:
+        streams = await self._reads.streams_in(scope_of(scope), name_in_token(token))
+        if streams is None:
+            return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
+        names = (s.name for s in streams if tag is None or (tag in s.config.tags and not s.name.startswith("_")))
+        page, following = _page(names, token)
+        answer = pb.StreamsInScopeResponse(continuationToken=following)
+        for name in page:
+            answer.streams.add(scope=scope, stream=name)
+        return answer
+
+
+def _page(names: Iterable[str], token: str) -> tuple[list[str], pb.ContinuationToken]:
+    """The next page and the token behind it; the empty page, which is the end, gives the token back."""
+    page = list(islice(names, PAGE_SIZE))
+    return page, pb.ContinuationToken(token=token_of(page[-1]) if page else token)

@@ -1,0 +1,72 @@
+"""RPCs that ask for segments and cuts (controller-grpc-api 5.5): reads of one stream behind a barrier."""
+
+from api_gateway.convert import cut_of, epoch_of, fill_range, fill_segment_id, ranges_message, stream_of
+from api_gateway.errors import BadRequestError
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.handlers import Context, Handler
+from api_gateway.reads import Reads
+from sluice.domain.stream import cuts, queries
+
+
+class SegmentHandlers:
+    """Answers from the state of one stream; a stream that does not exist is an error in all of them."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def table(self) -> dict[str, Handler]:
+        return {
+            "getCurrentSegments": self.current,
+            "getEpochSegments": self.of_epoch,
+            "getSegments": self.head,
+            "getSegmentsImmediatlyFollowing": self.following,
+            "getSegmentsImmediatelyFollowing": self.following,
+            "getSegmentsBetween": self.between,
+            "isSegmentValid": self.is_current,
+            "isStreamCutValid": self.is_cut_valid,
+        }
+
+    async def current(self, request: pb.StreamInfo, _context: Context) -> pb.SegmentRanges:
+        scope, name = stream_of(request)
+        return ranges_message(scope, name, queries.current_segments(await self._reads.stream(scope, name)))
+
+    async def of_epoch(self, request: pb.GetEpochSegmentsRequest, _context: Context) -> pb.SegmentRanges:
+        scope, name = stream_of(request.streamInfo)
+        epoch = epoch_of(request.epoch)
+        return ranges_message(scope, name, queries.epoch_segments(await self._reads.stream(scope, name), epoch))
+
+    async def head(self, request: pb.GetSegmentsRequest, _context: Context) -> pb.SegmentsAtTime:
+        scope, name = stream_of(request.streamInfo)
+        answer = pb.SegmentsAtTime()
+        for segment, offset in queries.head(await self._reads.stream(scope, name)).items():
+            location = answer.segments.add(offset=offset)
+            fill_segment_id(location.segmentId, scope, name, segment)
+        return answer
+
+    async def following(self, request: pb.SegmentId, _context: Context) -> pb.SuccessorResponse:
+        scope, name = stream_of(request.streamInfo)
+        stream = await self._reads.stream(scope, name)
+        answer = pb.SuccessorResponse()
+        for successor, replaced in queries.successors_with_predecessors(stream, request.segmentId):
+            fill_range(answer.segments.add(value=replaced).segment, scope, name, successor)
+        return answer
+
+    async def between(self, request: pb.StreamCutRange, _context: Context) -> pb.StreamCutRangeResponse:
+        scope, name = stream_of(request.streamInfo)
+        # `from` is a keyword of Python.
+        start, end = dict(getattr(request, "from")), dict(request.to)
+        if not start and not end:
+            raise BadRequestError("both cuts are empty")
+        answer = pb.StreamCutRangeResponse()
+        for segment in cuts.segments_between(await self._reads.stream(scope, name), start, end):
+            fill_segment_id(answer.segments.add(), scope, name, segment)
+        return answer
+
+    async def is_current(self, request: pb.SegmentId, _context: Context) -> pb.SegmentValidityResponse:
+        stream = await self._reads.stream(*stream_of(request.streamInfo))
+        return pb.SegmentValidityResponse(response=queries.is_current(stream, request.segmentId))
+
+    async def is_cut_valid(self, request: pb.StreamCut, _context: Context) -> pb.StreamCutValidityResponse:
+        scope, name = stream_of(request.streamInfo)
+        cut = cut_of(request.cut.items())
+        return pb.StreamCutValidityResponse(response=cuts.is_valid(await self._reads.stream(scope, name), cut))

@@ -1,0 +1,57 @@
+"""The request path: a command goes into its topic, the reply comes off the journal.
+
+Belongs to the event loop. What waits is bounded in number and in time; a caller that goes away is forgotten at once,
+while the operation it asked for goes on.
+"""
+
+import asyncio
+import itertools
+import logging
+import secrets
+
+from api_gateway.errors import OverloadedError, RequestTimeoutError
+from sluice.domain.commands import Command
+from sluice.domain.decision import Reply
+from sluice.messaging.topics import REQUESTS_STREAMS
+from sluice.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+
+class Requests:
+    """Asks the services that decide. `max_pending` bounds what waits, `timeout_s` how long."""
+
+    def __init__(self, runtime: Runtime, max_pending: int, timeout_s: float) -> None:
+        self._runtime = runtime
+        self._max_pending = max_pending
+        self._timeout_s = timeout_s
+        self._ids = map(f"{secrets.token_hex(5)}-{{:x}}".format, itertools.count(1))
+
+    async def ask(self, command: Command, trace: str = "") -> Reply:
+        """The reply to a command on scopes and streams. `trace`, the caller's own id for it, becomes part of ours.
+
+        Raises OverloadedError, RequestTimeoutError, ProduceError.
+        """
+        journal = self._runtime.journal
+        if journal.replies_expected >= self._max_pending:
+            raise OverloadedError(f"{self._max_pending} requests are waiting for their replies, no more may wait")
+        id = f"{next(self._ids)}.{trace}" if trace else next(self._ids)
+        reply = journal.expect_reply(id)
+
+        def sent(sending: asyncio.Future[None]) -> None:
+            error = sending.exception()
+            if error is not None and not reply.done():
+                reply.set_exception(error)
+
+        try:
+            self._runtime.send(REQUESTS_STREAMS, self._runtime.request(id, command)).add_done_callback(sent)
+            async with asyncio.timeout(self._timeout_s):
+                answer = await reply
+        except TimeoutError:
+            log.warning("no reply in time", extra={"request": id, "command": type(command).__name__})
+            raise RequestTimeoutError(f"no reply to request {id} within {self._timeout_s:g} s, it goes on") from None
+        finally:
+            reply.cancel()
+        if answer.reason:
+            log.info("refused", extra={"request": id, "status": answer.status, "reason": answer.reason})
+        return answer

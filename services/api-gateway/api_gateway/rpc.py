@@ -1,0 +1,69 @@
+"""The boundary around every RPC: its time is measured, whatever it raises becomes a gRPC status.
+
+Nothing a caller sends and no defect of ours ends the service: an exception nobody expected is INTERNAL for that one
+caller and stands in the log with its stack.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn
+
+from api_gateway.errors import NotYetError, failure_of
+from api_gateway.handlers import Context, Handler
+from sluice.telemetry.metrics import RPC_SECONDS
+
+log = logging.getLogger(__name__)
+
+
+def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any]) -> Handler:
+    """The handler inside the boundary. It is given the bytes of a request, for they may be of no message at all."""
+    answered = RPC_SECONDS.labels(rpc, "OK").observe
+    now = time.perf_counter
+
+    async def answer(request: bytes, context: Context) -> Any:
+        began = now()
+        try:
+            response = await handler(parse(request), context)
+        except asyncio.CancelledError:
+            RPC_SECONDS.labels(rpc, "CANCELLED").observe(now() - began)
+            raise
+        except Exception as error:  # noqa: BLE001 - this is the boundary
+            await _fail(rpc, context, error, began)
+        answered(now() - began)
+        return response
+
+    return answer
+
+
+async def _fail(rpc: str, context: Context, error: Exception, began: float) -> NoReturn:
+    failure = failure_of(error)
+    RPC_SECONDS.labels(rpc, failure.code.name).observe(time.perf_counter() - began)
+    said = {"rpc": rpc, "code": failure.code.name, "error": repr(error), "trace": trace_of(context)}
+    if failure.ours:
+        log.error("call failed by a defect", extra=said, exc_info=error)
+    else:
+        log.info("call failed", extra=said)
+    await context.abort(failure.code, failure.details)
+
+
+def not_yet(rpc: str) -> Handler:
+    """The handler of an RPC that is not served yet."""
+
+    def answer(_request: Any, _context: Context) -> Awaitable[Any]:
+        raise NotYetError(f"{rpc} is not available yet")
+
+    return answer
+
+
+def trace_of(context: Context) -> str:
+    """The id the caller gave its call, a decimal number; empty unless it came with a description of the call.
+
+    Java clients send both headers (controller-grpc-api 12). What is not a number is ignored.
+    """
+    found = {key: value for key, value in context.invocation_metadata() or () if key.startswith("request")}
+    id = found.get("requestid")
+    if not isinstance(id, str) or "requestdescriptor" not in found:
+        return ""
+    return id if len(id) <= 20 and id.isascii() and id.removeprefix("-").isdigit() else ""

@@ -1,0 +1,69 @@
+"""The gRPC server: every RPC of the interface has a handler, beside gRPC's own health and reflection services.
+
+Belongs to the event loop it is started on.
+"""
+
+import errno
+from collections.abc import Mapping
+from typing import Any
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.handlers import Handler
+from api_gateway.rpc import guarded, not_yet
+
+INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
+
+
+class ControllerServer:
+    """Serves the interface with these handlers; RPCs without one answer UNIMPLEMENTED."""
+
+    def __init__(self, handlers: Mapping[str, Handler], max_calls: int) -> None:
+        methods = _methods(handlers)
+        # Without this a second server on the same port would silently take half of the calls.
+        options = [("grpc.so_reuseport", 0)]
+        self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=max_calls)
+        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
+        self._server.add_generic_rpc_handlers((methods,))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = (INTERFACE.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+
+    async def start(self, host: str, port: int) -> int:
+        """The port listened on, which 0 leaves to the system. Raises OSError if it is taken."""
+        try:
+            bound = self._server.add_insecure_port(f"{host}:{port}")
+        except RuntimeError as error:
+            raise OSError(errno.EADDRINUSE, f"cannot listen on gRPC port {port} of {host}: is it taken?") from error
+        await self._server.start()
+        for service in ("", INTERFACE.full_name):
+            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        return bound
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls; those in progress get `grace_s` to end."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_s)
+
+
+def _methods(handlers: Mapping[str, Handler]) -> "grpc.GenericRpcHandler[Any, Any]":
+    unknown = handlers.keys() - {method.name for method in INTERFACE.methods}
+    if unknown:
+        raise ValueError(f"not in the interface: {sorted(unknown)}")
+    return grpc.method_handlers_generic_handler(
+        INTERFACE.full_name, {m.name: _method(m, handlers) for m in INTERFACE.methods}
+    )
+
+
+def _method(method: MethodDescriptor, handlers: Mapping[str, Handler]) -> "grpc.RpcMethodHandler[bytes, Message]":
+    handler = handlers.get(method.name) or not_yet(method.name)
+    return grpc.unary_unary_rpc_method_handler(
+        guarded(method.name, handler, GetMessageClass(method.input_type).FromString),
+        response_serializer=GetMessageClass(method.output_type).SerializeToString,
+    )

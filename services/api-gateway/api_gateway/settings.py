@@ -1,0 +1,29 @@
+"""The settings of the gateway, from the environment with the prefix SLUICE_."""
+
+from sluice.settings import ServiceSettings
+
+
+class GatewaySettings(ServiceSettings):
+    """What clients are told to connect to is the published address; by default the port is the one listened on.
+
+    `max_pending` bounds the requests that wait for a reply, `max_calls` all calls in progress, reads included.
+    """
+
+    health_port: int = 10080
+    grpc_port: int = 9090
+    grpc_published_host: str = "127.0.0.1"
+    grpc_published_port: int | None = None
+    max_pending: int = 10_000
+    max_calls: int = 20_000
+    request_timeout_s: float = 120
+    stop_grace_s: float = 3
+
+    @property
+    def grpc_endpoint(self) -> str:
+        """host:port of the gRPC interface, as clients reach it."""
+        return f"{self.grpc_published_host}:{self.grpc_published_port or self.grpc_port}"
+
+    @property
+    def rest_endpoint(self) -> str:
+        """host:port of the HTTP interface, as people and tools reach it."""
+        return f"{self.grpc_published_host}:{self.health_port}"

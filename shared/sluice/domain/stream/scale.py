@@ -1,0 +1,117 @@
+"""Scaling: which replacements of segments are right, how they begin, when they are done.
+
+The new segments exist before the old ones are sealed, and the record of succession before both, so that a writer that
+meets a sealed segment always finds a successor.
+Rules: controller-grpc-api 5.4, stream-and-transaction-semantics 3.6, 4.1 to 4.4.
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from sluice.domain import events as ev
+from sluice.domain.commands import ScaleStream
+from sluice.domain.config import ScaleType, StreamConfig
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
+from sluice.domain.segment_id import number_of, segment_id
+from sluice.domain.stream.state import Stream, StreamState, WorkflowKind, find_stream, idle_stream
+
+Range = tuple[float, float]
+
+
+def equal_ranges(count: int) -> list[Range]:
+    """`count` equal ranges, `[i*(1.0/n), (i+1)*(1.0/n))` as Pravega computes them, the last bound pinned to 1.0.
+
+    Unpinned, the last bound is 0.9999999999999999 for n = 49, 98, 103 …, which clients reject
+    (stream-and-transaction-semantics 1.4).
+    """
+    width = 1.0 / count
+    bounds = [i * width for i in range(count)] + [1.0]
+    return list(pairwise(bounds))
+
+
+def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Decision:
+    """Begin a scale; the reply says at once which segments will come."""
+    stream = idle_stream(reader, command.scope, command.stream)
+    if stream is None:
+        return refuse("FAILURE", "no such stream")
+    if stream.state in (StreamState.CREATING, StreamState.SEALING, StreamState.SEALED):
+        return refuse("FAILURE", f"the stream is {stream.state.value}")
+    active = stream.active_epoch
+    gone = [s for s in command.seals if s not in active.segments]
+    if gone:
+        return refuse("PRECONDITION_FAILED", f"not segments of the active epoch: {gone}")
+    if not command.seals or not command.ranges:
+        return refuse("FAILURE", "a scale needs segments to seal and ranges to create")
+    if any(low >= high for low, high in command.ranges):
+        return refuse("FAILURE", "a range must begin before it ends")
+    sealed = [stream.segments[s] for s in set(command.seals)]
+    if _blocks((s.low, s.high) for s in sealed) != _blocks(command.ranges):
+        return refuse("FAILURE", "the new ranges do not tile exactly those of the sealed segments")
+    count = len(active.segments) - len(sealed) + len(command.ranges)
+    least = stream.config.scaling.min_segments
+    if count < least:
+        return refuse("PRECONDITION_FAILED", f"{count} segments would be left, the policy's minimum is {least}")
+    replacement = plan(stream, tuple(sorted(set(command.seals))), command.ranges, command.at)
+    started = ev.StreamScaleStarted(scope=stream.scope, stream=stream.name, replacement=replacement, at=context.now)
+    return Decision((started,), Reply("STARTED", segments=replacement.creates, epoch=active.number))
+
+
+def plan(stream: Stream, seals: tuple[int, ...], ranges: Iterable[Range], at: int) -> ev.Replacement:
+    """Give the ranges ids of the next epoch, numbered on from the highest number of the active one."""
+    epoch = stream.active + 1
+    first = max(number_of(s) for s in stream.active_epoch.segments) + 1
+    creates = tuple(ev.Segment(segment_id(epoch, first + i), low, high) for i, (low, high) in enumerate(ranges))
+    return ev.Replacement(seals=seals, creates=creates, at=at)
+
+
+def plan_for_policy(stream: Stream, config: StreamConfig, now: int) -> ev.Replacement | None:
+    """The replacement of all active segments that a new policy asks for, if it does (3.5 step 6)."""
+    wanted, have = config.scaling.min_segments, len(stream.active_epoch.segments)
+    if have < wanted or (config.scaling.scale_type is ScaleType.FIXED and have != wanted):
+        return plan(stream, stream.active_epoch.segments, equal_ranges(wanted), now)
+    return None
+
+
+def add_epoch(reader: Reader, scope: str, name: str) -> Decision:
+    """The new segments exist: name them as successors. Nothing to do if that is so already."""
+    stream = find_stream(reader, scope, name)
+    if stream is None or stream.workflow is None or stream.workflow.replacement is None:
+        return Decision()
+    if len(stream.epochs) > stream.active + 1:
+        return Decision()
+    created_at = max(stream.workflow.replacement.at, stream.active_epoch.created_at + 1)
+    return Decision((ev.StreamEpochAdded(scope=scope, stream=name, created_at=created_at),))
+
+
+def finish_scale(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
+    stream = find_stream(reader, scope, name)
+    if stream is None or stream.workflow is None or stream.workflow.kind is not WorkflowKind.SCALE:
+        return Decision()
+    return Decision((ev.StreamScaled(scope=scope, stream=name, sealed_sizes=sealed_sizes),))
+
+
+def is_scale_done(stream: Stream | None, epoch: int) -> bool:
+    """Whether the scale that began on `epoch` has ended.
+
+    Raises InvalidArgumentError for a negative epoch, NotFoundError for an unknown stream or an epoch yet to come.
+    """
+    if epoch < 0:
+        raise InvalidArgumentError(f"epoch {epoch} is negative")
+    if stream is None:
+        raise NotFoundError("no such stream")
+    active = stream.active_epoch
+    if epoch > active.number:
+        raise NotFoundError(f"epoch {epoch} is not there yet, the active one is {active.number}")
+    return epoch not in (active.number, active.reference)
+
+
+def _blocks(ranges: Iterable[Range]) -> list[Range]:
+    """Adjacent ranges joined, with exact bounds; a gap or an overlap starts a new block (4.2)."""
+    blocks: list[Range] = []
+    for low, high in sorted(ranges):
+        if blocks and blocks[-1][1] == low:
+            blocks[-1] = (blocks[-1][0], high)
+        else:
+            blocks.append((low, high))
+    return blocks

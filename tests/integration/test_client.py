@@ -1,0 +1,88 @@
+"""What an unmodified Pravega client does, on the whole system: the package `pravega` from PyPI."""
+
+import asyncio
+from uuid import uuid4
+
+import pravega_client
+import pytest
+
+from harness import System
+from support.pravega import WriterThread, check_exactly_once, manager, read_all
+
+pytestmark = pytest.mark.integration
+
+
+def name(prefix: str) -> str:
+    return f"{prefix}{uuid4().hex[:8]}"
+
+
+async def test_ten_thousand_events_of_two_writers_are_read_exactly_once(system: System) -> None:
+    scope, streams = name("sc"), manager(system.grpc_address)
+    assert streams.create_scope(scope) and not streams.create_scope(scope)
+    assert streams.create_stream(scope, "st", 4) and not streams.create_stream(scope, "st", 4)
+    writers = [WriterThread(streams, scope, "st", w, 5000) for w in ("a", "b")]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        await asyncio.to_thread(writer.finish, 60)
+    group = streams.create_reader_group("rg", scope, "st")
+    check_exactly_once(await read_all(group, 10_000, 60), {"a": 5000, "b": 5000})
+    streams.delete_reader_group("rg", scope)
+
+
+def test_byte_stream_writes_seeks_and_truncates(system: System) -> None:
+    scope, streams = name("sc"), manager(system.grpc_address)
+    streams.create_scope(scope)
+    streams.create_stream(scope, "bytes", 1)
+    stream = streams.create_byte_stream(scope, "bytes")
+    assert stream.write(b"0123456789") == 10
+    stream.flush()
+    assert stream.current_tail_offset() == 10
+    stream.seek(4, 0)
+    buffer = bytearray(6)
+    assert stream.readinto(buffer) == 6 and bytes(buffer) == b"456789"
+    stream.truncate(3)
+    assert stream.current_head_offset() == 3
+
+
+def test_tags_are_set_changed_and_dropped(system: System) -> None:
+    scope, streams = name("sc"), manager(system.grpc_address)
+    streams.create_scope(scope)
+    scaling = pravega_client.StreamScalingPolicy.fixed_scaling_policy(2)
+    retention = pravega_client.StreamRetentionPolicy.none()
+    assert streams.create_stream_with_policy(scope, "st", scaling, retention, ["a", "b"])
+    assert sorted(streams.get_stream_tags(scope, "st")) == ["a", "b"]
+    assert streams.update_stream_with_policy(scope, "st", scaling, retention, ["c"])
+    assert streams.get_stream_tags(scope, "st") == ["c"]
+    assert streams.update_stream_with_policy(scope, "st", scaling, retention, None)
+    assert streams.get_stream_tags(scope, "st") in (None, [])
+
+
+def test_seal_and_delete_end_with_an_empty_scope(system: System) -> None:
+    scope, streams = name("sc"), manager(system.grpc_address)
+    streams.create_scope(scope)
+    streams.create_stream(scope, "st", 2)
+    assert scope in streams.list_scopes() and "_system" in streams.list_scopes()
+    assert sorted(s.stream for s in streams.list_streams(scope)) == ["_MARKst", "st"]
+    with pytest.raises(ValueError, match="(?i)seal"):
+        streams.delete_stream(scope, "st")
+    with pytest.raises(ValueError, match="(?i)empty"):
+        streams.delete_scope(scope)
+    assert streams.seal_stream(scope, "st")
+    assert streams.delete_stream(scope, "st") and not streams.delete_stream(scope, "st")
+    assert streams.list_streams(scope) == []
+    assert streams.delete_scope(scope) and not streams.delete_scope(scope)
+    assert scope not in streams.list_scopes()
+
+
+def test_a_deleted_stream_made_again_is_empty(system: System) -> None:
+    scope, streams = name("sc"), manager(system.grpc_address)
+    streams.create_scope(scope)
+    for length in (5, 3):
+        streams.create_stream(scope, "st", 1)
+        stream = streams.create_byte_stream(scope, "st")
+        assert stream.current_tail_offset() == 0
+        stream.write(b"x" * length)
+        stream.flush()
+        streams.seal_stream(scope, "st")
+        assert streams.delete_stream(scope, "st")

@@ -1,0 +1,218 @@
+"""The client against real segment stores, which are killed, frozen and have their containers taken away."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import cast
+from uuid import UUID, uuid4
+
+import pytest
+import pytest_asyncio
+from kazoo.client import KazooClient
+from unit.segmentstore.suite import SegmentStoreSuite, framed
+
+from harness import System, eventually, eventually_async
+from sluice.domain.segment_id import segment_name
+from sluice.segmentstore import (
+    Host,
+    RouteStale,
+    SegmentStoreClient,
+    SegmentStoreError,
+    TryLater,
+    container_of,
+)
+from sluice.segmentstore.container_map import (
+    CONTAINER_MAP_NODE,
+    HOSTS_NODE,
+    decode_container_map,
+    decode_host,
+    encode_container_map,
+)
+
+pytestmark = pytest.mark.integration
+
+ROOT = "/pravega/pravega-cluster/"
+CONTAINERS = 4
+ELSEWHERE = "unused:1"
+SETTLED_S = 60.0
+
+
+class DataPlane:
+    """Two segment stores and the container map, which is written here as nobody else writes it."""
+
+    def __init__(self, system: System, zookeeper: KazooClient) -> None:
+        self.system = system
+        self.zookeeper = zookeeper
+        self.hosts = [Host(*split(address)) for address in system.segment_store_addresses]
+        self.routes: dict[int, Host] = {}
+
+    def place(self, containers: Mapping[Host, set[int]]) -> None:
+        """Says which store has which containers."""
+        self.routes = {container: host for host, ids in containers.items() for container in ids}
+        self.zookeeper.set(ROOT + CONTAINER_MAP_NODE, encode_container_map(containers))
+
+    def registered(self) -> set[Host]:
+        """The stores that are registered, from the payloads of their nodes."""
+        if not self.zookeeper.exists(ROOT + HOSTS_NODE):
+            return set()
+        names = self.zookeeper.get_children(ROOT + HOSTS_NODE)
+        return {decode_host(self.zookeeper.get(f"{ROOT}{HOSTS_NODE}/{name}")[0]) for name in names}
+
+    def halves(self) -> None:
+        """Two containers for each store: where every test begins."""
+        first, second = self.hosts
+        self.place({first: {0, 1}, second: {2, 3}})
+
+    def client(self, **settings: float) -> SegmentStoreClient:
+        return SegmentStoreClient(lambda container: self.routes.get(container), CONTAINERS, **settings)  # type: ignore[arg-type]
+
+
+def split(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host, int(port)
+
+
+@pytest.fixture(scope="module")
+def plane(runs_folder: Path) -> Iterator[DataPlane]:
+    system = System(
+        runs_folder / "segment-stores",
+        api_gateways=0,
+        stream_workflows=0,
+        cluster_managers=0,
+        kafka_bootstrap=ELSEWHERE,
+        redis_url=f"redis://{ELSEWHERE}",
+        container_count=CONTAINERS,
+    )
+    with system:
+        zookeeper = KazooClient(system.zookeeper)
+        zookeeper.start()
+        try:
+            zookeeper.ensure_path(ROOT + CONTAINER_MAP_NODE)
+            plane = DataPlane(system, zookeeper)
+            eventually(lambda: plane.registered() == set(plane.hosts), SETTLED_S, "both stores are registered")
+            yield plane
+        finally:
+            zookeeper.stop()
+            zookeeper.close()
+
+
+@pytest_asyncio.fixture
+async def store(plane: DataPlane) -> AsyncIterator[SegmentStoreClient]:
+    plane.halves()
+    client = plane.client()
+    await settles(lambda: all_serve(client), "all containers run")
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def scope() -> str:
+    return f"scope{uuid4().hex}"
+
+
+def name_in(container: int, scope: str = "probe") -> str:
+    """The name of a segment that lives in a container."""
+    names = (segment_name(scope, "st", number) for number in range(10_000))
+    return next(name for name in names if container_of(name, CONTAINERS) == container)
+
+
+async def settles(condition: Callable[[], Awaitable[object]], message: str) -> None:
+    await eventually_async(cast(Callable[[], object], condition), SETTLED_S, message)
+
+
+async def all_serve(client: SegmentStoreClient) -> bool:
+    await asyncio.gather(*(client.create_segment(name_in(container), 0, 0) for container in range(CONTAINERS)))
+    return True
+
+
+class TestRealSegmentStore(SegmentStoreSuite):
+    """The suite, over real segment stores."""
+
+
+def test_the_stores_read_the_map_as_it_is_written(plane: DataPlane) -> None:
+    plane.halves()
+    written, _ = plane.zookeeper.get(ROOT + CONTAINER_MAP_NODE)
+    assert decode_container_map(written) == {plane.hosts[0]: {0, 1}, plane.hosts[1]: {2, 3}}
+
+
+async def test_the_stores_place_names_as_the_routing_does(
+    plane: DataPlane, store: SegmentStoreClient, scope: str
+) -> None:
+    """Every name is accepted by the store that has its container and refused by the other."""
+    names = [segment_name(scope, f"stream-{n}", n % 7) for n in range(200)] + [f"s/t/{n}.#epoch.0" for n in range(16)]
+    await asyncio.gather(*(store.create_segment(name, 0, 0) for name in names))
+    first, second = plane.hosts
+    wrong = SegmentStoreClient(lambda container: second if container < 2 else first, CONTAINERS)
+    outcomes = await asyncio.gather(*(wrong.segment_info(name) for name in names), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [RouteStale] * len(names)
+    await wrong.close()
+
+
+async def test_a_container_that_moves_is_found_on_its_new_store(
+    plane: DataPlane, store: SegmentStoreClient, scope: str
+) -> None:
+    name = name_in(0, scope)
+    await store.create_segment(name, 0, 0)
+    await store.append(name, UUID(int=1), b"kept")
+    first, second = plane.hosts
+    stale = SegmentStoreClient(lambda _: first, CONTAINERS)
+    plane.place({first: {1}, second: {0, 2, 3}})
+    await settles(lambda: raises(RouteStale, stale, name), "the old store gives the container up")
+    await settles(lambda: store.segment_info(name), "the new store has it")
+    assert (await store.read_segment(name, 0, 100)).data == framed(b"kept")
+    await stale.close()
+
+
+async def raises(expected: type[SegmentStoreError], client: SegmentStoreClient, name: str) -> bool:
+    try:
+        await client.segment_info(name)
+    except expected:
+        return True
+    return False
+
+
+async def test_a_killed_store_ends_calls_at_once_and_serves_again_when_it_is_back(
+    plane: DataPlane, store: SegmentStoreClient, scope: str
+) -> None:
+    name = name_in(0, scope)
+    await store.create_segment(name, 0, 0)
+    await store.append(name, UUID(int=1), b"kept")
+    system = plane.system
+    await asyncio.to_thread(system.kill, "segment-store-0")
+    began = time.monotonic()
+    with pytest.raises((RouteStale, TryLater)):
+        await store.segment_info(name)
+    with pytest.raises(RouteStale):
+        await store.segment_info(name)
+    assert time.monotonic() - began < 5.0
+    await asyncio.to_thread(system.start, "segment-store-0")
+    await settles(lambda: store.segment_info(name), "the container runs again")
+    assert await store.append(name, UUID(int=1), b"kept") == len(framed(b"kept"))
+
+
+async def test_a_frozen_store_costs_no_more_than_the_deadline(plane: DataPlane, store: SegmentStoreClient) -> None:
+    name = name_in(3)
+    client = plane.client(call_timeout_s=0.5)
+    await client.segment_info(name)
+    plane.system.freeze("segment-store-1")
+    try:
+        with pytest.raises(RouteStale, match="time was up"):
+            await client.segment_info(name)
+    finally:
+        plane.system.thaw("segment-store-1")
+    await settles(lambda: client.segment_info(name), "the store answers again")
+    await client.close()
+
+
+async def test_the_speed_of_creating_segments(store: SegmentStoreClient, scope: str) -> None:
+    """Not a benchmark, but two orders below it something is broken: calls must overlap on one connection."""
+    numbers = iter(range(1000))
+
+    async def create(call: Callable[[int], str]) -> None:
+        for number in numbers:
+            await store.create_segment(call(number), 0, 0)
+
+    began = time.monotonic()
+    await asyncio.gather(*(create(lambda number: segment_name(scope, "st", number)) for _ in range(64)))
+    assert time.monotonic() - began < 30.0

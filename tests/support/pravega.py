@@ -1,0 +1,88 @@
+"""A user of the PyPI client `pravega`: writes numbered events, reads them all through a reader group.
+
+The client's calls block; where a loop of the caller must go on, use threads. Events are `writer:number` texts; the
+routing key of an event follows from its number, so that order per key can be checked.
+"""
+
+import asyncio
+import threading
+from collections import defaultdict
+from typing import Any
+
+import pravega_client
+
+KEYS = 8
+
+
+def manager(address: str) -> Any:
+    """A StreamManager for a controller at host:port."""
+    return pravega_client.StreamManager(f"tcp://{address}", False, False)
+
+
+class WriterThread(threading.Thread):
+    """Writes `count` events of its own; `acknowledged` is how many are known to be stored."""
+
+    def __init__(self, streams: Any, scope: str, stream: str, name: str, count: int) -> None:
+        super().__init__(name=f"writer-{name}", daemon=True)
+        self._writer = streams.create_writer(scope, stream)
+        self._id = name
+        self._count = count
+        self.acknowledged = 0
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            for first in range(0, self._count, 100):
+                last = min(first + 100, self._count)
+                for number in range(first, last):
+                    self._writer.write_event(f"{self._id}:{number}", f"{self._id}-key-{number % KEYS}")
+                self._writer.flush()
+                self.acknowledged = last
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def finish(self, deadline_s: float) -> None:
+        """Wait for the end; fail if there is none in time or if writing failed."""
+        self.join(deadline_s)
+        assert not self.is_alive(), f"{self.name} acknowledged {self.acknowledged} of {self._count} in {deadline_s} s"
+        assert self.error is None, f"{self.name}: {self.error!r}"
+
+
+async def read_all(group: Any, count: int, deadline_s: float) -> list[str]:
+    """Read through one reader of the group until `count` events came, then look whether more come."""
+    reader = group.create_reader(f"reader-{count}")
+    events: list[str] = []
+    async with asyncio.timeout(deadline_s):
+        while len(events) < count:
+            events += await _slice(reader)
+    try:
+        async with asyncio.timeout(1.0):
+            events += await _slice(reader)
+    except TimeoutError:
+        pass
+    reader.reader_offline()
+    return events
+
+
+async def _slice(reader: Any) -> list[str]:
+    part = await reader.get_segment_slice_async()
+    events = [event.data().decode() for event in part]
+    reader.release_segment(part)
+    return events
+
+
+def check_exactly_once(events: list[str], writers: dict[str, int]) -> None:
+    """Every event of every writer once, and in order per writer and routing key."""
+    seen: dict[str, list[int]] = defaultdict(list)
+    for event in events:
+        writer, _, number = event.partition(":")
+        seen[writer].append(int(number))
+    for writer, count in writers.items():
+        numbers = seen.pop(writer, [])
+        missing, doubled = set(range(count)) - set(numbers), len(numbers) - len(set(numbers))
+        assert not missing and not doubled, f"{writer}: {len(missing)} missing, {doubled} doubled"
+        for key in range(KEYS):
+            of_key = [n for n in numbers if n % KEYS == key]
+            assert of_key == sorted(of_key), f"{writer}: key {key} out of order"
+    assert not seen, f"events of unknown writers: {sorted(seen)}"

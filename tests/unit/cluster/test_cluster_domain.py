@@ -1,0 +1,199 @@
+from collections import Counter
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.domain import events as ev
+from sluice.domain.cluster import (
+    CLUSTER,
+    EVOLVE,
+    Cluster,
+    assign,
+    assignment_wait_ms,
+    cluster_of,
+    decide_assignment,
+    decide_departures,
+    decide_heartbeat,
+    decide_takeover,
+    moves,
+    uncovered,
+)
+from sluice.domain.commands import Heartbeat, Host
+from sluice.domain.decision import Context, Decision
+
+HOSTS = [Host(f"10.0.0.{n}", 12345 + p) for n in range(1, 5) for p in range(2)]
+A, B, C = HOSTS[0], HOSTS[2], HOSTS[4]
+NOW = 1_700_000_000_000
+
+counts = st.integers(min_value=1, max_value=40)
+hosts = st.sets(st.sampled_from(HOSTS), min_size=1)
+present = st.dictionaries(st.integers(0, 45), st.sampled_from(HOSTS))
+
+
+class View:
+    """One aggregate, folded as the journal does."""
+
+    def __init__(self, *events: ev.Event) -> None:
+        self.state: Cluster | None = None
+        self.fold(*events)
+
+    def get(self, aggregate: str) -> Cluster | None:
+        assert aggregate == CLUSTER
+        return self.state
+
+    def fold(self, *events: ev.Event) -> "View":
+        for event in events:
+            assert event.aggregate == CLUSTER
+            self.state = EVOLVE[type(event)](self.state, event)
+        return self
+
+
+def at(ms: int) -> Context:
+    return Context(now=NOW + ms)
+
+
+def assigned(containers: dict[int, Host], *alive: Host, ms: int = 0) -> ev.ContainersAssigned:
+    return ev.ContainersAssigned(containers=containers, hosts=alive, at=NOW + ms)
+
+
+def fewest_given_up(count: int, alive: set[Host], before: dict[int, Host]) -> int:
+    """How many containers living hosts must give up at least, by trying every way of who may keep one more."""
+    kept = Counter(before[c] for c in range(count) if before.get(c) in alive)
+    floor, more = divmod(count, len(alive))
+    surplus = sorted((kept[host] for host in alive), reverse=True)
+    return sum(max(0, load - floor - (1 if place < more else 0)) for place, load in enumerate(surplus))
+
+
+@given(counts, hosts, present)
+def test_assign_covers_every_container_once_and_evenly(count: int, alive: set[Host], before: dict[int, Host]) -> None:
+    after = assign(count, alive, before)
+    assert sorted(after) == list(range(count))
+    loads = Counter(after.values())
+    assert set(loads) <= alive
+    assert max(loads[h] for h in alive) - min(loads[h] for h in alive) <= 1
+
+
+@given(counts, hosts, present)
+def test_assign_takes_from_the_living_no_more_than_balance_needs(
+    count: int, alive: set[Host], before: dict[int, Host]
+) -> None:
+    after = assign(count, alive, before)
+    given_up = sum(1 for c in range(count) if before.get(c) in alive and after[c] != before[c])
+    assert given_up == fewest_given_up(count, alive, before)
+
+
+@given(counts, hosts, present, st.randoms(use_true_random=False))
+def test_assign_depends_on_nothing_but_its_inputs(count: int, alive: set[Host], before: dict[int, Host], r) -> None:  # type: ignore[no-untyped-def]
+    shuffled, mixed = list(alive), list(before.items())
+    r.shuffle(shuffled)
+    r.shuffle(mixed)
+    assert assign(count, shuffled, dict(mixed)) == assign(count, sorted(alive), before)
+
+
+@given(counts, hosts, present)
+def test_assign_is_settled_by_its_own_answer(count: int, alive: set[Host], before: dict[int, Host]) -> None:
+    after = assign(count, alive, before)
+    assert assign(count, alive, after) == after
+
+
+def test_the_least_moves_are_the_least_of_all_ways() -> None:
+    before = {0: A, 1: A, 2: A, 3: A, 4: B}
+    balanced = [
+        way
+        for way in set(permutations([A, A, B, B, C] + [A, B, C, C], 5))
+        if max(Counter(way).values()) <= 2 and set(way) == {A, B, C}
+    ]
+    least = min(sum(before[c] != host for c, host in enumerate(way)) for way in balanced)
+    assert moves(before, assign(5, [A, B, C], before)) == least == 2
+
+
+def test_assign_without_hosts_is_empty() -> None:
+    assert assign(4, [], {0: A}) == {}
+
+
+def test_moves_counts_only_what_had_a_host() -> None:
+    assert moves({0: A, 1: A, 2: B}, {0: A, 1: B, 2: B, 3: C}) == 1
+    assert moves({}, {0: A}) == 0
+
+
+def test_uncovered() -> None:
+    assert uncovered(Cluster(containers={0: A, 2: A}), 4) == (1, 3)
+
+
+def test_first_assignment_does_not_wait() -> None:
+    decision = decide_assignment(View(), 4, [B, A, B], 10_000, at(0))
+    event = assigned({0: A, 2: A, 1: B, 3: B}, A, B)
+    assert decision == Decision((event,))
+
+
+@pytest.mark.parametrize(("ms", "decided"), [(0, False), (9_999, False), (10_000, True), (60_000, True)])
+def test_later_assignments_keep_their_distance(ms: int, decided: bool) -> None:
+    view = View(assigned({0: A, 1: A}, A))
+    decision = decide_assignment(view, 2, [B], 10_000, at(ms))
+    assert decision == (Decision((assigned({0: B, 1: B}, B, ms=ms),)) if decided else Decision())
+
+
+@pytest.mark.parametrize(("now", "wait"), [(0, 10_000), (4_000, 6_000), (10_000, 0), (20_000, 0), (-1, 0)])
+def test_assignment_wait(now: int, wait: int) -> None:
+    assert assignment_wait_ms(Cluster(containers={0: A}, assigned_at=NOW), 10_000, NOW + now) == wait
+
+
+def test_nothing_is_decided_without_hosts_or_need() -> None:
+    view = View(assigned({0: A, 1: B}, A, B))
+    assert decide_assignment(view, 2, [], 0, at(1)) == Decision()
+    assert decide_assignment(view, 2, [B, A], 0, at(1)) == Decision()
+
+
+def test_a_host_without_containers_is_recorded_too() -> None:
+    view = View(assigned({0: A}, A))
+    decision = decide_assignment(view, 1, [A, B], 0, at(1))
+    assert decision == Decision((assigned({0: A}, A, B, ms=1),))
+
+
+def test_containers_follow_the_count() -> None:
+    view = View(assigned({0: A, 1: B}, A, B))
+    (event,) = decide_assignment(view, 4, [A, B], 0, at(1)).events
+    assert isinstance(event, ev.ContainersAssigned)
+    assert event.containers == {0: A, 1: B, 2: A, 3: B}
+    (event,) = decide_assignment(view, 1, [A, B], 0, at(1)).events
+    assert isinstance(event, ev.ContainersAssigned)
+    assert event.containers == {0: A}
+
+
+def beat(instance: str, **endpoints: str) -> Heartbeat:
+    return Heartbeat(service="api-gateway", instance=instance, endpoints=endpoints)
+
+
+def test_members_come_change_and_go() -> None:
+    view = View()
+    joined = decide_heartbeat(view, beat("gw-1", grpc="10.0.0.9:9090"), at(1))
+    view.fold(*joined.events)
+    assert cluster_of(view).members["gw-1"].since == NOW + 1
+    assert decide_heartbeat(view, beat("gw-1", grpc="10.0.0.9:9090"), at(2)) == Decision()
+    view.fold(*decide_heartbeat(view, beat("gw-1", grpc="10.0.0.9:9091"), at(3)).events)
+    assert cluster_of(view).members["gw-1"].endpoints == {"grpc": "10.0.0.9:9091"}
+    departed = decide_departures(view, ["gw-1", "gw-2"], at(4))
+    assert departed == Decision((ev.MemberLeft(instance="gw-1", at=NOW + 4),))
+    view.fold(*departed.events)
+    assert cluster_of(view).members == {}
+    assert decide_departures(view, ["gw-1"], at(5)) == Decision()
+
+
+def test_members_and_containers_leave_each_other_alone() -> None:
+    view = View(assigned({0: A}, A), *decide_heartbeat(View(), beat("gw-1"), at(0)).events)
+    view.fold(assigned({0: B}, B, ms=7))
+    state = cluster_of(view)
+    assert (state.containers, state.hosts, state.assigned_at, set(state.members)) == ({0: B}, (B,), NOW + 7, {"gw-1"})
+
+
+def test_taking_over_is_a_record_even_for_a_member() -> None:
+    view = View(*decide_heartbeat(View(), beat("cm-1"), at(0)).events)
+    (event,) = decide_takeover("api-gateway", "cm-1", {}, at(1)).events
+    assert event.aggregate == CLUSTER
+    assert cluster_of(view.fold(event)).members["cm-1"].since == NOW + 1
+
+
+def test_a_member_that_never_joined_may_leave() -> None:
+    assert cluster_of(View(ev.MemberLeft(instance="x", at=NOW))) == Cluster()

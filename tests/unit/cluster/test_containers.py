@@ -1,0 +1,324 @@
+"""The active and the standby instance against a journal and a ZooKeeper in memory, in virtual time."""
+
+import asyncio
+
+import pytest
+
+from cluster_manager.containers import RETRY_S
+from sluice.domain.commands import Host
+from sluice.telemetry.metrics import CONTAINER_MOVES
+from unit.cluster.fakes import A, B, C, FakeLog, FakeZooKeeper, Instance, host_sets
+from unit.cluster.virtual_time import run
+
+MOMENT_S = 0.001
+
+
+class World:
+    def __init__(self) -> None:
+        self.log = FakeLog()
+        self.zookeeper = FakeZooKeeper()
+
+    def instance(self, name: str, interval_s: float = 10) -> Instance:
+        return Instance(name, self.log, self.zookeeper, interval_s=interval_s)
+
+    @property
+    def published(self) -> dict[Host, frozenset[int]] | None:
+        return self.zookeeper.node.containers if self.zookeeper.node is not None else None
+
+    def agrees(self) -> bool:
+        """Whether ZooKeeper says what the journal says, and that covers everything."""
+        containers = self.log.state().containers
+        published = {c: host for host, ids in (self.published or {}).items() for c in ids}
+        return sorted(containers) == [0, 1, 2, 3] and published == containers
+
+
+async def settle() -> None:
+    await asyncio.sleep(MOMENT_S)
+
+
+def test_the_node_is_created_early_and_filled_at_once() -> None:
+    async def story() -> None:
+        world = World()
+        one = world.instance("cm-1")
+        assert one.manager.problem() == "no segment store has registered yet"
+        one.start(active=True)
+        await settle()
+        assert world.published == {}
+        world.zookeeper.set_hosts(A)
+        await settle()
+        assert world.published == host_sets(A=[0, 1, 2, 3])
+        assert world.agrees()
+        assert one.manager.problem() is None
+
+    run(story())
+
+
+def test_later_changes_keep_the_interval_and_move_little() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A)
+        world.instance("cm-1").start(active=True)
+        await settle()
+        world.zookeeper.set_hosts(A, B)
+        await asyncio.sleep(9.9)
+        assert world.published == host_sets(A=[0, 1, 2, 3])
+        moved = CONTAINER_MOVES._value.get()
+        await asyncio.sleep(0.2)
+        assert world.published == host_sets(A=[0, 1], B=[2, 3])
+        assert CONTAINER_MOVES._value.get() - moved == 2
+        await asyncio.sleep(60)
+        world.zookeeper.set_hosts(B)
+        await settle()
+        assert world.published == host_sets(B=[0, 1, 2, 3])
+
+    run(story())
+
+
+def test_a_host_that_was_away_within_the_interval_keeps_its_containers() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A, B)
+        world.instance("cm-1").start(active=True)
+        await settle()
+        writes = len(world.zookeeper.history)
+        world.zookeeper.set_hosts(A)
+        await asyncio.sleep(5)
+        world.zookeeper.set_hosts(A, B)
+        await asyncio.sleep(60)
+        assert len(world.zookeeper.history) == writes
+
+    run(story())
+
+
+def test_a_store_without_containers_is_in_the_map() -> None:
+    async def story() -> None:
+        world = World()
+        hosts = [Host("10.0.0.1", 12345 + n) for n in range(5)]
+        world.zookeeper.set_hosts(*hosts)
+        world.instance("cm-1").start(active=True)
+        await settle()
+        assert world.published is not None
+        assert set(world.published) == set(hosts)
+        assert sorted(map(len, world.published.values())) == [0, 1, 1, 1, 1]
+
+    run(story())
+
+
+def test_without_hosts_the_last_map_stays() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A, B)
+        world.instance("cm-1").start(active=True)
+        await settle()
+        before, records = world.published, len(world.log.records)
+        world.zookeeper.set_hosts()
+        await asyncio.sleep(100)
+        assert world.published == before
+        assert len(world.log.records) == records
+        world.zookeeper.set_hosts(C)
+        await settle()
+        assert world.published == host_sets(C=[0, 1, 2, 3])
+
+    run(story())
+
+
+@pytest.mark.parametrize("content", [None, {}, host_sets(C=[0, 1, 2, 3])])
+def test_what_somebody_else_writes_is_put_right(content: dict[Host, frozenset[int]] | None) -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A, B)
+        world.instance("cm-1").start(active=True)
+        await settle()
+        world.zookeeper.put(content)
+        await settle()
+        assert world.agrees()
+        world.zookeeper.remove()
+        await settle()
+        assert world.agrees()
+
+    run(story())
+
+
+def test_before_the_first_assignment_a_map_that_is_there_stays() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.put(host_sets(A=[0, 1], B=[2, 3]))
+        world.instance("cm-1").start(active=True)
+        await asyncio.sleep(60)
+        assert world.published == host_sets(A=[0, 1], B=[2, 3])
+
+    run(story())
+
+
+def test_away_means_unknown_and_back_means_read_afresh() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A, B)
+        one = world.instance("cm-1")
+        one.start(active=True)
+        await settle()
+        before, records = world.published, len(world.log.records)
+        one.nodes.set_connected(False)
+        world.zookeeper.set_hosts(B)
+        await asyncio.sleep(100)
+        assert world.published == before
+        assert len(world.log.records) == records
+        assert one.manager.problem() is None
+        one.nodes.set_connected(True)
+        await settle()
+        assert world.published == host_sets(B=[0, 1, 2, 3])
+        assert one.task is not None
+        assert not one.task.done()
+
+    run(story())
+
+
+@pytest.mark.parametrize("point", ["ask hosts", "hosts read", "ask map", "map read", "write map"])
+def test_zookeeper_lost_in_the_middle_is_made_up_for(point: str) -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A, B)
+        one = world.instance("cm-1")
+        one.freezer.freeze_at(point)
+        one.start(active=True)
+        await one.freezer.reached.wait()
+        one.nodes.connected = False
+        one.thaw()
+        await asyncio.sleep(60)
+        assert world.published in (None, {})
+        one.nodes.set_connected(True)
+        await settle()
+        assert world.agrees()
+
+    run(story())
+
+
+def test_kafka_away_in_the_middle_is_made_up_for() -> None:
+    async def story() -> None:
+        world = World()
+        one = world.instance("cm-1")
+        one.start(active=True)
+        await settle()
+        world.log.away = True
+        world.zookeeper.set_hosts(A)
+        await asyncio.sleep(30)
+        assert world.published == {}
+        world.log.away = False
+        await asyncio.sleep(RETRY_S + MOMENT_S)
+        assert world.agrees()
+
+    run(story())
+
+
+def test_a_standby_does_nothing_until_it_takes_over() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A)
+        one, two = world.instance("cm-1"), world.instance("cm-2")
+        one.start(active=True)
+        two.start(active=False)
+        await settle()
+        assert one.task is not None
+        one.task.cancel()
+        one.active = False
+        await asyncio.sleep(30)
+        world.zookeeper.set_hosts(B)
+        await asyncio.sleep(30)
+        assert world.published == host_sets(A=[0, 1, 2, 3])
+        two.activate()
+        await settle()
+        assert world.published == host_sets(B=[0, 1, 2, 3])
+        assert {"cm-1", "cm-2"} <= set(world.log.state().members)
+
+    run(story())
+
+
+def test_an_assignment_that_was_not_published_is_by_the_next_instance() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A)
+        one, two = world.instance("cm-1"), world.instance("cm-2")
+        one.freezer.freeze_at("map read")
+        one.start(active=True)
+        await one.freezer.reached.wait()
+        assert one.task is not None
+        one.task.cancel()
+        assert world.published is None
+        two.start(active=True)
+        await settle()
+        assert world.agrees()
+
+    run(story())
+
+
+POINTS = ["ask hosts", "hosts read", "append", "folded", "ask map", "map read", "barrier", "write map"]
+
+
+@pytest.mark.parametrize("still_active", [True, False])
+@pytest.mark.parametrize("point", POINTS)
+def test_an_instance_frozen_anywhere_brings_nothing_back(point: str, still_active: bool) -> None:
+    """It froze while it was about to give B containers; B is gone when it thaws."""
+
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A)
+        old, new = world.instance("cm-1", interval_s=0), world.instance("cm-2", interval_s=0)
+        old.start(active=True)
+        new.start(active=False)
+        await settle()
+        old.freezer.freeze_at(point)
+        world.zookeeper.set_hosts(A, B)
+        await old.freezer.reached.wait()
+        new.activate()
+        await settle()
+        world.zookeeper.set_hosts(A, C)
+        await settle()
+        assert world.agrees()
+        newest, written = world.published, len(world.zookeeper.history)
+        old.active = still_active
+        old.thaw()
+        await asyncio.sleep(60)
+        assert world.published == newest == host_sets(A=[0, 1], C=[2, 3])
+        assert world.zookeeper.history[written:] == []
+
+    run(story())
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_frozen_decision_is_void_even_if_nothing_was_decided_meanwhile(point: str) -> None:
+    """B came and went: the instance that took over saw no need to assign, yet the old decision must not count."""
+
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A)
+        old, new = world.instance("cm-1", interval_s=0), world.instance("cm-2", interval_s=0)
+        old.start(active=True)
+        await settle()
+        old.freezer.freeze_at(point)
+        world.zookeeper.set_hosts(A, B)
+        await old.freezer.reached.wait()
+        if point not in ("ask hosts", "hosts read", "append"):
+            return  # What it decided was recorded before it froze.
+        world.zookeeper.set_hosts(A)
+        new.start(active=True)
+        await settle()
+        old.thaw()
+        await asyncio.sleep(60)
+        assert world.log.state().containers == dict.fromkeys(range(4), A)
+        assert host_sets(A=[0, 1], B=[2, 3]) not in world.zookeeper.history
+
+    run(story())
+
+
+def test_two_that_both_believe_to_be_active_agree() -> None:
+    async def story() -> None:
+        world = World()
+        for name in ("cm-1", "cm-2"):
+            world.instance(name, interval_s=1).start(active=True)
+        for hosts in ([A], [A, B], [B, C], [C], [A, B, C]):
+            world.zookeeper.set_hosts(*hosts)
+            await asyncio.sleep(3)
+            assert world.agrees()
+            assert set(world.published or {}) == set(hosts)
+
+    run(story())

@@ -1,0 +1,232 @@
+"""Scaling and stream cuts: the worked examples of the semantics reference, then properties over random histories."""
+
+import time
+from collections.abc import Mapping
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.domain_log import Log
+
+from sluice.domain.commands import CreateReservedStream, ScaleStream, TruncateStream, UpdateStream
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Reply
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
+from sluice.domain.segment_id import segment_id
+from sluice.domain.stream import cuts, decide, queries, scale
+from sluice.domain.stream.state import Stream, find_stream
+
+TWO, THREE = segment_id(1, 2), segment_id(1, 3)
+
+
+def stream_log(segments: int) -> Log:
+    log = Log()
+    config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
+    log.decide(CreateReservedStream("sc", "st", incarnation="r", created_at=1000, config=config), request="r")
+    log.apply(decide.finish_create(log, "sc", "st"))
+    return log
+
+
+def stream_of(log: Log) -> Stream:
+    stream = find_stream(log, "sc", "st")
+    assert stream is not None
+    return stream
+
+
+def do_scale(
+    log: Log, seals: tuple[int, ...], ranges: tuple[tuple[float, float], ...], at: int = 2000,
+    sizes: Mapping[int, int] | None = None,
+) -> Reply:  # fmt: skip
+    reply = log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=at))
+    if reply.status == "STARTED":
+        log.apply(scale.add_epoch(log, "sc", "st"))
+        log.apply(scale.finish_scale(log, "sc", "st", dict(sizes or dict.fromkeys(seals, 100))))
+    return reply
+
+
+def example() -> Log:
+    """The stream of the reference's section 4.4: two segments, the upper one split at time 2000."""
+    log = stream_log(2)
+    reply = do_scale(log, (1,), ((0.5, 0.75), (0.75, 1.0)))
+    assert (reply.epoch, [s.id for s in reply.segments]) == (0, [TWO, THREE])
+    return log
+
+
+def test_split_and_merge_of_the_worked_example() -> None:
+    log = example()
+    stream = stream_of(log)
+    assert stream.active == 1 and stream.active_epoch.created_at == 2000
+    assert stream.active_epoch.segments == (0, TWO, THREE)
+    successors = queries.successors_with_predecessors(stream, 1)
+    assert [(s.id, p) for s, p in successors] == [(TWO, [1]), (THREE, [1])]
+    reply = do_scale(log, (TWO, THREE), ((0.5, 1.0),), at=3000)
+    four = segment_id(2, 4)
+    assert four == 8589934596 and [s.id for s in reply.segments] == [four]
+    assert stream.active_epoch.segments == (0, four)
+    assert [(s.id, p) for s, p in queries.successors_with_predecessors(stream, TWO)] == [(four, [TWO, THREE])]
+    assert queries.successors_with_predecessors(stream, 0) == []
+
+
+def test_successors_are_known_before_the_old_segments_are_sealed() -> None:
+    log = stream_log(1)
+    log.ask(ScaleStream("sc", "st", seals=(0,), ranges=((0, 0.5), (0.5, 1)), at=1))
+    stream = stream_of(log)
+    assert queries.successors_with_predecessors(stream, 0) == []
+    log.apply(scale.add_epoch(log, "sc", "st"))
+    assert len(queries.successors_with_predecessors(stream, 0)) == 2
+    assert [s.id for s in queries.current_segments(stream)] == [0]
+    assert not scale.is_scale_done(stream, 0)
+    assert scale.add_epoch(log, "sc", "st").events == ()
+    log.apply(scale.finish_scale(log, "sc", "st", {0: 7}))
+    assert scale.is_scale_done(stream, 0) and not scale.is_scale_done(stream, 1)
+    assert stream.active_epoch.created_at == 1001
+    for epoch, error in ((2, NotFoundError), (-1, InvalidArgumentError)):
+        with pytest.raises(error):
+            scale.is_scale_done(stream, epoch)
+
+
+@pytest.mark.parametrize(
+    ("seals", "ranges", "status"),
+    [
+        ((7,), ((0.0, 0.5),), "PRECONDITION_FAILED"),
+        ((0,), ((0.0, 0.4),), "FAILURE"),
+        ((0,), ((0.0, 0.3), (0.2, 0.5)), "FAILURE"),
+        ((0,), ((0.5, 0.0),), "FAILURE"),
+        ((0, 1), ((0.0, 1.0),), "PRECONDITION_FAILED"),
+        ((), (), "FAILURE"),
+        ((0,), (), "FAILURE"),
+        ((), ((0.0, 0.5),), "FAILURE"),
+    ],
+)
+def test_scales_refused(seals: tuple[int, ...], ranges: tuple[tuple[float, float], ...], status: str) -> None:
+    log = stream_log(2)
+    reply = do_scale(log, seals, ranges)
+    assert reply.status == status and reply.reason
+    assert len(stream_of(log).epochs) == 1
+
+
+def test_independent_replacements_in_one_scale() -> None:
+    log = stream_log(4)
+    ranges = ((0.0, 0.1), (0.1, 0.25), (0.75, 0.9), (0.9, 1.0))
+    assert do_scale(log, (0, 3), ranges).status == "STARTED"
+    assert len(stream_of(log).active_epoch.segments) == 6
+
+
+def test_a_policy_that_wants_another_number_replaces_all() -> None:
+    log = stream_log(2)
+    log.decide(UpdateStream("sc", "st", StreamConfig(scaling=ScalingPolicy(min_segments=3))), request="u")
+    log.apply(scale.add_epoch(log, "sc", "st"))
+    log.apply(decide.finish_update(log, "sc", "st", {0: 1, 1: 1}))
+    stream = stream_of(log)
+    assert [s.id for s in queries.current_segments(stream)] == [segment_id(1, n) for n in (2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("cut", "valid"),
+    [
+        ({0: 5, 1: 7}, True),
+        ({0: 5, TWO: 0, THREE: 0}, True),
+        ({0: 5, 1: 20}, True),
+        ({0: 5, TWO: 3, THREE: -1}, True),
+        ({0: 5}, False),
+        ({0: 5, 1: 7, TWO: 3}, False),
+        ({0: 5, TWO: -1, THREE: 3}, True),
+        ({TWO: 1, THREE: 1}, False),
+    ],
+)
+def test_validity_of_cuts(cut: dict[int, int], valid: bool) -> None:
+    assert cuts.is_valid(stream_of(example()), cut) is valid
+
+
+@pytest.mark.parametrize("cut", [{}, {9: 0}, {segment_id(5, 0): 0}, {0: -1, 1: -1}])
+def test_cuts_that_mean_nothing(cut: dict[int, int]) -> None:
+    with pytest.raises(InvalidArgumentError):
+        cuts.is_valid(stream_of(example()), cut)
+
+
+def test_order_and_what_lies_between() -> None:
+    stream = stream_of(example())
+    older, newer = {0: 5, 1: 7}, {0: 5, TWO: 0, THREE: 0}
+    assert cuts.is_equal_or_after(stream, newer, older) and not cuts.is_equal_or_after(stream, older, newer)
+    assert cuts.is_equal_or_after(stream, older, older)
+    assert cuts.segments_between(stream, older, newer) == {0, 1, TWO, THREE}
+    assert cuts.segments_between(stream, {}, older) == {0, 1}
+    assert cuts.segments_between(stream, newer, {}) == {0, TWO, THREE}
+    with pytest.raises(InvalidArgumentError):
+        cuts.segments_between(stream, newer, older)
+
+
+def test_truncation_across_epochs_of_the_worked_example() -> None:
+    log = example()
+    cut = {0: 40, TWO: 10, THREE: 0}
+    begun = log.decide(TruncateStream("sc", "st", cut), request="t").events[0]
+    assert getattr(begun, "deleted") == (1,) and getattr(begun, "size_till") == 150  # noqa: B009
+    log.apply(decide.finish_truncate(log, "sc", "st"))
+    stream = stream_of(log)
+    assert queries.head(stream) == cut
+    assert log.ask(TruncateStream("sc", "st", {0: 50, 1: 7})).status == "FAILURE"
+
+
+moves = st.lists(st.tuples(st.booleans(), st.integers(0, 1000)), max_size=25)
+
+
+def play(script: list[tuple[bool, int]], segments: int = 3) -> Log:
+    """Split or merge at places drawn by the script."""
+    log = stream_log(segments)
+    for split, where in script:
+        active = stream_of(log).active_segments()
+        i = where % len(active)
+        if split:
+            middle = (active[i].low + active[i].high) / 2
+            do_scale(log, (active[i].id,), ((active[i].low, middle), (middle, active[i].high)))
+        elif i + 1 < len(active):
+            do_scale(log, (active[i].id, active[i + 1].id), ((active[i].low, active[i + 1].high),))
+    return log
+
+
+@settings(max_examples=100, deadline=None)
+@given(moves)
+def test_every_epoch_tiles_the_key_space_and_relations_mirror_each_other(script: list[tuple[bool, int]]) -> None:
+    stream = stream_of(play(script))
+    for epoch in stream.epochs:
+        found = stream.epoch_segments(epoch)
+        assert found[0].low == 0.0 and found[-1].high == 1.0
+        assert all(a.high == b.low for a, b in pairwise(found))
+    for segment in stream.segments:
+        for successor, predecessors in queries.successors_with_predecessors(stream, segment):
+            assert segment in predecessors
+            for predecessor in predecessors:
+                assert successor.id in {s.id for s in cuts.successors(stream, predecessor)}
+
+
+@settings(max_examples=100, deadline=None)
+@given(moves, st.integers(0, 10_000), st.integers(0, 10_000))
+def test_cuts_of_epochs_are_valid_and_ordered(script: list[tuple[bool, int]], a: int, b: int) -> None:
+    stream = stream_of(play(script))
+    first, second = sorted((a % len(stream.epochs), b % len(stream.epochs)))
+    older = dict.fromkeys(stream.epochs[first].segments, 1)
+    newer = dict.fromkeys(stream.epochs[second].segments, 1)
+    assert cuts.is_valid(stream, older) and cuts.is_valid(stream, newer)
+    assert cuts.is_equal_or_after(stream, newer, older)
+    between = cuts.segments_between(stream, older, newer)
+    expected = {s for e in stream.epochs[first : second + 1] for s in e.segments}
+    assert between == expected
+
+
+def test_random_cuts_over_a_thousand_scales_take_under_50_ms() -> None:
+    log = stream_log(10)
+    for i in range(1010):
+        stream = stream_of(log)
+        seals = tuple(s.id for s in stream.active_segments())
+        do_scale(log, seals, tuple(scale.equal_ranges(10)), at=3000 + i)
+    stream = stream_of(log)
+    slowest = 0.0
+    for first in range(0, 1000, 37):
+        older = dict.fromkeys(stream.epochs[first].segments, 0)
+        newer = dict.fromkeys(stream.epochs[1000 - first // 2].segments, 0) if first < 600 else {}
+        started = time.perf_counter()
+        assert cuts.is_valid(stream, older)
+        cuts.segments_between(stream, older, newer)
+        slowest = max(slowest, time.perf_counter() - started)
+    assert slowest < 0.05

@@ -1,0 +1,49 @@
+"""A gateway on a real gRPC server, over a journal in memory."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import grpc
+import pytest_asyncio
+from unit.gateway.memory import MemoryJournal, MemoryRuntime
+
+from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
+from api_gateway.main import handlers
+from api_gateway.server import ControllerServer
+from api_gateway.settings import GatewaySettings
+
+if TYPE_CHECKING:
+    # Known to type checkers only.
+    from api_gateway.generated.controller_pb2_grpc import ControllerServiceAsyncStub
+
+
+@dataclass
+class Gateway:
+    """A served gateway and what stands behind it."""
+
+    runtime: MemoryRuntime
+    settings: GatewaySettings
+    port: int
+    channel: grpc.aio.Channel
+
+    @property
+    def journal(self) -> MemoryJournal:
+        return self.runtime.journal
+
+    @property
+    def stub(self) -> "ControllerServiceAsyncStub":
+        return ControllerServiceStub(self.channel)
+
+
+@pytest_asyncio.fixture
+async def gateway() -> AsyncIterator[Gateway]:
+    settings = GatewaySettings(
+        instance="gateway-test", grpc_published_host="gw.example", max_pending=2, request_timeout_s=30
+    )
+    runtime = MemoryRuntime()
+    server = ControllerServer(handlers(cast(Any, runtime), settings), settings.max_calls)
+    port = await server.start("127.0.0.1", 0)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        yield Gateway(runtime, settings, port, channel)
+    await server.stop(0)

@@ -1,0 +1,172 @@
+"""All RPCs are there, and whatever arrives at the port leaves the service healthy."""
+
+import asyncio
+import logging
+import os
+import socket
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from unit.gateway.conftest import Gateway
+
+from api_gateway.errors import INTERNAL_TEXT
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
+from api_gateway.server import INTERFACE, ControllerServer
+
+SERVED = {
+    "createScope",
+    "checkScopeExists",
+    "listScopes",
+    "deleteScope",
+    "listStreamsInScope",
+    "listStreamsInScopeForTag",
+    "createStream",
+    "checkStreamExists",
+    "getStreamConfiguration",
+    "updateStream",
+    "truncateStream",
+    "sealStream",
+    "deleteStream",
+    "getCurrentSegments",
+    "getEpochSegments",
+    "getSegments",
+    "getSegmentsImmediatlyFollowing",
+    "getSegmentsImmediatelyFollowing",
+    "getSegmentsBetween",
+    "isSegmentValid",
+    "isStreamCutValid",
+    "getURI",
+    "getControllerServerList",
+    "getDelegationToken",
+}
+RPCS = [method.name for method in INTERFACE.methods]
+
+
+async def _call_empty(gateway: Gateway, rpc: str) -> Any:
+    method = INTERFACE.methods_by_name[rpc]
+    call = gateway.channel.unary_unary(
+        f"/{INTERFACE.full_name}/{rpc}",
+        request_serializer=GetMessageClass(method.input_type).SerializeToString,
+        response_deserializer=GetMessageClass(method.output_type).FromString,
+    )
+    return await call(GetMessageClass(method.input_type)())
+
+
+async def _assert_healthy(gateway: Gateway) -> None:
+    health: Any = health_pb2_grpc.HealthStub(gateway.channel)
+    answer = await health.Check(health_pb2.HealthCheckRequest(service=INTERFACE.full_name))
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
+    assert not (await gateway.stub.checkScopeExists(pb.ScopeInfo(scope="sc"))).exists
+
+
+def test_the_interface_has_47_rpcs() -> None:
+    assert len(RPCS) == 47
+    assert set(RPCS) > SERVED
+
+
+async def test_every_rpc_answers_and_those_not_served_yet_name_themselves(gateway: Gateway) -> None:
+    for rpc in RPCS:
+        try:
+            await _call_empty(gateway, rpc)
+        except grpc.aio.AioRpcError as error:
+            if rpc in SERVED:
+                assert (error.code(), error.details()) == (grpc.StatusCode.INTERNAL, INTERNAL_TEXT), rpc
+            else:
+                assert error.code() is grpc.StatusCode.UNIMPLEMENTED, rpc
+                assert error.details() == f"{rpc} is not available yet"
+        else:
+            assert rpc in {"getControllerServerList", "getDelegationToken", "listScopes"}
+
+
+async def test_random_bytes_leave_the_service_healthy(gateway: Gateway) -> None:
+    for size in (1, 24, 1000, 100_000):
+        reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        writer.write(os.urandom(size))
+        writer.write_eof()
+        await reader.read()
+        writer.close()
+    await _assert_healthy(gateway)
+
+
+async def test_a_call_with_bytes_that_are_no_message_fails_alone(gateway: Gateway) -> None:
+    call = gateway.channel.unary_unary(f"/{INTERFACE.full_name}/getCurrentSegments")
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call(b"\xff\xff\xff")
+    assert failed.value.code() is grpc.StatusCode.INTERNAL
+    await _assert_healthy(gateway)
+
+
+async def test_a_message_over_the_limit_is_refused(gateway: Gateway) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await gateway.stub.checkScopeExists(pb.ScopeInfo(scope="x" * (4 * 1024 * 1024)))
+    assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    await _assert_healthy(gateway)
+
+
+async def test_a_defect_is_internal_for_its_caller_and_in_the_log(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    gateway.journal.unavailable = ZeroDivisionError("a defect")
+    with caplog.at_level(logging.ERROR), pytest.raises(grpc.aio.AioRpcError) as failed:
+        await gateway.stub.checkScopeExists(pb.ScopeInfo(scope="sc"))
+    assert (failed.value.code(), failed.value.details()) == (grpc.StatusCode.INTERNAL, INTERNAL_TEXT)
+    assert "a defect" in caplog.text
+    gateway.journal.unavailable = None
+    await _assert_healthy(gateway)
+
+
+async def test_reflection_shows_the_interface(gateway: Gateway) -> None:
+    def services() -> Any:
+        with grpc.insecure_channel(f"127.0.0.1:{gateway.port}") as channel:
+            return ProtoReflectionDescriptorDatabase(channel).get_services()
+
+    assert INTERFACE.full_name in await asyncio.to_thread(services)
+
+
+async def test_a_taken_port_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=str(port)):
+            await ControllerServer({}, 1).start("127.0.0.1", port)
+
+
+async def test_two_gateways_do_not_share_a_port(gateway: Gateway) -> None:
+    with pytest.raises(OSError, match=str(gateway.port)):
+        await ControllerServer({}, 1).start("127.0.0.1", gateway.port)
+
+
+def test_a_handler_for_an_rpc_outside_the_interface_is_a_defect() -> None:
+    async def handler(_request: Any, _context: Any) -> None:
+        return None
+
+    with pytest.raises(ValueError, match="createScop"):
+        ControllerServer({"createScop": handler}, 1)
+
+
+async def test_calls_in_progress_are_bounded() -> None:
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def handler(_request: Any, _context: Any) -> pb.ExistsResponse:
+        entered.set()
+        await leave.wait()
+        return pb.ExistsResponse()
+
+    server = ControllerServer({"checkScopeExists": handler}, 1)
+    port = await server.start("127.0.0.1", 0)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = ControllerServiceStub(channel)
+        first = asyncio.ensure_future(stub.checkScopeExists(pb.ScopeInfo(scope="a")))
+        await entered.wait()
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await stub.checkScopeExists(pb.ScopeInfo(scope="b"))
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        leave.set()
+        await first
+    await server.stop(0)

@@ -1,0 +1,103 @@
+"""Every status the domain can reply with has its number in the response, every failure its code."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
+from typing import Any, get_args
+
+import pytest
+from grpc import StatusCode
+
+from api_gateway import errors
+from api_gateway.statuses import RESPONSES, response
+from sluice.domain import commands as c
+from sluice.domain.aggregates import DECIDE
+from sluice.domain.config import StreamConfig
+from sluice.domain.decision import Reply
+from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
+from sluice.messaging.producer import ProduceError, ProducerOverloadedError
+
+PASSED_ON: dict[type, tuple[type, ...]] = {c.CreateStream: (c.CreateReservedStream, c.JoinStreamCreation)}
+"""Commands that other keys decide on the way, and may answer."""
+
+
+def _resolve(node: ast.expr, scope: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return scope.get(node.id)
+    if isinstance(node, ast.Attribute):
+        module = _resolve(node.value, scope)
+        return getattr(module, node.attr, None) if isinstance(module, ModuleType) else None
+    return None
+
+
+def _replies(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
+    """The statuses in the source of a function and of the domain's functions it calls."""
+    seen.add(function)
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+        if not isinstance(node, ast.Call):
+            continue
+        called = _resolve(node.func, function.__globals__)
+        if called is Reply or getattr(called, "__name__", "") == "refuse":
+            status = node.args[0]
+            assert isinstance(status, ast.Constant), f"{function.__name__} replies with a status this test cannot see"
+            yield str(status.value)
+        elif isinstance(called, FunctionType) and called.__module__.startswith("sluice.domain") and called not in seen:
+            yield from _replies(called, seen)
+
+
+def _statuses(command: type) -> set[str]:
+    found = {"SUCCESS"}
+    for kind in (command, *PASSED_ON.get(command, ())):
+        found.update(_replies(DECIDE[kind], set()))
+    return found
+
+
+@pytest.mark.parametrize("command", RESPONSES, ids=lambda command: command.__name__)
+def test_every_reply_has_its_number(command: type) -> None:
+    enum = RESPONSES[command].DESCRIPTOR.fields_by_name["status"].enum_type
+    statuses = _statuses(command)
+    assert len(statuses) > 1
+    assert statuses <= set(enum.values_by_name)
+
+
+def test_a_reply_becomes_its_number() -> None:
+    command = c.CreateStream(scope="sc", stream="st", config=StreamConfig())
+    assert response(command, Reply("INVALID_STREAM_NAME")).status == 4  # type: ignore[attr-defined]
+
+
+def test_a_status_that_the_response_does_not_know_is_a_defect() -> None:
+    with pytest.raises(ValueError, match="NEW_STATUS"):
+        response(c.CreateScope(scope="sc"), Reply("NEW_STATUS"))
+
+
+def test_the_responses_are_of_commands() -> None:
+    assert RESPONSES.keys() <= set(get_args(c.Command))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "details"),
+    [
+        (errors.BadRequestError("why"), StatusCode.INTERNAL, errors.INTERNAL_TEXT),
+        (errors.NoOwnerError("why"), StatusCode.INTERNAL, errors.INTERNAL_TEXT),
+        (NotFoundError("why"), StatusCode.NOT_FOUND, "why"),
+        (IllegalStateError("why"), StatusCode.INTERNAL, "why"),
+        (InvalidArgumentError("why"), StatusCode.UNKNOWN, "why"),
+        (errors.NotYetError("why"), StatusCode.UNIMPLEMENTED, "why"),
+        (errors.OverloadedError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
+        (ProducerOverloadedError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
+        (errors.RequestTimeoutError("why"), StatusCode.DEADLINE_EXCEEDED, "why"),
+        (ProduceError("why"), StatusCode.UNAVAILABLE, "why"),
+        (JournalUnavailableError("why"), StatusCode.UNAVAILABLE, "why"),
+        (PartitionFailedError("why"), StatusCode.UNAVAILABLE, "why"),
+        (NotFoundError("x" * 10_000), StatusCode.NOT_FOUND, "x" * 500),
+    ],
+)
+def test_every_failure_has_its_code(error: Exception, code: StatusCode, details: str) -> None:
+    assert errors.failure_of(error) == errors.Failure(code, details)
+
+
+def test_a_failure_nobody_expected_is_ours_and_says_nothing_of_its_inside() -> None:
+    assert errors.failure_of(KeyError("secret")) == errors.Failure(StatusCode.INTERNAL, errors.INTERNAL_TEXT, ours=True)
