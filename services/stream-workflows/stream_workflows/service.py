@@ -11,14 +11,14 @@ import logging
 import msgspec
 
 from sluice.domain.aggregates import DECIDE
-from sluice.domain.commands import Command, CreateReservedStream, CreateScope, CreateStream, StreamCommand
+from sluice.domain.commands import Command, CreateReservedStream, CreateScope, CreateStream
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.errors import BusyError
-from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, scope_aggregate, stream_key
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of, scope_aggregate
 from sluice.domain.scope import Scope
 from sluice.domain.stream import decide
-from sluice.domain.stream.state import Stream
+from sluice.domain.workflow import running
 from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.dead_letters import send_dead_letter
@@ -74,8 +74,7 @@ class WorkflowService:
             sends = decide.sends_again(self._journal.reader(command.key), command)
             await self._pass_on(request.id, sends, delivery)
         delivery.accept()
-        if isinstance(command, StreamCommand):
-            await self._runner.run(command.scope, command.stream, delivery)
+        await self._runner.run(command.aggregate, delivery)
 
     async def _execute(self, request: Request, delivery: Delivery) -> Executed:
         """Decide and append, through any outage of Kafka. Raises KeyError for a command that is not ours."""
@@ -129,21 +128,21 @@ class WorkflowService:
             except JournalError as error:
                 log.warning("partition waits for the journal", extra={"partition": partition, "error": str(error)})
                 await asyncio.sleep(wait)
-        for _, state in list(self._journal.views()[partition].aggregates()):
-            if isinstance(state, Stream) and state.workflow is not None:
-                self._resume(partition, state.scope, state.name)
+        for aggregate, state in list(self._journal.views()[partition].aggregates()):
+            if running(state) is not None:
+                self._resume(partition, aggregate)
             elif isinstance(state, Scope) and any(e.pending for e in state.streams.values()):
                 self.consumer.run(partition, state.name, self._pass_on_pending)
         if partition == self._journal.partition_of(SYSTEM_SCOPE):
             self.consumer.run(partition, SYSTEM_SCOPE, self._bootstrap)
 
-    def _resume(self, partition: int, scope: str, name: str) -> None:
-        log.info("workflow taken over", extra={"scope": scope, "stream": name})
+    def _resume(self, partition: int, aggregate: str) -> None:
+        log.info("workflow taken over", extra={"aggregate": aggregate})
 
         async def go_on(delivery: Delivery) -> None:
-            await self._runner.run(scope, name, delivery)
+            await self._runner.run(aggregate, delivery)
 
-        self.consumer.run(partition, stream_key(scope, name), go_on)
+        self.consumer.run(partition, key_of(aggregate), go_on)
 
     async def _pass_on_pending(self, delivery: Delivery) -> None:
         scope = self._journal.reader(delivery.key).get(scope_aggregate(delivery.key))

@@ -1,12 +1,12 @@
 """The commands that travel on the request topics: what somebody wants done, in the imperative.
 
-Each names the key it belongs to; commands of one key are handled one after the other.
+Each names the key it belongs to and the aggregate it is about; commands of one key are handled one after the other.
 """
 
 import msgspec
 
 from sluice.domain.config import StreamConfig
-from sluice.domain.names import stream_key
+from sluice.domain.names import scope_aggregate, stream_aggregate, stream_key
 
 
 class ScopeCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
@@ -16,6 +16,10 @@ class ScopeCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit
     def key(self) -> str:
         return self.scope
 
+    @property
+    def aggregate(self) -> str:
+        return scope_aggregate(self.scope)
+
 
 class StreamCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
     scope: str
@@ -24,6 +28,10 @@ class StreamCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omi
     @property
     def key(self) -> str:
         return stream_key(self.scope, self.stream)
+
+    @property
+    def aggregate(self) -> str:
+        return stream_aggregate(self.scope, self.stream)
 
 
 class CreateScope(ScopeCommand, frozen=True):
@@ -111,6 +119,10 @@ class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_de
 
     @property
     def key(self) -> str:
+        return "cluster"
+
+    @property
+    def aggregate(self) -> str:
         return "cluster"
 
 

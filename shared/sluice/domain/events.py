@@ -161,9 +161,10 @@ class StreamDeleted(StreamEvent, frozen=True):
     next_number: int
 
 
-class WorkflowStepFailed(StreamEvent, frozen=True):
-    """A step of the running workflow failed and will be tried again; for people, it decides nothing."""
+class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """A step of an aggregate's workflow failed and will be tried again; for people, it decides nothing."""
 
+    aggregate: str
     step: str
     attempts: int
     error: str

@@ -56,6 +56,13 @@ def stream_key(scope: str, stream: str) -> str:
     return f"{scope}/{base_name(stream)}"
 
 
+def key_of(aggregate: str) -> str:
+    """The key that serialises all work on an aggregate."""
+    kind, _, name = aggregate.partition(":")
+    scope, slash, stream = name.partition("/")
+    return stream_key(scope, stream) if slash else name or kind
+
+
 def scope_aggregate(scope: str) -> str:
     return f"scope:{scope}"
 

@@ -17,7 +17,8 @@ from sluice.domain.commands import (
 from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.stream import decide, queries
-from sluice.domain.stream.state import Stream, WorkflowKind, find_stream
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.workflow import WorkflowKind, decide_step_failed
 
 
 def config(segments: int = 1, tags: tuple[str, ...] = ()) -> StreamConfig:
@@ -132,7 +133,7 @@ def test_seal_then_delete_then_numbers_go_on() -> None:
     assert log.ask(UpdateStream("sc", "st", config())).status == "STREAM_SEALED"
     assert log.ask(TruncateStream("sc", "st", {0: 1, 1: 1, 2: 1})).status == "STREAM_SEALED"
     log.decide(DeleteStream("sc", "st"), request="r3")
-    assert stream.workflow is not None and stream.workflow.kind is WorkflowKind.DELETE
+    assert stream.workflow is not None and stream.workflow.kind is WorkflowKind.DELETE_STREAM
     done = log.apply(decide.finish_delete(log, "sc", "st"))
     assert done.reply is not None and done.reply.status == "SUCCESS"
     assert find_stream(log, "sc", "st") is None and find_stream(log, "sc", "_MARKst") is None
@@ -144,8 +145,8 @@ def test_seal_then_delete_then_numbers_go_on() -> None:
 def test_failed_attempts_show_on_the_workflow() -> None:
     log = with_stream()
     log.decide(SealStream("sc", "st"), request="r2")
-    log.apply(decide.decide_step_failed(log, "sc", "st", WorkflowKind.SEAL, "seal-segments", 4, "store away"))
+    log.apply(decide_step_failed(log, "stream:sc/st", WorkflowKind.SEAL_STREAM, "seal-segments", 4, "store away"))
     workflow = stream_of(log).workflow
     assert workflow is not None
     assert (workflow.step, workflow.attempts, workflow.last_error) == ("seal-segments", 4, "store away")
-    assert decide.decide_step_failed(log, "sc", "st", WorkflowKind.UPDATE, "x", 4, "").events == ()
+    assert decide_step_failed(log, "stream:sc/st", WorkflowKind.UPDATE_STREAM, "x", 4, "").events == ()

@@ -26,7 +26,8 @@ from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.names import mark_stream
 from sluice.domain.stream import cuts, scale
-from sluice.domain.stream.state import Stream, StreamState, WorkflowKind, find_stream, first_number, idle_stream
+from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream
+from sluice.domain.workflow import WorkflowKind
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
@@ -82,7 +83,7 @@ def sends_again(reader: Reader, command: CreateReservedStream) -> tuple[ConfirmS
 
 
 def finish_create(reader: Reader, scope: str, name: str) -> Decision:
-    stream = _running(reader, scope, name, WorkflowKind.CREATE)
+    stream = _running(reader, scope, name, WorkflowKind.CREATE_STREAM)
     if stream is None:
         return Decision()
     events = [ev.StreamCreated(scope=scope, stream=name)]
@@ -178,18 +179,18 @@ def releases(stream: Stream, mark: Stream | None) -> tuple[ReleaseStreamName, ..
 
 
 def finish_update(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
-    stream = _running(reader, scope, name, WorkflowKind.UPDATE)
+    stream = _running(reader, scope, name, WorkflowKind.UPDATE_STREAM)
     if stream is None:
         return Decision()
     return Decision((ev.StreamUpdated(scope=scope, stream=name, sealed_sizes=sealed_sizes),), _success(stream))
 
 
 def finish_truncate(reader: Reader, scope: str, name: str) -> Decision:
-    return _finish(reader, scope, name, WorkflowKind.TRUNCATE, ev.StreamTruncated)
+    return _finish(reader, scope, name, WorkflowKind.TRUNCATE_STREAM, ev.StreamTruncated)
 
 
 def finish_seal(reader: Reader, scope: str, name: str) -> Decision:
-    return _finish(reader, scope, name, WorkflowKind.SEAL, ev.StreamSealed)
+    return _finish(reader, scope, name, WorkflowKind.SEAL_STREAM, ev.StreamSealed)
 
 
 def _finish(reader: Reader, scope: str, name: str, kind: WorkflowKind, event: type[Any]) -> Decision:
@@ -199,7 +200,7 @@ def _finish(reader: Reader, scope: str, name: str, kind: WorkflowKind, event: ty
 
 
 def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
-    stream = _running(reader, scope, name, WorkflowKind.DELETE)
+    stream = _running(reader, scope, name, WorkflowKind.DELETE_STREAM)
     if stream is None:
         return Decision()
     events = [ev.StreamDeleted(scope=scope, stream=name, next_number=stream.next_number)]
@@ -212,15 +213,6 @@ def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
 def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Stream | None:
     stream = find_stream(reader, scope, name)
     return stream if stream and stream.workflow and stream.workflow.kind is kind else None
-
-
-def decide_step_failed(
-    reader: Reader, scope: str, name: str, kind: WorkflowKind, step: str, attempts: int, error: str
-) -> Decision:
-    """Note for people that a step is being tried again."""
-    if _running(reader, scope, name, kind) is None:
-        return Decision()
-    return Decision((ev.WorkflowStepFailed(scope=scope, stream=name, step=step, attempts=attempts, error=error),))
 
 
 DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.domain import events as ev
-from sluice.domain.stream.state import DeletedStream, Epoch, Stream, StreamState, Workflow, WorkflowKind
+from sluice.domain.stream.state import DeletedStream, Epoch, Stream, StreamState, StreamWorkflow
+from sluice.domain.workflow import WorkflowKind
 
 
 def _creation_started(_state: Any, event: ev.StreamCreationStarted) -> Stream:
@@ -18,7 +19,7 @@ def _creation_started(_state: Any, event: ev.StreamCreationStarted) -> Stream:
         created_at=event.created_at,
         epochs=[Epoch(0, 0, event.created_at, ids)],
         segments={s.id: s for s in event.segments},
-        workflow=Workflow(WorkflowKind.CREATE, event.request, event.at),
+        workflow=StreamWorkflow(WorkflowKind.CREATE_STREAM, event.request, event.at),
     )
 
 
@@ -31,7 +32,7 @@ def _done(state: Stream, _event: Any) -> Stream:
 def _update_started(state: Stream, event: ev.StreamUpdateStarted) -> Stream:
     state.config = event.config
     state.state = StreamState.UPDATING
-    state.workflow = Workflow(WorkflowKind.UPDATE, event.request, event.at, replacement=event.replacement)
+    state.workflow = StreamWorkflow(WorkflowKind.UPDATE_STREAM, event.request, event.at, replacement=event.replacement)
     return state
 
 
@@ -43,7 +44,7 @@ def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
 
 def _scale_started(state: Stream, event: ev.StreamScaleStarted) -> Stream:
     state.state = StreamState.SCALING
-    state.workflow = Workflow(WorkflowKind.SCALE, None, event.at, replacement=event.replacement)
+    state.workflow = StreamWorkflow(WorkflowKind.SCALE_STREAM, None, event.at, replacement=event.replacement)
     return state
 
 
@@ -76,13 +77,13 @@ def _truncation_started(state: Stream, event: ev.StreamTruncationStarted) -> Str
     state.cut = event.cut
     state.cut_size = event.size_till
     state.state = StreamState.TRUNCATING
-    state.workflow = Workflow(WorkflowKind.TRUNCATE, event.request, event.at, deletes=event.deleted)
+    state.workflow = StreamWorkflow(WorkflowKind.TRUNCATE_STREAM, event.request, event.at, deletes=event.deleted)
     return state
 
 
 def _seal_started(state: Stream, event: ev.StreamSealStarted) -> Stream:
     state.state = StreamState.SEALING
-    state.workflow = Workflow(WorkflowKind.SEAL, event.request, event.at)
+    state.workflow = StreamWorkflow(WorkflowKind.SEAL_STREAM, event.request, event.at)
     return state
 
 
@@ -93,20 +94,12 @@ def _sealed(state: Stream, _event: ev.StreamSealed) -> Stream:
 
 
 def _deletion_started(state: Stream, event: ev.StreamDeletionStarted) -> Stream:
-    state.workflow = Workflow(WorkflowKind.DELETE, event.request, event.at)
+    state.workflow = StreamWorkflow(WorkflowKind.DELETE_STREAM, event.request, event.at)
     return state
 
 
 def _deleted(_state: Stream, event: ev.StreamDeleted) -> DeletedStream:
     return DeletedStream(event.next_number)
-
-
-def _step_failed(state: Stream, event: ev.WorkflowStepFailed) -> Stream:
-    if state.workflow is not None:
-        state.workflow.step = event.step
-        state.workflow.attempts = event.attempts
-        state.workflow.last_error = event.error
-    return state
 
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
@@ -123,5 +116,4 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.StreamSealed: _sealed,
     ev.StreamDeletionStarted: _deletion_started,
     ev.StreamDeleted: _deleted,
-    ev.WorkflowStepFailed: _step_failed,
 }

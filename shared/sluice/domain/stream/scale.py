@@ -14,7 +14,8 @@ from sluice.domain.config import ScaleType, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.segment_id import number_of, segment_id
-from sluice.domain.stream.state import Stream, StreamState, WorkflowKind, find_stream, idle_stream
+from sluice.domain.stream.state import Stream, StreamState, find_stream, idle_stream
+from sluice.domain.workflow import WorkflowKind
 
 Range = tuple[float, float]
 
@@ -86,7 +87,7 @@ def add_epoch(reader: Reader, scope: str, name: str) -> Decision:
 
 def finish_scale(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
     stream = find_stream(reader, scope, name)
-    if stream is None or stream.workflow is None or stream.workflow.kind is not WorkflowKind.SCALE:
+    if stream is None or stream.workflow is None or stream.workflow.kind is not WorkflowKind.SCALE_STREAM:
         return Decision()
     return Decision((ev.StreamScaled(scope=scope, stream=name, sealed_sizes=sealed_sizes),))
 

@@ -15,6 +15,7 @@ from sluice.domain.errors import BusyError
 from sluice.domain.events import Replacement, Segment
 from sluice.domain.names import stream_aggregate
 from sluice.domain.segment_id import number_of
+from sluice.domain.workflow import Workflow
 
 
 class StreamState(Enum):
@@ -28,15 +29,6 @@ class StreamState(Enum):
     SEALED = "SEALED"
 
 
-class WorkflowKind(Enum):
-    CREATE = "create"
-    UPDATE = "update"
-    TRUNCATE = "truncate"
-    SCALE = "scale"
-    SEAL = "seal"
-    DELETE = "delete"
-
-
 class Epoch(msgspec.Struct, frozen=True):
     """One generation of segments; ids in the order of their key ranges' creation. `created_at` grows strictly."""
 
@@ -46,15 +38,9 @@ class Epoch(msgspec.Struct, frozen=True):
     segments: tuple[int, ...]
 
 
-class Workflow(msgspec.Struct):
-    """The one long operation that is changing the stream; `since` in epoch ms."""
+class StreamWorkflow(Workflow):
+    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there."""
 
-    kind: WorkflowKind
-    request: str | None
-    since: int
-    step: str = ""
-    attempts: int = 0
-    last_error: str = ""
     deletes: tuple[int, ...] = ()
     replacement: Replacement | None = None
 
@@ -73,7 +59,7 @@ class Stream(msgspec.Struct):
     sealed_sizes: dict[int, int] = {}
     cut: dict[int, int] = {}
     cut_size: int = 0
-    workflow: Workflow | None = None
+    workflow: StreamWorkflow | None = None
 
     @property
     def active_epoch(self) -> Epoch:
