@@ -62,17 +62,17 @@ def test_seal_and_delete_end_with_an_empty_scope(system: System) -> None:
     scope, streams = name("sc"), manager(system.grpc_address)
     streams.create_scope(scope)
     streams.create_stream(scope, "st", 2)
-    assert scope in streams.list_scopes() and "_system" in streams.list_scopes()
-    assert sorted(s.stream for s in streams.list_streams(scope)) == ["_MARKst", "st"]
+    assert scope in streams.list_scope() and "_system" in streams.list_scope()
+    assert sorted(streams.list_stream(scope)) == ["_MARKst", "st"]
     with pytest.raises(ValueError, match="(?i)seal"):
         streams.delete_stream(scope, "st")
     with pytest.raises(ValueError, match="(?i)empty"):
         streams.delete_scope(scope)
     assert streams.seal_stream(scope, "st")
     assert streams.delete_stream(scope, "st") and not streams.delete_stream(scope, "st")
-    assert streams.list_streams(scope) == []
+    assert streams.list_stream(scope) == []
     assert streams.delete_scope(scope) and not streams.delete_scope(scope)
-    assert scope not in streams.list_scopes()
+    assert scope not in streams.list_scope()
 
 
 def test_a_deleted_stream_made_again_is_empty(system: System) -> None:

@@ -48,6 +48,13 @@ class FakeLog:
             view.fold(decode_record(record), offset, 0)
         return cluster_of(view)
 
+    def assignments(self) -> list[ContainersAssigned]:
+        """All that counted."""
+        view = PartitionView(evolve)
+        decoded = map(decode_record, self.records)
+        counted = [r for offset, r in enumerate(decoded) if view.fold(r, offset, 0) is Outcome.COUNTED]
+        return [event for record in counted for event in record.events if isinstance(event, ContainersAssigned)]
+
 
 class Freezer:
     """Stops an instance at a named point, as SIGSTOP would, until it is thawed."""
@@ -76,7 +83,10 @@ class Freezer:
 
 
 class FakeJournal:
-    """One instance's view of the log; it stays behind while the instance is frozen."""
+    """One instance's view of the log.
+
+    It stays behind while the instance is frozen, and after that until the instance asks, or something is appended.
+    """
 
     def __init__(self, log: FakeLog, instance: str, freezer: Freezer) -> None:
         self._log = log
@@ -237,10 +247,6 @@ class Instance:
     def activate(self) -> None:
         self.active = True
         self.manager.activated()
-
-    def thaw(self) -> None:
-        self.freezer.thaw()
-        self.journal.fold()
 
 
 def host_sets(**hosts: Iterable[int]) -> HostMap:

@@ -12,7 +12,7 @@ from sluice.domain.aggregates import DECIDE, evolve
 from sluice.domain.commands import Command, ReleaseStreamName
 from sluice.domain.decision import Context, Reply
 from sluice.domain.names import mark_stream
-from sluice.domain.stream.state import WorkflowKind, find_stream
+from sluice.domain.stream.state import find_stream
 from sluice.journal.partition_view import PartitionView
 from sluice.journal.record import Record
 from sluice.messaging.partition import partition_of
@@ -21,12 +21,13 @@ from sluice.messaging.topics import Topic
 
 PARTITIONS = 16
 
-_DONE: dict[WorkflowKind, Any] = {
-    WorkflowKind.CREATE: ev.StreamCreated,
-    WorkflowKind.UPDATE: ev.StreamUpdated,
-    WorkflowKind.TRUNCATE: ev.StreamTruncated,
-    WorkflowKind.SEAL: ev.StreamSealed,
+_ENDS: dict[type, Any] = {
+    ev.StreamCreationStarted: ev.StreamCreated,
+    ev.StreamUpdateStarted: ev.StreamUpdated,
+    ev.StreamTruncationStarted: ev.StreamTruncated,
+    ev.StreamSealStarted: ev.StreamSealed,
 }
+"""The last event of the workflow that began with the first."""
 
 
 class MemoryJournal:
@@ -103,20 +104,20 @@ class MemoryRuntime:
         for following in decision.sends:
             self._decide(following, request)
         for event in decision.events:
-            if isinstance(event, ev.StreamEvent):
-                self._finish(key, event.scope, event.stream, request)
+            self._finish(key, event, request)
 
-    def _finish(self, key: str, scope: str, name: str, request: str) -> None:
-        stream = find_stream(self.journal.reader(key), scope, name)
-        if stream is None or stream.workflow is None:
-            return
+    def _finish(self, key: str, event: ev.Event, request: str) -> None:
         done = Reply("SUCCESS")
-        if stream.workflow.kind is not WorkflowKind.DELETE:
-            self.journal.append(key, _DONE[stream.workflow.kind](scope=scope, stream=name), request=request, reply=done)
-            return
-        release = ReleaseStreamName(scope=scope, stream=name, incarnation=stream.incarnation)
-        self._decide(release, request)
-        gone = [
-            ev.StreamDeleted(scope=scope, stream=n, next_number=stream.next_number) for n in (name, mark_stream(name))
-        ]
-        self.journal.append(key, *gone, request=request, reply=done)
+        if isinstance(event, ev.StreamDeletionStarted):
+            stream = find_stream(self.journal.reader(key), event.scope, event.stream)
+            assert stream is not None
+            self._decide(
+                ReleaseStreamName(scope=stream.scope, stream=stream.name, incarnation=stream.incarnation), request
+            )
+            names, following = (stream.name, mark_stream(stream.name)), stream.next_number
+            gone = [ev.StreamDeleted(scope=stream.scope, stream=name, next_number=following) for name in names]
+            self.journal.append(key, *gone, request=request, reply=done)
+        elif type(event) in _ENDS:
+            assert isinstance(event, ev.StreamEvent)
+            end = _ENDS[type(event)](scope=event.scope, stream=event.stream)
+            self.journal.append(key, end, request=request, reply=done)

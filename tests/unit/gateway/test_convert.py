@@ -1,5 +1,7 @@
 """Messages to values and back: what is kept, what is refused."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,15 @@ from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, Scal
 from sluice.domain.events import Segment
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
+
+
+def _with_types(scale: Any, retention: Any) -> pb.StreamConfig:
+    """With numbers that are in no enum, as an unknown client could send them."""
+    return pb.StreamConfig(
+        scalingPolicy=pb.ScalingPolicy(scaleType=scale), retentionPolicy=pb.RetentionPolicy(retentionType=retention)
+    )
+
+
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -21,8 +32,10 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
         (pb.StreamConfig(), StreamConfig(scaling=ScalingPolicy(min_segments=0))),
         (
             pb.StreamConfig(
-                scalingPolicy=pb.ScalingPolicy(scaleType=2, targetRate=100, scaleFactor=3, minNumSegments=4),
-                retentionPolicy=pb.RetentionPolicy(retentionType=1, retentionParam=5, retentionMax=2**63 - 1),
+                scalingPolicy=pb.ScalingPolicy(
+                    scaleType="BY_RATE_IN_EVENTS_PER_SEC", targetRate=100, scaleFactor=3, minNumSegments=4
+                ),
+                retentionPolicy=pb.RetentionPolicy(retentionType="TIME", retentionParam=5, retentionMax=2**63 - 1),
                 tags=pb.Tags(tag=["b", "a", "b"]),
                 timestampAggregationTimeout=7,
                 rolloverSizeBytes=8,
@@ -37,8 +50,8 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
         ),
         (
             pb.StreamConfig(
-                scalingPolicy=pb.ScalingPolicy(scaleType=1, minNumSegments=-1),
-                retentionPolicy=pb.RetentionPolicy(retentionType=2, retentionParam=1),
+                scalingPolicy=pb.ScalingPolicy(scaleType="BY_RATE_IN_KBYTES_PER_SEC", minNumSegments=-1),
+                retentionPolicy=pb.RetentionPolicy(retentionType="SIZE", retentionParam=1),
             ),
             StreamConfig(
                 scaling=ScalingPolicy(ScaleType.KBYTES, min_segments=-1),
@@ -46,7 +59,7 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
             ),
         ),
         (
-            pb.StreamConfig(retentionPolicy=pb.RetentionPolicy(retentionType=0, retentionMax=2**63 - 1)),
+            pb.StreamConfig(retentionPolicy=pb.RetentionPolicy(retentionType="UNKNOWN", retentionMax=2**63 - 1)),
             StreamConfig(scaling=ScalingPolicy(min_segments=0)),
         ),
     ],
@@ -58,9 +71,9 @@ def test_a_configuration_is_taken_as_sent(message: pb.StreamConfig, config: Stre
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (pb.StreamConfig(scalingPolicy=pb.ScalingPolicy(scaleType=3)), "scaleType"),
-        (pb.StreamConfig(scalingPolicy=pb.ScalingPolicy(scaleType=-1)), "scaleType"),
-        (pb.StreamConfig(retentionPolicy=pb.RetentionPolicy(retentionType=3)), "retentionType"),
+        (_with_types(3, 0), "scaleType"),
+        (_with_types(-1, 0), "scaleType"),
+        (_with_types(0, 3), "retentionType"),
         (pb.StreamConfig(rolloverSizeBytes=-1), "rolloverSizeBytes"),
         (pb.StreamConfig(tags=pb.Tags(tag=["same"] * 128)), "128 tags"),
         (pb.StreamConfig(tags=pb.Tags(tag=["x" * 256])), "256 characters"),

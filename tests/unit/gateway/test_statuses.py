@@ -59,6 +59,7 @@ def _statuses(command: type) -> set[str]:
 def test_every_reply_has_its_number(command: type) -> None:
     enum = RESPONSES[command].DESCRIPTOR.fields_by_name["status"].enum_type
     statuses = _statuses(command)
+    assert enum is not None
     assert len(statuses) > 1
     assert statuses <= set(enum.values_by_name)
 

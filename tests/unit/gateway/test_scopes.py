@@ -1,0 +1,141 @@
+"""RPCs on scopes, and the listings with their pages."""
+
+import pytest
+from unit.gateway.conftest import Gateway
+from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
+
+from api_gateway.convert import token_of
+from api_gateway.generated import controller_pb2 as pb
+from sluice.domain import events as ev
+from sluice.domain.commands import CreateStream
+from sluice.domain.config import StreamConfig
+
+SCOPES = pb.CreateScopeStatus
+
+
+async def test_a_scope_is_created_once(gateway: Gateway) -> None:
+    scope = pb.ScopeInfo(scope="sc")
+    assert not (await gateway.stub.checkScopeExists(scope)).exists
+    assert (await gateway.stub.createScope(scope)).status == SCOPES.SUCCESS
+    assert (await gateway.stub.checkScopeExists(scope)).exists
+    assert (await gateway.stub.createScope(scope)).status == SCOPES.SCOPE_EXISTS
+
+
+async def test_a_scope_with_a_bad_name_is_refused_by_status(gateway: Gateway) -> None:
+    for name in ("my_scope", "_", "a/b", "ä", "x" * 256):
+        assert (await gateway.stub.createScope(pb.ScopeInfo(scope=name))).status == SCOPES.INVALID_SCOPE_NAME, name
+
+
+async def test_only_an_empty_scope_is_deleted(gateway: Gateway) -> None:
+    scope, status = pb.ScopeInfo(scope="sc"), pb.DeleteScopeStatus
+    assert (await gateway.stub.deleteScope(scope)).status == status.SCOPE_NOT_FOUND
+    await create_scope(gateway)
+    await create_stream(gateway)
+    assert (await gateway.stub.deleteScope(scope)).status == status.SCOPE_NOT_EMPTY
+    await gateway.stub.sealStream(pb.StreamInfo(scope="sc", stream="st"))
+    await gateway.stub.deleteStream(pb.StreamInfo(scope="sc", stream="st"))
+    assert (await gateway.stub.deleteScope(scope)).status == status.SUCCESS
+    assert not (await gateway.stub.checkScopeExists(scope)).exists
+
+
+async def test_scopes_are_listed_in_order_and_the_end_is_an_empty_page(gateway: Gateway) -> None:
+    for name in ("b", "_system", "a"):
+        await create_scope(gateway, name)
+    first = await gateway.stub.listScopes(pb.ScopesRequest())
+    assert list(first.scopes) == ["_system", "a", "b"]
+    assert first.continuationToken.token
+    last = await gateway.stub.listScopes(pb.ScopesRequest(continuationToken=first.continuationToken))
+    assert list(last.scopes) == []
+    assert last.continuationToken == first.continuationToken
+
+
+def _fill_scope(gateway: Gateway, count: int, tag: str = "") -> list[str]:
+    names = [f"s{i:04}" for i in range(count)]
+    gateway.journal.append("sc", ev.ScopeCreated(scope="sc", at=0))
+    for name in names:
+        config = StreamConfig(tags=(tag,) if tag else ())
+        command = CreateStream(scope="sc", stream=name, config=config)
+        gateway.journal.append("sc", ev.StreamNameReserved(scope="sc", command=command, incarnation=name, at=0))
+        begun = ev.StreamCreationStarted(
+            scope="sc",
+            stream=name,
+            incarnation=name,
+            config=config,
+            created_at=0,
+            segments=(ev.Segment(0, 0.0, 1.0),),
+        )
+        gateway.journal.append(f"sc/{name}", begun)
+    return names
+
+
+async def _pages(gateway: Gateway, token: str = "") -> list[list[str]]:
+    pages = []
+    while True:
+        request = pb.StreamsInScopeRequest(scope=pb.ScopeInfo(scope="sc"))
+        request.continuationToken.token = token
+        answer = await gateway.stub.listStreamsInScope(request)
+        assert answer.status == pb.StreamsInScopeResponse.SUCCESS
+        assert answer.HasField("continuationToken")
+        pages.append([s.stream for s in answer.streams])
+        if not answer.streams:
+            return pages
+        assert answer.continuationToken.token not in ("", token)
+        token = answer.continuationToken.token
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(0, [0]), (1, [1, 0]), (1000, [1000, 0]), (1001, [1000, 1, 0])])
+async def test_streams_come_in_pages_of_a_thousand(gateway: Gateway, count: int, sizes: list[int]) -> None:
+    names = _fill_scope(gateway, count)
+    pages = await _pages(gateway)
+    assert [len(page) for page in pages] == sizes
+    assert [name for page in pages for name in page] == names
+
+
+async def test_a_listing_goes_on_behind_its_token_even_if_that_stream_is_gone(gateway: Gateway) -> None:
+    _fill_scope(gateway, 3)
+    assert await _pages(gateway, token_of("s0000-gone")) == [["s0001", "s0002"], []]
+
+
+async def test_a_listing_waits_for_every_partition(gateway: Gateway) -> None:
+    _fill_scope(gateway, 1)
+    await _pages(gateway)
+    assert gateway.journal.barriers[-1] == set(range(gateway.journal.partitions))
+
+
+async def test_a_name_that_is_only_reserved_is_not_listed(gateway: Gateway) -> None:
+    await create_scope(gateway)
+    await create_stream(gateway, "there")
+    command = CreateStream(scope="sc", stream="coming", config=StreamConfig())
+    gateway.journal.append("sc", ev.StreamNameReserved(scope="sc", command=command, incarnation="r", at=0))
+    assert await _pages(gateway) == [["_MARKthere", "there"], []]
+
+
+async def test_a_listing_of_no_scope_says_so_without_a_token(gateway: Gateway) -> None:
+    answer = await gateway.stub.listStreamsInScope(pb.StreamsInScopeRequest(scope=pb.ScopeInfo(scope="none")))
+    assert answer == pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
+
+
+async def test_streams_are_listed_by_tag_without_internal_ones(gateway: Gateway) -> None:
+    await create_scope(gateway)
+    for name, tag in (("a", "red"), ("b", "Red"), ("c", "red"), ("_d", "red"), ("e", "")):
+        await create_stream(gateway, name, tag=tag)
+    request = pb.StreamsInScopeWithTagRequest(scope=pb.ScopeInfo(scope="sc"), tag="red")
+    answer = await gateway.stub.listStreamsInScopeForTag(request)
+    assert [s.stream for s in answer.streams] == ["a", "c"]
+    request.continuationToken.CopyFrom(answer.continuationToken)
+    assert list((await gateway.stub.listStreamsInScopeForTag(request)).streams) == []
+
+
+async def test_what_cannot_be_a_request_is_internal(gateway: Gateway) -> None:
+    bad = pb.ContinuationToken(token="not base64")
+    stub, none = gateway.stub, pb.ScopeInfo()
+    sc = pb.ScopeInfo(scope="sc")
+    assert await failure(stub.createScope(none)) == SYNC_INTERNAL
+    assert await failure(stub.deleteScope(none)) == SYNC_INTERNAL
+    assert await failure(stub.checkScopeExists(none)) == SYNC_INTERNAL
+    assert await failure(stub.listStreamsInScope(pb.StreamsInScopeRequest(scope=none))) == SYNC_INTERNAL
+    assert await failure(stub.listScopes(pb.ScopesRequest(continuationToken=bad))) == SYNC_INTERNAL
+    request = pb.StreamsInScopeRequest(scope=sc, continuationToken=bad)
+    assert await failure(stub.listStreamsInScope(request)) == SYNC_INTERNAL
+    assert await failure(stub.listStreamsInScopeForTag(pb.StreamsInScopeWithTagRequest(scope=sc))) == SYNC_INTERNAL
+    assert gateway.runtime.sent == []
