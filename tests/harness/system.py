@@ -9,7 +9,8 @@ process must not overlap.
 
 import shutil
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -84,9 +85,21 @@ class System:
         """The names of all processes."""
         return list(self._local.parts)
 
-    def start(self, name: str, *, wait: bool = True, deadline_s: float | None = None) -> None:
-        """Start a process that does not run, and wait until it is ready."""
-        self._local.start_part(name)
+    def start(
+        self,
+        name: str,
+        *,
+        wait: bool = True,
+        deadline_s: float | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start a process that does not run, and wait until it is ready; `environment` is added for this once."""
+        part = self._local.parts[name]
+        self._local.parts[name] = replace(part, environment={**part.environment, **(environment or {})})
+        try:
+            self._local.start_part(name)
+        finally:
+            self._local.parts[name] = part
         if wait:
             self.wait_ready(name, deadline_s)
 
@@ -122,6 +135,14 @@ class System:
     def is_ready(self, name: str) -> bool:
         """Whether the process says that it is ready, now."""
         return self.is_running(name) and self._local.parts[name].probe() is None
+
+    def wait_ended(self, name: str, deadline_s: float) -> bool:
+        """Wait for the end of a process that somebody else ends; return whether it has come."""
+        return self._local.child(name).wait(deadline_s)
+
+    def exit_code(self, name: str) -> int | None:
+        """How the process ended: None while it runs, negative if a signal ended it."""
+        return self._local.child(name).exit_code
 
     def pid(self, name: str) -> int:
         """The number of the process that runs, or ran last."""

@@ -12,6 +12,7 @@ from typing import Any
 import pravega_client
 
 KEYS = 8
+BURST = 100
 
 
 def manager(address: str) -> Any:
@@ -20,20 +21,25 @@ def manager(address: str) -> Any:
 
 
 class WriterThread(threading.Thread):
-    """Writes `count` events of its own; `acknowledged` is how many are known to be stored."""
+    """Writes `count` events of its own; `acknowledged` is how many are known to be stored.
 
-    def __init__(self, streams: Any, scope: str, stream: str, name: str, count: int) -> None:
+    A steady writer waits for each event, so that it is still writing while a test breaks things, until `hurry()`.
+    """
+
+    def __init__(self, streams: Any, scope: str, stream: str, name: str, count: int, *, steady: bool = False) -> None:
         super().__init__(name=f"writer-{name}", daemon=True)
-        self._writer = streams.create_writer(scope, stream)
+        self._writer = streams.create_writer(scope, stream, BURST)
         self._id = name
         self._count = count
+        self._steady = steady
         self.acknowledged = 0
         self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            for first in range(0, self._count, 100):
-                last = min(first + 100, self._count)
+            while self.acknowledged < self._count:
+                first = self.acknowledged
+                last = min(first + (1 if self._steady else BURST), self._count)
                 for number in range(first, last):
                     self._writer.write_event(f"{self._id}:{number}", f"{self._id}-key-{number % KEYS}")
                 self._writer.flush()
@@ -41,6 +47,10 @@ class WriterThread(threading.Thread):
         except BaseException as error:
             self.error = error
             raise
+
+    def hurry(self) -> None:
+        """Write the rest as fast as it goes."""
+        self._steady = False
 
     def finish(self, deadline_s: float) -> None:
         """Wait for the end; fail if there is none in time or if writing failed."""

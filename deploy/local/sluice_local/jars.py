@@ -6,19 +6,21 @@ same folder; `setup` holds a lock.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sluice_local import progress, stamp
 
 DESCRIPTIONS = Path(__file__).resolve().parent.parent / "jars"
 PROGRAMS = ("kafka", "data-plane")
+PEER = "peer"
+"""Pravega's own controller: fetched only to compare with."""
 _STAMP = ".stamp"
 
 
-def fetch(folder: Path, report: Callable[[str], None]) -> None:
+def fetch(folder: Path, report: Callable[[str], None], programs: Iterable[str] = PROGRAMS) -> None:
     """Fetch the jars of every program whose description has changed since the last time."""
-    for program in PROGRAMS:
+    for program in programs:
         description = DESCRIPTIONS / f"{program}.pom.xml"
         value = stamp.digest([description])
         if stamp.is_current(folder / program / _STAMP, value):

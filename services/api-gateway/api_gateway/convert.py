@@ -7,7 +7,9 @@ that is the domain's business. Pure functions.
 
 import base64
 import binascii
+import math
 from collections.abc import Iterable
+from itertools import chain
 
 from api_gateway.errors import BadRequestError
 from api_gateway.generated import controller_pb2 as pb
@@ -55,6 +57,16 @@ def cut_of(cut: Iterable[tuple[int, int]]) -> dict[int, int]:
     if not converted:
         raise BadRequestError("the stream cut is empty")
     return converted
+
+
+def ranges_of(entries: Iterable[pb.ScaleRequest.KeyRangeEntry]) -> tuple[tuple[float, float], ...]:
+    """The key ranges of new segments; two that begin alike, or a bound that is no number, cannot be meant."""
+    ranges = tuple((entry.start, entry.end) for entry in entries)
+    if len({start for start, _ in ranges}) < len(ranges):
+        raise BadRequestError("two key ranges begin at the same key")
+    if not all(map(math.isfinite, chain.from_iterable(ranges))):
+        raise BadRequestError("a bound of a key range is not a finite number")
+    return ranges
 
 
 def config_of(message: pb.StreamConfig) -> StreamConfig:

@@ -4,6 +4,8 @@ Clients decide by the code whether they try again (controller-grpc-api 3.2, 9.2,
 UNKNOWN, UNAVAILABLE, DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED are tried again. Pure functions.
 """
 
+import logging
+
 import msgspec
 from google.protobuf.message import DecodeError
 from grpc import StatusCode
@@ -39,11 +41,11 @@ class NotYetError(Exception):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A gRPC status; `ours` if the cause lies in this program, so that it belongs into the log with its stack."""
+    """A gRPC status, and the level at which the log speaks of it: DEBUG if the caller is told everything anyway."""
 
     code: StatusCode
     details: str
-    ours: bool = False
+    level: int = logging.DEBUG
 
 
 _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
@@ -60,10 +62,10 @@ _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
 
 
 def failure_of(error: Exception) -> Failure:
-    """The status for an exception; one nobody expected is INTERNAL and ours."""
+    """The status for an exception; one nobody expected is INTERNAL, and an ERROR of ours."""
     if isinstance(error, BadRequestError | DecodeError | NoOwnerError):
-        return Failure(StatusCode.INTERNAL, INTERNAL_TEXT)
+        return Failure(StatusCode.INTERNAL, INTERNAL_TEXT, logging.INFO)
     for kind, code in _CODES:
         if isinstance(error, kind):
             return Failure(code, str(error)[:_MAX_DETAILS])
-    return Failure(StatusCode.INTERNAL, INTERNAL_TEXT, ours=True)
+    return Failure(StatusCode.INTERNAL, INTERNAL_TEXT, logging.ERROR)

@@ -2,6 +2,7 @@
 
 from api_gateway.handlers import Handler
 from api_gateway.handlers.cluster import PROTOCOL, SERVICE, ClusterHandlers
+from api_gateway.handlers.scaling import ScaleHandlers
 from api_gateway.handlers.scopes import ScopeHandlers
 from api_gateway.handlers.segments import SegmentHandlers
 from api_gateway.handlers.streams import StreamHandlers
@@ -19,6 +20,7 @@ def handlers(runtime: Runtime, settings: GatewaySettings) -> dict[str, Handler]:
     return {
         **ScopeHandlers(reads, requests).table(),
         **StreamHandlers(reads, requests).table(),
+        **ScaleHandlers(reads, requests).table(),
         **SegmentHandlers(reads).table(),
         **ClusterHandlers(reads, settings.grpc_endpoint, settings.container_count).table(),
     }

@@ -40,11 +40,9 @@ def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any]) -> Handle
 async def _fail(rpc: str, context: Context, error: Exception, began: float) -> NoReturn:
     failure = failure_of(error)
     RPC_SECONDS.labels(rpc, failure.code.name).observe(time.perf_counter() - began)
-    said = {"rpc": rpc, "code": failure.code.name, "error": repr(error), "trace": trace_of(context)}
-    if failure.ours:
-        log.error("call failed by a defect", extra=said, exc_info=error)
-    else:
-        log.info("call failed", extra=said)
+    if log.isEnabledFor(failure.level):
+        said = {"rpc": rpc, "code": failure.code.name, "error": repr(error), "trace": trace_of(context)}
+        log.log(failure.level, "call failed", extra=said, exc_info=error if failure.level >= logging.ERROR else None)
     await context.abort(failure.code, failure.details)
 
 

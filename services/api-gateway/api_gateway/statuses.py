@@ -16,6 +16,7 @@ RESPONSES: dict[type[c.Command], type[Message]] = {
     c.CreateStream: pb.CreateStreamStatus,
     c.UpdateStream: pb.UpdateStreamStatus,
     c.TruncateStream: pb.UpdateStreamStatus,
+    c.ScaleStream: pb.ScaleResponse,
     c.SealStream: pb.UpdateStreamStatus,
     c.DeleteStream: pb.DeleteStreamStatus,
 }

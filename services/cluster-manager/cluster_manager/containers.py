@@ -30,7 +30,7 @@ from sluice.domain.cluster import (
     moves,
     uncovered,
 )
-from sluice.domain.commands import Heartbeat
+from sluice.domain.commands import Heartbeat, Host
 from sluice.domain.decision import Context, Decision
 from sluice.domain.events import ContainersAssigned
 from sluice.journal.journal import Decide, Executed, JournalError
@@ -148,7 +148,7 @@ class ContainerManager:
 
         await self._journal.execute(CLUSTER, None, decide)
         self._took_over = True
-        log.info("took over the cluster", extra={"hosts": list(map(str, self._cluster().hosts))})
+        log.info("took over the cluster", extra={"hosts": _names(self._cluster().hosts)})
 
     async def _assign(self) -> None:
         version = self._journal.reader(CLUSTER).version(CLUSTER)
@@ -169,8 +169,7 @@ class ContainerManager:
             if isinstance(event, ContainersAssigned):
                 moved = moves(before, event.containers)
                 CONTAINER_MOVES.inc(moved)
-                names = [f"{host.address}:{host.port}" for host in event.hosts]
-                log.info("containers assigned", extra={"hosts": names, "moved": moved})
+                log.info("containers assigned", extra={"hosts": _names(event.hosts), "moved": moved})
 
     async def _publish(self) -> None:
         for _ in range(PUBLISH_ATTEMPTS):
@@ -206,3 +205,7 @@ def host_map(cluster: Cluster) -> HostMap:
     for host in cluster.hosts:
         containers[host] = frozenset(c for c, owner in cluster.containers.items() if owner == host)
     return containers
+
+
+def _names(hosts: Iterable[Host]) -> list[str]:
+    return [f"{host.address}:{host.port}" for host in hosts]

@@ -59,7 +59,7 @@ def assign(count: int, hosts: Iterable[Host], present: Mapping[int, Host]) -> di
         min(load.values(), key=len).append(container)
     while len(most := max(load.values(), key=len)) - len(least := min(load.values(), key=len)) > 1:
         least.append(most.pop())
-    return {container: host for host, containers in load.items() for container in containers}
+    return dict(sorted((container, host) for host, containers in load.items() for container in containers))
 
 
 def moves(before: Mapping[int, Host], after: Mapping[int, Host]) -> int:

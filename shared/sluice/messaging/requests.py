@@ -4,6 +4,8 @@ The value is JSON for people and programs alike; the headers repeat the same fac
 tools that look at headers only.
 """
 
+from datetime import UTC, datetime
+
 import msgspec
 
 from sluice.domain.commands import Command
@@ -39,7 +41,7 @@ def cloud_event_headers(kind: str, id: str, source: str, time_ms: int, subject: 
         ("ce_type", kind),
         ("ce_id", id),
         ("ce_source", source),
-        ("ce_time", str(time_ms)),
+        ("ce_time", datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")),
         ("ce_subject", subject),
         ("content-type", "application/json"),
     ]

@@ -5,6 +5,7 @@ Alive means the event loop answers; ready means the service can serve, and where
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Callable
 
 import uvicorn
@@ -38,14 +39,17 @@ class HttpServer:
     """An HTTP server on the running loop that leaves the process's signals alone."""
 
     def __init__(self, app: Starlette, host: str, port: int) -> None:
-        config = uvicorn.Config(app, host=host, port=port, log_config=None, lifespan="off", access_log=False)
+        self._address = (host, port)
+        config = uvicorn.Config(app, log_config=None, lifespan="off", access_log=False)
         self._server = uvicorn.Server(config)
         self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Raises OSError if the port is taken."""
-        self._task = asyncio.get_running_loop().create_task(self._server.serve())
+        # Bound here, because uvicorn would end the process for a taken port.
+        listening = socket.create_server(self._address)
+        self._task = asyncio.get_running_loop().create_task(self._server.serve([listening]))
 
     async def stop(self) -> None:
         self._server.should_exit = True

@@ -3,12 +3,13 @@
 import asyncio
 
 import pytest
+from unit.cluster.fakes import A, B, C, FakeJournal, FakeLog, FakeZooKeeper, Freezer, Instance, host_sets
+from unit.cluster.virtual_time import run
 
 from cluster_manager.containers import RETRY_S
-from sluice.domain.commands import Host
+from sluice.domain.cluster import CLUSTER, decide_heartbeat
+from sluice.domain.commands import Heartbeat, Host
 from sluice.telemetry.metrics import CONTAINER_MOVES
-from unit.cluster.fakes import A, B, C, FakeLog, FakeZooKeeper, Instance, host_sets
-from unit.cluster.virtual_time import run
 
 MOMENT_S = 0.001
 
@@ -305,6 +306,24 @@ def test_a_frozen_decision_is_void_even_if_nothing_was_decided_meanwhile(point: 
         await asyncio.sleep(60)
         assert [event.hosts for event in world.log.assignments()] == [(A,)]
         assert host_sets(A=[0, 1], B=[2, 3]) not in world.zookeeper.history
+
+    run(story())
+
+
+def test_a_member_that_joins_meanwhile_does_not_delay_an_assignment() -> None:
+    async def story() -> None:
+        world = World()
+        one = world.instance("cm-1")
+        one.start(active=True)
+        await settle()
+        one.freezer.freeze_at("hosts read")
+        world.zookeeper.set_hosts(A)
+        await one.freezer.reached.wait()
+        beat = Heartbeat(service="api-gateway", instance="gw", endpoints={})
+        await FakeJournal(world.log, "x", Freezer()).execute(CLUSTER, None, lambda r, c: decide_heartbeat(r, beat, c))
+        one.freezer.thaw()
+        await settle()
+        assert world.agrees()
 
     run(story())
 

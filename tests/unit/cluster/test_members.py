@@ -1,12 +1,12 @@
 import msgspec
 import pytest
+from unit.cluster.fakes import FakeJournal, FakeLog, Freezer
+from unit.cluster.virtual_time import run
 
 from cluster_manager.heartbeats import ForeignRequestError, Heartbeats
 from cluster_manager.members import LONGEST_STEP_S, MemberWatch
 from sluice.domain.commands import Command, CreateScope, Heartbeat
 from sluice.messaging.requests import Request, encode_request
-from unit.cluster.fakes import FakeJournal, FakeLog, Freezer
-from unit.cluster.virtual_time import run
 
 
 def beat_seconds(watch: MemberWatch, instance: str, start: int, end: int) -> None:

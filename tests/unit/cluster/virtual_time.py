@@ -1,9 +1,8 @@
-"""Time for tests of asyncio code: it stands still while there is work, and leaps to the next timer when there is none."""
+"""Time for tests of asyncio code: it stands still while there is work, then leaps to the next timer."""
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any
-
 
 LONGEST_S = 24 * 3600.0
 

@@ -38,8 +38,16 @@ class Gateway:
 
 @pytest_asyncio.fixture
 async def gateway() -> AsyncIterator[Gateway]:
+    # All that matters here is given, so that the environment of a developer does not.
     settings = GatewaySettings(
-        instance="gateway-test", grpc_published_host="gw.example", max_pending=2, request_timeout_s=30
+        instance="gateway-test",
+        container_count=4,
+        grpc_port=9090,
+        grpc_published_host="gw.example",
+        grpc_published_port=9090,
+        max_pending=2,
+        max_calls=100,
+        request_timeout_s=30,
     )
     runtime = MemoryRuntime()
     server = ControllerServer(handlers(cast(Any, runtime), settings), settings.max_calls)

@@ -117,6 +117,11 @@ class MemoryRuntime:
             names, following = (stream.name, mark_stream(stream.name)), stream.next_number
             gone = [ev.StreamDeleted(scope=stream.scope, stream=name, next_number=following) for name in names]
             self.journal.append(key, *gone, request=request, reply=done)
+        elif isinstance(event, ev.StreamScaleStarted):
+            added = ev.StreamEpochAdded(scope=event.scope, stream=event.stream, created_at=event.at)
+            self.journal.append(key, added)
+            sizes = dict.fromkeys(event.replacement.seals, 100)
+            self.journal.append(key, ev.StreamScaled(scope=event.scope, stream=event.stream, sealed_sizes=sizes))
         elif type(event) in _ENDS:
             assert isinstance(event, ev.StreamEvent)
             end = _ENDS[type(event)](scope=event.scope, stream=event.stream)

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import logging
 import textwrap
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
@@ -20,9 +21,6 @@ from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFou
 from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
 from sluice.messaging.producer import ProduceError, ProducerOverloadedError
 
-PASSED_ON: dict[type, tuple[type, ...]] = {c.CreateStream: (c.CreateReservedStream, c.JoinStreamCreation)}
-"""Commands that other keys decide on the way, and may answer."""
-
 
 def _resolve(node: ast.expr, scope: dict[str, Any]) -> Any:
     if isinstance(node, ast.Name):
@@ -34,12 +32,14 @@ def _resolve(node: ast.expr, scope: dict[str, Any]) -> Any:
 
 
 def _replies(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
-    """The statuses in the source of a function and of the domain's functions it calls."""
+    """The statuses in the source of a function, of what it calls in the domain and of what it leaves the rest to."""
     seen.add(function)
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
         if not isinstance(node, ast.Call):
             continue
         called = _resolve(node.func, function.__globals__)
+        # A command that is made here is sent on, and may be answered where it arrives.
+        called = DECIDE.get(called, called) if isinstance(called, type) else called
         if called is Reply or getattr(called, "__name__", "") == "refuse":
             status = node.args[0]
             assert isinstance(status, ast.Constant), f"{function.__name__} replies with a status this test cannot see"
@@ -49,10 +49,18 @@ def _replies(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
 
 
 def _statuses(command: type) -> set[str]:
-    found = {"SUCCESS"}
-    for kind in (command, *PASSED_ON.get(command, ())):
-        found.update(_replies(DECIDE[kind], set()))
-    return found
+    # Workflows reply SUCCESS at their end; a scale is answered at its begin.
+    return {*_replies(DECIDE[command], set()), *(() if command is c.ScaleStream else ("SUCCESS",))}
+
+
+def test_the_replies_of_the_domain_are_seen() -> None:
+    assert _statuses(c.CreateStream) == {
+        "SUCCESS",
+        "FAILURE",
+        "STREAM_EXISTS",
+        "SCOPE_NOT_FOUND",
+        "INVALID_STREAM_NAME",
+    }
 
 
 @pytest.mark.parametrize("command", RESPONSES, ids=lambda command: command.__name__)
@@ -97,8 +105,13 @@ def test_the_responses_are_of_commands() -> None:
     ],
 )
 def test_every_failure_has_its_code(error: Exception, code: StatusCode, details: str) -> None:
-    assert errors.failure_of(error) == errors.Failure(code, details)
+    failure = errors.failure_of(error)
+    assert (failure.code, failure.details) == (code, details)
+    # The log tells at least what the caller is not told.
+    assert failure.level == (logging.INFO if details == errors.INTERNAL_TEXT else logging.DEBUG)
 
 
-def test_a_failure_nobody_expected_is_ours_and_says_nothing_of_its_inside() -> None:
-    assert errors.failure_of(KeyError("secret")) == errors.Failure(StatusCode.INTERNAL, errors.INTERNAL_TEXT, ours=True)
+def test_a_failure_nobody_expected_is_an_error_of_ours_and_says_nothing_of_its_inside() -> None:
+    assert errors.failure_of(KeyError("secret")) == errors.Failure(
+        StatusCode.INTERNAL, errors.INTERNAL_TEXT, logging.ERROR
+    )

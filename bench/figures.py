@@ -1,0 +1,62 @@
+"""What a measurement gives: figures of one call, as they travel between processes and into the JSON file. Pure."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Figures(msgspec.Struct, omit_defaults=True):
+    """One call, measured. Times in ms of calls one after the other, or calls per second of concurrent callers.
+
+    `not_yet`: the controller answers UNIMPLEMENTED. `failed`: why there are no figures. `client_cpu` is how much of a
+    core the load generator itself took meanwhile.
+    """
+
+    count: int = 0
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+    per_s: float | None = None
+    client_cpu: float | None = None
+    not_yet: bool = False
+    failed: str = ""
+
+
+class Readiness(msgspec.Struct, omit_defaults=True):
+    """Seconds until a controller served: from the moment Kafka was ready, and from its own start on a running system.
+
+    `after_kafka_s` only for what needs Kafka.
+    """
+
+    from_start_s: float
+    after_kafka_s: float | None = None
+
+
+class Measured(msgspec.Struct, omit_defaults=True):
+    """All figures of one controller, by the name of the call."""
+
+    calls: dict[str, Figures]
+    readiness: Readiness | None = None
+
+
+class Loaded(msgspec.Struct):
+    """One load of the journal: seconds from start until loaded, of the clock and of the processor."""
+
+    records: int
+    void: int
+    seconds: float
+    cpu_seconds: float
+    peak_mib: int
+
+
+class Report(msgspec.Struct, omit_defaults=True):
+    """Everything one run measured."""
+
+    sluice: Measured | None = None
+    peer: Measured | None = None
+    journal: Loaded | None = None
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value that this share of all values lies below, by nearest rank."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]

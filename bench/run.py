@@ -1,0 +1,79 @@
+"""`make bench`: measures Sluice, then Pravega's own controller on the same data plane, then the load of a journal.
+
+Everything it starts is private to it and gone afterwards, but for the logs. Exit code 1 if a target is missed.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from bench import journal_load, peer, systems, targets
+from bench.figures import Loaded, Measured, Report
+from bench.load import LoadFailedError, measure_apart
+from sluice_local.errors import LocalError
+from sluice_local.settings import LocalSettings
+
+
+def main() -> int:
+    arguments = _arguments()
+    try:
+        report = _measure(arguments)
+    except (LocalError, LoadFailedError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if arguments.json is not None:
+        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+    table = targets.rows(report)
+    print(f"\n{targets.render(table)}\n")
+    print("Calls: p50 / p99 in ms, one after the other, or calls per second. Ratio: how many times better Sluice is.")
+    misses = targets.missed(table)
+    for miss in misses:
+        print(f"MISSED  {miss}")
+    return 1 if misses else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=(__doc__ or "").partition("\n")[0])
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--only", choices=("sluice", "peer", "journal"), help="measure only this")
+    what.add_argument("--address", metavar="HOST:PORT", help="make the calls on a controller that runs already")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write all figures there, too")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the calls, for a look")
+    return parser.parse_args()
+
+
+def _measure(arguments: argparse.Namespace) -> Report:
+    if arguments.address is not None:
+        return Report(sluice=Measured(measure_apart(arguments.address, arguments.quick)))
+    report = Report()
+    home = LocalSettings().home
+    if arguments.only in (None, "peer"):
+        peer.fetch_jars(home)
+    folder = home / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    run = Path(tempfile.mkdtemp(prefix="run-", dir=folder))
+    if arguments.only != "journal":
+        with systems.private_system(run / "system") as (system, after_kafka_s):
+            if arguments.only != "peer":
+                report.sluice = systems.measure_sluice(system, after_kafka_s, arguments.quick, _say)
+            if arguments.only != "sluice":
+                report.peer = systems.measure_peer(system, arguments.quick, _say)
+    if arguments.only in (None, "journal"):
+        report.journal = _load_journal(run / "journal", arguments.quick)
+    return report
+
+
+def _load_journal(home: Path, quick: bool) -> Loaded:
+    _say("a journal to load")
+    return journal_load.measure(home, quick, _say)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

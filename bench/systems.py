@@ -1,0 +1,93 @@
+"""The two systems under measurement: Sluice, then Pravega's own controller on the same segment store.
+
+They never run at the same time, so that neither takes the processor from the other, and Kafka is stopped for the one
+that does not use it. The start of the whole system is watched from a thread of its own.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.figures import Measured, Readiness
+from bench.load import measure_apart
+from bench.peer import PeerController, until_scope
+from harness import System
+
+SERVICES = ("cluster-manager-0", "stream-workflows-0", "api-gateway-0")
+_NOT_FOR_PEER = ("redis", "kafka")
+_LOOK_S = 0.05
+
+Say = Callable[[str], None]
+
+
+@contextmanager
+def private_system(home: Path) -> Iterator[tuple[System, float]]:
+    """A system with one segment store, and the seconds from Kafka's readiness to that of the last service."""
+    system = System(home, segment_stores=1)
+    watch = _StartWatch(system)
+    try:
+        watch.start()
+        system.up()
+        yield system, watch.seconds_after_kafka()
+    finally:
+        watch.stop()
+        system.down()
+
+
+def measure_sluice(system: System, after_kafka_s: float, quick: bool, say: Say) -> Measured:
+    """Measure the running system, at last the start of its services alone."""
+    say(f"Sluice at {system.grpc_address}, logs in {system.settings.logs_dir}")
+    until_scope(system.grpc_address)
+    calls = measure_apart(system.grpc_address, quick)
+    for name in SERVICES:
+        system.stop(name)
+    began = time.monotonic()
+    for name in SERVICES:
+        system.start(name, wait=False)
+    for name in SERVICES:
+        system.wait_ready(name)
+    until_scope(system.grpc_address)
+    return Measured(calls, Readiness(round(time.monotonic() - began, 2), round(after_kafka_s, 2)))
+
+
+def measure_peer(system: System, quick: bool, say: Say) -> Measured:
+    """Put Pravega's own controller in the place of our services and measure it."""
+    for name in (*reversed(SERVICES), *_NOT_FOR_PEER):
+        system.stop(name)
+    with PeerController(system.settings) as peer:
+        say(f"Pravega's controller at {peer.address}, log {peer.log}")
+        took_s = peer.start()
+        return Measured(measure_apart(peer.address, quick), Readiness(round(took_s, 2)))
+
+
+class _StartWatch:
+    """Notes when each part was ready for the first time."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._ready_at: dict[str, float] = {}
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._watch, args=(name,)) for name in ("kafka", *SERVICES)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def seconds_after_kafka(self) -> float:
+        for thread in self._threads:
+            thread.join()
+        return max(self._ready_at[name] for name in SERVICES) - self._ready_at["kafka"]
+
+    def _watch(self, name: str) -> None:
+        while not self._ended.is_set():
+            if self._system.is_ready(name):
+                self._ready_at[name] = time.monotonic()
+                return
+            self._ended.wait(_LOOK_S)

@@ -1,0 +1,51 @@
+"""RPCs that scale a stream by hand (controller-grpc-api 5.4)."""
+
+from api_gateway.convert import epoch_of, fill_range, ranges_of, stream_of
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.handlers import Context, Handler
+from api_gateway.reads import Reads
+from api_gateway.requests import Requests
+from api_gateway.rpc import trace_of
+from api_gateway.statuses import response
+from sluice.domain.commands import ScaleStream
+from sluice.domain.errors import NotFoundError
+from sluice.domain.stream.scale import is_scale_done
+
+
+class ScaleHandlers:
+    """A scale is answered when it has begun; whether it has ended is asked again and again."""
+
+    def __init__(self, reads: Reads, requests: Requests) -> None:
+        self._reads = reads
+        self._requests = requests
+
+    def table(self) -> dict[str, Handler]:
+        return {"scale": self.scale, "checkScale": self.check}
+
+    async def scale(self, request: pb.ScaleRequest, context: Context) -> pb.ScaleResponse:
+        scope, stream = stream_of(request.streamInfo)
+        command = ScaleStream(
+            scope=scope,
+            stream=stream,
+            seals=tuple(request.sealedSegments),
+            ranges=ranges_of(request.newKeyRanges),
+            at=request.scaleTimestamp,
+        )
+        reply = await self._requests.ask(command, trace_of(context))
+        answer = response(command, reply)
+        assert isinstance(answer, pb.ScaleResponse)
+        answer.epoch = reply.epoch
+        for segment in reply.segments:
+            fill_range(answer.segments.add(), scope, stream, segment)
+        return answer
+
+    async def check(self, request: pb.ScaleStatusRequest, _context: Context) -> pb.ScaleStatusResponse:
+        epoch = epoch_of(request.epoch)
+        stream = await self._reads.stream_or_none(*stream_of(request.streamInfo))
+        try:
+            done = is_scale_done(stream, epoch)
+        except NotFoundError:
+            return pb.ScaleStatusResponse(status=pb.ScaleStatusResponse.INVALID_INPUT)
+        return pb.ScaleStatusResponse(
+            status=pb.ScaleStatusResponse.SUCCESS if done else pb.ScaleStatusResponse.IN_PROGRESS
+        )

@@ -1,0 +1,95 @@
+"""A case: steps with the answers expected of each target.
+
+Frozen values. Whatever a request needs that is known only while the case runs (names, earlier answers) is a function of
+the `Run`.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from google.protobuf.message import Message
+
+from conformance.answers import Refused
+from conformance.run import Run
+
+PEER, SLUICE = "peer", "sluice"
+TARGETS = (PEER, SLUICE)
+
+SUCCESSES = ("SUCCESS", "STARTED")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call, or one act on the data plane, and what it must give."""
+
+    title: str
+    act: Callable[[Run], Awaitable[Any]]
+    expected: dict[str, Any]
+    """By target; equal for all unless the step differs on purpose."""
+    why: str = ""
+    within_s: float = 0.0
+    """Above 0 the step is repeated until it gives what is expected."""
+
+    def gives(self, answer: object) -> "Step":
+        """Every target must answer this."""
+        return replace(self, expected=dict.fromkeys(TARGETS, answer))
+
+    def until(self, answer: object, within_s: float = 20.0) -> "Step":
+        """Every target must come to answer this."""
+        return replace(self.gives(answer), within_s=within_s)
+
+    def differs(self, *, peer: object, sluice: object, why: str) -> "Step":
+        """The targets answer differently, on purpose."""
+        return replace(self, expected={PEER: peer, SLUICE: sluice}, why=why)
+
+    @property
+    def is_unhappy(self) -> bool:
+        """Whether the answer expected of us is a refusal."""
+        answer = self.expected[SLUICE]
+        status = answer[0] if isinstance(answer, tuple) and answer and isinstance(answer[0], str) else answer
+        if isinstance(status, str):
+            return status.isupper() and status not in SUCCESSES
+        return isinstance(status, Refused) or status is False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    steps: tuple[Step, ...]
+    peer_not_asked: str = ""
+    """Why only we are asked; empty if both are."""
+
+    @property
+    def is_unhappy(self) -> bool:
+        return any(step.is_unhappy for step in self.steps)
+
+    @property
+    def differences(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.why)
+
+
+@dataclass(slots=True)
+class Subject:
+    """The cases on one subject; their names begin with it."""
+
+    name: str
+    cases: list[Case] = field(default_factory=list)
+
+    def case(self, name: str, *steps: Step, peer_not_asked: str = "") -> None:
+        """Add a case. Give `peer_not_asked` where the original takes minutes or cannot be asked."""
+        self.cases.append(Case(f"{self.name}-{name}", steps, peer_not_asked))
+
+
+def call(
+    rpc: str, build: Callable[[Run], Message], view: Callable[[Run, Any], Any], *, success: object = "SUCCESS"
+) -> Step:
+    """A step that calls an RPC; unless said otherwise it must succeed."""
+
+    async def act(run: Run) -> Any:
+        answer = await run.ask(rpc, build(run))
+        run.answers[rpc] = answer
+        return answer if isinstance(answer, Refused) else view(run, answer)
+
+    return Step(rpc, act, dict.fromkeys(TARGETS, success))
+

@@ -1,0 +1,76 @@
+"""Somebody to ask: a controller behind a gRPC address, and the segment stores it commands.
+
+Belongs to one event loop; any number of calls side by side.
+"""
+
+from typing import Any
+from uuid import uuid4
+
+import grpc
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from api_gateway.generated import controller_pb2 as pb
+from conformance.answers import Refused
+from sluice.domain.segment_id import segment_name
+from sluice.segmentstore.client import SegmentStoreClient
+from sluice.segmentstore.errors import SegmentStoreError
+from sluice.segmentstore.host import Host
+
+_INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
+_CALL_DEADLINE_S = 60.0
+_CONTAINERS = 4
+
+
+class Target:
+    """One controller at host:port."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name = name
+        self._channel = grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+        self._calls: dict[str, Any] = {}
+        for method in _INTERFACE.methods:
+            self._calls[method.name] = self._channel.unary_unary(
+                f"/{_INTERFACE.full_name}/{method.name}",
+                request_serializer=GetMessageClass(method.input_type).SerializeToString,
+                response_deserializer=GetMessageClass(method.output_type).FromString,
+            )
+
+    async def ask(self, rpc: str, request: Message) -> Message | Refused:
+        """The answer, or the error it was refused with."""
+        try:
+            answer: Message = await self._calls[rpc](request, timeout=_CALL_DEADLINE_S)
+        except grpc.aio.AioRpcError as error:
+            return Refused(error.code().name, error.details())
+        return answer
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def write(self, scope: str, stream: str, segment: int, length: int) -> int:
+        """Append one event that makes a segment longer by `length` bytes, at least 8; return how long it is then."""
+        name = segment_name(scope, stream, segment)
+        store = await self._store_of(scope, stream, segment)
+        try:
+            return await store.append(name, uuid4(), b"x" * (length - 8))
+        finally:
+            await store.close()
+
+    async def fate(self, scope: str, stream: str, segment: int) -> str:
+        """What the segment store says about a segment: `open`, `sealed` or `gone`, and where it begins if not at 0."""
+        store = await self._store_of(scope, stream, segment)
+        try:
+            info = await store.segment_info(segment_name(scope, stream, segment))
+        except SegmentStoreError:
+            return "gone"
+        finally:
+            await store.close()
+        begin = f" from {info.start_offset}" if info.start_offset else ""
+        return ("sealed" if info.sealed else "open") + begin
+
+    async def _store_of(self, scope: str, stream: str, segment: int) -> SegmentStoreClient:
+        info = pb.StreamInfo(scope=scope, stream=stream)
+        uri = await self.ask("getURI", pb.SegmentId(streamInfo=info, segmentId=segment))
+        assert isinstance(uri, pb.NodeUri), f"no address of segment {segment} of {scope}/{stream}: {uri}"
+        host = Host(uri.endpoint, uri.port)
+        return SegmentStoreClient(lambda _container: host, _CONTAINERS)

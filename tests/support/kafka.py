@@ -1,0 +1,116 @@
+"""Kafka as a bystander sees it: read topics from the outside, put records there, ask who owns which partition.
+
+Everything blocks, with a deadline.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from sluice.domain.aggregates import evolve
+from sluice.journal.partition_view import Outcome, PartitionView
+from sluice.journal.record import Record, decode_record
+from sluice.messaging.topics import JOURNAL
+
+DEADLINE_S = 20.0
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """A record of the journal, and whether it counted."""
+
+    partition: int
+    offset: int
+    record: Record
+    outcome: Outcome
+
+
+def produce(bootstrap: str, topic: str, key: str | None, *values: bytes, partition: int = -1) -> list[Message]:
+    """Put records there, by the key's partition unless one is given; return them as they were acknowledged."""
+    config = {"bootstrap.servers": bootstrap, "acks": "all", "partitioner": "murmur2_random"}
+    producer, done = Producer(config), list[Message]()
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        assert error is None, error
+        done.append(message)
+
+    for value in values:
+        producer.produce(topic, value, key=key, partition=partition, on_delivery=delivered)
+    assert producer.flush(DEADLINE_S) == 0, f"{topic}: not acknowledged in {DEADLINE_S} s"
+    return done
+
+
+def read(bootstrap: str, topic: str, partitions: Iterable[int] | None = None) -> list[Message]:
+    """All records of a topic up to its present end, partition by partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": uuid4().hex,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        if partitions is None:
+            partitions = consumer.list_topics(topic, DEADLINE_S).topics[topic].partitions
+        wanted = list(partitions)
+        consumer.assign([TopicPartition(topic, p, 0) for p in wanted])
+        found: dict[int, list[Message]] = {p: [] for p in wanted}
+        open_ones = set(wanted)
+        while open_ones:
+            message = consumer.poll(DEADLINE_S)
+            assert message is not None, f"{topic}: no end of {sorted(open_ones)} in {DEADLINE_S} s"
+            error, partition = message.error(), message.partition()
+            assert partition is not None
+            if error is None:
+                found[partition].append(message)
+                continue
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            open_ones.discard(partition)
+        return [message for p in wanted for message in found[p]]
+    finally:
+        consumer.close()
+
+
+def fold(bootstrap: str, partitions: Iterable[int] | None = None) -> list[Folded]:
+    """The records of the journal, each with what the fold rule makes of it."""
+    views: dict[int, PartitionView] = {}
+    folded = []
+    for message in read(bootstrap, JOURNAL.name, partitions):
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None and offset is not None
+        record = decode_record(message.value() or b"")
+        view = views.setdefault(partition, PartitionView(evolve))
+        folded.append(Folded(partition, offset, record, view.fold(record, offset, message.timestamp()[1])))
+    return folded
+
+
+def events(records: Iterable[Folded], holds: Callable[[Any], bool]) -> list[Any]:
+    """The events that came true, and that hold."""
+    counted = (f.record.events for f in records if f.outcome is Outcome.COUNTED)
+    return [event for batch in counted for event in batch if holds(event)]
+
+
+class Groups:
+    """Consumer groups of one Kafka."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def owners(self, group: str) -> dict[str, set[int]]:
+        """The partitions of each member, by its client id; empty while the group is not settled."""
+        described = self._admin.describe_consumer_groups([group], request_timeout=DEADLINE_S)[group].result(DEADLINE_S)
+        if described.state != ConsumerGroupState.STABLE:
+            return {}
+        return {m.client_id: {p.partition for p in m.assignment.topic_partitions} for m in described.members}
+
+
+def header(message: Message, name: str) -> str:
+    """A header's text; the name must be there once."""
+    values = [pair[1] for pair in message.headers() or [] if pair[0] == name]
+    assert len(values) == 1, f"{name}: {values}"
+    value = values[0]
+    return value.decode() if isinstance(value, bytes) else str(value)
