@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from bench import calls
-from bench.figures import Figures, Loaded, Readiness, Report
+from bench.figures import Figures, Loaded, Measured, Readiness, Report
 from bench.show import cell
 
 READY_CALL = "ready, whole system from cold"
@@ -48,7 +48,7 @@ def rows(report: Report) -> list[Row]:
     theirs = report.peer.calls if report.peer else {}
     both = report.sluice is not None and report.peer is not None
     table = [_call(name, ours.get(name), theirs.get(name), both) for name in ours or theirs]
-    table += _readiness(report.sluice and report.sluice.readiness, report.peer and report.peer.readiness)
+    table += _readiness(_ready(report.sluice), _ready(report.peer))
     if report.journal is not None:
         table.append(_journal(report.journal))
     return table
@@ -101,6 +101,10 @@ def _readiness(ours: Readiness | None, theirs: Readiness | None) -> list[Row]:
         ratio = theirs.from_start_s / ours.from_start_s if ours is not None and theirs is not None else None
         table.append(Row(RESTART_CALL, _seconds(ours), _seconds(theirs), ratio))
     return table
+
+
+def _ready(measured: Measured | None) -> Readiness | None:
+    return measured.readiness if measured is not None else None
 
 
 def _seconds(readiness: Readiness | None) -> str:

@@ -81,6 +81,11 @@ class Subject:
         self.cases.append(Case(f"{self.name}-{name}", steps, peer_not_asked))
 
 
+def step(title: str, act: Callable[[Run], Awaitable[Any]], success: object = "SUCCESS") -> Step:
+    """A step that does something; unless said otherwise it must succeed."""
+    return Step(title, act, dict.fromkeys(TARGETS, success))
+
+
 def call(
     rpc: str, build: Callable[[Run], Message], view: Callable[[Run, Any], Any], *, success: object = "SUCCESS"
 ) -> Step:
@@ -91,5 +96,5 @@ def call(
         run.answers[rpc] = answer
         return answer if isinstance(answer, Refused) else view(run, answer)
 
-    return Step(rpc, act, dict.fromkeys(TARGETS, success))
+    return step(rpc, act, success)
 

@@ -31,7 +31,7 @@ class Run:
     target: Target
     prefix: str
     answers: dict[str, Any] = field(default_factory=dict)
-    """Kept by steps for later ones."""
+    """The latest answer of each RPC."""
 
     def scope(self, name: ScopeName) -> str:
         if isinstance(name, OfLength):

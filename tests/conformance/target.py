@@ -14,7 +14,7 @@ from api_gateway.generated import controller_pb2 as pb
 from conformance.answers import Refused
 from sluice.domain.segment_id import segment_name
 from sluice.segmentstore.client import SegmentStoreClient
-from sluice.segmentstore.errors import SegmentStoreError
+from sluice.segmentstore.errors import SegmentMissing
 from sluice.segmentstore.host import Host
 
 _INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
@@ -61,7 +61,7 @@ class Target:
         store = await self._store_of(scope, stream, segment)
         try:
             info = await store.segment_info(segment_name(scope, stream, segment))
-        except SegmentStoreError:
+        except SegmentMissing:
             return "gone"
         finally:
             await store.close()

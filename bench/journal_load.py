@@ -1,0 +1,247 @@
+"""How long a service takes to load a journal of a million records: from the start of its follower until all is folded.
+
+The journal is made by the real decisions: one scope lives through them on a small scale, and what it appended is
+written again for a thousand scopes, interleaved, with keys, headers and sizes as a service writes them. Some records
+are void, as those of a proposer that lost a race are. Writing is done by this process, loading by fresh ones.
+"""
+
+import argparse
+import itertools
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import uvloop
+from confluent_kafka import Producer
+
+from bench.figures import Loaded
+from bench.load import LoadFailedError
+from harness import System
+from sluice.domain.aggregates import DECIDE, evolve
+from sluice.domain.commands import (
+    Command,
+    ConfirmStreamName,
+    CreateReservedStream,
+    CreateScope,
+    CreateStream,
+    UpdateStream,
+)
+from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decision
+from sluice.domain.stream.decide import finish_create
+from sluice.journal.journal import Journal
+from sluice.journal.partition_view import GuardedReader, Outcome, PartitionView
+from sluice.journal.record import Record, encode_record
+from sluice.messaging.producer import KafkaProducer
+from sluice.messaging.requests import cloud_event_headers
+from sluice.messaging.topics import JOURNAL, ensure_topics
+from sluice.settings import ServiceSettings
+from sluice.telemetry.metrics import JOURNAL_VOID
+
+SCOPES, STREAMS, UPDATES = 1_000, 100, 6
+"""A thousand scopes of a hundred streams, each created with four records and changed by six."""
+
+_INTERLEAVED = 50
+_VOID_EVERY = 50
+_LOADS = 3
+_TEMPLATE = "scope-00000"
+_REQUEST = "a1b2c3d4e5"
+_AT_MS = 1_700_000_000_000
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One record as it is written: its key, value and the type its headers tell."""
+
+    key: str
+    value: bytes
+    kind: str
+
+
+class Story:
+    """One scope and its streams, from the first decision on."""
+
+    def __init__(self) -> None:
+        self._view = PartitionView(evolve)
+        self._ids = itertools.count()
+        self.lines: list[Line] = []
+        self.void = 0
+
+    def tell(self, streams: int) -> None:
+        """Live through everything, with the requests in the order that services would meet them in."""
+        self._decide(CreateScope(scope=_TEMPLATE), self._request())
+        for number in range(streams):
+            self._create(f"stream-{number:04d}", number % 4 + 1)
+        for round_ in range(UPDATES):
+            for number in range(streams):
+                config = StreamConfig(
+                    scaling=ScalingPolicy(min_segments=number % 4 + 1),
+                    retention=RetentionPolicy(RetentionType.TIME, 3_600_000 * (round_ + 1), 2**63 - 1),
+                    tags=(f"round-{round_}",),
+                )
+                update = UpdateStream(scope=_TEMPLATE, stream=f"stream-{number:04d}", config=config)
+                self._decide(update, self._request())
+
+    def _create(self, name: str, segments: int) -> None:
+        config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
+        request = self._request()
+        decision = self._decide(CreateStream(scope=_TEMPLATE, stream=name, config=config), request)
+        reserved = decision.sends[0]
+        assert isinstance(reserved, CreateReservedStream)
+        self._decide(reserved, request)
+        finished = finish_create(self._guarded(), _TEMPLATE, name)
+        self._append(reserved.key, request, finished)
+        for command in finished.sends:
+            assert isinstance(command, ConfirmStreamName)
+            self._decide(command, f"{request}-ConfirmStreamName")
+
+    def _decide(self, command: Command, request: str) -> Decision:
+        decision = DECIDE[type(command)](self._guarded(), command, Context(_AT_MS, request))
+        self._append(command.key, request, decision)
+        return decision
+
+    def _guarded(self) -> GuardedReader:
+        self._reader = GuardedReader(self._view)
+        return self._reader
+
+    def _append(self, key: str, request: str, decision: Decision) -> None:
+        for event in decision.events:
+            self._reader.get(event.aggregate)
+        record = Record(
+            id=f"{_TEMPLATE}-{next(self._ids):x}",
+            at=_AT_MS,
+            by="stream-workflows/stream-workflows-0",
+            expect=self._reader.seen,
+            request=request,
+            events=decision.events,
+            reply=decision.reply,
+        )
+        line = Line(key, encode_record(record), type(decision.events[0]).__name__)
+        self.lines.append(line)
+        if self._view.fold(record, len(self.lines), _AT_MS) is not Outcome.COUNTED:
+            raise AssertionError(f"a record of the story does not count: {record}")
+        if len(self.lines) % _VOID_EVERY == 0:
+            self.lines.append(line)
+            self.void += 1
+
+    def _request(self) -> str:
+        return f"{_REQUEST}-{_TEMPLATE}-{next(self._ids):x}"
+
+
+def lines_of(story: Story, scopes: int) -> Iterator[Line]:
+    """The story of every scope, with those of a few told at the same time."""
+    template = _TEMPLATE.encode()
+    for first in range(1, scopes + 1, _INTERLEAVED):
+        names = [f"scope-{number:05d}" for number in range(first, min(first + _INTERLEAVED, scopes + 1))]
+        for line in story.lines:
+            for name in names:
+                key = line.key.replace(_TEMPLATE, name)
+                yield Line(key, line.value.replace(template, name.encode()), line.kind)
+
+
+def fill(bootstrap: str, partitions: int, scopes: int) -> tuple[int, int]:
+    """Write the journal; return the numbers of records and of void ones among them."""
+    story = Story()
+    story.tell(STREAMS)
+    ensure_topics({"bootstrap.servers": bootstrap}, partitions, 1)
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "partitioner": "murmur2_random",
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            "compression.type": "lz4",
+            "queue.buffering.max.messages": 200_000,
+        }
+    )
+    count = 0
+    for line in lines_of(story, scopes):
+        headers = cloud_event_headers(line.kind, f"{count:x}", "stream-workflows/stream-workflows-0", _AT_MS, line.key)
+        while True:
+            try:
+                producer.produce(JOURNAL.name, key=line.key, value=line.value, headers=headers)
+                break
+            except BufferError:
+                producer.poll(0.05)
+        count += 1
+        if count % 1000 == 0:
+            producer.poll(0)
+    if producer.flush(60):
+        raise LoadFailedError("Kafka did not take all records of the journal")
+    return count, story.void * scopes
+
+
+async def load(bootstrap: str, partitions: int) -> Loaded:
+    """Follow the journal from its start, in this process, until it is loaded."""
+    client = ServiceSettings(kafka_bootstrap=bootstrap, instance="bench").kafka_client()
+    journal = Journal(client, KafkaProducer(client), "bench/bench", partitions)
+    began, cpu = time.perf_counter(), time.process_time()
+    journal.start()
+    await journal.loaded.wait()
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
+    if journal.failure is not None:
+        raise LoadFailedError(journal.failure)
+    records = sum(view.next_offset for view in journal.views())
+    await journal.stop()
+    return Loaded(records, _void(), round(seconds, 2), round(cpu_seconds, 2), _peak_mib())
+
+
+def _void() -> int:
+    return int(sum(s.value for m in JOURNAL_VOID.collect() for s in m.samples if s.name.endswith("_total")))
+
+
+def _peak_mib() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def measure(home: Path, quick: bool, say: Callable[[str], None]) -> Loaded:
+    """Fill a journal in a private Kafka and load it a few times in fresh processes; the fastest load counts.
+
+    What others do on the machine can make a load slower, but not faster.
+    """
+    nothing = "not-used:0"
+    with System(
+        home,
+        segment_stores=0,
+        api_gateways=0,
+        stream_workflows=0,
+        cluster_managers=0,
+        zookeeper=nothing,
+        redis_url=f"redis://{nothing}",
+    ) as system:
+        began = time.monotonic()
+        partitions = system.settings.partitions
+        records, void = fill(system.kafka_bootstrap, partitions, SCOPES // 10 if quick else SCOPES)
+        say(f"  {records:,} records written in {time.monotonic() - began:.1f} s, {void:,} of them void")
+        loads = []
+        for _ in range(_LOADS):
+            loads.append(load_apart(system.kafka_bootstrap, partitions))
+            if (loads[-1].records, loads[-1].void) != (records, void):
+                raise LoadFailedError(f"not what was written was loaded: {loads[-1]}")
+            say(f"  loaded in {loads[-1].seconds} s, {loads[-1].cpu_seconds} s of CPU, {loads[-1].peak_mib} MiB")
+        return min(loads, key=lambda load: load.seconds)
+
+
+def load_apart(bootstrap: str, partitions: int) -> Loaded:
+    """Load the journal in a fresh process. Raises LoadFailedError."""
+    command = [sys.executable, "-m", "bench.journal_load", bootstrap, str(partitions)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise LoadFailedError(f"the loading process ended with exit code {done.returncode}")
+    return msgspec.json.decode(done.stdout, type=Loaded)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Load the journal of a Kafka once and say how long that took.")
+    parser.add_argument("bootstrap", metavar="HOST:PORT")
+    parser.add_argument("partitions", type=int)
+    arguments = parser.parse_args()
+    loaded = uvloop.run(load(arguments.bootstrap, arguments.partitions))
+    sys.stdout.buffer.write(msgspec.json.encode(loaded))
+
+
+if __name__ == "__main__":
+    main()

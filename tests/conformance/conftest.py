@@ -1,0 +1,41 @@
+"""Who the cases are asked of: Pravega's own controller first, and when it is gone the system under test."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.case import PEER, Case
+from conformance.peer import Peer
+from conformance.running import Runner
+from harness import System
+from sluice_local import jars, setup
+from sluice_local.settings import LocalSettings
+
+
+@pytest.fixture(scope="session")
+def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner]:
+    """Runs all cases that the session selected for one target."""
+    target: str = request.param
+    if target == PEER:
+        settings = LocalSettings()
+        setup.set_up(settings.home, [*jars.PROGRAMS, jars.PEER])
+        with Peer(settings.jars_dir, runs_folder / PEER) as peer:
+            yield from _running(request, target, peer.address)
+    else:
+        system: System = request.getfixturevalue("system")
+        yield from _running(request, target, system.grpc_address)
+
+
+def _running(request: pytest.FixtureRequest, target: str, address: str) -> Iterator[Runner]:
+    runner = Runner(target, address)
+    runner.begin(_selected(request, target))
+    yield runner
+    runner.close()
+
+
+def _selected(request: pytest.FixtureRequest, target: str) -> Iterator[Case]:
+    for item in request.session.items:
+        parameters = getattr(item, "callspec", None)
+        if parameters is not None and parameters.params.get("runner") == target:
+            yield parameters.params["case"]

@@ -1,0 +1,110 @@
+"""Listings, walked as clients walk them: page by page with the token given, until a page is empty.
+
+On the way the rules clients rely on are checked (controller-grpc-api 6.5): a page that is not empty brings a new token.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import Message
+
+from api_gateway.generated import controller_pb2 as pb
+from conformance import views
+from conformance.answers import Refused
+from conformance.case import Step, call, step
+from conformance.run import Run, ScopeName
+
+_MOST_PAGES = 60
+
+
+async def _walk(
+    run: Run, rpc: str, build: Callable[[pb.ContinuationToken], Message], names: Callable[[Any], list[str]]
+) -> Any:
+    """Sorted names, with duplicates if there are any; a refusal or a status that is not SUCCESS instead of them."""
+    found: list[str] = []
+    token = pb.ContinuationToken()
+    for _ in range(_MOST_PAGES):
+        page = await run.ask(rpc, build(token))
+        if isinstance(page, Refused):
+            return page
+        if "status" in page.DESCRIPTOR.fields_by_name and (status := views.status(run, page)) != "SUCCESS":
+            return status
+        if not (listed := names(page)):
+            return sorted(found)
+        found += listed
+        following: pb.ContinuationToken = page.continuationToken  # type: ignore[attr-defined]
+        assert following.token not in ("", token.token), f"{rpc}: the token after a full page is {following.token!r}"
+        token = following
+    raise AssertionError(f"{rpc} does not come to an end")
+
+
+def scopes() -> Step:
+    """All scopes of the case, and `_system`."""
+
+    def names(page: pb.ScopesResponse) -> list[str]:
+        return list(page.scopes)
+
+    async def act(run: Run) -> Any:
+        found = await _walk(run, "listScopes", lambda token: pb.ScopesRequest(continuationToken=token), names)
+        own = [run.short(name) for name in found if run.is_own(name) or name == "_system"]
+        return found if isinstance(found, Refused) else own
+
+    return step("listScopes", act)
+
+
+def streams(scope: ScopeName = "sc") -> Step:
+    """All streams; mark streams are among them."""
+
+    async def act(run: Run) -> Any:
+        info = pb.ScopeInfo(scope=run.scope(scope))
+        return await _walk(
+            run,
+            "listStreamsInScope",
+            lambda token: pb.StreamsInScopeRequest(scope=info, continuationToken=token),
+            lambda page: [one.stream for one in page.streams if one.scope == info.scope],
+        )
+
+    return step("listStreamsInScope", act)
+
+
+def streams_with(tag: str, scope: ScopeName = "sc") -> Step:
+    async def act(run: Run) -> Any:
+        info = pb.ScopeInfo(scope=run.scope(scope))
+        return await _walk(
+            run,
+            "listStreamsInScopeForTag",
+            lambda token: pb.StreamsInScopeWithTagRequest(scope=info, tag=tag, continuationToken=token),
+            lambda page: [one.stream for one in page.streams if one.scope == info.scope],
+        )
+
+    return step("listStreamsInScopeForTag", act)
+
+
+def tables(scope: ScopeName = "sc") -> Step:
+    async def act(run: Run) -> Any:
+        info = pb.ScopeInfo(scope=run.scope(scope))
+        return await _walk(
+            run,
+            "listKeyValueTablesInScope",
+            lambda token: pb.KVTablesInScopeRequest(scope=info, continuationToken=token),
+            lambda page: [one.kvtName for one in page.kvtables if one.scope == info.scope],
+        )
+
+    return step("listKeyValueTablesInScope", act)
+
+
+def scopes_from(token: str) -> Step:
+    """One page behind a token somebody made up: the names of the case."""
+    request = pb.ScopesRequest(continuationToken=pb.ContinuationToken(token=token))
+    return call("listScopes", lambda _run: request, lambda run, page: sorted(filter(run.is_own, page.scopes)))
+
+
+def streams_from(token: str, scope: ScopeName = "sc") -> Step:
+    """One page behind a token somebody made up."""
+    return call(
+        "listStreamsInScope",
+        lambda run: pb.StreamsInScopeRequest(
+            scope=pb.ScopeInfo(scope=run.scope(scope)), continuationToken=pb.ContinuationToken(token=token)
+        ),
+        lambda run, page: (views.status(run, page), sorted(one.stream for one in page.streams)),
+    )

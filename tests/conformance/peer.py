@@ -1,0 +1,81 @@
+"""Pravega's own controller: all of Pravega in one process, in memory, on ports of its own.
+
+Ends with the test runner, even if that is killed. Blocking.
+"""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+import grpc
+
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
+from harness import eventually
+from sluice_local import java
+from sluice_local.ports import find_block
+from sluice_local.process import Spawner, log_tail
+from sluice_local.settings import HOST
+
+_READY_S = 90.0
+_OPTIONS = ("-Xmx768m", "-XX:MaxDirectMemorySize=512m")
+_MAIN = "io.pravega.local.LocalPravegaEmulator"
+
+
+class Peer:
+    """As a context it is up inside and gone after."""
+
+    def __init__(self, jars: Path, folder: Path) -> None:
+        self._folder = folder
+        self._log = folder / "peer.log"
+        zookeeper, controller, store, rest, admin = find_block(5)
+        self.address = f"{HOST}:{controller}"
+        settings = {
+            "configurationFile": folder / "standalone.properties",
+            "zk.port": zookeeper,
+            "controller.rpc.port": controller,
+            "controller.rest.enable": "false",
+            "controller.rest.port": rest,
+            "segmentStore.port": store,
+            "admin.gateway.enable": "false",
+            "admin.gateway.port": admin,
+        }
+        options = [*_OPTIONS, *(f"-Dsinglenode.{name}={value}" for name, value in settings.items())]
+        options.append(f"-Dlogback.configurationFile={folder / 'logback.xml'}")
+        # The controller's own jars know nothing of the segment store, and those of the data plane nothing of it.
+        classpath = f"{jars / 'data-plane'}/*:{jars / 'peer'}"
+        self._command = java.command(Path(classpath), _MAIN, options=options)
+        self._spawner = Spawner()
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True)
+        (self._folder / "standalone.properties").touch()
+        (self._folder / "logback.xml").write_text(java.logback())
+        self._child = self._spawner.spawn(self._command, os.environ, self._folder, self._log)
+        try:
+            with grpc.insecure_channel(self.address) as channel:
+                stub, scope = ControllerServiceStub(channel), f"ready-{uuid4().hex[:8]}"
+                eventually(lambda: self._is_ready(stub, scope), _READY_S, f"{_MAIN} is ready; see {self._log}")
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def _is_ready(self, stub: ControllerServiceStub, scope: str) -> bool:
+        """Whether it works off requests: the last thing to come up are the streams it keeps them in."""
+        if self._child.exit_code is not None:
+            raise RuntimeError(f"the peer ended:\n{log_tail(self._log)}")
+        stub.createScope(pb.ScopeInfo(scope=scope), timeout=5.0)
+        table = pb.KeyValueTableConfig(scope=scope, kvtName="table", partitionCount=1, primaryKeyLength=8)
+        return stub.createKeyValueTable(table, timeout=10.0).status in (
+            pb.CreateKeyValueTableStatus.SUCCESS,
+            pb.CreateKeyValueTableStatus.TABLE_EXISTS,
+        )
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._child.kill()
+        self._spawner.close()

@@ -1,0 +1,80 @@
+"""Several cases at a time against one target.
+
+A thread of its own has the event loop; tests wait for the outcome of their case in theirs. All cases that the session
+selected are begun at once and take turns, because most of a case is waiting for somebody else's work.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future
+from threading import Thread
+from uuid import uuid4
+
+from conformance.answers import agrees, text_of
+from conformance.case import Case, Step
+from conformance.run import Run
+from conformance.target import Target
+
+_AT_A_TIME = 6
+_CASE_DEADLINE_S = 120.0
+_PAUSE_S = 0.05
+
+
+class Runner:
+    """Runs cases against the controller at `address`; closed, it stops what still runs."""
+
+    def __init__(self, target: str, address: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name=f"conformance-{target}", daemon=True)
+        self._name, self._address = target, address
+        self._run_id = uuid4().hex[:8]
+        self._outcomes: dict[str, Future[None]] = {}
+        self._turns = asyncio.Semaphore(_AT_A_TIME)
+        self._thread.start()
+        self._target = asyncio.run_coroutine_threadsafe(self._connect(), self._loop).result()
+
+    async def _connect(self) -> Target:
+        return Target(self._name, self._address)
+
+    def begin(self, cases: Iterable[Case]) -> None:
+        for case in cases:
+            self._outcomes[case.name] = asyncio.run_coroutine_threadsafe(self._take_turn(case), self._loop)
+
+    def check(self, case: Case) -> None:
+        """Wait for the outcome of a case that was begun; raise if it is not the expected one."""
+        self._outcomes[case.name].result()
+
+    def close(self) -> None:
+        for outcome in self._outcomes.values():
+            outcome.cancel()
+        asyncio.run_coroutine_threadsafe(self._target.close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _take_turn(self, case: Case) -> None:
+        async with self._turns, asyncio.timeout(_CASE_DEADLINE_S):
+            await self._play(case, Run(self._target, f"{self._run_id}-{uuid4().hex[:6]}-"))
+
+    async def _play(self, case: Case, run: Run) -> None:
+        told = []
+        for number, step in enumerate(case.steps, start=1):
+            actual, expected = await _answer(step, run), step.expected[run.target.name]
+            if not agrees(expected, actual):
+                story = "".join(told)
+                raise AssertionError(
+                    f"{run.target.name}, step {number}, {step.title}:\n  expected {text_of(expected)}\n"
+                    f"  answered {actual!r}\nbefore it:\n{story or '  nothing'}"
+                )
+            told.append(f"  {number}. {step.title} -> {actual!r}\n")
+
+
+async def _answer(step: Step, run: Run) -> object:
+    end = time.monotonic() + step.within_s
+    expected = step.expected[run.target.name]
+    while True:
+        actual = await step.act(run)
+        if agrees(expected, actual) or time.monotonic() >= end:
+            return actual
+        await asyncio.sleep(_PAUSE_S)

@@ -1,0 +1,28 @@
+"""Every case, asked of every target: `peer-create_stream-empty_name` and `sluice-create_stream-empty_name`."""
+
+import pytest
+
+from conformance.case import PEER, TARGETS, Case
+from conformance.running import Runner
+from conformance.table import CASES
+
+pytestmark = [
+    pytest.mark.integration,
+    # The first one waits for everything to start, and for the peer's jars to be fetched where they are not there yet.
+    pytest.mark.timeout(900),
+]
+
+
+@pytest.mark.parametrize(
+    ("runner", "case"),
+    [
+        pytest.param(target, case, id=f"{target}-{case.name}")
+        for target in TARGETS
+        for case in CASES
+        if not (target == PEER and case.peer_not_asked)
+    ],
+    indirect=["runner"],
+    scope="session",
+)
+def test_answers(runner: Runner, case: Case) -> None:
+    runner.check(case)
