@@ -10,13 +10,11 @@ import logging
 from contextlib import suppress
 from typing import Any
 
-from sluice.domain.commands import ReleaseStreamName
 from sluice.domain.decision import Context, Decision
-from sluice.domain.names import key_of, scope_aggregate
-from sluice.domain.scope import Scope
+from sluice.domain.names import key_of
 from sluice.domain.workflow import Workflow, WorkflowKind, decide_step_failed, running
 from sluice.journal.journal import JournalError, now_ms
-from sluice.journal.partition_view import GuardedReader, PartitionView
+from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.keyed_consumer import Delivery
 from sluice.messaging.producer import ProduceError
 from sluice.segmentstore.errors import SegmentStoreError
@@ -25,18 +23,18 @@ from sluice.telemetry import metrics
 from stream_workflows.backoff import delays
 from stream_workflows.crash_points import CrashPoints
 from stream_workflows.sending import Sender
-from stream_workflows.steps import WORKFLOWS, Record
+from stream_workflows.steps import Record
+from stream_workflows.tools import Tools
+from stream_workflows.workflows import WORKFLOWS
 
 log = logging.getLogger(__name__)
-
-RELEASE_AGAIN_S = 2.0
 
 
 class Runner:
     def __init__(self, sender: Sender, store: SegmentStore, crash_points: CrashPoints) -> None:
         self._sender = sender
         self._journal = sender.journal
-        self.store = store
+        self._tools = Tools(store, sender)
         self._crash_points = crash_points
 
     async def run(self, aggregate: str, delivery: Delivery) -> None:
@@ -57,9 +55,6 @@ class Runner:
                     await self._note(aggregate, kind, progress[0], attempts, error)
                     await asyncio.sleep(next(waits))
 
-    def reader(self, key: str) -> PartitionView:
-        return self._journal.reader(key)
-
     def _state(self, aggregate: str) -> Any:
         return self._journal.reader(key_of(aggregate)).get(aggregate)
 
@@ -69,7 +64,7 @@ class Runner:
             progress[0] = step.name
             self._crash_points.passed(f"{kind.value}/before-{step.name}")
             state = self._state(aggregate)
-            outcome = await step.carry_out(self, state)
+            outcome = await step.carry_out(self._tools, state)
             self._crash_points.passed(f"{kind.value}/after-{step.name}")
             if step.record is not None:
                 await self._record(aggregate, request, step.record, state, outcome)
@@ -78,7 +73,7 @@ class Runner:
     async def _record(self, aggregate: str, request: str | None, record: Record, state: Any, outcome: Any) -> None:
         """Append what a step brought about; a record that stands there already is not made again."""
         executed = await self._journal.execute(
-            key_of(aggregate), request, lambda reader, _context: record(reader, state, outcome)
+            key_of(aggregate), request, lambda reader, context: record(reader, context, state, outcome)
         )
         if executed.decision is not None:
             await self._sender.send_all(request or aggregate, executed.decision.sends)
@@ -88,20 +83,6 @@ class Runner:
         foreseen = isinstance(error, SegmentStoreError | JournalError | ProduceError)
         facts = {"aggregate": aggregate, "workflow": kind.value, "step": step, "attempts": attempts}
         log.warning("workflow step failed", extra={**facts, "error": repr(error)}, exc_info=None if foreseen else error)
-
-    async def release(self, command: ReleaseStreamName) -> None:
-        """Ask the scope's key to drop the name and return when it has."""
-
-        def dropped(view: PartitionView) -> bool:
-            scope = view.get(scope_aggregate(command.scope))
-            entry = scope.streams.get(command.stream) if isinstance(scope, Scope) else None
-            return entry is None or entry.incarnation != command.incarnation
-
-        while not dropped(self._journal.reader(command.scope)):
-            await self._sender.send_all(command.incarnation, (command,))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(RELEASE_AGAIN_S):
-                    await self._journal.until(command.scope, dropped)
 
     async def _note(self, aggregate: str, kind: WorkflowKind, step: str, attempts: int, error: Exception) -> None:
         """Tell people; should the journal be what fails, the log has said so already."""

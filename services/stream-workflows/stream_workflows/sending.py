@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Iterable
+from uuid import uuid4
 
-from sluice.domain.commands import Command, ConfirmStreamName, ReleaseStreamName
+from sluice.domain.commands import Command, Create, CreateReserved, JoinCreation
 from sluice.messaging.topics import REQUESTS_STREAMS
 from sluice.runtime import Runtime
 
 
 class Sender:
-    """Sends commands under the id of the request they serve; notices between keys get an id of their own."""
+    """Sends commands under the id of the request whose reply they are to bring about; others get an id of their own."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -19,8 +20,12 @@ class Sender:
         """Return when all are in the topic. Raises ProduceError."""
         sent = []
         for command in commands:
-            notice = isinstance(command, ConfirmStreamName | ReleaseStreamName)
-            id = f"{request}-{type(command).__name__}" if notice else request
+            answers = isinstance(command, CreateReserved | JoinCreation | Create)
+            id = request if answers else f"{request}-{type(command).__name__}"
             sent.append(self._runtime.send(REQUESTS_STREAMS, self._runtime.request(id, command)))
         if sent:
             await asyncio.gather(*sent)
+
+    async def ask(self, command: Command) -> None:
+        """Send a command whose effect is awaited in the view, not by its reply; each time it is a new request."""
+        await self._runtime.send(REQUESTS_STREAMS, self._runtime.request(uuid4().hex, command))

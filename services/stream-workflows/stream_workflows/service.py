@@ -10,14 +10,13 @@ import logging
 
 import msgspec
 
-from sluice.domain.aggregates import DECIDE
-from sluice.domain.commands import Command, CreateReservedStream, CreateScope, CreateStream
+from sluice.domain.aggregates import DECIDE, sends_again
+from sluice.domain.commands import Command, CreateScope, CreateStream
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.errors import BusyError
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of, scope_aggregate
 from sluice.domain.scope import Scope
-from sluice.domain.stream import decide
 from sluice.domain.workflow import running
 from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
@@ -70,11 +69,21 @@ class WorkflowService:
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         if executed.decision is not None:
             await self._pass_on(request.id, executed.decision.sends, delivery)
-        elif isinstance(command, CreateReservedStream):
-            sends = decide.sends_again(self._journal.reader(command.key), command)
+        else:
+            sends = sends_again(self._journal.reader(command.key), command)
             await self._pass_on(request.id, sends, delivery)
         delivery.accept()
-        await self._runner.run(command.aggregate, delivery)
+        await self._see_through(command.aggregate, delivery)
+
+    async def _see_through(self, aggregate: str, delivery: Delivery) -> None:
+        """Run the aggregate's workflow, if it has one, before the next request of its key.
+
+        That of a scope waits for requests of the scope's own key, and so runs beside them.
+        """
+        if not aggregate.startswith("scope:"):
+            await self._runner.run(aggregate, delivery)
+        elif running(self._journal.reader(delivery.key).get(aggregate)) is not None:
+            self._resume(delivery.partition, aggregate)
 
     async def _execute(self, request: Request, delivery: Delivery) -> Executed:
         """Decide and append, through any outage of Kafka. Raises KeyError for a command that is not ours."""
@@ -130,19 +139,19 @@ class WorkflowService:
                 await asyncio.sleep(wait)
         for aggregate, state in list(self._journal.views()[partition].aggregates()):
             if running(state) is not None:
+                log.info("workflow taken over", extra={"aggregate": aggregate})
                 self._resume(partition, aggregate)
-            elif isinstance(state, Scope) and any(e.pending for e in state.streams.values()):
+            elif isinstance(state, Scope) and state.pending():
                 self.consumer.run(partition, state.name, self._pass_on_pending)
         if partition == self._journal.partition_of(SYSTEM_SCOPE):
             self.consumer.run(partition, SYSTEM_SCOPE, self._bootstrap)
 
     def _resume(self, partition: int, aggregate: str) -> None:
-        log.info("workflow taken over", extra={"aggregate": aggregate})
-
         async def go_on(delivery: Delivery) -> None:
             await self._runner.run(aggregate, delivery)
 
-        self.consumer.run(partition, key_of(aggregate), go_on)
+        lane = aggregate if aggregate.startswith("scope:") else key_of(aggregate)
+        self.consumer.run(partition, lane, go_on)
 
     async def _pass_on_pending(self, delivery: Delivery) -> None:
         scope = self._journal.reader(delivery.key).get(scope_aggregate(delivery.key))

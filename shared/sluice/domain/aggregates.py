@@ -1,24 +1,63 @@
 """All aggregates together: which function evolves each event, which one decides each command."""
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from sluice.domain import cluster, scope, workflow
+from sluice.domain import cluster, group, scope, table, workflow
+from sluice.domain.commands import Command, ConfirmName, CreateReserved, JoinCreation, NameKind
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import Event, WorkflowStepFailed
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import evolve as stream_evolve
+from sluice.domain.stream import reports
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **scope.EVOLVE,
     **stream_evolve.EVOLVE,
+    **reports.EVOLVE,
+    **group.EVOLVE,
+    **table.EVOLVE,
     **cluster.EVOLVE,
     WorkflowStepFailed: workflow.evolve_step_failed,
 }
 
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {**scope.DECIDE, **stream_decide.DECIDE}
+_CREATED_BY: dict[NameKind, ModuleType] = {
+    NameKind.STREAM: stream_decide,
+    NameKind.READER_GROUP: group,
+    NameKind.TABLE: table,
+}
+
+
+def decide_create_reserved(reader: Reader, command: CreateReserved, context: Context) -> Decision:
+    decision: Decision = _CREATED_BY[command.create.kind].decide_create(reader, command, context)
+    return decision
+
+
+def decide_join(reader: Reader, command: JoinCreation, context: Context) -> Decision:
+    decision: Decision = _CREATED_BY[command.create.kind].decide_join(reader, command, context)
+    return decision
+
+
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+    **scope.DECIDE,
+    **stream_decide.DECIDE,
+    **reports.DECIDE,
+    **group.DECIDE,
+    **table.DECIDE,
+    CreateReserved: decide_create_reserved,
+    JoinCreation: decide_join,
+}
 
 
 def evolve(state: Any, event: Event) -> Any:
     """The state after the event. The given state belongs to this call and may be changed in place."""
     return EVOLVE[type(event)](state, event)
+
+
+def sends_again(reader: Reader, command: Command) -> tuple[ConfirmName, ...]:
+    """What to send on when a request turns out to be answered already: its sender may have died before doing so."""
+    if not isinstance(command, CreateReserved):
+        return ()
+    sends: tuple[ConfirmName, ...] = _CREATED_BY[command.create.kind].sends_again(reader, command)
+    return sends

@@ -1,15 +1,45 @@
 """The commands that travel on the request topics: what somebody wants done, in the imperative.
 
 Each names the key it belongs to and the aggregate it is about; commands of one key are handled one after the other.
+What is created in a scope is asked of the scope first, which reserves the name (`CreateStream`), and then of the
+thing's own key (`CreateReserved`).
 """
+
+from enum import Enum
 
 import msgspec
 
-from sluice.domain.config import StreamConfig
-from sluice.domain.names import scope_aggregate, stream_aggregate, stream_key
+from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
+from sluice.domain.names import (
+    group_aggregate,
+    key_of,
+    scope_aggregate,
+    stream_aggregate,
+    table_aggregate,
+)
+
+
+class NameKind(Enum):
+    """What a name in a scope stands for; names of different kinds do not meet."""
+
+    STREAM = "stream"
+    READER_GROUP = "reader-group"
+    TABLE = "table"
+
+    def aggregate(self, scope: str, name: str) -> str:
+        return _AGGREGATES[self](scope, name)
+
+
+_AGGREGATES = {
+    NameKind.STREAM: stream_aggregate,
+    NameKind.READER_GROUP: group_aggregate,
+    NameKind.TABLE: table_aggregate,
+}
 
 
 class ScopeCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """A command handled under the scope's key."""
+
     scope: str
 
     @property
@@ -22,16 +52,33 @@ class ScopeCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit
 
 
 class StreamCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """A command handled under the stream's key."""
+
     scope: str
     stream: str
 
     @property
     def key(self) -> str:
-        return stream_key(self.scope, self.stream)
+        return key_of(self.aggregate)
 
     @property
     def aggregate(self) -> str:
         return stream_aggregate(self.scope, self.stream)
+
+
+class GroupCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """A command handled under the reader group's key."""
+
+    scope: str
+    group: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+    @property
+    def aggregate(self) -> str:
+        return group_aggregate(self.scope, self.group)
 
 
 class CreateScope(ScopeCommand, frozen=True):
@@ -42,39 +89,96 @@ class DeleteScope(ScopeCommand, frozen=True):
     pass
 
 
-class CreateStream(ScopeCommand, frozen=True):
-    """Reserve the name in the scope, then have the stream created under its own key."""
+class DeleteScopeRecursive(ScopeCommand, frozen=True):
+    """Fence the scope, then delete everything in it, then the scope."""
 
+
+class CreateStream(ScopeCommand, frozen=True):
     stream: str
     config: StreamConfig
 
+    @property
+    def kind(self) -> NameKind:
+        return NameKind.STREAM
 
-class ConfirmStreamName(ScopeCommand, frozen=True):
-    """The stream's key has created the stream: the reservation need not be passed on again."""
+    @property
+    def name(self) -> str:
+        return self.stream
 
-    stream: str
+
+class CreateReaderGroup(ScopeCommand, frozen=True):
+    group: str
+    config: ReaderGroupConfig
+
+    @property
+    def kind(self) -> NameKind:
+        return NameKind.READER_GROUP
+
+    @property
+    def name(self) -> str:
+        return self.group
+
+
+class CreateTable(ScopeCommand, frozen=True):
+    table: str
+    config: TableConfig
+
+    @property
+    def kind(self) -> NameKind:
+        return NameKind.TABLE
+
+    @property
+    def name(self) -> str:
+        return self.table
+
+
+Create = CreateStream | CreateReaderGroup | CreateTable
+
+
+class ConfirmName(ScopeCommand, frozen=True):
+    """The thing's own key has created it: the reservation need not be passed on again."""
+
+    kind: NameKind
+    name: str
     incarnation: str
 
 
-class ReleaseStreamName(ScopeCommand, frozen=True):
-    """The stream of that incarnation is going: drop its name and that of its mark stream."""
+class ReleaseName(ScopeCommand, frozen=True):
+    """The thing of that incarnation is going: drop its name and those of the streams that came with it."""
 
-    stream: str
+    kind: NameKind
+    name: str
     incarnation: str
 
 
-class CreateReservedStream(StreamCommand, frozen=True):
-    """Create the stream whose name the scope has reserved; `incarnation` is the id of the request that asked."""
+class CreateReserved(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """Create what the scope has reserved a name for; `incarnation` is the id of the request that asked."""
 
+    create: Create
     incarnation: str
     created_at: int
-    config: StreamConfig
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+    @property
+    def aggregate(self) -> str:
+        return self.create.kind.aggregate(self.create.scope, self.create.name)
 
 
-class JoinStreamCreation(StreamCommand, frozen=True):
-    """The name is held by another request: answer once its stream is there, or start over if it went meanwhile."""
+class JoinCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """The name is held by another request: answer once its thing is there, or start over if it went meanwhile."""
 
-    config: StreamConfig
+    create: Create
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+    @property
+    def aggregate(self) -> str:
+        return self.create.kind.aggregate(self.create.scope, self.create.name)
 
 
 class UpdateStream(StreamCommand, frozen=True):
@@ -103,6 +207,65 @@ class DeleteStream(StreamCommand, frozen=True):
     pass
 
 
+class AddSubscriber(StreamCommand, frozen=True):
+    """Keep what the reader group `subscriber` (scope/name) has yet to consume; `group_id` is the group's UUID."""
+
+    subscriber: str
+    group_id: str
+    generation: int
+
+
+class RemoveSubscriber(StreamCommand, frozen=True):
+    subscriber: str
+    generation: int
+
+
+class UpdateSubscriberCut(StreamCommand, frozen=True):
+    """The reader group has consumed everything before `cut`."""
+
+    subscriber: str
+    group_id: str
+    generation: int
+    cut: dict[int, int]
+
+
+class NoteWriterTime(StreamCommand, frozen=True):
+    """A writer's own time at a position: everything it will write from here on is at or after `timestamp`."""
+
+    writer: str
+    timestamp: int
+    position: dict[int, int]
+
+
+class RemoveWriter(StreamCommand, frozen=True):
+    writer: str
+
+
+class UpdateReaderGroup(GroupCommand, frozen=True):
+    """`config.generation` and `config.id` must be the stored ones."""
+
+    config: ReaderGroupConfig
+
+
+class DeleteReaderGroup(GroupCommand, frozen=True):
+    """`id` None deletes the group whatever its id."""
+
+    id: str | None = None
+
+
+class DeleteTable(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    scope: str
+    table: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+    @property
+    def aggregate(self) -> str:
+        return table_aggregate(self.scope, self.table)
+
+
 class Host(msgspec.Struct, frozen=True, order=True):
     """Where a segment store listens, exactly as it registered itself."""
 
@@ -129,15 +292,26 @@ class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_de
 Command = (
     CreateScope
     | DeleteScope
+    | DeleteScopeRecursive
     | CreateStream
-    | ConfirmStreamName
-    | ReleaseStreamName
-    | CreateReservedStream
-    | JoinStreamCreation
+    | CreateReaderGroup
+    | CreateTable
+    | ConfirmName
+    | ReleaseName
+    | CreateReserved
+    | JoinCreation
     | UpdateStream
     | TruncateStream
     | ScaleStream
     | SealStream
     | DeleteStream
+    | AddSubscriber
+    | RemoveSubscriber
+    | UpdateSubscriberCut
+    | NoteWriterTime
+    | RemoveWriter
+    | UpdateReaderGroup
+    | DeleteReaderGroup
+    | DeleteTable
     | Heartbeat
 )

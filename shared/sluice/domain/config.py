@@ -1,4 +1,4 @@
-"""A stream's configuration: scaling and retention policy, tags, sizes.
+"""The configurations of streams, reader groups and key-value tables.
 
 Limits: controller-grpc-api section 4. Values are immutable and travel in commands, events and state alike.
 """
@@ -8,6 +8,7 @@ from enum import Enum
 import msgspec
 
 from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.names import is_scope_name, is_stream_name
 
 MAX_TAGS = 127
 MAX_TAG_LENGTH = 255
@@ -60,3 +61,75 @@ def check_config(config: StreamConfig, tags: tuple[str, ...]) -> None:
             raise InvalidArgumentError(f"tag of {len(tag)} characters, the limit is {MAX_TAG_LENGTH}")
     if config.rollover_size_bytes < 0:
         raise InvalidArgumentError(f"rolloverSizeBytes is {config.rollover_size_bytes}, it must not be negative")
+
+
+class GroupRetention(Enum):
+    """When what a reader group has read may go (background-and-other-workflows 6.1)."""
+
+    NONE = "NONE"
+    MANUAL = "MANUAL_RELEASE_AT_USER_STREAMCUT"
+    AUTOMATIC = "AUTOMATIC_RELEASE_AT_LAST_CHECKPOINT"
+
+
+class ReaderGroupConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A reader group: its streams ("scope/stream") with the cuts to start and end at, an empty cut for none.
+
+    `id` is the group's UUID; `generation` grows by one with each update.
+    """
+
+    id: str
+    starts: dict[str, dict[int, int]]
+    ends: dict[str, dict[int, int]] = {}
+    retention: GroupRetention = GroupRetention.NONE
+    refresh_ms: int = 3000
+    checkpoint_interval_ms: int = 30_000
+    max_outstanding_checkpoints: int = 3
+    generation: int = 0
+
+    def subscribes(self) -> bool:
+        """Whether the streams must keep what the group has yet to read."""
+        return self.retention is not GroupRetention.NONE
+
+
+def check_group_config(config: ReaderGroupConfig) -> None:
+    """Raise InvalidArgumentError unless streams and cuts fit together (controller-grpc-api 5.8)."""
+    if not config.starts:
+        raise InvalidArgumentError("a reader group needs at least one stream")
+    if config.max_outstanding_checkpoints <= 0:
+        raise InvalidArgumentError("maxOutstandingCheckpointRequest must be greater than 0")
+    for name in (*config.starts, *config.ends):
+        scope, _, stream = name.partition("/")
+        if not (is_scope_name(scope) and is_stream_name(stream)):
+            raise InvalidArgumentError(f"{name!r} is not the name of a stream")
+    for name, end in config.ends.items():
+        if end and name not in config.starts:
+            raise InvalidArgumentError(f"{name} has an end and no start")
+        start = config.starts.get(name)
+        if start and end:
+            _check_start_and_end(name, start, end)
+
+
+def _check_start_and_end(name: str, start: dict[int, int], end: dict[int, int]) -> None:
+    for segment in start.keys() & end.keys():
+        first, last = start[segment], end[segment]
+        if last != -1 and (first == -1 or first > last):
+            raise InvalidArgumentError(f"{name}: segment {segment} would start at {first} and end at {last}")
+    if min(start) > min(end) or max(start) > max(end):
+        raise InvalidArgumentError(f"{name}: the start lies after the end")
+
+
+class TableConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A key-value table: number of partitions, key lengths in bytes."""
+
+    partitions: int
+    primary_key_length: int
+    secondary_key_length: int = 0
+    rollover_size_bytes: int = 0
+
+
+def check_table_config(config: TableConfig) -> None:
+    """Raise InvalidArgumentError unless the limits hold (background-and-other-workflows 5.1)."""
+    if config.partitions <= 0 or config.primary_key_length <= 0:
+        raise InvalidArgumentError("partitionCount and primaryKeyLength must be greater than 0")
+    if config.secondary_key_length < 0 or config.rollover_size_bytes < 0:
+        raise InvalidArgumentError("secondaryKeyLength and rolloverSizeBytes must not be negative")

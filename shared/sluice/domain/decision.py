@@ -15,13 +15,15 @@ from sluice.domain.events import Event, Segment
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer to a request: Pravega's status name for the operation, and for people the reason of a refusal.
 
-    A scale that began also says which segments come, and the epoch that was active before.
+    A scale that began also says which segments come and the epoch that was active before, an update of a reader group
+    its generation.
     """
 
     status: str
     reason: str = ""
     segments: tuple[Segment, ...] = ()
     epoch: int = 0
+    generation: int = 0
 
 
 class Context(msgspec.Struct, frozen=True):

@@ -6,9 +6,9 @@ field that was released keeps its meaning for ever.
 
 import msgspec
 
-from sluice.domain.commands import CreateStream, Host
-from sluice.domain.config import StreamConfig
-from sluice.domain.names import scope_aggregate, stream_aggregate
+from sluice.domain.commands import Create, Host, NameKind
+from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
+from sluice.domain.names import group_aggregate, scope_aggregate, stream_aggregate, table_aggregate
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True):
@@ -50,20 +50,33 @@ class ScopeDeleted(ScopeEvent, frozen=True):
     pass
 
 
-class StreamNameReserved(ScopeEvent, frozen=True):
-    """The name, and that of its mark stream, belong to the request `incarnation`; its command stays until confirmed."""
+class ScopeDeletionStarted(ScopeEvent, frozen=True):
+    """From here on nothing new comes into the scope; everything in it is being deleted."""
 
-    command: CreateStream
+    request: str | None = None
+    at: int = 0
+
+
+class NameReserved(ScopeEvent, frozen=True):
+    """The name, and those of the streams that come with it, belong to the request `incarnation`.
+
+    Its command stays until the name is confirmed.
+    """
+
+    create: Create
     incarnation: str
     at: int
 
 
-class StreamNameConfirmed(ScopeEvent, frozen=True):
-    stream: str
+class NameConfirmed(ScopeEvent, frozen=True):
+    kind: NameKind
+    name: str
 
 
-class StreamNameReleased(ScopeEvent, frozen=True):
-    streams: tuple[str, ...]
+class NamesReleased(ScopeEvent, frozen=True):
+    """Names by kind that are free again."""
+
+    names: dict[NameKind, tuple[str, ...]]
 
 
 class StreamCreationStarted(StreamEvent, frozen=True):
@@ -161,6 +174,115 @@ class StreamDeleted(StreamEvent, frozen=True):
     next_number: int
 
 
+class SubscriberAdded(StreamEvent, frozen=True):
+    """A reader group that is known already only moves on to a later generation."""
+
+    subscriber: str
+    group_id: str
+    generation: int
+    at: int
+
+
+class SubscriberRemoved(StreamEvent, frozen=True):
+    subscriber: str
+
+
+class SubscriberCutUpdated(StreamEvent, frozen=True):
+    subscriber: str
+    cut: dict[int, int]
+    at: int
+
+
+class WriterTimeNoted(StreamEvent, frozen=True):
+    writer: str
+    timestamp: int
+    position: dict[int, int]
+
+
+class WriterRemoved(StreamEvent, frozen=True):
+    """The writer was shut down; its mark still holds until a watermark has passed it."""
+
+    writer: str
+
+
+class GroupEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    scope: str
+    group: str
+
+    @property
+    def aggregate(self) -> str:
+        return group_aggregate(self.scope, self.group)
+
+
+class ReaderGroupCreationStarted(GroupEvent, frozen=True):
+    incarnation: str
+    config: ReaderGroupConfig
+    created_at: int
+    request: str | None = None
+    at: int = 0
+
+
+class ReaderGroupCreated(GroupEvent, frozen=True):
+    pass
+
+
+class ReaderGroupUpdateStarted(GroupEvent, frozen=True):
+    """The new configuration holds at once; the streams in `leaves` have yet to forget the group."""
+
+    config: ReaderGroupConfig
+    leaves: tuple[str, ...]
+    request: str | None = None
+    at: int = 0
+
+
+class ReaderGroupUpdated(GroupEvent, frozen=True):
+    """The update is done; with `config` it began and ended in this one record."""
+
+    config: ReaderGroupConfig | None = None
+
+
+class ReaderGroupDeletionStarted(GroupEvent, frozen=True):
+    request: str | None = None
+    at: int = 0
+
+
+class ReaderGroupDeleted(GroupEvent, frozen=True):
+    pass
+
+
+class TableEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    scope: str
+    table: str
+
+    @property
+    def aggregate(self) -> str:
+        return table_aggregate(self.scope, self.table)
+
+
+class TableCreationStarted(TableEvent, frozen=True):
+    incarnation: str
+    config: TableConfig
+    created_at: int
+    segments: tuple[Segment, ...]
+    request: str | None = None
+    at: int = 0
+
+
+class TableCreated(TableEvent, frozen=True):
+    pass
+
+
+class TableDeletionStarted(TableEvent, frozen=True):
+    request: str | None = None
+    at: int = 0
+
+
+class TableDeleted(TableEvent, frozen=True):
+    """The table is gone; a later one of this name numbers its segments from `next_number`."""
+
+    next_number: int
+
+
 class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     """A step of an aggregate's workflow failed and will be tried again; for people, it decides nothing."""
 
@@ -192,10 +314,11 @@ class MemberLeft(ClusterEvent, frozen=True):
 
 Event = (
     ScopeCreated
+    | ScopeDeletionStarted
     | ScopeDeleted
-    | StreamNameReserved
-    | StreamNameConfirmed
-    | StreamNameReleased
+    | NameReserved
+    | NameConfirmed
+    | NamesReleased
     | StreamCreationStarted
     | StreamCreated
     | StreamUpdateStarted
@@ -209,6 +332,21 @@ Event = (
     | StreamSealed
     | StreamDeletionStarted
     | StreamDeleted
+    | SubscriberAdded
+    | SubscriberRemoved
+    | SubscriberCutUpdated
+    | WriterTimeNoted
+    | WriterRemoved
+    | ReaderGroupCreationStarted
+    | ReaderGroupCreated
+    | ReaderGroupUpdateStarted
+    | ReaderGroupUpdated
+    | ReaderGroupDeletionStarted
+    | ReaderGroupDeleted
+    | TableCreationStarted
+    | TableCreated
+    | TableDeletionStarted
+    | TableDeleted
     | WorkflowStepFailed
     | ContainersAssigned
     | MemberJoined

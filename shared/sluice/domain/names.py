@@ -38,20 +38,17 @@ def mark_stream(stream: str) -> str:
 
 
 def base_name(name: str) -> str:
-    """What a derived internal stream belongs to: `_MARKx`, `_RGx` and `_MARK_RGx` all belong to `x`."""
-    while True:
-        for prefix in (MARK_PREFIX, READER_GROUP_PREFIX):
-            if name.startswith(prefix) and len(name) > len(prefix):
-                name = name[len(prefix) :]
-                break
-        else:
-            return name
+    """The stream that a mark stream belongs to: `x` for `_MARKx`, `_RGx` for `_MARK_RGx`."""
+    while name.startswith(MARK_PREFIX) and len(name) > len(MARK_PREFIX):
+        name = name[len(MARK_PREFIX) :]
+    return name
 
 
 def stream_key(scope: str, stream: str) -> str:
-    """The key that serialises all work on a stream and on the internal streams derived from it.
+    """The key that serialises all work on a stream and on its mark stream, so that one record can create both.
 
-    Derived streams share the key of their base, so that one record can create or delete both.
+    A reader group has the key of its state stream, not that of a stream it may be named like: it waits for the keys
+    of the streams it reads.
     """
     return f"{scope}/{base_name(stream)}"
 
@@ -59,8 +56,15 @@ def stream_key(scope: str, stream: str) -> str:
 def key_of(aggregate: str) -> str:
     """The key that serialises all work on an aggregate."""
     kind, _, name = aggregate.partition(":")
-    scope, slash, stream = name.partition("/")
-    return stream_key(scope, stream) if slash else name or kind
+    scope, slash, thing = name.partition("/")
+    if kind == "group":
+        return stream_key(scope, group_stream(thing))
+    return stream_key(scope, thing) if slash else name or kind
+
+
+def group_stream(group: str) -> str:
+    """The name of the stream that carries the state of a reader group."""
+    return READER_GROUP_PREFIX + group
 
 
 def scope_aggregate(scope: str) -> str:
@@ -69,3 +73,11 @@ def scope_aggregate(scope: str) -> str:
 
 def stream_aggregate(scope: str, stream: str) -> str:
     return f"stream:{scope}/{stream}"
+
+
+def group_aggregate(scope: str, group: str) -> str:
+    return f"group:{scope}/{group}"
+
+
+def table_aggregate(scope: str, table: str) -> str:
+    return f"table:{scope}/{table}"

@@ -1,7 +1,7 @@
 """The scope aggregate: which names it holds, and which of them are still only reserved.
 
-A stream's name is reserved here before the stream is created under its own key, and released here before the
-stream is gone; so a scope is empty exactly if nothing lives or is coming to live in it.
+A name is reserved here before its stream, reader group or table is created under its own key, and released here before
+the thing is gone; so a scope is empty exactly if nothing lives or is coming to live in it.
 Rules: controller-grpc-api 5.1, stream-and-transaction-semantics 1.3.
 """
 
@@ -12,145 +12,222 @@ import msgspec
 
 from sluice.domain import events as ev
 from sluice.domain.commands import (
-    ConfirmStreamName,
-    CreateReservedStream,
+    Command,
+    ConfirmName,
+    Create,
+    CreateReaderGroup,
+    CreateReserved,
     CreateScope,
     CreateStream,
+    CreateTable,
+    DeleteReaderGroup,
     DeleteScope,
-    JoinStreamCreation,
-    ReleaseStreamName,
+    DeleteScopeRecursive,
+    DeleteStream,
+    DeleteTable,
+    JoinCreation,
+    NameKind,
+    ReleaseName,
+    SealStream,
 )
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
-from sluice.domain.names import is_scope_name, is_stream_name, mark_stream, scope_aggregate
+from sluice.domain.names import group_stream, is_scope_name, is_stream_name, is_user_name, mark_stream, scope_aggregate
+from sluice.domain.workflow import Workflow, WorkflowKind
 
 
-class StreamEntry(msgspec.Struct):
-    """A name held by the scope; `pending` is the command to pass on until the stream's key has confirmed it."""
+class Entry(msgspec.Struct):
+    """A name held by the scope; `pending` is the command to pass on until the thing's own key has confirmed it."""
 
     incarnation: str
     reserved_at: int
-    pending: CreateStream | None = None
+    pending: Create | None = None
 
 
 class Scope(msgspec.Struct):
     name: str
     created_at: int
-    streams: dict[str, StreamEntry] = {}
+    names: dict[NameKind, dict[str, Entry]] = msgspec.field(default_factory=lambda: {kind: {} for kind in NameKind})
+    workflow: Workflow | None = None
 
-    def pending(self) -> list[CreateReservedStream]:
-        """What to pass on to the streams' keys: whoever takes over the scope's partition sends these again."""
-        entries = self.streams.values()
-        return [_create(e.pending, e.incarnation, e.reserved_at) for e in entries if e.pending is not None]
+    @property
+    def streams(self) -> dict[str, Entry]:
+        return self.names[NameKind.STREAM]
+
+    def is_empty(self) -> bool:
+        return not any(self.names.values())
+
+    def pending(self) -> list[CreateReserved]:
+        """What to pass on to the things' own keys: whoever takes over the scope's partition sends these again."""
+        entries = [entry for held in self.names.values() for entry in held.values()]
+        return [CreateReserved(e.pending, e.incarnation, e.reserved_at) for e in entries if e.pending is not None]
+
+
+def find_scope(reader: Reader, name: str) -> Scope | None:
+    state = reader.get(scope_aggregate(name))
+    return state if isinstance(state, Scope) else None
 
 
 def decide_create_scope(reader: Reader, command: CreateScope, context: Context) -> Decision:
     if not is_scope_name(command.scope):
         return refuse("INVALID_SCOPE_NAME")
-    if _scope(reader, command.scope) is not None:
+    if find_scope(reader, command.scope) is not None:
         return refuse("SCOPE_EXISTS")
     return Decision((ev.ScopeCreated(scope=command.scope, at=context.now),), Reply("SUCCESS"))
 
 
 def decide_delete_scope(reader: Reader, command: DeleteScope, _context: Context) -> Decision:
-    scope = _scope(reader, command.scope)
+    scope = find_scope(reader, command.scope)
     if scope is None:
         return refuse("SCOPE_NOT_FOUND")
-    if scope.streams:
-        return refuse("SCOPE_NOT_EMPTY", f"{len(scope.streams)} streams, {next(iter(scope.streams))} among them")
+    if not scope.is_empty():
+        held = ", ".join(f"{len(names)} x {kind.value}" for kind, names in scope.names.items() if names)
+        return refuse("SCOPE_NOT_EMPTY", held)
     return Decision((ev.ScopeDeleted(scope=command.scope),), Reply("SUCCESS"))
 
 
-def decide_create_stream(reader: Reader, command: CreateStream, context: Context) -> Decision:
-    """Reserve the name. The stream's own key answers the request, unless it is refused here."""
-    if not is_stream_name(command.stream):
-        return refuse("INVALID_STREAM_NAME")
-    scope = _scope(reader, command.scope)
-    if scope is None:
-        return refuse("SCOPE_NOT_FOUND")
-    entry = scope.streams.get(command.stream)
+def decide_delete_recursive(reader: Reader, command: DeleteScopeRecursive, context: Context) -> Decision:
+    """Nothing to delete, or on its way already, is success (5.1)."""
+    scope = find_scope(reader, command.scope)
+    if scope is None or scope.workflow is not None:
+        return Decision(reply=Reply("SUCCESS"))
+    return Decision((ev.ScopeDeletionStarted(scope=command.scope, request=context.request, at=context.now),))
+
+
+def deletions(scope: Scope, most: int) -> list[Command]:
+    """How to empty a scope: at most `most` commands for what does not go along with something else."""
+    groups, tables, streams = (scope.names[kind] for kind in (NameKind.READER_GROUP, NameKind.TABLE, NameKind.STREAM))
+    along = {stream for group in groups for stream in (group_stream(group), mark_stream(group_stream(group)))}
+    along |= {mark_stream(stream) for stream in streams}
+    commands: list[Command] = [DeleteReaderGroup(scope.name, group) for group in groups]
+    commands += [DeleteTable(scope.name, table) for table in tables]
+    for stream in streams:
+        if stream not in along:
+            commands += [SealStream(scope.name, stream), DeleteStream(scope.name, stream)]
+        if len(commands) >= most:
+            break
+    return commands[:most]
+
+
+def finish_delete_recursive(reader: Reader, name: str) -> Decision:
+    scope = find_scope(reader, name)
+    if scope is None or scope.workflow is None or not scope.is_empty():
+        return Decision()
+    reply = Reply("SUCCESS") if scope.workflow.request else None
+    return Decision((ev.ScopeDeleted(scope=name),), reply)
+
+
+def decide_create(reader: Reader, command: Create, context: Context) -> Decision:
+    """Reserve the name. The thing's own key answers the request, unless it is refused here."""
+    invalid = _invalid_name(command)
+    if invalid is not None:
+        return refuse(invalid)
+    scope = find_scope(reader, command.scope)
+    if scope is None or scope.workflow is not None:
+        return refuse("SCOPE_NOT_FOUND", "the scope is being deleted" if scope else "")
+    entry = scope.names[command.kind].get(command.name)
     request = context.request or ""
     if entry is not None:
-        if entry.incarnation == request:
-            pending = (_create(command, request, entry.reserved_at),) if entry.pending else ()
-            return Decision(sends=pending)
-        join = JoinStreamCreation(scope=command.scope, stream=command.stream, config=command.config)
-        return Decision(sends=(join,))
-    if command.config.scaling.min_segments < 1:
+        if entry.incarnation != request:
+            return Decision(sends=(JoinCreation(command),))
+        return Decision(sends=(CreateReserved(command, request, entry.reserved_at),) if entry.pending else ())
+    if isinstance(command, CreateStream) and command.config.scaling.min_segments < 1:
         return refuse("FAILURE", f"a stream needs at least one segment, not {command.config.scaling.min_segments}")
-    reserved = ev.StreamNameReserved(scope=command.scope, command=command, incarnation=request, at=context.now)
-    return Decision((reserved,), sends=(_create(command, request, context.now),))
+    reserved = ev.NameReserved(scope=command.scope, create=command, incarnation=request, at=context.now)
+    return Decision((reserved,), sends=(CreateReserved(command, request, context.now),))
 
 
-def _create(command: CreateStream, incarnation: str, created_at: int) -> CreateReservedStream:
-    return CreateReservedStream(
-        scope=command.scope,
-        stream=command.stream,
-        incarnation=incarnation,
-        created_at=created_at,
-        config=command.config,
-    )
+def _invalid_name(command: Create) -> str | None:
+    match command:
+        case CreateStream():
+            return None if is_stream_name(command.stream) else "INVALID_STREAM_NAME"
+        case CreateReaderGroup():
+            return None if is_user_name(command.group) else "INVALID_RG_NAME"
+        case CreateTable():
+            return None if is_user_name(command.table) else "INVALID_TABLE_NAME"
 
 
-def decide_confirm(reader: Reader, command: ConfirmStreamName, _context: Context) -> Decision:
-    scope = _scope(reader, command.scope)
-    entry = scope.streams.get(command.stream) if scope else None
+def _streams_along(kind: NameKind, name: str) -> tuple[str, ...]:
+    """The streams that are created and deleted together with a thing."""
+    match kind:
+        case NameKind.STREAM:
+            return (mark_stream(name),)
+        case NameKind.READER_GROUP:
+            return (group_stream(name), mark_stream(group_stream(name)))
+        case NameKind.TABLE:
+            return ()
+
+
+def decide_confirm(reader: Reader, command: ConfirmName, _context: Context) -> Decision:
+    scope = find_scope(reader, command.scope)
+    entry = scope.names[command.kind].get(command.name) if scope else None
     if entry is None or entry.incarnation != command.incarnation or entry.pending is None:
         return Decision()
-    return Decision((ev.StreamNameConfirmed(scope=command.scope, stream=command.stream),))
+    return Decision((ev.NameConfirmed(scope=command.scope, kind=command.kind, name=command.name),))
 
 
-def decide_release(reader: Reader, command: ReleaseStreamName, _context: Context) -> Decision:
-    scope = _scope(reader, command.scope)
+def decide_release(reader: Reader, command: ReleaseName, _context: Context) -> Decision:
+    scope = find_scope(reader, command.scope)
     if scope is None:
         return Decision()
-    names = (command.stream, mark_stream(command.stream))
-    held = tuple(n for n in names if n in scope.streams and scope.streams[n].incarnation == command.incarnation)
-    return Decision((ev.StreamNameReleased(scope=command.scope, streams=held),)) if held else Decision()
-
-
-def _scope(reader: Reader, name: str) -> Scope | None:
-    state = reader.get(scope_aggregate(name))
-    return state if isinstance(state, Scope) else None
+    wanted = [(command.kind, command.name)]
+    wanted += [(NameKind.STREAM, stream) for stream in _streams_along(command.kind, command.name)]
+    held: dict[NameKind, tuple[str, ...]] = {}
+    for kind, name in wanted:
+        entry = scope.names[kind].get(name)
+        if entry is not None and entry.incarnation == command.incarnation:
+            held[kind] = (*held.get(kind, ()), name)
+    return Decision((ev.NamesReleased(scope=command.scope, names=held),)) if held else Decision()
 
 
 def _created(_state: Scope | None, event: ev.ScopeCreated) -> Scope:
     return Scope(name=event.scope, created_at=event.at)
 
 
+def _deletion_started(state: Scope, event: ev.ScopeDeletionStarted) -> Scope:
+    state.workflow = Workflow(WorkflowKind.DELETE_SCOPE, event.request, event.at)
+    return state
+
+
 def _deleted(_state: Scope, _event: ev.ScopeDeleted) -> None:
     return None
 
 
-def _reserved(state: Scope, event: ev.StreamNameReserved) -> Scope:
-    name = event.command.stream
-    state.streams[name] = StreamEntry(event.incarnation, event.at, event.command)
-    state.streams.setdefault(mark_stream(name), StreamEntry(event.incarnation, event.at))
+def _reserved(state: Scope, event: ev.NameReserved) -> Scope:
+    create = event.create
+    state.names[create.kind][create.name] = Entry(event.incarnation, event.at, create)
+    for stream in _streams_along(create.kind, create.name):
+        state.streams.setdefault(stream, Entry(event.incarnation, event.at))
     return state
 
 
-def _confirmed(state: Scope, event: ev.StreamNameConfirmed) -> Scope:
-    state.streams[event.stream].pending = None
+def _confirmed(state: Scope, event: ev.NameConfirmed) -> Scope:
+    state.names[event.kind][event.name].pending = None
     return state
 
 
-def _released(state: Scope, event: ev.StreamNameReleased) -> Scope:
-    for name in event.streams:
-        del state.streams[name]
+def _released(state: Scope, event: ev.NamesReleased) -> Scope:
+    for kind, names in event.names.items():
+        for name in names:
+            del state.names[kind][name]
     return state
 
 
 DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
     CreateScope: decide_create_scope,
     DeleteScope: decide_delete_scope,
-    CreateStream: decide_create_stream,
-    ConfirmStreamName: decide_confirm,
-    ReleaseStreamName: decide_release,
+    DeleteScopeRecursive: decide_delete_recursive,
+    CreateStream: decide_create,
+    CreateReaderGroup: decide_create,
+    CreateTable: decide_create,
+    ConfirmName: decide_confirm,
+    ReleaseName: decide_release,
 }
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.ScopeCreated: _created,
+    ev.ScopeDeletionStarted: _deletion_started,
     ev.ScopeDeleted: _deleted,
-    ev.StreamNameReserved: _reserved,
-    ev.StreamNameConfirmed: _confirmed,
-    ev.StreamNameReleased: _released,
+    ev.NameReserved: _reserved,
+    ev.NameConfirmed: _confirmed,
+    ev.NamesReleased: _released,
 }

@@ -20,6 +20,12 @@ class WorkflowKind(Enum):
     TRUNCATE_STREAM = "truncate-stream"
     SEAL_STREAM = "seal-stream"
     DELETE_STREAM = "delete-stream"
+    CREATE_GROUP = "create-reader-group"
+    UPDATE_GROUP = "update-reader-group"
+    DELETE_GROUP = "delete-reader-group"
+    CREATE_TABLE = "create-table"
+    DELETE_TABLE = "delete-table"
+    DELETE_SCOPE = "delete-scope"
 
 
 class Workflow(msgspec.Struct):

@@ -10,12 +10,13 @@ from typing import Any
 
 from sluice.domain import events as ev
 from sluice.domain.commands import (
-    ConfirmStreamName,
-    CreateReservedStream,
+    ConfirmName,
+    CreateReserved,
     CreateStream,
     DeleteStream,
-    JoinStreamCreation,
-    ReleaseStreamName,
+    JoinCreation,
+    NameKind,
+    ReleaseName,
     ScaleStream,
     SealStream,
     TruncateStream,
@@ -37,33 +38,50 @@ def initial_segments(count: int, first: int) -> tuple[ev.Segment, ...]:
     return tuple(ev.Segment(first + i, low, high) for i, (low, high) in enumerate(scale.equal_ranges(count)))
 
 
-def decide_create(reader: Reader, command: CreateReservedStream, context: Context) -> Decision:
+def decide_create(reader: Reader, command: CreateReserved, context: Context) -> Decision:
     """Begin the creation of the stream and, in the same record, of its mark stream."""
-    stream = find_stream(reader, command.scope, command.stream)
+    create = command.create
+    assert isinstance(create, CreateStream)
+    stream = find_stream(reader, create.scope, create.stream)
     if stream is not None:
         if stream.incarnation != command.incarnation:
             return refuse("STREAM_EXISTS")
         return Decision(sends=sends_again(reader, command))
-    started = [_start(reader, command, command.stream, command.config, context.request, context.now)]
-    mark = mark_stream(command.stream)
-    if find_stream(reader, command.scope, mark) is None:
-        started.append(_start(reader, command, mark, _MARK_CONFIG, None, context.now))
-    return Decision(tuple(started))
+    return Decision(start_with_mark(reader, command, create.stream, create.config, context))
 
 
-def _start(
-    reader: Reader, command: CreateReservedStream, name: str, config: StreamConfig, request: str | None, now: int
-) -> ev.StreamCreationStarted:
-    return ev.StreamCreationStarted(
-        scope=command.scope,
-        stream=name,
-        incarnation=command.incarnation,
-        config=config,
-        created_at=command.created_at,
-        segments=initial_segments(config.scaling.min_segments, first_number(reader, command.scope, name)),
-        request=request,
-        at=now,
+def start_with_mark(
+    reader: Reader, command: CreateReserved, name: str, config: StreamConfig, context: Context
+) -> tuple[ev.StreamCreationStarted, ...]:
+    """The first records of a stream and its mark stream, as far as they are not there already."""
+    wanted = ((name, config, context.request), (mark_stream(name), _MARK_CONFIG, None))
+    scope = command.create.scope
+    return tuple(
+        ev.StreamCreationStarted(
+            scope=scope,
+            stream=stream,
+            incarnation=command.incarnation,
+            config=its_config,
+            created_at=command.created_at,
+            segments=initial_segments(its_config.scaling.min_segments, first_number(reader, scope, stream)),
+            request=request,
+            at=context.now,
+        )
+        for stream, its_config, request in wanted
+        if find_stream(reader, scope, stream) is None
     )
+
+
+def finish_with_mark(reader: Reader, scope: str, name: str) -> tuple[ev.StreamCreated, ...]:
+    """The last records of a stream and its mark stream, as far as they are being created."""
+    streams = (find_stream(reader, scope, n) for n in (name, mark_stream(name)))
+    return tuple(ev.StreamCreated(scope=scope, stream=s.name) for s in streams if s and s.state is StreamState.CREATING)
+
+
+def delete_with_mark(reader: Reader, scope: str, name: str) -> tuple[ev.StreamDeleted, ...]:
+    """The end of a stream and its mark stream, as far as they are there."""
+    streams = (find_stream(reader, scope, n) for n in (name, mark_stream(name)))
+    return tuple(ev.StreamDeleted(scope=scope, stream=s.name, next_number=s.next_number) for s in streams if s)
 
 
 def _success(stream: Stream) -> Reply | None:
@@ -71,13 +89,13 @@ def _success(stream: Stream) -> Reply | None:
     return Reply("SUCCESS") if stream.workflow and stream.workflow.request else None
 
 
-def _confirm(stream: Stream) -> ConfirmStreamName:
-    return ConfirmStreamName(scope=stream.scope, stream=stream.name, incarnation=stream.incarnation)
+def _confirm(stream: Stream) -> ConfirmName:
+    return ConfirmName(scope=stream.scope, kind=NameKind.STREAM, name=stream.name, incarnation=stream.incarnation)
 
 
-def sends_again(reader: Reader, command: CreateReservedStream) -> tuple[ConfirmStreamName, ...]:
+def sends_again(reader: Reader, command: CreateReserved) -> tuple[ConfirmName, ...]:
     """What to send on when the request turns out answered: the scope may not have heard of the creation."""
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_stream(reader, command.create.scope, command.create.name)
     done = stream is not None and stream.workflow is None and stream.incarnation == command.incarnation
     return (_confirm(stream),) if stream is not None and done else ()
 
@@ -86,17 +104,13 @@ def finish_create(reader: Reader, scope: str, name: str) -> Decision:
     stream = _running(reader, scope, name, WorkflowKind.CREATE_STREAM)
     if stream is None:
         return Decision()
-    events = [ev.StreamCreated(scope=scope, stream=name)]
-    mark = find_stream(reader, scope, mark_stream(name))
-    if mark is not None and mark.state is StreamState.CREATING:
-        events.append(ev.StreamCreated(scope=scope, stream=mark.name))
-    return Decision(tuple(events), _success(stream), sends=(_confirm(stream),))
+    return Decision(finish_with_mark(reader, scope, name), _success(stream), sends=(_confirm(stream),))
 
 
-def decide_join(reader: Reader, command: JoinStreamCreation, _context: Context) -> Decision:
-    if find_stream(reader, command.scope, command.stream) is not None:
+def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Decision:
+    if find_stream(reader, command.create.scope, command.create.name) is not None:
         return refuse("STREAM_EXISTS")
-    return Decision(sends=(CreateStream(scope=command.scope, stream=command.stream, config=command.config),))
+    return Decision(sends=(command.create,))
 
 
 def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:
@@ -170,12 +184,12 @@ def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> De
     return Decision((started,))
 
 
-def releases(stream: Stream, mark: Stream | None) -> tuple[ReleaseStreamName, ...]:
+def releases(stream: Stream, mark: Stream | None) -> tuple[ReleaseName, ...]:
     """What the scope is asked before the stream goes; a mark stream made by itself holds a name of its own."""
     going = [stream]
     if mark is not None and mark.incarnation != stream.incarnation:
         going.append(mark)
-    return tuple(ReleaseStreamName(scope=s.scope, stream=s.name, incarnation=s.incarnation) for s in going)
+    return tuple(ReleaseName(s.scope, NameKind.STREAM, s.name, s.incarnation) for s in going)
 
 
 def finish_update(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
@@ -203,11 +217,7 @@ def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
     stream = _running(reader, scope, name, WorkflowKind.DELETE_STREAM)
     if stream is None:
         return Decision()
-    events = [ev.StreamDeleted(scope=scope, stream=name, next_number=stream.next_number)]
-    mark = find_stream(reader, scope, mark_stream(name))
-    if mark is not None:
-        events.append(ev.StreamDeleted(scope=scope, stream=mark.name, next_number=mark.next_number))
-    return Decision(tuple(events), _success(stream))
+    return Decision(delete_with_mark(reader, scope, name), _success(stream))
 
 
 def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Stream | None:
@@ -216,8 +226,6 @@ def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Strea
 
 
 DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
-    CreateReservedStream: decide_create,
-    JoinStreamCreation: decide_join,
     UpdateStream: decide_update,
     ScaleStream: scale.decide_scale,
     TruncateStream: decide_truncate,

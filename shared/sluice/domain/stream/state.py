@@ -45,6 +45,23 @@ class StreamWorkflow(Workflow):
     replacement: Replacement | None = None
 
 
+class Subscriber(msgspec.Struct):
+    """A reader group whose progress bounds what may be truncated; `cut` is empty until it has reported one."""
+
+    group_id: str
+    generation: int
+    updated_at: int
+    cut: dict[int, int] = {}
+
+
+class WriterMark(msgspec.Struct):
+    """A writer's latest report of its own time at a position; not `alive` once it was shut down."""
+
+    timestamp: int
+    position: dict[int, int]
+    alive: bool = True
+
+
 class Stream(msgspec.Struct):
     scope: str
     name: str
@@ -60,6 +77,8 @@ class Stream(msgspec.Struct):
     cut: dict[int, int] = {}
     cut_size: int = 0
     workflow: StreamWorkflow | None = None
+    subscribers: dict[str, Subscriber] = {}
+    writers: dict[str, WriterMark] = {}
 
     @property
     def active_epoch(self) -> Epoch:

@@ -1,0 +1,56 @@
+"""The workflows: for each kind its steps, in order. The names of the steps are what people see of a running one."""
+
+from sluice.domain import group, table
+from sluice.domain.scope import finish_delete_recursive
+from sluice.domain.stream import decide, scale
+from sluice.domain.workflow import WorkflowKind
+from stream_workflows import group_steps, scope_steps, stream_steps, table_steps
+from stream_workflows.steps import Step, plain, with_outcome
+
+_REPLACE = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
+WORKFLOWS: dict[WorkflowKind, tuple[Step, ...]] = {
+    WorkflowKind.CREATE_STREAM: (Step("create-segments", stream_steps.create_segments, plain(decide.finish_create)),),
+    WorkflowKind.UPDATE_STREAM: (
+        Step("update-policies", stream_steps.update_policies),
+        _REPLACE,
+        Step("seal-replaced", stream_steps.seal_replaced, with_outcome(decide.finish_update)),
+    ),
+    WorkflowKind.SCALE_STREAM: (
+        _REPLACE,
+        Step("seal-replaced", stream_steps.seal_replaced, with_outcome(scale.finish_scale)),
+    ),
+    WorkflowKind.TRUNCATE_STREAM: (
+        Step("truncate-segments", stream_steps.truncate_segments),
+        Step("delete-passed-segments", stream_steps.delete_passed_segments, plain(decide.finish_truncate)),
+    ),
+    WorkflowKind.SEAL_STREAM: (Step("seal-segments", stream_steps.seal_segments, plain(decide.finish_seal)),),
+    WorkflowKind.DELETE_STREAM: (
+        Step("delete-segments", stream_steps.delete_segments),
+        Step("release-name", stream_steps.release_name, plain(decide.finish_delete)),
+    ),
+    WorkflowKind.CREATE_GROUP: (
+        Step("create-state-stream", group_steps.create_state_stream),
+        Step(
+            "subscribe",
+            group_steps.subscribe,
+            lambda reader, context, g, missing: group.finish_create(reader, context, g.scope, g.name, missing),
+        ),
+    ),
+    WorkflowKind.UPDATE_GROUP: (
+        Step("unsubscribe", group_steps.unsubscribe),
+        Step("subscribe", group_steps.subscribe, plain(group.finish_update)),
+    ),
+    WorkflowKind.DELETE_GROUP: (
+        Step("unsubscribe", group_steps.unsubscribe),
+        Step("delete-state-stream", group_steps.delete_state_stream),
+        Step("release-name", group_steps.release_name, plain(group.finish_delete)),
+    ),
+    WorkflowKind.CREATE_TABLE: (Step("create-segments", table_steps.create_segments, plain(table.finish_create)),),
+    WorkflowKind.DELETE_TABLE: (
+        Step("delete-segments", table_steps.delete_segments),
+        Step("release-name", table_steps.release_name, plain(table.finish_delete)),
+    ),
+    WorkflowKind.DELETE_SCOPE: (
+        Step("empty", scope_steps.empty, lambda reader, _context, s, _: finish_delete_recursive(reader, s.name)),
+    ),
+}

@@ -1,0 +1,242 @@
+"""The reader group aggregate: its configuration, and the streams that must keep what it has yet to read.
+
+A group's state lives in its stream `_RG<group>`, which is created and deleted with it. Groups with a retention type
+are subscribers of their streams; those have keys of their own, so subscribing travels as requests.
+Rules: controller-grpc-api 5.8, background-and-other-workflows 6.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.commands import (
+    ConfirmName,
+    CreateReaderGroup,
+    CreateReserved,
+    DeleteReaderGroup,
+    JoinCreation,
+    NameKind,
+    ReleaseName,
+    UpdateReaderGroup,
+)
+from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.errors import BusyError
+from sluice.domain.names import group_aggregate, group_stream
+from sluice.domain.stream import decide as streams
+from sluice.domain.workflow import Workflow, WorkflowKind
+
+ZERO_ID = "00000000-0000-0000-0000-000000000000"
+_STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollover_size_bytes=4 * 1024 * 1024)
+
+
+class GroupState(Enum):
+    CREATING = "CREATING"
+    ACTIVE = "ACTIVE"
+    DELETING = "DELETING"
+
+
+class GroupWorkflow(Workflow):
+    """`leaves` are the streams ("scope/stream") that have yet to forget the group."""
+
+    leaves: tuple[str, ...] = ()
+
+
+class ReaderGroup(msgspec.Struct):
+    scope: str
+    name: str
+    incarnation: str
+    state: GroupState
+    config: ReaderGroupConfig
+    created_at: int
+    workflow: GroupWorkflow | None = None
+
+    @property
+    def subscriber(self) -> str:
+        """The name under which the group subscribes to streams."""
+        return f"{self.scope}/{self.name}"
+
+
+def find_group(reader: Reader, scope: str, name: str) -> ReaderGroup | None:
+    state = reader.get(group_aggregate(scope, name))
+    return state if isinstance(state, ReaderGroup) else None
+
+
+def _idle_group(reader: Reader, scope: str, name: str) -> ReaderGroup | None:
+    group = find_group(reader, scope, name)
+    if group is not None and group.workflow is not None:
+        raise BusyError(f"{scope}/{name}: {group.workflow.kind.value} is running")
+    return group
+
+
+def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> ReaderGroup | None:
+    group = find_group(reader, scope, name)
+    return group if group and group.workflow and group.workflow.kind is kind else None
+
+
+def _success(group: ReaderGroup, generation: int = 0) -> Reply | None:
+    asked = group.workflow is not None and group.workflow.request is not None
+    return Reply("SUCCESS", generation=generation) if asked else None
+
+
+def decide_create(reader: Reader, command: CreateReserved, context: Context) -> Decision:
+    """Begin the creation of the group, its state stream and that one's mark stream. One that exists is the answer."""
+    create = command.create
+    assert isinstance(create, CreateReaderGroup)
+    group = find_group(reader, create.scope, create.group)
+    if group is not None:
+        if group.incarnation != command.incarnation:
+            return Decision(reply=Reply("SUCCESS"))
+        return Decision(sends=sends_again(reader, command))
+    started = ev.ReaderGroupCreationStarted(
+        scope=create.scope,
+        group=create.group,
+        incarnation=command.incarnation,
+        config=create.config,
+        created_at=command.created_at,
+        request=context.request,
+        at=context.now,
+    )
+    without_request = Context(context.now)
+    stream = group_stream(create.group)
+    begun = streams.start_with_mark(reader, command, stream, _STATE_STREAM_CONFIG, without_request)
+    return Decision((started, *begun))
+
+
+def _confirm(group: ReaderGroup) -> ConfirmName:
+    return ConfirmName(group.scope, NameKind.READER_GROUP, group.name, group.incarnation)
+
+
+def sends_again(reader: Reader, command: CreateReserved) -> tuple[ConfirmName, ...]:
+    group = find_group(reader, command.create.scope, command.create.name)
+    done = group is not None and group.workflow is None and group.incarnation == command.incarnation
+    return (_confirm(group),) if group is not None and done else ()
+
+
+def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Decision:
+    if find_group(reader, command.create.scope, command.create.name) is not None:
+        return Decision(reply=Reply("SUCCESS"))
+    return Decision(sends=(command.create,))
+
+
+def finish_create(reader: Reader, context: Context, scope: str, name: str, missing: list[str]) -> Decision:
+    """Done, or undone again if a stream to subscribe to does not exist: then the deletion goes on from here."""
+    group = _running(reader, scope, name, WorkflowKind.CREATE_GROUP)
+    if group is None:
+        return Decision()
+    created = streams.finish_with_mark(reader, scope, group_stream(name))
+    if missing:
+        reply = _success(group) and Reply("FAILURE", f"no such stream: {', '.join(sorted(missing))}")
+        return Decision((*created, ev.ReaderGroupDeletionStarted(scope=scope, group=name, at=context.now)), reply)
+    done = ev.ReaderGroupCreated(scope=scope, group=name)
+    return Decision((*created, done), _success(group), sends=(_confirm(group),))
+
+
+def decide_update(reader: Reader, command: UpdateReaderGroup, context: Context) -> Decision:
+    """Replace the configuration, if generation and id are the stored ones; without subscriptions in one record."""
+    group = _idle_group(reader, command.scope, command.group)
+    wanted = command.config
+    if group is None:
+        return Decision(reply=Reply("RG_NOT_FOUND", generation=wanted.generation))
+    present = group.config
+    if present.generation != wanted.generation or present.id != wanted.id:
+        reason = f"the group is at generation {present.generation} with id {present.id}"
+        return Decision(reply=Reply("INVALID_CONFIG", reason, generation=wanted.generation))
+    config = msgspec.structs.replace(wanted, generation=present.generation + 1)
+    if not present.subscribes() and not config.subscribes():
+        done = ev.ReaderGroupUpdated(scope=group.scope, group=group.name, config=config)
+        return Decision((done,), Reply("SUCCESS", generation=config.generation))
+    kept = config.starts.keys() if config.subscribes() else set()
+    leaves = tuple(sorted(present.starts.keys() - kept)) if present.subscribes() else ()
+    started = ev.ReaderGroupUpdateStarted(
+        scope=group.scope, group=group.name, config=config, leaves=leaves, request=context.request, at=context.now
+    )
+    return Decision((started,))
+
+
+def finish_update(reader: Reader, scope: str, name: str) -> Decision:
+    group = _running(reader, scope, name, WorkflowKind.UPDATE_GROUP)
+    if group is None:
+        return Decision()
+    done = ev.ReaderGroupUpdated(scope=scope, group=name)
+    return Decision((done,), _success(group, group.config.generation))
+
+
+def decide_delete(reader: Reader, command: DeleteReaderGroup, context: Context) -> Decision:
+    group = _idle_group(reader, command.scope, command.group)
+    if group is None or command.id not in (None, group.config.id):
+        return refuse("RG_NOT_FOUND")
+    started = ev.ReaderGroupDeletionStarted(
+        scope=group.scope, group=group.name, request=context.request, at=context.now
+    )
+    return Decision((started,))
+
+
+def release(group: ReaderGroup) -> ReleaseName:
+    return ReleaseName(group.scope, NameKind.READER_GROUP, group.name, group.incarnation)
+
+
+def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
+    group = _running(reader, scope, name, WorkflowKind.DELETE_GROUP)
+    if group is None:
+        return Decision()
+    gone = streams.delete_with_mark(reader, scope, group_stream(name))
+    return Decision((ev.ReaderGroupDeleted(scope=scope, group=name), *gone), _success(group))
+
+
+def _creation_started(_state: Any, event: ev.ReaderGroupCreationStarted) -> ReaderGroup:
+    return ReaderGroup(
+        scope=event.scope,
+        name=event.group,
+        incarnation=event.incarnation,
+        state=GroupState.CREATING,
+        config=event.config,
+        created_at=event.created_at,
+        workflow=GroupWorkflow(WorkflowKind.CREATE_GROUP, event.request, event.at),
+    )
+
+
+def _created(state: ReaderGroup, _event: ev.ReaderGroupCreated) -> ReaderGroup:
+    state.state, state.workflow = GroupState.ACTIVE, None
+    return state
+
+
+def _update_started(state: ReaderGroup, event: ev.ReaderGroupUpdateStarted) -> ReaderGroup:
+    state.config = event.config
+    state.workflow = GroupWorkflow(WorkflowKind.UPDATE_GROUP, event.request, event.at, leaves=event.leaves)
+    return state
+
+
+def _updated(state: ReaderGroup, event: ev.ReaderGroupUpdated) -> ReaderGroup:
+    state.config = event.config or state.config
+    state.workflow = None
+    return state
+
+
+def _deletion_started(state: ReaderGroup, event: ev.ReaderGroupDeletionStarted) -> ReaderGroup:
+    leaves = tuple(sorted(state.config.starts)) if state.config.subscribes() else ()
+    state.state = GroupState.DELETING
+    state.workflow = GroupWorkflow(WorkflowKind.DELETE_GROUP, event.request, event.at, leaves=leaves)
+    return state
+
+
+def _deleted(_state: ReaderGroup, _event: ev.ReaderGroupDeleted) -> None:
+    return None
+
+
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+    UpdateReaderGroup: decide_update,
+    DeleteReaderGroup: decide_delete,
+}
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
+    ev.ReaderGroupCreationStarted: _creation_started,
+    ev.ReaderGroupCreated: _created,
+    ev.ReaderGroupUpdateStarted: _update_started,
+    ev.ReaderGroupUpdated: _updated,
+    ev.ReaderGroupDeletionStarted: _deletion_started,
+    ev.ReaderGroupDeleted: _deleted,
+}

@@ -1,0 +1,145 @@
+"""What readers and writers report about their progress: subscribers' cuts, writers' times.
+
+Neither is a workflow nor waits for one: they touch only what they report.
+Rules: controller-grpc-api 5.7 and 5.8, stream-and-transaction-semantics 2.11.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sluice.domain import events as ev
+from sluice.domain.commands import (
+    AddSubscriber,
+    NoteWriterTime,
+    RemoveSubscriber,
+    RemoveWriter,
+    UpdateSubscriberCut,
+)
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.stream import cuts
+from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_stream
+
+
+def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Context) -> Decision:
+    """Nothing to record if the group is known with this generation or a later one."""
+    stream = find_stream(reader, command.scope, command.stream)
+    known = stream.subscribers.get(command.subscriber) if stream else None
+    if stream is None or (known and known.group_id == command.group_id and known.generation >= command.generation):
+        return Decision()
+    added = ev.SubscriberAdded(
+        scope=command.scope,
+        stream=command.stream,
+        subscriber=command.subscriber,
+        group_id=command.group_id,
+        generation=command.generation,
+        at=context.now,
+    )
+    return Decision((added,))
+
+
+def decide_remove_subscriber(reader: Reader, command: RemoveSubscriber, _context: Context) -> Decision:
+    stream = find_stream(reader, command.scope, command.stream)
+    known = stream.subscribers.get(command.subscriber) if stream else None
+    if known is None or command.generation < known.generation:
+        return Decision()
+    removed = ev.SubscriberRemoved(scope=command.scope, stream=command.stream, subscriber=command.subscriber)
+    return Decision((removed,))
+
+
+def decide_update_cut(reader: Reader, command: UpdateSubscriberCut, context: Context) -> Decision:
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None:
+        return refuse("STREAM_NOT_FOUND")
+    known = stream.subscribers.get(command.subscriber)
+    if known is None or known.group_id != command.group_id:
+        return refuse("SUBSCRIBER_NOT_FOUND")
+    if known.generation != command.generation:
+        return refuse("GENERATION_MISMATCH", f"the reader group is at generation {known.generation}")
+    try:
+        if not cuts.is_valid(stream, command.cut):
+            return refuse("STREAM_CUT_NOT_VALID", "not a valid cut of the stream")
+        if known.cut and not cuts.is_equal_or_after(stream, command.cut, known.cut):
+            return refuse("STREAM_CUT_NOT_VALID", "the cut lies behind the one reported before")
+    except InvalidArgumentError as error:
+        return refuse("STREAM_CUT_NOT_VALID", str(error))
+    updated = ev.SubscriberCutUpdated(
+        scope=command.scope, stream=command.stream, subscriber=command.subscriber, cut=command.cut, at=context.now
+    )
+    return Decision((updated,), Reply("SUCCESS"))
+
+
+def decide_note_time(reader: Reader, command: NoteWriterTime, _context: Context) -> Decision:
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None:
+        return refuse("STREAM_NOT_FOUND")
+    known = stream.writers.get(command.writer)
+    if known is not None:
+        if known.timestamp > command.timestamp:
+            return refuse("INVALID_TIME", f"the writer was at {known.timestamp} already")
+        common = known.position.keys() & command.position.keys()
+        if any(command.position[s] < known.position[s] for s in common):
+            return refuse("INVALID_POSITION", "the position lies behind the one reported before")
+    noted = ev.WriterTimeNoted(
+        scope=command.scope,
+        stream=command.stream,
+        writer=command.writer,
+        timestamp=command.timestamp,
+        position=command.position,
+    )
+    return Decision((noted,), Reply("SUCCESS"))
+
+
+def decide_remove_writer(reader: Reader, command: RemoveWriter, _context: Context) -> Decision:
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None or command.writer not in stream.writers:
+        return refuse("UNKNOWN_WRITER")
+    removed = ev.WriterRemoved(scope=command.scope, stream=command.stream, writer=command.writer)
+    return Decision((removed,), Reply("SUCCESS"))
+
+
+def _subscriber_added(state: Stream, event: ev.SubscriberAdded) -> Stream:
+    known = state.subscribers.get(event.subscriber)
+    if known is not None and known.group_id == event.group_id:
+        known.generation, known.updated_at = event.generation, event.at
+    else:
+        state.subscribers[event.subscriber] = Subscriber(event.group_id, event.generation, event.at)
+    return state
+
+
+def _subscriber_removed(state: Stream, event: ev.SubscriberRemoved) -> Stream:
+    del state.subscribers[event.subscriber]
+    return state
+
+
+def _cut_updated(state: Stream, event: ev.SubscriberCutUpdated) -> Stream:
+    subscriber = state.subscribers[event.subscriber]
+    subscriber.cut, subscriber.updated_at = event.cut, event.at
+    return state
+
+
+def _time_noted(state: Stream, event: ev.WriterTimeNoted) -> Stream:
+    state.writers[event.writer] = WriterMark(event.timestamp, event.position)
+    return state
+
+
+def _writer_removed(state: Stream, event: ev.WriterRemoved) -> Stream:
+    state.writers[event.writer].alive = False
+    return state
+
+
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+    AddSubscriber: decide_add_subscriber,
+    RemoveSubscriber: decide_remove_subscriber,
+    UpdateSubscriberCut: decide_update_cut,
+    NoteWriterTime: decide_note_time,
+    RemoveWriter: decide_remove_writer,
+}
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
+    ev.SubscriberAdded: _subscriber_added,
+    ev.SubscriberRemoved: _subscriber_removed,
+    ev.SubscriberCutUpdated: _cut_updated,
+    ev.WriterTimeNoted: _time_noted,
+    ev.WriterRemoved: _writer_removed,
+}

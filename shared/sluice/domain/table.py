@@ -1,0 +1,181 @@
+"""The key-value table aggregate: partitions with fixed key lengths, each a table segment.
+
+Rules: controller-grpc-api 5.9, background-and-other-workflows 5.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.commands import (
+    ConfirmName,
+    CreateReserved,
+    CreateTable,
+    DeleteTable,
+    JoinCreation,
+    NameKind,
+    ReleaseName,
+)
+from sluice.domain.config import TableConfig
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.errors import BusyError, IllegalStateError
+from sluice.domain.names import table_aggregate
+from sluice.domain.segment_id import number_of
+from sluice.domain.stream.decide import initial_segments
+from sluice.domain.workflow import Workflow, WorkflowKind
+
+
+class TableState(Enum):
+    CREATING = "CREATING"
+    ACTIVE = "ACTIVE"
+    DELETING = "DELETING"
+
+
+class Table(msgspec.Struct):
+    scope: str
+    name: str
+    incarnation: str
+    state: TableState
+    config: TableConfig
+    created_at: int
+    segments: tuple[ev.Segment, ...]
+    workflow: Workflow | None = None
+
+    @property
+    def next_number(self) -> int:
+        return max(number_of(s.id) for s in self.segments) + 1
+
+
+class DeletedTable(msgspec.Struct, frozen=True):
+    """What is left of a deleted table: where the numbers of its successor begin."""
+
+    next_number: int
+
+
+def find_table(reader: Reader, scope: str, name: str) -> Table | None:
+    state = reader.get(table_aggregate(scope, name))
+    return state if isinstance(state, Table) else None
+
+
+def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Table | None:
+    table = find_table(reader, scope, name)
+    return table if table and table.workflow and table.workflow.kind is kind else None
+
+
+def _success(table: Table) -> Reply | None:
+    return Reply("SUCCESS") if table.workflow and table.workflow.request else None
+
+
+def current_segments(table: Table) -> tuple[ev.Segment, ...]:
+    """The partitions by key range. Raises IllegalStateError while the table is being created."""
+    if table.state is TableState.CREATING:
+        raise IllegalStateError(f"{table.scope}/{table.name} is being created")
+    return table.segments
+
+
+def decide_create(reader: Reader, command: CreateReserved, context: Context) -> Decision:
+    create = command.create
+    assert isinstance(create, CreateTable)
+    state = reader.get(table_aggregate(create.scope, create.table))
+    if isinstance(state, Table):
+        if state.incarnation != command.incarnation:
+            return refuse("TABLE_EXISTS")
+        return Decision(sends=sends_again(reader, command))
+    first = state.next_number if isinstance(state, DeletedTable) else 0
+    started = ev.TableCreationStarted(
+        scope=create.scope,
+        table=create.table,
+        incarnation=command.incarnation,
+        config=create.config,
+        created_at=command.created_at,
+        segments=initial_segments(create.config.partitions, first),
+        request=context.request,
+        at=context.now,
+    )
+    return Decision((started,))
+
+
+def _confirm(table: Table) -> ConfirmName:
+    return ConfirmName(table.scope, NameKind.TABLE, table.name, table.incarnation)
+
+
+def sends_again(reader: Reader, command: CreateReserved) -> tuple[ConfirmName, ...]:
+    table = find_table(reader, command.create.scope, command.create.name)
+    done = table is not None and table.workflow is None and table.incarnation == command.incarnation
+    return (_confirm(table),) if table is not None and done else ()
+
+
+def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Decision:
+    if find_table(reader, command.create.scope, command.create.name) is not None:
+        return refuse("TABLE_EXISTS")
+    return Decision(sends=(command.create,))
+
+
+def finish_create(reader: Reader, scope: str, name: str) -> Decision:
+    table = _running(reader, scope, name, WorkflowKind.CREATE_TABLE)
+    if table is None:
+        return Decision()
+    return Decision((ev.TableCreated(scope=scope, table=name),), _success(table), sends=(_confirm(table),))
+
+
+def decide_delete(reader: Reader, command: DeleteTable, context: Context) -> Decision:
+    table = find_table(reader, command.scope, command.table)
+    if table is None:
+        return refuse("TABLE_NOT_FOUND")
+    if table.workflow is not None:
+        raise BusyError(f"{command.scope}/{command.table}: {table.workflow.kind.value} is running")
+    started = ev.TableDeletionStarted(scope=command.scope, table=command.table, request=context.request, at=context.now)
+    return Decision((started,))
+
+
+def release(table: Table) -> ReleaseName:
+    return ReleaseName(table.scope, NameKind.TABLE, table.name, table.incarnation)
+
+
+def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
+    table = _running(reader, scope, name, WorkflowKind.DELETE_TABLE)
+    if table is None:
+        return Decision()
+    deleted = ev.TableDeleted(scope=scope, table=name, next_number=table.next_number)
+    return Decision((deleted,), _success(table))
+
+
+def _creation_started(_state: Any, event: ev.TableCreationStarted) -> Table:
+    return Table(
+        scope=event.scope,
+        name=event.table,
+        incarnation=event.incarnation,
+        state=TableState.CREATING,
+        config=event.config,
+        created_at=event.created_at,
+        segments=event.segments,
+        workflow=Workflow(WorkflowKind.CREATE_TABLE, event.request, event.at),
+    )
+
+
+def _created(state: Table, _event: ev.TableCreated) -> Table:
+    state.state, state.workflow = TableState.ACTIVE, None
+    return state
+
+
+def _deletion_started(state: Table, event: ev.TableDeletionStarted) -> Table:
+    state.state = TableState.DELETING
+    state.workflow = Workflow(WorkflowKind.DELETE_TABLE, event.request, event.at)
+    return state
+
+
+def _deleted(_state: Table, event: ev.TableDeleted) -> DeletedTable:
+    return DeletedTable(event.next_number)
+
+
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {DeleteTable: decide_delete}
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
+    ev.TableCreationStarted: _creation_started,
+    ev.TableCreated: _created,
+    ev.TableDeletionStarted: _deletion_started,
+    ev.TableDeleted: _deleted,
+}
