@@ -132,7 +132,7 @@ def test_a_request_and_its_record_share_id_and_partition(system: System, worked:
         answered += 1
         request = requests[value["request"]]
         # A creation is asked of the scope and answered by the stream: one id on two keys.
-        if header(request, "ce_type") not in ("CreateStream", "CreateReservedStream"):
+        if header(request, "ce_type") not in ("CreateStream", "CreateReserved"):
             assert request.partition() == message.partition()
     assert answered == 2 + 5 * 3
 

@@ -12,6 +12,8 @@ from sluice.domain.names import is_scope_name, is_stream_name
 
 MAX_TAGS = 127
 MAX_TAG_LENGTH = 255
+MAX_SEGMENTS = 10_000
+"""Segments of one epoch: what a record of the journal still holds with room to spare."""
 
 
 class ScaleType(Enum):
@@ -57,8 +59,9 @@ def check_config(config: StreamConfig, tags: tuple[str, ...]) -> None:
     if len(tags) > MAX_TAGS:
         raise InvalidArgumentError(f"{len(tags)} tags, the limit is {MAX_TAGS}")
     for tag in tags:
-        if len(tag) > MAX_TAG_LENGTH:
-            raise InvalidArgumentError(f"tag of {len(tag)} characters, the limit is {MAX_TAG_LENGTH}")
+        length = len(tag.encode("utf-16-le", "surrogatepass")) // 2
+        if length > MAX_TAG_LENGTH:
+            raise InvalidArgumentError(f"tag of {length} characters, the limit is {MAX_TAG_LENGTH}")
     if config.rollover_size_bytes < 0:
         raise InvalidArgumentError(f"rolloverSizeBytes is {config.rollover_size_bytes}, it must not be negative")
 

@@ -30,6 +30,7 @@ from sluice.domain.commands import (
     ReleaseName,
     SealStream,
 )
+from sluice.domain.config import MAX_SEGMENTS
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.names import group_stream, is_scope_name, is_stream_name, is_user_name, mark_stream, scope_aggregate
 from sluice.domain.workflow import Workflow, WorkflowKind
@@ -116,11 +117,31 @@ def finish_delete_recursive(reader: Reader, name: str) -> Decision:
     return Decision((ev.ScopeDeleted(scope=name),), reply)
 
 
-def decide_create(reader: Reader, command: Create, context: Context) -> Decision:
+def decide_create_stream(reader: Reader, command: CreateStream, context: Context) -> Decision:
+    if not is_stream_name(command.stream):
+        return refuse("INVALID_STREAM_NAME")
+    segments = command.config.scaling.min_segments
+    if not 1 <= segments <= MAX_SEGMENTS:
+        return refuse("FAILURE", f"a stream has 1 to {MAX_SEGMENTS} segments, not {segments}")
+    return _reserve(reader, command, context)
+
+
+def decide_create_group(reader: Reader, command: CreateReaderGroup, context: Context) -> Decision:
+    if not is_user_name(command.group):
+        return refuse("INVALID_RG_NAME")
+    return _reserve(reader, command, context)
+
+
+def decide_create_table(reader: Reader, command: CreateTable, context: Context) -> Decision:
+    if not is_user_name(command.table):
+        return refuse("INVALID_TABLE_NAME")
+    if command.config.partitions > MAX_SEGMENTS:
+        return refuse("FAILURE", f"a table has at most {MAX_SEGMENTS} partitions, not {command.config.partitions}")
+    return _reserve(reader, command, context)
+
+
+def _reserve(reader: Reader, command: Create, context: Context) -> Decision:
     """Reserve the name. The thing's own key answers the request, unless it is refused here."""
-    invalid = _invalid_name(command)
-    if invalid is not None:
-        return refuse(invalid)
     scope = find_scope(reader, command.scope)
     if scope is None or scope.workflow is not None:
         return refuse("SCOPE_NOT_FOUND", "the scope is being deleted" if scope else "")
@@ -130,20 +151,8 @@ def decide_create(reader: Reader, command: Create, context: Context) -> Decision
         if entry.incarnation != request:
             return Decision(sends=(JoinCreation(command),))
         return Decision(sends=(CreateReserved(command, request, entry.reserved_at),) if entry.pending else ())
-    if isinstance(command, CreateStream) and command.config.scaling.min_segments < 1:
-        return refuse("FAILURE", f"a stream needs at least one segment, not {command.config.scaling.min_segments}")
     reserved = ev.NameReserved(scope=command.scope, create=command, incarnation=request, at=context.now)
     return Decision((reserved,), sends=(CreateReserved(command, request, context.now),))
-
-
-def _invalid_name(command: Create) -> str | None:
-    match command:
-        case CreateStream():
-            return None if is_stream_name(command.stream) else "INVALID_STREAM_NAME"
-        case CreateReaderGroup():
-            return None if is_user_name(command.group) else "INVALID_RG_NAME"
-        case CreateTable():
-            return None if is_user_name(command.table) else "INVALID_TABLE_NAME"
 
 
 def _streams_along(kind: NameKind, name: str) -> tuple[str, ...]:
@@ -216,9 +225,9 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
     CreateScope: decide_create_scope,
     DeleteScope: decide_delete_scope,
     DeleteScopeRecursive: decide_delete_recursive,
-    CreateStream: decide_create,
-    CreateReaderGroup: decide_create,
-    CreateTable: decide_create,
+    CreateStream: decide_create_stream,
+    CreateReaderGroup: decide_create_group,
+    CreateTable: decide_create_table,
     ConfirmName: decide_confirm,
     ReleaseName: decide_release,
 }

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.domain_log import Log
 
-from sluice.domain.commands import CreateReservedStream, ScaleStream, TruncateStream, UpdateStream
+from sluice.domain.commands import CreateReserved, CreateStream, ScaleStream, TruncateStream, UpdateStream
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
@@ -23,7 +23,7 @@ TWO, THREE = segment_id(1, 2), segment_id(1, 3)
 def stream_log(segments: int) -> Log:
     log = Log()
     config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
-    log.decide(CreateReservedStream("sc", "st", incarnation="r", created_at=1000, config=config), request="r")
+    log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
     log.apply(decide.finish_create(log, "sc", "st"))
     return log
 

@@ -4,13 +4,14 @@ import pytest
 from support.domain_log import Log
 
 from sluice.domain.commands import (
-    ConfirmStreamName,
-    CreateReservedStream,
+    ConfirmName,
+    CreateReserved,
     CreateScope,
     CreateStream,
     DeleteScope,
-    JoinStreamCreation,
-    ReleaseStreamName,
+    JoinCreation,
+    NameKind,
+    ReleaseName,
 )
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.scope import Scope
@@ -40,7 +41,7 @@ def test_scope_is_deleted_only_when_empty_and_can_come_again() -> None:
     log = with_scope()
     log.decide(CreateStream("sc", "st", CONFIG), request="r1")
     assert log.ask(DeleteScope("sc")).status == "SCOPE_NOT_EMPTY"
-    log.decide(ReleaseStreamName("sc", "st", "r1"))
+    log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1"))
     assert log.ask(DeleteScope("sc")).status == "SUCCESS"
     assert log.ask(DeleteScope("sc")).status == "SCOPE_NOT_FOUND"
     assert log.ask(CreateScope("sc")).status == "SUCCESS"
@@ -61,15 +62,15 @@ def test_stream_needs_a_scope_and_a_segment() -> None:
 def test_reservation_holds_both_names_until_confirmed_and_is_passed_on_again() -> None:
     log = with_scope()
     decision = log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=5)
-    wanted = CreateReservedStream("sc", "st", incarnation="r1", created_at=5, config=CONFIG)
+    wanted = CreateReserved(CreateStream("sc", "st", CONFIG), "r1", 5)
     assert decision.sends == (wanted,) and decision.reply is None
     scope = log.get("scope:sc")
     assert isinstance(scope, Scope) and set(scope.streams) == {"st", "_MARKst"}
     assert scope.pending() == [wanted]
     assert log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=9).sends == (wanted,)
-    log.decide(ConfirmStreamName("sc", "st", "another"))
+    log.decide(ConfirmName("sc", NameKind.STREAM, "st", "another"))
     assert scope.pending() == [wanted]
-    log.decide(ConfirmStreamName("sc", "st", "r1"))
+    log.decide(ConfirmName("sc", NameKind.STREAM, "st", "r1"))
     assert scope.pending() == []
 
 
@@ -77,12 +78,12 @@ def test_a_held_name_is_joined_not_reserved_again() -> None:
     log = with_scope()
     log.decide(CreateStream("sc", "st", CONFIG), request="r1")
     decision = log.decide(CreateStream("sc", "st", CONFIG), request="r2")
-    assert decision.events == () and decision.sends == (JoinStreamCreation("sc", "st", CONFIG),)
+    assert decision.events == () and decision.sends == (JoinCreation(CreateStream("sc", "st", CONFIG)),)
 
 
 def test_release_of_an_older_incarnation_does_nothing() -> None:
     log = with_scope()
     log.decide(CreateStream("sc", "st", CONFIG), request="r2")
-    assert log.decide(ReleaseStreamName("sc", "st", "r1")).events == ()
-    assert log.decide(ReleaseStreamName("sc", "st", "r2")).events != ()
-    assert log.decide(ReleaseStreamName("sc", "st", "r2")).events == ()
+    assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1")).events == ()
+    assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r2")).events != ()
+    assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r2")).events == ()

@@ -6,10 +6,10 @@ import pytest
 from support.domain_log import Log
 
 from sluice.domain.commands import (
-    CreateReservedStream,
+    CreateReserved,
     CreateStream,
     DeleteStream,
-    JoinStreamCreation,
+    JoinCreation,
     SealStream,
     TruncateStream,
     UpdateStream,
@@ -25,8 +25,8 @@ def config(segments: int = 1, tags: tuple[str, ...] = ()) -> StreamConfig:
     return StreamConfig(scaling=ScalingPolicy(min_segments=segments), tags=tags)
 
 
-def create(name: str = "st", segments: int = 1, incarnation: str = "r1") -> CreateReservedStream:
-    return CreateReservedStream("sc", name, incarnation=incarnation, created_at=1000, config=config(segments))
+def create(name: str = "st", segments: int = 1, incarnation: str = "r1") -> CreateReserved:
+    return CreateReserved(CreateStream("sc", name, config(segments)), incarnation, 1000)
 
 
 def stream_of(log: Log, name: str = "st") -> Stream:
@@ -64,7 +64,7 @@ def test_creation_makes_the_mark_stream_in_the_same_records() -> None:
     assert done.reply is not None and done.reply.status == "SUCCESS"
     assert (stream.state.value, mark.state.value) == ("ACTIVE", "ACTIVE")
     assert stream.workflow is None and mark.workflow is None
-    assert [type(c).__name__ for c in done.sends] == ["ConfirmStreamName"]
+    assert [type(c).__name__ for c in done.sends] == ["ConfirmName"]
     assert decide.finish_create(log, "sc", "st").events == ()
 
 
@@ -74,13 +74,13 @@ def test_creation_asked_again() -> None:
     assert log.decide(create(), request="r1").events == ()
     log.apply(decide.finish_create(log, "sc", "st"))
     again = log.decide(create(), request="r1")
-    assert again.events == () and [type(c).__name__ for c in again.sends] == ["ConfirmStreamName"]
+    assert again.events == () and [type(c).__name__ for c in again.sends] == ["ConfirmName"]
     assert log.ask(create(incarnation="r2")).status == "STREAM_EXISTS"
-    assert log.ask(JoinStreamCreation("sc", "st", config())).status == "STREAM_EXISTS"
+    assert log.ask(JoinCreation(CreateStream("sc", "st", config()))).status == "STREAM_EXISTS"
 
 
 def test_joining_a_creation_that_is_gone_starts_over() -> None:
-    decision = Log().decide(JoinStreamCreation("sc", "st", config()))
+    decision = Log().decide(JoinCreation(CreateStream("sc", "st", config())))
     assert decision.reply is None and decision.sends == (CreateStream("sc", "st", config()),)
 
 

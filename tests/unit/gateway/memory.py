@@ -9,7 +9,7 @@ from typing import Any
 
 from sluice.domain import events as ev
 from sluice.domain.aggregates import DECIDE, evolve
-from sluice.domain.commands import Command, ReleaseStreamName
+from sluice.domain.commands import Command, NameKind, ReleaseName
 from sluice.domain.decision import Context, Reply
 from sluice.domain.names import mark_stream
 from sluice.domain.stream.state import find_stream
@@ -111,9 +111,7 @@ class MemoryRuntime:
         if isinstance(event, ev.StreamDeletionStarted):
             stream = find_stream(self.journal.reader(key), event.scope, event.stream)
             assert stream is not None
-            self._decide(
-                ReleaseStreamName(scope=stream.scope, stream=stream.name, incarnation=stream.incarnation), request
-            )
+            self._decide(ReleaseName(stream.scope, NameKind.STREAM, stream.name, stream.incarnation), request)
             names, following = (stream.name, mark_stream(stream.name)), stream.next_number
             gone = [ev.StreamDeleted(scope=stream.scope, stream=name, next_number=following) for name in names]
             self.journal.append(key, *gone, request=request, reply=done)

@@ -55,7 +55,7 @@ def _fill_scope(gateway: Gateway, count: int, tag: str = "") -> list[str]:
     for name in names:
         config = StreamConfig(tags=(tag,) if tag else ())
         command = CreateStream(scope="sc", stream=name, config=config)
-        gateway.journal.append("sc", ev.StreamNameReserved(scope="sc", command=command, incarnation=name, at=0))
+        gateway.journal.append("sc", ev.NameReserved(scope="sc", create=command, incarnation=name, at=0))
         begun = ev.StreamCreationStarted(
             scope="sc",
             stream=name,
@@ -106,7 +106,7 @@ async def test_a_name_that_is_only_reserved_is_not_listed(gateway: Gateway) -> N
     await create_scope(gateway)
     await create_stream(gateway, "there")
     command = CreateStream(scope="sc", stream="coming", config=StreamConfig())
-    gateway.journal.append("sc", ev.StreamNameReserved(scope="sc", command=command, incarnation="r", at=0))
+    gateway.journal.append("sc", ev.NameReserved(scope="sc", create=command, incarnation="r", at=0))
     assert await _pages(gateway) == [["_MARKthere", "there"], []]
 
 

@@ -14,10 +14,12 @@ from grpc import StatusCode
 from api_gateway import errors
 from api_gateway.statuses import RESPONSES, response
 from sluice.domain import commands as c
+from sluice.domain import group, table
 from sluice.domain.aggregates import DECIDE
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.domain.stream import decide as stream_decide
 from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
 from sluice.messaging.producer import ProduceError, ProducerOverloadedError
 
@@ -48,9 +50,17 @@ def _replies(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
             yield from _replies(called, seen)
 
 
+_CREATED_BY = {c.CreateStream: stream_decide, c.CreateReaderGroup: group, c.CreateTable: table}
+
+
 def _statuses(command: type) -> set[str]:
     # Workflows reply SUCCESS at their end; a scale is answered at its begin.
-    return {*_replies(DECIDE[command], set()), *(() if command is c.ScaleStream else ("SUCCESS",))}
+    found = {*_replies(DECIDE[command], set()), *(() if command is c.ScaleStream else ("SUCCESS",))}
+    if command in _CREATED_BY:
+        module = _CREATED_BY[command]
+        for decide in (module.decide_create, module.decide_join, module.finish_create):
+            found |= {*_replies(decide, set())}
+    return found
 
 
 def test_the_replies_of_the_domain_are_seen() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sluice.domain import events as ev
 from sluice.domain.aggregates import DECIDE, evolve
-from sluice.domain.commands import Command, CreateScope, CreateStream, DeleteScope, ReleaseStreamName
+from sluice.domain.commands import Command, CreateScope, CreateStream, DeleteScope, NameKind, ReleaseName
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Context, Reply
 from sluice.journal.partition_view import ANSWERS_KEPT, ANSWERS_KEPT_MS, GuardedReader, Outcome, PartitionView
@@ -88,7 +88,7 @@ def test_answers_are_forgotten_by_age_and_by_number() -> None:
 
 def test_records_read_back_as_written() -> None:
     command = CreateStream("sc", "st", StreamConfig(tags=("a",)))
-    event = ev.StreamNameReserved(scope="sc", command=command, incarnation="r", at=7)
+    event = ev.NameReserved(scope="sc", create=command, incarnation="r", at=7)
     record = Record(id="1", at=1, by="t/0", expect={"scope:sc": 3}, request="r", events=(event,), reply=Reply("X", "y"))
     assert decode_record(encode_record(record)) == record
 
@@ -122,7 +122,7 @@ commands = st.one_of(
     names.map(CreateScope),
     names.map(DeleteScope),
     st.builds(CreateStream, names, names, st.just(StreamConfig())),
-    st.builds(ReleaseStreamName, names, names, st.integers(0, 9).map("r{}".format)),
+    st.builds(ReleaseName, names, st.just(NameKind.STREAM), names, st.integers(0, 9).map("r{}".format)),
 )
 acts = st.tuples(st.integers(0, 2), commands, st.integers(0, 9).map("r{}".format), st.integers(0, 100))
 

@@ -22,7 +22,7 @@ from sluice.domain.commands import (
     TruncateStream,
     UpdateStream,
 )
-from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.names import mark_stream
@@ -120,8 +120,10 @@ def decide_update(reader: Reader, command: UpdateStream, context: Context) -> De
         return refuse("STREAM_NOT_FOUND")
     if stream.state is StreamState.SEALED:
         return refuse("STREAM_SEALED")
-    if command.config.scaling.min_segments < 1:
-        return refuse("FAILURE", f"a stream needs at least one segment, not {command.config.scaling.min_segments}")
+    if not 1 <= command.config.scaling.min_segments <= MAX_SEGMENTS:
+        return refuse(
+            "FAILURE", f"a stream has 1 to {MAX_SEGMENTS} segments, not {command.config.scaling.min_segments}"
+        )
     unchanged = command.config.scaling == stream.config.scaling
     if unchanged and scale.plan_for_policy(stream, command.config, context.now) is None:
         done = ev.StreamUpdated(scope=stream.scope, stream=stream.name, config=command.config)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from sluice.domain import events as ev
 from sluice.domain.commands import ScaleStream
-from sluice.domain.config import ScaleType, StreamConfig
+from sluice.domain.config import MAX_SEGMENTS, ScaleType, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.segment_id import number_of, segment_id
@@ -51,6 +51,8 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
         return refuse("FAILURE", "the new ranges do not tile exactly those of the sealed segments")
     count = len(active.segments) - len(sealed) + len(command.ranges)
     least = stream.config.scaling.min_segments
+    if count > MAX_SEGMENTS:
+        return refuse("FAILURE", f"{count} segments would be active, the limit is {MAX_SEGMENTS}")
     if count < least:
         return refuse("PRECONDITION_FAILED", f"{count} segments would be left, the policy's minimum is {least}")
     replacement = plan(stream, tuple(sorted(set(command.seals))), command.ranges, command.at)
