@@ -22,14 +22,7 @@ from bench.figures import Loaded
 from bench.load import LoadFailedError
 from harness import System
 from sluice.domain.aggregates import DECIDE, evolve
-from sluice.domain.commands import (
-    Command,
-    ConfirmStreamName,
-    CreateReservedStream,
-    CreateScope,
-    CreateStream,
-    UpdateStream,
-)
+from sluice.domain.commands import Command, CreateScope, CreateStream, UpdateStream
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.stream.decide import finish_create
@@ -88,15 +81,13 @@ class Story:
     def _create(self, name: str, segments: int) -> None:
         config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
         request = self._request()
-        decision = self._decide(CreateStream(scope=_TEMPLATE, stream=name, config=config), request)
-        reserved = decision.sends[0]
-        assert isinstance(reserved, CreateReservedStream)
-        self._decide(reserved, request)
+        reserved = self._decide(CreateStream(scope=_TEMPLATE, stream=name, config=config), request)
+        for command in reserved.sends:
+            self._decide(command, request)
         finished = finish_create(self._guarded(), _TEMPLATE, name)
-        self._append(reserved.key, request, finished)
-        for command in finished.sends:
-            assert isinstance(command, ConfirmStreamName)
-            self._decide(command, f"{request}-ConfirmStreamName")
+        self._append(f"{_TEMPLATE}/{name}", request, finished)
+        for notice in finished.sends:
+            self._decide(notice, f"{request}-{type(notice).__name__}")
 
     def _decide(self, command: Command, request: str) -> Decision:
         decision = DECIDE[type(command)](self._guarded(), command, Context(_AT_MS, request))

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
@@ -20,16 +21,20 @@ from sluice.messaging.producer import KafkaProducer, ProduceError
 from sluice.messaging.requests import Request, cloud_event_headers, encode_request
 from sluice.messaging.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics
 from sluice.settings import ServiceSettings
-from sluice.telemetry.health import Checks, HttpServer, health_server
+from sluice.telemetry.health import Checks, Facts, HttpServer, health_server
 from sluice.telemetry.logs import set_up_logs
 
 log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 1.0
+KAFKA_SILENCE_S = 4.0
 
 
 class Runtime:
-    """What a running service has at hand. `checks` is what its readiness consists of; add to it while starting."""
+    """What a running service has at hand. `checks` is what its readiness consists of; add to it while starting.
+
+    `facts` are shown beside them, `endpoints` are made known to the other services.
+    """
 
     def __init__(self, name: str, settings: ServiceSettings) -> None:
         self.name = name
@@ -37,6 +42,7 @@ class Runtime:
         self.source = f"{name}/{settings.instance}"
         self.endpoints: dict[str, str] = {}
         self.checks: Checks = {}
+        self.facts: Facts = {}
         self.stack = AsyncExitStack()
         self.producer = KafkaProducer(settings.kafka_client())
         self.journal = Journal(settings.kafka_client(), self.producer, self.source, settings.partitions)
@@ -91,7 +97,7 @@ async def _live(name: str, settings: ServiceSettings, start: Start) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ending.set)
     async with runtime.stack as stack:
-        server = health_server(runtime.checks, settings.host, settings.health_port)
+        server = health_server(runtime.checks, runtime.facts, settings.host, settings.health_port)
         await _serve(stack, server)
         living = loop.create_task(_start(runtime, start))
         ended = loop.create_task(ending.wait())
@@ -141,10 +147,17 @@ async def _topics(runtime: Runtime) -> None:
 
 async def _heartbeat(runtime: Runtime) -> None:
     instance = runtime.settings.instance
+    acknowledged = time.monotonic()
+    runtime.checks["kafka"] = lambda: _silence(time.monotonic() - acknowledged)
     beat = Heartbeat(service=runtime.name, instance=instance, endpoints=runtime.endpoints)
     while True:
         try:
             await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{instance}-{now_ms()}", beat))
+            acknowledged = time.monotonic()
         except ProduceError as error:
             log.warning("heartbeat not sent", extra={"error": str(error)})
         await asyncio.sleep(HEARTBEAT_S)
+
+
+def _silence(seconds: float) -> str | None:
+    return f"has acknowledged nothing for {seconds:.0f} s" if seconds > KAFKA_SILENCE_S else None

@@ -37,5 +37,5 @@ class ServiceSettings(BaseSettings):
             "reconnect.backoff.ms": 50,
             "reconnect.backoff.max.ms": 1000,
             "topic.metadata.refresh.interval.ms": 30_000,
-            "log_level": 3,
+            "log_level": 2,
         }

@@ -4,11 +4,12 @@
 what it gives. A cut is a dict of segment ids and offsets.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api_gateway.generated import controller_pb2 as pb
 from conformance import views
+from conformance.answers import Such
 from conformance.case import Step, call
 from conformance.run import Run, ScopeName
 
@@ -169,8 +170,8 @@ def uri(segment: int = 0, stream: str = "st", scope: ScopeName = "sc") -> Step:
 
 
 def scale(
-    sealed: Iterable[int],
-    ranges: Iterable[tuple[float, float]],
+    sealed: Sequence[int],
+    ranges: Sequence[tuple[float, float]],
     stream: str = "st",
     scope: ScopeName = "sc",
     timestamp: int = 0,
@@ -179,12 +180,18 @@ def scale(
         entries = [pb.ScaleRequest.KeyRangeEntry(start=low, end=high) for low, high in ranges]
         return pb.ScaleRequest(
             streamInfo=info(run, stream, scope),
-            sealedSegments=list(sealed),
+            sealedSegments=sealed,
             newKeyRanges=entries,
             scaleTimestamp=timestamp,
         )
 
-    return call("scale", build, views.scaled)
+    expected = Such("starts", lambda answer: answer[0] == "STARTED" and answer[3] == sorted(ranges))
+    return call("scale", build, views.scaled, success=expected)
+
+
+def refused_scale(status: str) -> tuple[str, int, list[int], list[tuple[float, float]]]:
+    """The whole answer to a scale that is not begun."""
+    return status, 0, [], []
 
 
 def check_scale(epoch: int, stream: str = "st", scope: ScopeName = "sc") -> Step:

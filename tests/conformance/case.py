@@ -16,7 +16,7 @@ from conformance.run import Run
 PEER, SLUICE = "peer", "sluice"
 TARGETS = (PEER, SLUICE)
 
-SUCCESSES = ("SUCCESS", "STARTED")
+_NO_REFUSALS = ("SUCCESS", "STARTED", "IN_PROGRESS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Step:
         answer = self.expected[SLUICE]
         status = answer[0] if isinstance(answer, tuple) and answer and isinstance(answer[0], str) else answer
         if isinstance(status, str):
-            return status.isupper() and status not in SUCCESSES
+            return status.isupper() and status not in _NO_REFUSALS
         return isinstance(status, Refused) or status is False
 
 

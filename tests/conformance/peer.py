@@ -20,7 +20,7 @@ from sluice_local.process import Spawner, log_tail
 from sluice_local.settings import HOST
 
 _READY_S = 90.0
-_OPTIONS = ("-Xmx768m", "-XX:MaxDirectMemorySize=512m")
+_OPTIONS = ("-XX:+UseSerialGC", "-Xmx768m", "-XX:MaxDirectMemorySize=512m", "-Djava.net.preferIPv4Stack=true")
 _MAIN = "io.pravega.local.LocalPravegaEmulator"
 
 
@@ -45,8 +45,8 @@ class Peer:
         options = [*_OPTIONS, *(f"-Dsinglenode.{name}={value}" for name, value in settings.items())]
         options.append(f"-Dlogback.configurationFile={folder / 'logback.xml'}")
         # The controller's own jars know nothing of the segment store, and those of the data plane nothing of it.
-        classpath = f"{jars / 'data-plane'}/*:{jars / 'peer'}"
-        self._command = java.command(Path(classpath), _MAIN, options=options)
+        classpath = f"{jars / 'data-plane'}/*:{jars / 'peer'}/*"
+        self._command = (java.executable(), *options, "-cp", classpath, _MAIN)
         self._spawner = Spawner()
 
     def __enter__(self) -> Self:

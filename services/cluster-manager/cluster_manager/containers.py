@@ -67,7 +67,8 @@ class ClusterJournal(Protocol):
 class ContainerManager:
     """Gives every container 0..count-1 a live host and tells the segment stores.
 
-    `me` is this instance as a member, `active` whether it is the one to decide, `now_ms` the time in epoch ms.
+    `me` is this instance as a member, `active` whether it is the one to decide, `now_ms` the time in epoch ms. Stores
+    that start together are assigned together: the first assignment waits `settle_s`, or until another one appears.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class ContainerManager:
         interval_s: float,
         active: Callable[[], bool],
         now_ms: Callable[[], int],
+        settle_s: float = 0.0,
     ) -> None:
         self._journal = journal
         self._nodes = nodes
@@ -87,6 +89,8 @@ class ContainerManager:
         self._interval_ms = round(interval_s * 1000)
         self._active = active
         self._now_ms = now_ms
+        self._settle_s = settle_s
+        self._settled = settle_s == 0
         self._took_over = False
         self._woken = asyncio.Event()
 
@@ -133,6 +137,9 @@ class ContainerManager:
         await self._take_over()
         if not self._nodes.connected:
             return LOOK_AGAIN_S
+        if not self._settled and not self._cluster().containers and await self._nodes.hosts():
+            self._settled = True
+            return self._settle_s
         await self._assign()
         await self._publish()
         wait_ms = assignment_wait_ms(self._cluster(), self._interval_ms, self._now_ms())

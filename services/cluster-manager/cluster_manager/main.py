@@ -6,7 +6,6 @@ there is one, and that another takes over when it is gone. The others stand by w
 
 import logging
 import time
-from collections.abc import Callable
 
 from cluster_manager.containers import ContainerManager
 from cluster_manager.heartbeats import Heartbeats
@@ -58,14 +57,16 @@ class ClusterManager:
             settings.rebalance_interval_s,
             self.active,
             now_ms,
+            settings.settle_s,
         )
 
     def start(self) -> None:
         """Join the group and connect to ZooKeeper, waiting for neither."""
         runtime = self._runtime
-        runtime.checks["group"] = self._with_role(self._group_problem)
-        runtime.checks["zookeeper"] = self._with_role(self._nodes.problem)
-        runtime.checks["container map"] = self._with_role(self._containers.problem)
+        runtime.checks["group"] = self._group_problem
+        runtime.checks["zookeeper"] = self._nodes.problem
+        runtime.checks["container map"] = self._containers.problem
+        runtime.facts["role"] = lambda: "active" if self.active() else "standby"
         ACTIVE.set_function(lambda: float(self.active()))
         metrics.OPEN_RECORDS.labels(REQUESTS_CLUSTER.name).set_function(lambda: self._consumer.open_records)
         runtime.journal.on_record.append(self._on_record)
@@ -108,13 +109,6 @@ class ClusterManager:
         if self._consumer.failure is not None:
             return f"left the group {SERVICE}: {self._consumer.failure!r}"
         return None if self._consumer.joined else f"joining the group {SERVICE}"
-
-    def _with_role(self, check: Callable[[], str | None]) -> Callable[[], str | None]:
-        def said() -> str | None:
-            problem = check()
-            return None if problem is None else f"{'active' if self.active() else 'standby'}: {problem}"
-
-        return said
 
 
 def main() -> None:

@@ -8,11 +8,13 @@ from sluice.settings import ServiceSettings
 class ClusterManagerSettings(ServiceSettings):
     """`container_count` must be that of every segment store; times in seconds.
 
-    `rebalance_interval_s` is the least time between two assignments of containers; the first one does not wait.
+    `rebalance_interval_s` is the least time between two assignments of containers; the first one waits only
+    `settle_s`, for stores that start together.
     A service instance that was not heard for `member_timeout_s` is gone.
     """
 
     container_count: int = Field(default=4, ge=1)
+    settle_s: float = Field(default=0.5, ge=0)
     rebalance_interval_s: float = Field(default=10.0, ge=0)
     member_timeout_s: float = Field(default=5.0, gt=0)
     zookeeper_session_timeout_s: float = Field(default=10.0, gt=0)

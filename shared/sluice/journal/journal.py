@@ -12,6 +12,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -136,6 +137,7 @@ class Journal:
             async with asyncio.timeout(self._timeout_s):
                 ends = await self._ends.ask()
                 for partition in partitions:
+                    self._check(partition)
                     if self._views[partition].next_offset < ends[partition]:
                         await self._reach(partition, ends[partition])
         except (BarrierError, TimeoutError) as error:
@@ -229,8 +231,10 @@ class Journal:
                 await asyncio.sleep(LOAD_RETRY_S)
                 continue
             for partition, end in ends.items():
-                if self._views[partition].next_offset < end and partition not in self.failed:
-                    await self._reach(partition, end)
+                if self._views[partition].next_offset < end:
+                    # A partition that stops on the way is no reason to keep the others from serving.
+                    with suppress(PartitionFailedError):
+                        await self._reach(partition, end)
             records = sum(v.next_offset for v in self._views)
             log.info("journal loaded", extra={"records": records, "seconds": round(time.monotonic() - started, 3)})
             self.loaded.set()

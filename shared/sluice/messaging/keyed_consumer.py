@@ -20,6 +20,7 @@ from sluice.messaging.poll_thread import Batch, PollThread
 log = logging.getLogger(__name__)
 
 COMMIT_INTERVAL_S = 0.5
+TAKE_OVER_AGAIN_S = 1.0
 
 
 class Delivery:
@@ -199,7 +200,13 @@ class KeyedConsumer:
 
     async def _take_over(self, partition: int) -> None:
         held = self._held.get(partition)
-        await self._on_assigned(partition)
+        while True:
+            try:
+                await self._on_assigned(partition)
+                break
+            except Exception:
+                log.exception("partition not taken over, trying again", extra={"partition": partition})
+                await asyncio.sleep(TAKE_OVER_AGAIN_S)
         if held is None or self._held.get(partition) is not held:
             return
         del self._held[partition]

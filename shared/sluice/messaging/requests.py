@@ -32,7 +32,10 @@ def encode_request(request: Request) -> bytes:
 
 def decode_request(value: bytes) -> Request:
     """Raises msgspec.DecodeError or msgspec.ValidationError for what is not a request."""
-    return _decoder.decode(value)
+    try:
+        return _decoder.decode(value)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(repr(error)) from error
 
 
 def cloud_event_headers(kind: str, id: str, source: str, time_ms: int, subject: str) -> Headers:

@@ -16,17 +16,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 Checks = dict[str, Callable[[], str | None]]
+Facts = dict[str, Callable[[], str]]
 
 
-def health_routes(checks: Checks) -> list[Route]:
-    """`checks` maps what is checked to a function that says what is wrong, or None."""
+def health_routes(checks: Checks, facts: Facts) -> list[Route]:
+    """`checks` maps what is checked to a function that says what is wrong, or None; `facts` are shown in any case."""
 
     async def live(_request: Request) -> Response:
         return PlainTextResponse("alive\n")
 
     async def ready(_request: Request) -> Response:
         wrong = {name: problem for name, check in checks.items() if (problem := check()) is not None}
-        body = {"ready": not wrong, "not_ready": wrong}
+        body = {"ready": not wrong, "not_ready": wrong, **{name: fact() for name, fact in facts.items()}}
         return JSONResponse(body, status_code=503 if wrong else 200)
 
     async def metrics(_request: Request) -> Response:
@@ -57,5 +58,5 @@ class HttpServer:
             await self._task
 
 
-def health_server(checks: Checks, host: str, port: int) -> HttpServer:
-    return HttpServer(Starlette(routes=health_routes(checks)), host, port)
+def health_server(checks: Checks, facts: Facts, host: str, port: int) -> HttpServer:
+    return HttpServer(Starlette(routes=health_routes(checks, facts)), host, port)

@@ -1,0 +1,52 @@
+"""Listings and their pages (controller-grpc-api 5.2, 6.5)."""
+
+from conformance.answers import MALFORMED, Refused, Such
+from conformance.calls import create_scope, create_stream, delete_scope, delete_stream, seal
+from conformance.case import Subject
+from conformance.group_calls import create_group
+from conformance.listings import scopes, scopes_from, streams, streams_from
+
+LISTINGS = Subject("list")
+case = LISTINGS.case
+
+_NO_TOKEN = "%%%"
+_REFUSED = Such("is refused", lambda answer: False)
+
+case("scopes", create_scope("b"), create_scope("a"), scopes().gives(["_system", "a", "b"]))
+case("scopes_not_deleted_ones", create_scope("a"), create_scope("b"), delete_scope("a"), scopes().gives(["_system", "b"]))
+case("scopes_with_token_of_nobody", scopes_from(_NO_TOKEN).gives(MALFORMED))
+
+case("streams_of_missing_scope", streams().gives("SCOPE_NOT_FOUND"))
+case("streams_without_scope", streams("").gives(MALFORMED))
+case("streams_of_empty_scope", create_scope(), streams().gives([]))
+case("streams_with_mark_streams", create_scope(), create_stream(), streams().gives(["_MARKst", "st"]))
+case("streams_sealed_too", create_scope(), create_stream(), seal(), streams().gives(["_MARKst", "st"]))
+case(
+    "streams_without_deleted_ones",
+    create_scope(),
+    create_stream(),
+    create_stream("other"),
+    seal(),
+    delete_stream(),
+    streams().gives(["_MARKother", "other"]),
+)
+case(
+    "streams_of_one_scope_only",
+    create_scope(),
+    create_scope("other"),
+    create_stream("a", "other"),
+    create_stream(),
+    streams().gives(["_MARKst", "st"]),
+)
+case(
+    "streams_of_reader_groups",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    streams().gives(["_MARK_RGrg", "_MARKst", "_RGrg", "st"]),
+)
+case("streams_with_token_of_nobody", create_scope(), create_stream(), streams_from(_NO_TOKEN).gives(MALFORMED))
+case(
+    "streams_with_token_of_nobody_in_missing_scope",
+    streams_from(_NO_TOKEN).gives(Refused("X")),
+)

@@ -1,0 +1,76 @@
+"""Scopes (controller-grpc-api 5.1)."""
+
+from conformance.answers import MALFORMED
+from conformance.calls import create_scope, create_stream, delete_scope, delete_stream, scope_exists, seal
+from conformance.case import Subject
+from conformance.group_calls import create_group, delete_group
+from conformance.run import Exactly, OfLength
+from conformance.table_calls import create_table, delete_table
+
+SCOPES = Subject("scope")
+case = SCOPES.case
+
+case("create", create_scope(), scope_exists())
+case("create_twice", create_scope(), create_scope().gives("SCOPE_EXISTS"))
+case("create_of_255_characters", create_scope(OfLength(255)), scope_exists(OfLength(255)))
+case("create_of_256_characters", create_scope(OfLength(256)).gives("INVALID_SCOPE_NAME"))
+case("create_with_dot_and_hyphen", create_scope("a.b-c"))
+case("create_with_underscore_inside", create_scope("a_b").gives("INVALID_SCOPE_NAME"))
+case("create_with_leading_underscore_alone", create_scope(Exactly("_")).gives("INVALID_SCOPE_NAME"))
+case("create_with_two_leading_underscores", create_scope(Exactly("__a")).gives("INVALID_SCOPE_NAME"))
+case("create_with_slash", create_scope("a/b").gives("INVALID_SCOPE_NAME"))
+case("create_with_space", create_scope("a b").gives("INVALID_SCOPE_NAME"))
+case("create_with_letter_beyond_ascii", create_scope("ä").gives("INVALID_SCOPE_NAME"))
+case("create_without_name", create_scope("").gives(MALFORMED))
+case("create_the_internal_one", create_scope(Exactly("_system")).differs(
+    peer="SCOPE_EXISTS",
+    sluice="SUCCESS",
+    why="_system holds the original's own streams; whether we have a scope of that name is nobody's business",
+))
+
+case("exists_not", scope_exists().gives(False))
+case("exists_not_once_deleted", create_scope(), delete_scope(), scope_exists().gives(False))
+case("exists_with_impossible_name", scope_exists("a_b/c").gives(False))
+case("exists_without_name", scope_exists("").gives(MALFORMED))
+
+case("delete_missing", delete_scope().gives("SCOPE_NOT_FOUND"))
+case("delete_twice", create_scope(), delete_scope(), delete_scope().gives("SCOPE_NOT_FOUND"))
+case("delete_without_name", delete_scope("").gives(MALFORMED))
+case("delete_with_impossible_name", delete_scope("a_b").gives("SCOPE_NOT_FOUND"))
+case("delete_and_create_again", create_scope(), delete_scope(), create_scope(), scope_exists())
+case("delete_with_stream", create_scope(), create_stream(), delete_scope().gives("SCOPE_NOT_EMPTY"), scope_exists())
+case(
+    "delete_with_sealed_stream",
+    create_scope(),
+    create_stream(),
+    seal(),
+    delete_scope().gives("SCOPE_NOT_EMPTY"),
+    delete_stream(),
+    delete_scope(),
+)
+case(
+    "delete_with_table",
+    create_scope(),
+    create_table(),
+    delete_scope().gives("SCOPE_NOT_EMPTY"),
+    delete_table(),
+    delete_scope(),
+)
+case(
+    "delete_with_reader_group",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    seal(),
+    delete_stream(),
+    delete_scope().gives("SCOPE_NOT_EMPTY"),
+    delete_group(),
+    delete_scope(),
+)
+case(
+    "stream_in_scope_that_refused_to_go",
+    create_scope(),
+    create_stream(),
+    delete_scope().gives("SCOPE_NOT_EMPTY"),
+    create_stream("other", tags=["red"]),
+)

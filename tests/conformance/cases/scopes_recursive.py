@@ -1,0 +1,81 @@
+"""Recursive deletion of scopes (controller-grpc-api 5.1, background-and-other-workflows 7)."""
+
+from conformance.answers import MALFORMED, NOT_FOUND
+from conformance.calls import (
+    create_scope,
+    create_stream,
+    current_segments,
+    delete_scope,
+    delete_scope_recursive,
+    scope_exists,
+    seal,
+    stream_exists,
+)
+from conformance.case import Subject
+from conformance.data import fate
+from conformance.group_calls import MANUAL, create_group, group_configuration
+from conformance.listings import streams, tables
+from conformance.table_calls import create_table, table_segments
+
+RECURSIVE = Subject("delete_scope_recursive")
+case = RECURSIVE.case
+
+case("missing", delete_scope_recursive())
+case("without_name", delete_scope_recursive("").gives(MALFORMED))
+case("with_impossible_name", delete_scope_recursive("a_b"))
+case("empty", create_scope(), delete_scope_recursive(), scope_exists().gives(False))
+case("twice", create_scope(), delete_scope_recursive(), delete_scope_recursive())
+case("then_plain", create_scope(), delete_scope_recursive(), delete_scope().gives("SCOPE_NOT_FOUND"))
+case(
+    "with_streams",
+    create_scope(),
+    create_stream("a"),
+    create_stream("b", segments=2, tags=["red"]),
+    delete_scope_recursive(),
+    scope_exists().gives(False),
+    stream_exists("a").gives(False),
+    streams().gives("SCOPE_NOT_FOUND"),
+    current_segments("b").gives(NOT_FOUND),
+)
+case(
+    "with_sealed_stream",
+    create_scope(),
+    create_stream(),
+    seal(),
+    delete_scope_recursive(),
+    scope_exists().gives(False),
+)
+case("takes_the_segments", create_scope(), create_stream(), delete_scope_recursive(), fate(0).gives("gone"))
+case(
+    "with_table",
+    create_scope(),
+    create_table(partitions=2),
+    delete_scope_recursive(),
+    scope_exists().gives(False),
+    tables().gives("SCOPE_NOT_FOUND"),
+    table_segments().gives(NOT_FOUND),
+)
+case(
+    "with_reader_group",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    delete_scope_recursive(),
+    scope_exists().gives(False),
+    group_configuration().gives(NOT_FOUND),
+)
+case(
+    "with_everything_and_again",
+    create_scope(),
+    create_stream(),
+    create_stream("other"),
+    create_table(),
+    create_group(retention=MANUAL),
+    delete_scope_recursive(),
+    create_scope(),
+    streams().gives([]),
+    tables().gives([]),
+    create_stream(),
+    # Numbers go on in a scope that was deleted with everything in it.
+    current_segments().gives([(1, 0.0, 1.0)]),
+)

@@ -1,0 +1,117 @@
+"""updateStream (controller-grpc-api 5.3; semantics 3.5)."""
+
+from conformance.answers import MALFORMED, NOT_FOUND
+from conformance.calls import (
+    BY_EVENTS,
+    BY_TIME,
+    at,
+    create_scope,
+    create_stream,
+    current_segments,
+    delete_stream,
+    epoch_segments,
+    following,
+    head,
+    scale,
+    seal,
+    stream_configuration,
+    update_stream,
+)
+from conformance.case import Subject
+from conformance.cases.streams_created import configuration, equal_ranges
+from conformance.data import fate
+from conformance.views import Range
+
+UPDATE = Subject("update_stream")
+case = UPDATE.case
+
+
+def _equal_of_epoch(count: int, first: int, epoch: int) -> list[Range]:
+    return [(at(number, epoch), low, high) for number, low, high in equal_ranges(count, first)]
+
+
+case(
+    "replaces_all",
+    create_scope(),
+    create_stream(retention=(BY_TIME, 1, 2), timeout=5, rollover=6),
+    update_stream(scaling=(BY_EVENTS, 10, 2)),
+    stream_configuration().gives(configuration(scaling=(2, 10, 2, 1))),
+)
+case(
+    "adds_retention",
+    create_scope(),
+    create_stream(),
+    update_stream(retention=(BY_TIME, 1000, 2000), timeout=7, rollover=8),
+    stream_configuration().gives(configuration(retention=(1, 1000, 2000), timeout=7, rollover=8)),
+)
+case("twice_the_same", create_scope(), create_stream(), update_stream(timeout=1), update_stream(timeout=1))
+case("with_what_it_is", create_scope(), create_stream(), update_stream(), current_segments().gives(equal_ranges(1)))
+case("missing", create_scope(), update_stream().gives("STREAM_NOT_FOUND"))
+case("in_missing_scope", update_stream().gives("STREAM_NOT_FOUND"))
+case("deleted", create_scope(), create_stream(), seal(), delete_stream(), update_stream().gives("STREAM_NOT_FOUND"))
+case("sealed", create_scope(), create_stream(), seal(), update_stream(timeout=1).gives("STREAM_SEALED"))
+case(
+    "sealed_changes_nothing",
+    create_scope(),
+    create_stream(),
+    seal(),
+    update_stream(segments=3, tags=["red"]).gives("STREAM_SEALED"),
+    stream_configuration().gives(configuration()),
+)
+case("without_name", create_scope(), update_stream("").gives(MALFORMED))
+case("without_scope", update_stream("st", "").gives(MALFORMED))
+case("with_negative_rollover", create_scope(), create_stream(), update_stream(rollover=-1).gives(MALFORMED))
+case("with_unknown_scaling", create_scope(), create_stream(), update_stream(scaling=(7, 0, 0)).gives(MALFORMED))
+case("with_unknown_retention", create_scope(), create_stream(), update_stream(retention=(7, 0, 0)).gives(MALFORMED))
+case("malformed_of_missing_stream", create_scope(), update_stream(rollover=-1).gives(MALFORMED))
+
+case(
+    "to_more_segments",
+    create_scope(),
+    create_stream(segments=1),
+    update_stream(segments=3),
+    current_segments().gives(_equal_of_epoch(3, 1, 1)),
+    epoch_segments(0).gives([(0, 0.0, 1.0)]),
+    head().gives({0: 0}),
+    fate(0).gives("sealed"),
+)
+case(
+    "to_fewer_segments",
+    create_scope(),
+    create_stream(segments=4),
+    update_stream(segments=2),
+    current_segments().gives(_equal_of_epoch(2, 4, 1)),
+)
+case(
+    "to_more_and_less",
+    create_scope(),
+    create_stream(segments=1),
+    update_stream(segments=2),
+    update_stream(segments=1),
+    current_segments().gives([(at(3, 2), 0.0, 1.0)]),
+    following(at(1, 1)).gives({at(3, 2): (0.0, 1.0, [at(1, 1), at(2, 1)])}),
+)
+case(
+    "to_a_least_below_what_is_there",
+    create_scope(),
+    create_stream(segments=4),
+    update_stream(scaling=(BY_EVENTS, 10, 2), segments=2),
+    current_segments().gives(equal_ranges(4)),
+    epoch_segments(1).gives(NOT_FOUND),
+)
+case(
+    "to_a_least_above_what_is_there",
+    create_scope(),
+    create_stream(segments=2, scaling=(BY_EVENTS, 10, 2)),
+    update_stream(scaling=(BY_EVENTS, 10, 2), segments=3),
+    current_segments().gives(_equal_of_epoch(3, 2, 1)),
+)
+case(
+    "of_a_scaled_stream_back_to_its_count",
+    create_scope(),
+    create_stream(segments=1),
+    scale([0], [(0.0, 0.25), (0.25, 1.0)]),
+    current_segments().until([(at(1, 1), 0.0, 0.25), (at(2, 1), 0.25, 1.0)]),
+    update_stream(segments=1, timeout=3),
+    current_segments().gives([(at(3, 2), 0.0, 1.0)]),
+)
