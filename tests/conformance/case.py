@@ -97,4 +97,3 @@ def call(
         return answer if isinstance(answer, Refused) else view(run, answer)
 
     return step(rpc, act, success)
-

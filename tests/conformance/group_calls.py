@@ -83,9 +83,7 @@ def update_group(group: str = "rg", scope: ScopeName = "sc", **options: Any) -> 
 
 def delete_group(group: str = "rg", scope: ScopeName = "sc", *, id: str = ID, generation: int = 0) -> Step:
     def build(run: Run) -> pb.ReaderGroupInfo:
-        return pb.ReaderGroupInfo(
-            scope=run.scope(scope), readerGroup=group, readerGroupId=id, generation=generation
-        )
+        return pb.ReaderGroupInfo(scope=run.scope(scope), readerGroup=group, readerGroupId=id, generation=generation)
 
     return call("deleteReaderGroup", build, views.status)
 

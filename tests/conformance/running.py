@@ -58,7 +58,7 @@ class Runner:
             await self._play(case, Run(self._target, f"{self._run_id}-{uuid4().hex[:6]}-"))
 
     async def _play(self, case: Case, run: Run) -> None:
-        told = []
+        told: list[str] = []
         for number, step in enumerate(case.steps, start=1):
             actual, expected = await _answer(step, run), step.expected[run.target.name]
             if not agrees(expected, actual):

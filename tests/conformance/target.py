@@ -45,7 +45,7 @@ class Target:
         return answer
 
     async def close(self) -> None:
-        await self._channel.close()
+        await self._channel.close(None)
 
     async def write(self, scope: str, stream: str, segment: int, length: int) -> int:
         """Append one event that makes a segment longer by `length` bytes, at least 8; return how long it is then."""

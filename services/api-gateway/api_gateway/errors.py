@@ -12,7 +12,7 @@ from grpc import StatusCode
 
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.journal.journal import JournalError
-from sluice.messaging.producer import ProduceError, ProducerOverloadedError
+from sluice.messaging.producer import ProduceError, ProducerOverloadedError, RecordTooLargeError
 
 INTERNAL_TEXT = "Internal exception occurred"
 """Pravega's description for whatever fails before an operation began; clients know it, so it says no more than that."""
@@ -56,6 +56,7 @@ _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
     (ProducerOverloadedError, StatusCode.RESOURCE_EXHAUSTED),
     (RequestTimeoutError, StatusCode.DEADLINE_EXCEEDED),
+    (RecordTooLargeError, StatusCode.INTERNAL),
     (ProduceError, StatusCode.UNAVAILABLE),
     (JournalError, StatusCode.UNAVAILABLE),
 )

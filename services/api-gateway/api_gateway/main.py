@@ -2,10 +2,13 @@
 
 from api_gateway.handlers import Handler
 from api_gateway.handlers.cluster import PROTOCOL, SERVICE, ClusterHandlers
+from api_gateway.handlers.groups import GroupHandlers
+from api_gateway.handlers.reports import ReportHandlers
 from api_gateway.handlers.scaling import ScaleHandlers
 from api_gateway.handlers.scopes import ScopeHandlers
 from api_gateway.handlers.segments import SegmentHandlers
 from api_gateway.handlers.streams import StreamHandlers
+from api_gateway.handlers.tables import TableHandlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.server import ControllerServer
@@ -21,6 +24,9 @@ def handlers(runtime: Runtime, settings: GatewaySettings) -> dict[str, Handler]:
         **ScopeHandlers(reads, requests).table(),
         **StreamHandlers(reads, requests).table(),
         **ScaleHandlers(reads, requests).table(),
+        **GroupHandlers(reads, requests).table(),
+        **ReportHandlers(reads, requests).table(),
+        **TableHandlers(reads, requests).table(),
         **SegmentHandlers(reads).table(),
         **ClusterHandlers(reads, settings.grpc_endpoint, settings.container_count).table(),
     }

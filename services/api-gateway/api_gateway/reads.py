@@ -4,18 +4,25 @@ Behind the barrier the view holds all that was acknowledged before the read bega
 is returned here belongs to the fold and may change at the next await: take out what is needed before.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from sluice.domain.cluster import Cluster, cluster_of
+from sluice.domain.commands import NameKind
+from sluice.domain.decision import Reader
 from sluice.domain.errors import NotFoundError
-from sluice.domain.names import scope_aggregate, stream_key
-from sluice.domain.scope import Scope
+from sluice.domain.group import ReaderGroup, find_group
+from sluice.domain.names import group_aggregate, key_of, stream_key
+from sluice.domain.scope import Scope, find_scope
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.table import Table, find_table
 from sluice.journal.journal import Journal
+
+Thing = TypeVar("Thing")
 
 
 class Reads:
-    """Reads of scopes, streams and the cluster; all that wait raise JournalError when the journal is away."""
+    """Reads of all there is; those that wait raise JournalError when the journal is away."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -33,6 +40,32 @@ class Reads:
         await self._journal.barrier((self._journal.partition_of(key),))
         return find_stream(self._journal.reader(key), scope, name)
 
+    async def stream_in_scope(self, scope: str, name: str) -> Stream | None:
+        """The same, but raises NotFoundError if there is not even the scope."""
+        key = stream_key(scope, name)
+        await self._barrier_with_scope(scope, key)
+        return find_stream(self._journal.reader(key), scope, name)
+
+    async def group_or_none(self, scope: str, name: str) -> ReaderGroup | None:
+        """Raises NotFoundError if there is not even the scope."""
+        await self._barrier_with_scope(scope, key_of(group_aggregate(scope, name)))
+        return self.known_group(scope, name)
+
+    def known_group(self, scope: str, name: str) -> ReaderGroup | None:
+        """Without a barrier: for whoever has just seen a reply about the group."""
+        return find_group(self._journal.reader(key_of(group_aggregate(scope, name))), scope, name)
+
+    async def table_or_none(self, scope: str, name: str) -> Table | None:
+        key = stream_key(scope, name)
+        await self._journal.barrier((self._journal.partition_of(key),))
+        return find_table(self._journal.reader(key), scope, name)
+
+    async def _barrier_with_scope(self, scope: str, key: str) -> None:
+        """Raises NotFoundError if there is no such scope."""
+        await self._journal.barrier({self._journal.partition_of(scope), self._journal.partition_of(key)})
+        if self._scope(scope) is None:
+            raise NotFoundError(f"scope {scope} does not exist")
+
     async def scope_exists(self, name: str) -> bool:
         await self._journal.barrier((self._journal.partition_of(name),))
         return self._scope(name) is not None
@@ -48,18 +81,26 @@ class Reads:
 
         A name that is reserved, but under which nothing was begun yet, is no stream.
         """
+        return await self._things_in(scope, after, NameKind.STREAM, find_stream)
+
+    async def tables_in(self, scope: str, after: str) -> Iterator[Table] | None:
+        """The key-value tables behind a name, in the same way."""
+        return await self._things_in(scope, after, NameKind.TABLE, find_table)
+
+    async def _things_in(
+        self, scope: str, after: str, kind: NameKind, find: Callable[[Reader, str, str], Thing | None]
+    ) -> Iterator[Thing] | None:
         await self._journal.barrier(self._everywhere)
         state = self._scope(scope)
         if state is None:
             return None
-        names = sorted(name for name in state.streams if name > after)
-        found = (find_stream(self._journal.reader(stream_key(scope, name)), scope, name) for name in names)
-        return (stream for stream in found if stream is not None)
+        names = sorted(name for name in state.names[kind] if name > after)
+        found = (find(self._journal.reader(stream_key(scope, name)), scope, name) for name in names)
+        return (thing for thing in found if thing is not None)
 
     def cluster(self) -> Cluster:
         """As far as it is known here, without a barrier: it changes by itself at any time anyway."""
         return cluster_of(self._journal.reader("cluster"))
 
     def _scope(self, name: str) -> Scope | None:
-        state = self._journal.reader(name).get(scope_aggregate(name))
-        return state if isinstance(state, Scope) else None
+        return find_scope(self._journal.reader(name), name)

@@ -10,12 +10,15 @@ from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import Event, WorkflowStepFailed
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import evolve as stream_evolve
-from sluice.domain.stream import reports
+from sluice.domain.stream import reports, retention, traffic, watermark
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **scope.EVOLVE,
     **stream_evolve.EVOLVE,
     **reports.EVOLVE,
+    **watermark.EVOLVE,
+    **traffic.EVOLVE,
+    **retention.EVOLVE,
     **group.EVOLVE,
     **table.EVOLVE,
     **cluster.EVOLVE,

@@ -7,7 +7,7 @@ field that was released keeps its meaning for ever.
 import msgspec
 
 from sluice.domain.commands import Create, Host, NameKind
-from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
+from sluice.domain.config import ReaderGroupConfig, RetentionPolicy, StreamConfig, TableConfig
 from sluice.domain.names import group_aggregate, scope_aggregate, stream_aggregate, table_aggregate
 
 
@@ -205,6 +205,33 @@ class WriterRemoved(StreamEvent, frozen=True):
     writer: str
 
 
+class WritersForgotten(StreamEvent, frozen=True):
+    """A watermark has passed these writers, which were shut down or silent for too long."""
+
+    writers: tuple[str, ...]
+
+
+class WatermarkEmitted(StreamEvent, frozen=True):
+    """The mark stream holds a watermark with these bounds, in the writers' own time; `at` in epoch ms."""
+
+    lower: int
+    upper: int
+    at: int
+
+
+class ReportsCarried(StreamEvent, frozen=True):
+    """What segment stores have appended to `segment` of the stream before `offset` has been passed on."""
+
+    segment: int
+    offset: int
+
+
+class RetentionPolicyAnnounced(StreamEvent, frozen=True):
+    """Whoever decides on retention has been told the policy, None for none."""
+
+    policy: RetentionPolicy | None
+
+
 class GroupEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
     scope: str
     group: str
@@ -337,6 +364,10 @@ Event = (
     | SubscriberCutUpdated
     | WriterTimeNoted
     | WriterRemoved
+    | WritersForgotten
+    | WatermarkEmitted
+    | ReportsCarried
+    | RetentionPolicyAnnounced
     | ReaderGroupCreationStarted
     | ReaderGroupCreated
     | ReaderGroupUpdateStarted

@@ -7,6 +7,7 @@ minute can do no harm.
 """
 
 import asyncio
+import gc
 import itertools
 import logging
 import secrets
@@ -92,8 +93,9 @@ class Journal:
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 100,
             "fetch.queue.backoff.ms": 10,
-            "queued.min.messages": 20_000,
-            "max.partition.fetch.bytes": 8 * 1024 * 1024,
+            "queued.min.messages": 2000,
+            "max.partition.fetch.bytes": 512 * 1024,
+            "fetch.max.bytes": 2 * 1024 * 1024,
         }
         self._follower = PollThread("journal-follower", config, self._attach, self._on_batch)
         self._loading: asyncio.Task[None] | None = None
@@ -270,6 +272,9 @@ class Journal:
                 continue
             self._tell(partition, record, outcome)
         metrics.JOURNAL_RECORDS.inc(len(batch))
+        if not self.loaded.is_set():
+            # What is loaded lives on: spare the collector from walking through all of it again and again.
+            gc.freeze()
         for partition in touched:
             self._wake(partition)
 

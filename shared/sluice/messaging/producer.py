@@ -25,6 +25,10 @@ class ProducerOverloadedError(ProduceError):
     """More records wait for acknowledgement than the queue may hold."""
 
 
+class RecordTooLargeError(ProduceError):
+    """The record is larger than any topic takes: sending it again is no use."""
+
+
 class KafkaProducer:
     """Sends records; `client` is the common librdkafka configuration, `timeout_ms` bounds each record's delivery."""
 
@@ -75,6 +79,8 @@ class KafkaProducer:
         except BufferError:
             raise ProducerOverloadedError("the queue of records to send is full") from None
         except KafkaException as error:
+            if error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                raise RecordTooLargeError(f"{len(value)} bytes, the limit is {MAX_RECORD_BYTES}") from error
             self._renew_if_fatal(error.args[0])
             raise ProduceError(str(error)) from error
 

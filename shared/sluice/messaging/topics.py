@@ -53,6 +53,20 @@ REQUESTS_CLUSTER = Topic(
     partitions=1,
     retention_ms=_DAY_MS,
 )
+SCALE = Topic(
+    name="sluice.scale",
+    key="scope/stream",
+    holds="traffic reports of segments, with the epoch and the policy they meet",
+    written_by=("stream-workflows",),
+    read_by=("retention-spark",),
+)
+RETENTION = Topic(
+    name="sluice.retention",
+    key="scope/stream",
+    holds="retention policies, sampled stream cuts with size and time, subscribers' positions",
+    written_by=("stream-workflows",),
+    read_by=("retention-spark",),
+)
 JOURNAL = Topic(
     name="sluice.journal",
     key="scope or scope/name or cluster",
@@ -69,7 +83,7 @@ DEAD_LETTERS = Topic(
     read_by=("people",),
     retention_ms=30 * _DAY_MS,
 )
-TOPICS = (REQUESTS_STREAMS, REQUESTS_CLUSTER, JOURNAL, DEAD_LETTERS)
+TOPICS = (REQUESTS_STREAMS, REQUESTS_CLUSTER, SCALE, RETENTION, JOURNAL, DEAD_LETTERS)
 
 
 class TopicsUnfitError(Exception):

@@ -27,9 +27,27 @@ case(
     head().gives({0: 30}),
     fate(0).gives("open from 30"),
 )
-case("truncate_at_the_end", create_scope(), create_stream(), write(40), truncate({0: 40}), fate(0).gives("open from 40"))
-case("truncate_twice", create_scope(), create_stream(), write(40), truncate({0: 30}), truncate({0: 30}), head().gives({0: 30}))
-case("truncate_on", create_scope(), create_stream(), write(40), truncate({0: 10}), truncate({0: 20}), head().gives({0: 20}))
+case(
+    "truncate_at_the_end", create_scope(), create_stream(), write(40), truncate({0: 40}), fate(0).gives("open from 40")
+)
+case(
+    "truncate_twice",
+    create_scope(),
+    create_stream(),
+    write(40),
+    truncate({0: 30}),
+    truncate({0: 30}),
+    head().gives({0: 30}),
+)
+case(
+    "truncate_on",
+    create_scope(),
+    create_stream(),
+    write(40),
+    truncate({0: 10}),
+    truncate({0: 20}),
+    head().gives({0: 20}),
+)
 case(
     "truncate_backwards",
     create_scope(),
@@ -50,7 +68,13 @@ case(
     head().gives({0: 20, 1: 20}),
 )
 case("truncate_nowhere", create_scope(), create_stream(), truncate({}).gives("FAILURE"))
-case("truncate_with_gap", create_scope(), create_stream(segments=2), truncate({0: 0}).gives("FAILURE"), head().gives({0: 0, 1: 0}))
+case(
+    "truncate_with_gap",
+    create_scope(),
+    create_stream(segments=2),
+    truncate({0: 0}).gives("FAILURE"),
+    head().gives({0: 0, 1: 0}),
+)
 case("truncate_at_unknown_number", create_scope(), create_stream(), truncate({7: 0}).gives("FAILURE"))
 case("truncate_at_unknown_epoch", create_scope(), create_stream(), truncate({at(0, 7): 0}).gives("FAILURE"))
 case("truncate_at_negative_offset", create_scope(), create_stream(), truncate({0: -1}).gives("FAILURE"))
@@ -59,7 +83,15 @@ case("truncate_in_missing_scope", truncate({0: 0}).gives("STREAM_NOT_FOUND"))
 case("truncate_sealed", create_scope(), create_stream(), seal(), truncate({0: 0}).gives("STREAM_SEALED"))
 case("truncate_without_name", create_scope(), truncate({0: 0}, "").gives(MALFORMED))
 case("truncate_without_scope", truncate({0: 0}, "st", "").gives(MALFORMED))
-case("truncated_then_sealed", create_scope(), create_stream(), write(40), truncate({0: 16}), seal(), head().gives({0: 16}))
+case(
+    "truncated_then_sealed",
+    create_scope(),
+    create_stream(),
+    write(40),
+    truncate({0: 16}),
+    seal(),
+    head().gives({0: 16}),
+)
 
 case("valid", create_scope(), create_stream(segments=2), cut_valid({0: 0, 1: 0}))
 case("valid_beyond_the_end", create_scope(), create_stream(), cut_valid({0: 1 << 40}))
@@ -67,14 +99,24 @@ case("valid_in_sealed", create_scope(), create_stream(), seal(), cut_valid({0: 0
 case("valid_before_the_head", create_scope(), create_stream(), write(40), truncate({0: 30}), cut_valid({0: 10}))
 case("valid_not_with_gap_below", create_scope(), create_stream(segments=2), cut_valid({1: 0}).gives(False))
 case("valid_not_with_gap_above", create_scope(), create_stream(segments=2), cut_valid({0: 0}).gives(False))
-case("valid_not_with_gap_inside", create_scope(), create_stream(segments=3), cut_valid({0: 0, 2: 0}).differs(
-    peer=True,
-    sluice=False,
-    why="the original lets its check of the last gap overwrite what the others found",
-))
+case(
+    "valid_not_with_gap_inside",
+    create_scope(),
+    create_stream(segments=3),
+    cut_valid({0: 0, 2: 0}).differs(
+        peer=True,
+        sluice=False,
+        why="the original lets its check of the last gap overwrite what the others found",
+    ),
+)
 case("valid_nowhere", create_scope(), create_stream(), cut_valid({}).gives(MALFORMED))
 case("valid_at_unknown_number", create_scope(), create_stream(), cut_valid({7: 0}).gives(NOT_FOUND))
-case("valid_at_unknown_number_beside_known_ones", create_scope(), create_stream(), cut_valid({0: 0, 7: 0}).gives(NOT_FOUND))
+case(
+    "valid_at_unknown_number_beside_known_ones",
+    create_scope(),
+    create_stream(),
+    cut_valid({0: 0, 7: 0}).gives(NOT_FOUND),
+)
 case("valid_at_unknown_epoch", create_scope(), create_stream(), cut_valid({at(0, 7): 0}).gives(NOT_FOUND))
 case("valid_at_negative_segment", create_scope(), create_stream(), cut_valid({-1: 0}).gives(UNKNOWN))
 case("valid_of_future_segments_only", create_scope(), create_stream(), cut_valid({0: -1}).gives(UNKNOWN))
@@ -83,7 +125,12 @@ case("valid_in_missing_scope", cut_valid({0: 0}).gives(NOT_FOUND))
 case("valid_without_name", create_scope(), cut_valid({0: 0}, "").gives(MALFORMED))
 case("valid_nowhere_in_missing_stream", create_scope(), cut_valid({}).gives(MALFORMED))
 
-case("between_here_and_there", create_scope(), create_stream(segments=2), between({0: 0, 1: 0}, {0: 9, 1: 9}).gives([0, 1]))
+case(
+    "between_here_and_there",
+    create_scope(),
+    create_stream(segments=2),
+    between({0: 0, 1: 0}, {0: 9, 1: 9}).gives([0, 1]),
+)
 case("between_the_same", create_scope(), create_stream(), between({0: 5}, {0: 5}).gives([0]))
 case("between_start_and_now", create_scope(), create_stream(segments=2), between({}, {0: 9, 1: 9}).gives([0, 1]))
 case("between_now_and_end", create_scope(), create_stream(segments=2), between({0: 9, 1: 9}, {}).gives([0, 1]))

@@ -41,7 +41,11 @@ case("valid_not_overlapping", *_SPLIT, cut_valid({0: 5, 1: 7, _LOWER: 3}).gives(
 case("valid_not_with_future_below", *_SPLIT, cut_valid({0: 5, 1: -1, _LOWER: 3, _UPPER: 4}).gives(False))
 case("valid_not_of_futures_only", *_SPLIT, cut_valid({0: -1, 1: -1}).gives(UNKNOWN))
 
-case("between_before_and_after", *_SPLIT, between({0: 0, 1: 0}, {0: 9, _LOWER: 0, _UPPER: 0}).gives([0, 1, _LOWER, _UPPER]))
+case(
+    "between_before_and_after",
+    *_SPLIT,
+    between({0: 0, 1: 0}, {0: 9, _LOWER: 0, _UPPER: 0}).gives([0, 1, _LOWER, _UPPER]),
+)
 case("between_start_and_end", *_SPLIT, between({}, {0: 9, _LOWER: 0, _UPPER: 0}).gives([0, 1, _LOWER, _UPPER]))
 case("between_after_and_end", *_SPLIT, between({0: 9, _LOWER: 0, _UPPER: 0}, {}).gives([0, _LOWER, _UPPER]))
 case("between_start_and_before", *_SPLIT, between({}, {0: 9, 1: 9}).gives([0, 1]))

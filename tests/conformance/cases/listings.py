@@ -1,6 +1,6 @@
 """Listings and their pages (controller-grpc-api 5.2, 6.5)."""
 
-from conformance.answers import MALFORMED, Refused, Such
+from conformance.answers import MALFORMED, Refused
 from conformance.calls import create_scope, create_stream, delete_scope, delete_stream, seal
 from conformance.case import Subject
 from conformance.group_calls import create_group
@@ -10,10 +10,11 @@ LISTINGS = Subject("list")
 case = LISTINGS.case
 
 _NO_TOKEN = "%%%"
-_REFUSED = Such("is refused", lambda answer: False)
 
 case("scopes", create_scope("b"), create_scope("a"), scopes().gives(["_system", "a", "b"]))
-case("scopes_not_deleted_ones", create_scope("a"), create_scope("b"), delete_scope("a"), scopes().gives(["_system", "b"]))
+case(
+    "scopes_not_deleted_ones", create_scope("a"), create_scope("b"), delete_scope("a"), scopes().gives(["_system", "b"])
+)
 case("scopes_with_token_of_nobody", scopes_from(_NO_TOKEN).gives(MALFORMED))
 
 case("streams_of_missing_scope", streams().gives("SCOPE_NOT_FOUND"))

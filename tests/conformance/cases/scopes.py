@@ -22,11 +22,14 @@ case("create_with_slash", create_scope("a/b").gives("INVALID_SCOPE_NAME"))
 case("create_with_space", create_scope("a b").gives("INVALID_SCOPE_NAME"))
 case("create_with_letter_beyond_ascii", create_scope("ä").gives("INVALID_SCOPE_NAME"))
 case("create_without_name", create_scope("").gives(MALFORMED))
-case("create_the_internal_one", create_scope(Exactly("_system")).differs(
-    peer="SCOPE_EXISTS",
-    sluice="SUCCESS",
-    why="_system holds the original's own streams; whether we have a scope of that name is nobody's business",
-))
+case(
+    "create_the_internal_one",
+    create_scope(Exactly("_system")).differs(
+        peer="SCOPE_EXISTS",
+        sluice="SUCCESS",
+        why="_system holds the original's own streams; whether we have a scope of that name is nobody's business",
+    ),
+)
 
 case("exists_not", scope_exists().gives(False))
 case("exists_not_once_deleted", create_scope(), delete_scope(), scope_exists().gives(False))

@@ -38,7 +38,14 @@ def _pinned(count: int) -> list[Range]:
 
 def configuration(**changed: object) -> dict[str, object]:
     """Of `sc/st` with one segment and nothing else, but for what is given."""
-    plain = {"stream": "sc/st", "scaling": (0, 0, 0, 1), "retention": None, "tags": [], "timeout": 0, "rollover": 0}
+    plain: dict[str, object] = {
+        "stream": "sc/st",
+        "scaling": (0, 0, 0, 1),
+        "retention": None,
+        "tags": [],
+        "timeout": 0,
+        "rollover": 0,
+    }
     return plain | changed
 
 
@@ -80,35 +87,61 @@ case("with_letter_beyond_ascii", create_scope(), create_stream("ä").gives("INVA
 case("without_name", create_scope(), create_stream("").gives("INVALID_STREAM_NAME"))
 case("impossible_name_in_missing_scope", create_stream("a_b").gives("INVALID_STREAM_NAME"))
 case("with_bad_tags_and_bad_name", create_scope(), create_stream("a_b", tags=["t" * 256]).gives(MALFORMED))
-case("named_like_a_segment", create_scope(), create_stream("0.epoch.0"), current_segments("0.epoch.0").gives([(0, 0, 1)]))
+case(
+    "named_like_a_segment", create_scope(), create_stream("0.epoch.0"), current_segments("0.epoch.0").gives([(0, 0, 1)])
+)
 
-case("by_events", create_scope(), create_stream(scaling=(BY_EVENTS, 100, 2), segments=2), stream_configuration().gives(
-    configuration(scaling=(2, 100, 2, 2))
-))
-case("by_kbytes", create_scope(), create_stream(scaling=(BY_KBYTES, 10, 3)), stream_configuration().gives(
-    configuration(scaling=(1, 10, 3, 1))
-))
+case(
+    "by_events",
+    create_scope(),
+    create_stream(scaling=(BY_EVENTS, 100, 2), segments=2),
+    stream_configuration().gives(configuration(scaling=(2, 100, 2, 2))),
+)
+case(
+    "by_kbytes",
+    create_scope(),
+    create_stream(scaling=(BY_KBYTES, 10, 3)),
+    stream_configuration().gives(configuration(scaling=(1, 10, 3, 1))),
+)
 case("with_unknown_scaling", create_scope(), create_stream(scaling=(7, 0, 0)).gives(MALFORMED))
 case("with_unknown_retention", create_scope(), create_stream(retention=(7, 0, 0)).gives(MALFORMED))
-case("kept_by_time", create_scope(), create_stream(retention=(BY_TIME, 60_000, UNBOUNDED)), stream_configuration().gives(
-    configuration(retention=(1, 60_000, UNBOUNDED))
-))
-case("kept_by_size", create_scope(), create_stream(retention=(BY_SIZE, 1000, 2000)), stream_configuration().gives(
-    configuration(retention=(2, 1000, 2000))
-))
-case("with_retention_of_no_type", create_scope(), create_stream(retention=(NO_RETENTION, 5, 6)), stream_configuration().gives(
-    configuration(retention=None)
-))
-case("with_most_below_least", create_scope(), create_stream(retention=(BY_SIZE, 2000, 1000)), stream_configuration().gives(
-    configuration(retention=(2, 2000, 1000))
-))
-case("with_timeout_and_rollover", create_scope(), create_stream(timeout=5000, rollover=1 << 20), stream_configuration().gives(
-    configuration(timeout=5000, rollover=1 << 20)
-))
+case(
+    "kept_by_time",
+    create_scope(),
+    create_stream(retention=(BY_TIME, 60_000, UNBOUNDED)),
+    stream_configuration().gives(configuration(retention=(1, 60_000, UNBOUNDED))),
+)
+case(
+    "kept_by_size",
+    create_scope(),
+    create_stream(retention=(BY_SIZE, 1000, 2000)),
+    stream_configuration().gives(configuration(retention=(2, 1000, 2000))),
+)
+case(
+    "with_retention_of_no_type",
+    create_scope(),
+    create_stream(retention=(NO_RETENTION, 5, 6)),
+    stream_configuration().gives(configuration(retention=None)),
+)
+case(
+    "with_most_below_least",
+    create_scope(),
+    create_stream(retention=(BY_SIZE, 2000, 1000)),
+    stream_configuration().gives(configuration(retention=(2, 2000, 1000))),
+)
+case(
+    "with_timeout_and_rollover",
+    create_scope(),
+    create_stream(timeout=5000, rollover=1 << 20),
+    stream_configuration().gives(configuration(timeout=5000, rollover=1 << 20)),
+)
 case("with_negative_rollover", create_scope(), create_stream(rollover=-1).gives(MALFORMED))
-case("with_rate_for_fixed_scaling", create_scope(), create_stream(scaling=(FIXED, 9, 9)), stream_configuration().gives(
-    configuration(scaling=(0, 9, 9, 1))
-))
+case(
+    "with_rate_for_fixed_scaling",
+    create_scope(),
+    create_stream(scaling=(FIXED, 9, 9)),
+    stream_configuration().gives(configuration(scaling=(0, 9, 9, 1))),
+)
 case("without_policy", create_scope(), create_stream_without_policy().gives(Such("fails", lambda a: a == "FAILURE")))
 case("of_no_segments", create_scope(), create_stream(segments=0).gives("FAILURE"))
 case("of_negative_segments", create_scope(), create_stream(segments=-1).gives("FAILURE"))
@@ -120,9 +153,14 @@ case("exists_in_missing_scope", stream_exists().gives(False))
 case("exists_without_name", create_scope(), stream_exists("").gives(MALFORMED))
 case("exists_without_scope", stream_exists("st", "").gives(MALFORMED))
 case("exists_sealed", create_scope(), create_stream(), seal(), stream_exists())
-case("mark_stream", create_scope(), create_stream(segments=2), stream_exists("_MARKst"), stream_configuration("_MARKst").gives(
-    configuration(stream="sc/_MARKst")
-), current_segments("_MARKst").gives(equal_ranges(1)))
+case(
+    "mark_stream",
+    create_scope(),
+    create_stream(segments=2),
+    stream_exists("_MARKst"),
+    stream_configuration("_MARKst").gives(configuration(stream="sc/_MARKst")),
+    current_segments("_MARKst").gives(equal_ranges(1)),
+)
 
 case("configuration_of_missing_stream", create_scope(), stream_configuration().gives(NOT_FOUND))
 case("configuration_in_missing_scope", stream_configuration().gives(NOT_FOUND))

@@ -45,13 +45,30 @@ case(
 )
 case("seal_leaves_the_mark_stream", create_scope(), create_stream(), seal(), fate(0, "_MARKst").gives("open"))
 
-case("delete", create_scope(), create_stream(), seal(), delete_stream(), stream_exists().gives(False), fate(0).gives("gone"))
-case("delete_takes_the_mark_stream", create_scope(), create_stream(), seal(), delete_stream(), fate(0, "_MARKst").gives("gone"),
-     stream_exists("_MARKst").gives(False))
+case(
+    "delete",
+    create_scope(),
+    create_stream(),
+    seal(),
+    delete_stream(),
+    stream_exists().gives(False),
+    fate(0).gives("gone"),
+)
+case(
+    "delete_takes_the_mark_stream",
+    create_scope(),
+    create_stream(),
+    seal(),
+    delete_stream(),
+    fate(0, "_MARKst").gives("gone"),
+    stream_exists("_MARKst").gives(False),
+)
 case("delete_unsealed", create_scope(), create_stream(), delete_stream().gives("STREAM_NOT_SEALED"), stream_exists())
 case("delete_missing", create_scope(), delete_stream().gives("STREAM_NOT_FOUND"))
 case("delete_in_missing_scope", delete_stream().gives("STREAM_NOT_FOUND"))
-case("delete_twice", create_scope(), create_stream(), seal(), delete_stream(), delete_stream().gives("STREAM_NOT_FOUND"))
+case(
+    "delete_twice", create_scope(), create_stream(), seal(), delete_stream(), delete_stream().gives("STREAM_NOT_FOUND")
+)
 case("delete_without_name", create_scope(), delete_stream("").gives(MALFORMED))
 case("delete_without_scope", delete_stream("st", "").gives(MALFORMED))
 case(
@@ -127,4 +144,13 @@ case(
     create_stream(),
     current_segments().gives([(1, 0.0, 1.0)]),
 )
-case("again_is_writable", create_scope(), create_stream(), write(10), seal(), delete_stream(), create_stream(), write(20, segment=1))
+case(
+    "again_is_writable",
+    create_scope(),
+    create_stream(),
+    write(10),
+    seal(),
+    delete_stream(),
+    create_stream(),
+    write(20, segment=1),
+)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from unit.cluster.fakes import A, B, C, FakeJournal, FakeLog, FakeZooKeeper, Freezer, Instance, host_sets
-from unit.cluster.virtual_time import run
+from support.virtual_time import run
 
 from cluster_manager.containers import RETRY_S
 from sluice.domain.cluster import CLUSTER, decide_heartbeat

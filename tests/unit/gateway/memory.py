@@ -4,15 +4,18 @@ What a segment store would have to do is taken as done, so that workflows end as
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sluice.domain import events as ev
+from sluice.domain import group, scope, table
 from sluice.domain.aggregates import DECIDE, evolve
-from sluice.domain.commands import Command, NameKind, ReleaseName
-from sluice.domain.decision import Context, Reply
-from sluice.domain.names import mark_stream
+from sluice.domain.commands import AddSubscriber, Command, NameKind, ReleaseName, RemoveSubscriber
+from sluice.domain.decision import Context, Decision, Reader, Reply
+from sluice.domain.names import key_of
+from sluice.domain.stream import decide, scale
 from sluice.domain.stream.state import find_stream
+from sluice.domain.workflow import WorkflowKind, running
 from sluice.journal.partition_view import PartitionView
 from sluice.journal.record import Record
 from sluice.messaging.partition import partition_of
@@ -21,13 +24,32 @@ from sluice.messaging.topics import Topic
 
 PARTITIONS = 16
 
-_ENDS: dict[type, Any] = {
-    ev.StreamCreationStarted: ev.StreamCreated,
-    ev.StreamUpdateStarted: ev.StreamUpdated,
-    ev.StreamTruncationStarted: ev.StreamTruncated,
-    ev.StreamSealStarted: ev.StreamSealed,
+NOW = 1000
+
+Finish = Callable[[Reader, str, str, Any], Decision]
+
+
+def _plain(finish: Callable[[Reader, str, str], Decision]) -> Finish:
+    return lambda reader, scope, name, _outcome: finish(reader, scope, name)
+
+
+RECORDS: dict[WorkflowKind, tuple[Finish, ...]] = {
+    WorkflowKind.CREATE_STREAM: (_plain(decide.finish_create),),
+    WorkflowKind.UPDATE_STREAM: (_plain(scale.add_epoch), decide.finish_update),
+    WorkflowKind.SCALE_STREAM: (_plain(scale.add_epoch), scale.finish_scale),
+    WorkflowKind.TRUNCATE_STREAM: (_plain(decide.finish_truncate),),
+    WorkflowKind.SEAL_STREAM: (_plain(decide.finish_seal),),
+    WorkflowKind.DELETE_STREAM: (_plain(decide.finish_delete),),
+    WorkflowKind.CREATE_GROUP: (
+        lambda reader, scope, name, missing: group.finish_create(reader, Context(NOW), scope, name, missing),
+    ),
+    WorkflowKind.UPDATE_GROUP: (_plain(group.finish_update),),
+    WorkflowKind.DELETE_GROUP: (_plain(group.finish_delete),),
+    WorkflowKind.CREATE_TABLE: (_plain(table.finish_create),),
+    WorkflowKind.DELETE_TABLE: (_plain(table.finish_delete),),
+    WorkflowKind.DELETE_SCOPE: (lambda reader, _none, name, _outcome: scope.finish_delete_recursive(reader, name),),
 }
-"""The last event of the workflow that began with the first."""
+"""What a workflow notes in the journal."""
 
 
 class MemoryJournal:
@@ -97,30 +119,61 @@ class MemoryRuntime:
             loop.call_soon(self._decide, request.command, request.id)
         return sent
 
-    def _decide(self, command: Command, request: str) -> None:
+    def _decide(self, command: Command, request: str | None) -> None:
         key = command.key
-        decision = DECIDE[type(command)](self.journal.reader(key), command, Context(1000, request))
+        self._count(key, DECIDE[type(command)](self.journal.reader(key), command, Context(NOW, request)), request)
+        self._see_through(command.aggregate)
+
+    def _count(self, key: str, decision: Decision, request: str | None) -> None:
         self.journal.append(key, *decision.events, request=request, reply=decision.reply)
         for following in decision.sends:
             self._decide(following, request)
-        for event in decision.events:
-            self._finish(key, event, request)
 
-    def _finish(self, key: str, event: ev.Event, request: str) -> None:
-        done = Reply("SUCCESS")
-        if isinstance(event, ev.StreamDeletionStarted):
-            stream = find_stream(self.journal.reader(key), event.scope, event.stream)
-            assert stream is not None
-            self._decide(ReleaseName(stream.scope, NameKind.STREAM, stream.name, stream.incarnation), request)
-            names, following = (stream.name, mark_stream(stream.name)), stream.next_number
-            gone = [ev.StreamDeleted(scope=stream.scope, stream=name, next_number=following) for name in names]
-            self.journal.append(key, *gone, request=request, reply=done)
-        elif isinstance(event, ev.StreamScaleStarted):
-            added = ev.StreamEpochAdded(scope=event.scope, stream=event.stream, created_at=event.at)
-            self.journal.append(key, added)
-            sizes = dict.fromkeys(event.replacement.seals, 100)
-            self.journal.append(key, ev.StreamScaled(scope=event.scope, stream=event.stream, sealed_sizes=sizes))
-        elif type(event) in _ENDS:
-            assert isinstance(event, ev.StreamEvent)
-            end = _ENDS[type(event)](scope=event.scope, stream=event.stream)
-            self.journal.append(key, end, request=request, reply=done)
+    def _see_through(self, aggregate: str) -> None:
+        """Carry out the aggregate's workflow, and the one that comes of it, if any."""
+        key = key_of(aggregate)
+        while (workflow := running(self.journal.reader(key).get(aggregate))) is not None:
+            kind, request = workflow.kind, workflow.request
+            state = self.journal.reader(key).get(aggregate)
+            outcome = self._carry_out(kind, state)
+            for record in RECORDS[kind]:
+                self._count(
+                    key, record(self.journal.reader(key), getattr(state, "scope", ""), state.name, outcome), request
+                )
+
+    def _carry_out(self, kind: WorkflowKind, state: Any) -> Any:
+        """What the workflow asks of other keys, and its outcome."""
+        match kind:
+            case WorkflowKind.UPDATE_STREAM | WorkflowKind.SCALE_STREAM:
+                replacement = state.workflow.replacement
+                return dict.fromkeys(replacement.seals if replacement else (), 100)
+            case WorkflowKind.DELETE_STREAM:
+                self._decide(ReleaseName(state.scope, NameKind.STREAM, state.name, state.incarnation), None)
+            case WorkflowKind.CREATE_GROUP:
+                return self._subscribe(state)
+            case WorkflowKind.UPDATE_GROUP:
+                self._unsubscribe(state)
+                self._subscribe(state)
+            case WorkflowKind.DELETE_GROUP:
+                self._unsubscribe(state)
+                self._decide(group.release(state), None)
+            case WorkflowKind.DELETE_TABLE:
+                self._decide(table.release(state), None)
+            case WorkflowKind.DELETE_SCOPE:
+                for command in scope.deletions(state, most=1000):
+                    self._decide(command, None)
+        return None
+
+    def _subscribe(self, state: group.ReaderGroup) -> list[str]:
+        missing, config = [], state.config
+        for name in config.starts if config.subscribes() else ():
+            command = AddSubscriber(*name.split("/"), state.subscriber, config.id, config.generation)
+            self._decide(command, None)
+            if find_stream(self.journal.reader(command.key), command.scope, command.stream) is None:
+                missing.append(name)
+        return missing
+
+    def _unsubscribe(self, state: group.ReaderGroup) -> None:
+        assert state.workflow is not None
+        for name in state.workflow.leaves:
+            self._decide(RemoveSubscriber(*name.split("/"), state.subscriber, state.config.generation), None)

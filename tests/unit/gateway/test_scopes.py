@@ -1,8 +1,23 @@
 """RPCs on scopes, and the listings with their pages."""
 
+from typing import Any
+
+import grpc
 import pytest
 from unit.gateway.conftest import Gateway
-from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
+from unit.gateway.support import (
+    MANUAL,
+    SYNC_INTERNAL,
+    create_group,
+    create_scope,
+    create_stream,
+    create_table,
+    failure,
+    group_info,
+    group_message,
+    stream_message,
+    table_message,
+)
 
 from api_gateway.convert import token_of
 from api_gateway.generated import controller_pb2 as pb
@@ -36,6 +51,43 @@ async def test_only_an_empty_scope_is_deleted(gateway: Gateway) -> None:
     await gateway.stub.deleteStream(pb.StreamInfo(scope="sc", stream="st"))
     assert (await gateway.stub.deleteScope(scope)).status == status.SUCCESS
     assert not (await gateway.stub.checkScopeExists(scope)).exists
+
+
+async def test_a_scope_goes_with_all_that_is_in_it(gateway: Gateway) -> None:
+    scope, success = pb.ScopeInfo(scope="sc"), pb.DeleteScopeStatus.SUCCESS
+    assert (await gateway.stub.deleteScopeRecursive(scope)).status == success
+    await create_scope(gateway)
+    for name in ("a", "b"):
+        await create_stream(gateway, name)
+    await gateway.stub.sealStream(pb.StreamInfo(scope="sc", stream="b"))
+    await create_group(gateway, "a", retentionType=MANUAL)
+    await create_table(gateway)
+    assert (await gateway.stub.deleteScopeRecursive(scope)).status == success
+    assert not (await gateway.stub.checkScopeExists(scope)).exists
+    assert not (await gateway.stub.checkStreamExists(pb.StreamInfo(scope="sc", stream="a"))).exists
+    code, _ = await failure(gateway.stub.getReaderGroupConfig(group_info()))
+    assert code is grpc.StatusCode.NOT_FOUND
+    table = pb.KeyValueTableInfo(scope="sc", kvtName="kv")
+    missing = pb.KeyValueTableConfigResponse.TABLE_NOT_FOUND
+    assert (await gateway.stub.getKeyValueTableConfiguration(table)).status == missing
+    assert (await gateway.stub.deleteScopeRecursive(scope)).status == success
+
+
+@pytest.mark.parametrize(
+    ("rpc", "message", "status"),
+    [
+        ("deleteScopeRecursive", pb.ScopeInfo(scope="sc"), "SUCCESS"),
+        ("createScope", pb.ScopeInfo(scope="sc"), "SCOPE_EXISTS"),
+        ("createStream", stream_message(), "SCOPE_NOT_FOUND"),
+        ("createReaderGroup", group_message(), "SCOPE_NOT_FOUND"),
+        ("createKeyValueTable", table_message(), "SCOPE_NOT_FOUND"),
+    ],
+)
+async def test_a_scope_that_is_going_takes_nothing_new(gateway: Gateway, rpc: str, message: Any, status: str) -> None:
+    await create_scope(gateway)
+    gateway.journal.append("sc", ev.ScopeDeletionStarted(scope="sc"))
+    answer = await getattr(gateway.stub, rpc)(message)
+    assert type(answer).Status.Name(answer.status) == status
 
 
 async def test_scopes_are_listed_in_order_and_the_end_is_an_empty_page(gateway: Gateway) -> None:
@@ -132,6 +184,7 @@ async def test_what_cannot_be_a_request_is_internal(gateway: Gateway) -> None:
     sc = pb.ScopeInfo(scope="sc")
     assert await failure(stub.createScope(none)) == SYNC_INTERNAL
     assert await failure(stub.deleteScope(none)) == SYNC_INTERNAL
+    assert await failure(stub.deleteScopeRecursive(none)) == SYNC_INTERNAL
     assert await failure(stub.checkScopeExists(none)) == SYNC_INTERNAL
     assert await failure(stub.listStreamsInScope(pb.StreamsInScopeRequest(scope=none))) == SYNC_INTERNAL
     assert await failure(stub.listScopes(pb.ScopesRequest(continuationToken=bad))) == SYNC_INTERNAL

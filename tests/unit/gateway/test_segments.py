@@ -1,5 +1,7 @@
 """RPCs on segments and cuts, and where segments are."""
 
+from typing import Any
+
 import grpc
 import pytest
 from unit.gateway.conftest import Gateway
@@ -194,3 +196,21 @@ async def test_the_list_of_controllers_always_has_the_one_that_answers(gateway: 
 
 async def test_without_authentication_tokens_are_empty(gateway: Gateway) -> None:
     assert (await gateway.stub.getDelegationToken(pb.StreamInfo())).delegationToken == ""
+
+
+async def test_all_streams_are_one_bucket_of_those_who_work_on_them(gateway: Gateway) -> None:
+    request = pb.ControllerToBucketMappingRequest(serviceType="WatermarkingService")
+    assert dict((await gateway.stub.getControllerToBucketMapping(request)).mapping) == {}
+    for service, instance in (("stream-workflows", "w1"), ("stream-workflows", "w2"), ("api-gateway", "g1")):
+        joined = ev.MemberJoined(service=service, instance=instance, endpoints={}, at=0)
+        gateway.journal.append("cluster", joined)
+    for kind in pb.ControllerToBucketMappingRequest.BucketType.values():
+        request = pb.ControllerToBucketMappingRequest(serviceType=kind)
+        answer = await gateway.stub.getControllerToBucketMapping(request)
+        assert {name: list(bucket.id) for name, bucket in answer.mapping.items()} == {"w1": [0], "w2": [0]}
+
+
+@pytest.mark.parametrize("kind", [-1, 2])
+async def test_a_mapping_of_an_unknown_service_is_internal(gateway: Gateway, kind: Any) -> None:
+    request = pb.ControllerToBucketMappingRequest(serviceType=kind)
+    assert await failure(gateway.stub.getControllerToBucketMapping(request)) == SYNC_INTERNAL

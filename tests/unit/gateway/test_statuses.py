@@ -12,7 +12,7 @@ import pytest
 from grpc import StatusCode
 
 from api_gateway import errors
-from api_gateway.statuses import RESPONSES, response
+from api_gateway.statuses import NOT_FOUND, OTHERWISE_CALLED, RESPONSES, STATUS_FIELDS, response
 from sluice.domain import commands as c
 from sluice.domain import group, table
 from sluice.domain.aggregates import DECIDE
@@ -54,8 +54,8 @@ _CREATED_BY = {c.CreateStream: stream_decide, c.CreateReaderGroup: group, c.Crea
 
 
 def _statuses(command: type) -> set[str]:
-    # Workflows reply SUCCESS at their end; a scale is answered at its begin.
-    found = {*_replies(DECIDE[command], set()), *(() if command is c.ScaleStream else ("SUCCESS",))}
+    # Workflows reply SUCCESS at their end; a scale is answered at its begin. FAILURE is what a dead letter replies.
+    found = {"FAILURE", *_replies(DECIDE[command], set()), *(() if command is c.ScaleStream else ("SUCCESS",))}
     if command in _CREATED_BY:
         module = _CREATED_BY[command]
         for decide in (module.decide_create, module.decide_join, module.finish_create):
@@ -74,17 +74,40 @@ def test_the_replies_of_the_domain_are_seen() -> None:
 
 
 @pytest.mark.parametrize("command", RESPONSES, ids=lambda command: command.__name__)
-def test_every_reply_has_its_number(command: type) -> None:
-    enum = RESPONSES[command].DESCRIPTOR.fields_by_name["status"].enum_type
-    statuses = _statuses(command)
+def test_every_reply_has_its_number_its_other_name_or_its_error(command: type) -> None:
+    enum = RESPONSES[command].DESCRIPTOR.fields_by_name[STATUS_FIELDS[command]].enum_type
     assert enum is not None
-    assert len(statuses) > 1
-    assert statuses <= set(enum.values_by_name)
+    statuses, numbers = _statuses(command), enum.values_by_name
+    assert len(statuses) > (1 if command is c.DeleteScopeRecursive else 2), "the scan of the domain saw nothing"
+    for status in statuses - {status for kind, status in NOT_FOUND if kind is command}:
+        assert OTHERWISE_CALLED.get(command, {}).get(status, status) in numbers
+    # What stands in the tables besides is said by nobody.
+    assert OTHERWISE_CALLED.get(command, {}).keys() <= statuses - set(numbers)
+    assert {status for kind, status in NOT_FOUND if kind is command} <= statuses - set(numbers)
+
+
+def test_every_command_of_clients_has_its_response() -> None:
+    of_ourselves = {c.ConfirmName, c.ReleaseName, c.CreateReserved, c.JoinCreation, c.AddSubscriber, c.RemoveSubscriber}
+    assert RESPONSES.keys() == DECIDE.keys() - of_ourselves
+
+
+@pytest.mark.parametrize(
+    ("status", "number"), [("SUCCESS", 0), ("INVALID_TIME", 1), ("INVALID_POSITION", 2), ("FAILURE", 3)]
+)
+def test_a_writers_time_has_its_own_statuses(status: str, number: int) -> None:
+    command = c.NoteWriterTime(scope="sc", stream="st", writer="w", timestamp=0, position={})
+    assert response(command, Reply(status)).result == number
+
+
+def test_a_writers_time_for_no_stream_is_not_found() -> None:
+    command = c.NoteWriterTime(scope="sc", stream="st", writer="w", timestamp=0, position={})
+    with pytest.raises(NotFoundError, match="sc/st"):
+        response(command, Reply("STREAM_NOT_FOUND"))
 
 
 def test_a_reply_becomes_its_number() -> None:
     command = c.CreateStream(scope="sc", stream="st", config=StreamConfig())
-    assert response(command, Reply("INVALID_STREAM_NAME")).status == 4  # type: ignore[attr-defined]
+    assert response(command, Reply("INVALID_STREAM_NAME")).status == 4
 
 
 def test_a_status_that_the_response_does_not_know_is_a_defect() -> None:

@@ -4,7 +4,7 @@ No barrier: where things are changes by itself, and callers come again when they
 """
 
 from api_gateway.convert import stream_of
-from api_gateway.errors import NoOwnerError
+from api_gateway.errors import BadRequestError, NoOwnerError
 from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
@@ -13,6 +13,11 @@ from sluice.segmentstore.routing import container_of
 
 SERVICE = "api-gateway"
 PROTOCOL = "grpc"
+WORKERS = "stream-workflows"
+"""The service that does the periodic work on streams."""
+
+ALL_STREAMS = 0
+"""The only bucket there is."""
 
 
 class ClusterHandlers:
@@ -28,6 +33,7 @@ class ClusterHandlers:
             "getURI": self.uri,
             "getControllerServerList": self.servers,
             "getDelegationToken": self.token,
+            "getControllerToBucketMapping": self.buckets,
         }
 
     async def uri(self, request: pb.SegmentId, _context: Context) -> pb.NodeUri:
@@ -51,3 +57,20 @@ class ClusterHandlers:
     async def token(self, _request: pb.StreamInfo, _context: Context) -> pb.DelegationToken:
         """Empty: that is how clients are told that nothing is protected."""
         return pb.DelegationToken()
+
+    async def buckets(
+        self, request: pb.ControllerToBucketMappingRequest, _context: Context
+    ) -> pb.ControllerToBucketMappingResponse:
+        """Who sees to retention and watermarks: every instance of the service that does, each for a share of bucket 0.
+
+        Whoever asks wants to know which processes take part and that no stream is left out. Streams are not dealt out
+        in buckets here, their periodic work belongs to whoever owns their partition; so all streams are one bucket,
+        and an empty answer means that nobody works on them.
+        """
+        if request.serviceType not in pb.ControllerToBucketMappingRequest.BucketType.values():
+            raise BadRequestError(f"{request.serviceType} is no serviceType")
+        answer = pb.ControllerToBucketMappingResponse()
+        for member in self._reads.cluster().members.values():
+            if member.service == WORKERS:
+                answer.mapping[member.instance].id.append(ALL_STREAMS)
+        return answer

@@ -32,8 +32,7 @@ class ScaleHandlers:
             at=request.scaleTimestamp,
         )
         reply = await self._requests.ask(command, trace_of(context))
-        answer = response(command, reply)
-        assert isinstance(answer, pb.ScaleResponse)
+        answer: pb.ScaleResponse = response(command, reply)
         answer.epoch = reply.epoch
         for segment in reply.segments:
             fill_range(answer.segments.add(), scope, stream, segment)

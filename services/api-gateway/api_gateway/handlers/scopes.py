@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable
 from itertools import islice
-
-from google.protobuf.message import Message
+from typing import Any
 
 from api_gateway.convert import name_in_token, scope_of, token_of
 from api_gateway.errors import BadRequestError
 from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
+from api_gateway.handlers.asking import ask
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
-from api_gateway.rpc import trace_of
-from api_gateway.statuses import response
-from sluice.domain.commands import CreateScope, DeleteScope
+from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 
 PAGE_SIZE = 1000
 
@@ -30,18 +28,21 @@ class ScopeHandlers:
             "createScope": self.create,
             "checkScopeExists": self.exists,
             "deleteScope": self.delete,
+            "deleteScopeRecursive": self.delete_with_all_in_it,
             "listScopes": self.list_scopes,
             "listStreamsInScope": self.list_streams,
             "listStreamsInScopeForTag": self.list_streams_with_tag,
+            "listKeyValueTablesInScope": self.list_tables,
         }
 
-    async def create(self, request: pb.ScopeInfo, context: Context) -> Message:
-        command = CreateScope(scope=scope_of(request.scope))
-        return response(command, await self._requests.ask(command, trace_of(context)))
+    async def create(self, request: pb.ScopeInfo, context: Context) -> Any:
+        return await ask(self._requests, CreateScope(scope=scope_of(request.scope)), context)
 
-    async def delete(self, request: pb.ScopeInfo, context: Context) -> Message:
-        command = DeleteScope(scope=scope_of(request.scope))
-        return response(command, await self._requests.ask(command, trace_of(context)))
+    async def delete(self, request: pb.ScopeInfo, context: Context) -> Any:
+        return await ask(self._requests, DeleteScope(scope=scope_of(request.scope)), context)
+
+    async def delete_with_all_in_it(self, request: pb.ScopeInfo, context: Context) -> Any:
+        return await ask(self._requests, DeleteScopeRecursive(scope=scope_of(request.scope)), context)
 
     async def exists(self, request: pb.ScopeInfo, _context: Context) -> pb.ExistsResponse:
         return pb.ExistsResponse(exists=await self._reads.scope_exists(scope_of(request.scope)))
@@ -72,6 +73,17 @@ class ScopeHandlers:
         answer = pb.StreamsInScopeResponse(continuationToken=following)
         for name in page:
             answer.streams.add(scope=scope, stream=name)
+        return answer
+
+    async def list_tables(self, request: pb.KVTablesInScopeRequest, _context: Context) -> pb.KVTablesInScopeResponse:
+        scope, token = scope_of(request.scope.scope), request.continuationToken.token
+        tables = await self._reads.tables_in(scope, name_in_token(token))
+        if tables is None:
+            return pb.KVTablesInScopeResponse(status=pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND)
+        page, following = _page((table.name for table in tables), token)
+        answer = pb.KVTablesInScopeResponse(continuationToken=following)
+        for name in page:
+            answer.kvtables.add(scope=scope, kvtName=name)
         return answer
 
 

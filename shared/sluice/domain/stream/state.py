@@ -9,7 +9,7 @@ from enum import Enum
 
 import msgspec
 
-from sluice.domain.config import StreamConfig
+from sluice.domain.config import RetentionPolicy, StreamConfig
 from sluice.domain.decision import Reader
 from sluice.domain.errors import BusyError
 from sluice.domain.events import Replacement, Segment
@@ -62,6 +62,14 @@ class WriterMark(msgspec.Struct):
     alive: bool = True
 
 
+class WatermarkBounds(msgspec.Struct, frozen=True):
+    """The latest watermark: bounds in the writers' own time, and when it was emitted in epoch ms."""
+
+    lower: int
+    upper: int
+    at: int
+
+
 class Stream(msgspec.Struct):
     scope: str
     name: str
@@ -79,6 +87,11 @@ class Stream(msgspec.Struct):
     workflow: StreamWorkflow | None = None
     subscribers: dict[str, Subscriber] = {}
     writers: dict[str, WriterMark] = {}
+    watermark: WatermarkBounds | None = None
+    carried: dict[int, int] | None = None
+    """How far each segment has been passed on; only the stream that segment stores report to has this."""
+    announced: RetentionPolicy | None = None
+    """The retention policy that whoever decides on retention knows of."""
 
     @property
     def active_epoch(self) -> Epoch:

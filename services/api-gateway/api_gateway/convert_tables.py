@@ -1,0 +1,41 @@
+"""Between Pravega's messages on key-value tables and the domain's values (controller-grpc-api 5.9). Pure functions."""
+
+from api_gateway.errors import BadRequestError
+from api_gateway.generated import controller_pb2 as pb
+from sluice.domain.config import TableConfig, check_table_config
+from sluice.domain.errors import InvalidArgumentError
+
+
+def table_of(info: pb.KeyValueTableInfo) -> tuple[str, str]:
+    """Scope and name. Raises BadRequestError."""
+    if not info.scope:
+        raise BadRequestError("the scope is empty")
+    if not info.kvtName:
+        raise BadRequestError("the table's name is empty")
+    return info.scope, info.kvtName
+
+
+def table_config_of(message: pb.KeyValueTableConfig) -> TableConfig:
+    """As sent; checked before anybody looks at the table's name. Raises BadRequestError."""
+    config = TableConfig(
+        partitions=message.partitionCount,
+        primary_key_length=message.primaryKeyLength,
+        secondary_key_length=message.secondaryKeyLength,
+        rollover_size_bytes=message.rolloverSizeBytes,
+    )
+    try:
+        check_table_config(config)
+    except InvalidArgumentError as error:
+        raise BadRequestError(str(error)) from error
+    return config
+
+
+def table_config_message(scope: str, table: str, config: TableConfig) -> pb.KeyValueTableConfig:
+    return pb.KeyValueTableConfig(
+        scope=scope,
+        kvtName=table,
+        partitionCount=config.partitions,
+        primaryKeyLength=config.primary_key_length,
+        secondaryKeyLength=config.secondary_key_length,
+        rolloverSizeBytes=config.rollover_size_bytes,
+    )

@@ -1,0 +1,81 @@
+"""RPCs on reader groups (controller-grpc-api 5.8).
+
+Where the original distinguishes a missing scope from a missing group, the view is asked before the request is sent.
+"""
+
+from uuid import uuid4
+
+import msgspec
+from google.protobuf.message import Message
+
+from api_gateway.convert import scope_of
+from api_gateway.convert_groups import group_config_message, group_config_of, id_of
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.handlers import Context, Handler
+from api_gateway.handlers.asking import ask
+from api_gateway.reads import Reads
+from api_gateway.requests import Requests
+from api_gateway.rpc import trace_of
+from api_gateway.statuses import response
+from sluice.domain.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.group import ZERO_ID
+
+
+class GroupHandlers:
+    """What concerns a reader group as a whole."""
+
+    def __init__(self, reads: Reads, requests: Requests) -> None:
+        self._reads = reads
+        self._requests = requests
+
+    def table(self) -> dict[str, Handler]:
+        return {
+            "createReaderGroup": self.create,
+            "getReaderGroupConfig": self.configuration,
+            "updateReaderGroup": self.update,
+            "deleteReaderGroup": self.delete,
+        }
+
+    async def create(self, request: pb.ReaderGroupConfiguration, context: Context) -> pb.CreateReaderGroupResponse:
+        """The configuration in the answer is the stored one: the group may have existed with another.
+
+        A group begins with generation 0 whatever was sent (background-and-other-workflows 6.2). A subscriber of a
+        stream that does not exist is refused with FAILURE; the original lets the call time out.
+        """
+        scope, config = scope_of(request.scope), group_config_of(request)
+        id = str(uuid4()) if config.id == ZERO_ID else config.id
+        config = msgspec.structs.replace(config, id=id, generation=0)
+        command = CreateReaderGroup(scope=scope, group=request.readerGroupName, config=config)
+        answer: pb.CreateReaderGroupResponse = await ask(self._requests, command, context)
+        if answer.status == pb.CreateReaderGroupResponse.SUCCESS:
+            # The view has what the reply is about. Only if somebody deletes the group this very moment it is gone.
+            stored = self._reads.known_group(scope, command.group)
+            answer.config.CopyFrom(group_config_message(scope, command.group, stored.config if stored else config))
+        return answer
+
+    async def configuration(self, request: pb.ReaderGroupInfo, _context: Context) -> pb.ReaderGroupConfigResponse:
+        scope, name = scope_of(request.scope), request.readerGroup
+        group = await self._reads.group_or_none(scope, name)
+        if group is None:
+            missing = pb.ReaderGroupConfigResponse.RG_NOT_FOUND
+            return pb.ReaderGroupConfigResponse(status=missing, config=pb.ReaderGroupConfiguration())
+        return pb.ReaderGroupConfigResponse(config=group_config_message(scope, name, group.config))
+
+    async def update(self, request: pb.ReaderGroupConfiguration, context: Context) -> pb.UpdateReaderGroupResponse:
+        scope, config = scope_of(request.scope), group_config_of(request)
+        await self._reads.group_or_none(scope, request.readerGroupName)
+        command = UpdateReaderGroup(scope=scope, group=request.readerGroupName, config=config)
+        reply = await self._requests.ask(command, trace_of(context))
+        answer: pb.UpdateReaderGroupResponse = response(command, reply)
+        succeeded = answer.status == pb.UpdateReaderGroupResponse.SUCCESS
+        answer.generation = reply.generation if succeeded else config.generation
+        return answer
+
+    async def delete(self, request: pb.ReaderGroupInfo, context: Context) -> Message:
+        """An id that is no UUID matters only if there is a group that it could be compared with."""
+        scope, name = scope_of(request.scope), request.readerGroup
+        if await self._reads.group_or_none(scope, name) is None:
+            return pb.DeleteReaderGroupStatus(status=pb.DeleteReaderGroupStatus.RG_NOT_FOUND)
+        command = DeleteReaderGroup(scope=scope, group=name, id=id_of(request.readerGroupId))
+        deleted: Message = await ask(self._requests, command, context)
+        return deleted

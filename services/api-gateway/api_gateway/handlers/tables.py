@@ -1,0 +1,54 @@
+"""RPCs on key-value tables (controller-grpc-api 5.9)."""
+
+from typing import Any
+
+from api_gateway.convert import ranges_message, scope_of
+from api_gateway.convert_tables import table_config_message, table_config_of, table_of
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.handlers import Context, Handler
+from api_gateway.handlers.asking import ask
+from api_gateway.reads import Reads
+from api_gateway.requests import Requests
+from sluice.domain.commands import CreateTable, DeleteTable
+from sluice.domain.errors import NotFoundError
+from sluice.domain.table import current_segments
+
+
+class TableHandlers:
+    """What concerns a table as a whole, and its partitions."""
+
+    def __init__(self, reads: Reads, requests: Requests) -> None:
+        self._reads = reads
+        self._requests = requests
+
+    def table(self) -> dict[str, Handler]:
+        return {
+            "createKeyValueTable": self.create,
+            "getKeyValueTableConfiguration": self.configuration,
+            "getCurrentSegmentsKeyValueTable": self.segments,
+            "deleteKeyValueTable": self.delete,
+        }
+
+    async def create(self, request: pb.KeyValueTableConfig, context: Context) -> Any:
+        """An empty name is the domain's to refuse: it has a status of its own."""
+        command = CreateTable(scope=scope_of(request.scope), table=request.kvtName, config=table_config_of(request))
+        return await ask(self._requests, command, context)
+
+    async def delete(self, request: pb.KeyValueTableInfo, context: Context) -> Any:
+        scope, name = table_of(request)
+        return await ask(self._requests, DeleteTable(scope=scope, table=name), context)
+
+    async def configuration(self, request: pb.KeyValueTableInfo, _context: Context) -> pb.KeyValueTableConfigResponse:
+        scope, name = table_of(request)
+        table = await self._reads.table_or_none(scope, name)
+        if table is None:
+            return pb.KeyValueTableConfigResponse(status=pb.KeyValueTableConfigResponse.TABLE_NOT_FOUND)
+        return pb.KeyValueTableConfigResponse(config=table_config_message(scope, name, table.config))
+
+    async def segments(self, request: pb.KeyValueTableInfo, _context: Context) -> pb.SegmentRanges:
+        """In the order of their ranges, as they are stored; the names of segments have a suffix that is not here."""
+        scope, name = table_of(request)
+        table = await self._reads.table_or_none(scope, name)
+        if table is None:
+            raise NotFoundError(f"key-value table {scope}/{name} does not exist")
+        return ranges_message(scope, name, current_segments(table))

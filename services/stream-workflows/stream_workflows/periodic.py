@@ -1,0 +1,87 @@
+"""The periodic work on streams: each job looks at intervals at the streams that need it, and only at those.
+
+It is done for the streams of the partitions that this instance owns, so it spreads with the consumer group. A round
+begins behind the read barrier. One that goes on for streams which meanwhile belong to somebody else does no harm: what
+it appends to the journal is void if it is out of date, what it appends to segments names the length it expects, and
+what it sends to topics may be there twice. One task for all jobs; each job has its own rhythm and its own bound on how
+many streams it works on at a time. Whatever fails is logged, counted, and tried again in the next round.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from typing import Protocol
+
+from sluice.journal.journal import Journal, JournalError
+from sluice.messaging.producer import ProduceError
+from sluice.segmentstore.errors import SegmentStoreError
+from stream_workflows.metrics import PERIODIC_FAILURES, PERIODIC_SECONDS
+from stream_workflows.stream_index import StreamName
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 32
+Owned = Callable[[], Iterable[int]]
+
+
+class Job(Protocol):
+    """`due` names the streams of some partitions that need work now, `work` does it for one of them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def interval_s(self) -> float: ...
+
+    def due(self, partitions: frozenset[int]) -> Collection[StreamName]: ...
+
+    def work(self, stream: StreamName) -> Awaitable[None]: ...
+
+
+class Periodic:
+    """Runs jobs for the partitions that `owned` says are ours at the moment."""
+
+    def __init__(self, journal: Journal, owned: Owned, jobs: Collection[Job], at_once: int = AT_ONCE) -> None:
+        self._journal = journal
+        self._owned = owned
+        self._jobs = jobs
+        self._at_once = at_once
+
+    async def run(self) -> None:
+        """Never returns."""
+        async with asyncio.TaskGroup() as group:
+            for job in self._jobs:
+                group.create_task(self._repeat(job), name=job.name)
+
+    async def _repeat(self, job: Job) -> None:
+        while True:
+            await self.round(job)
+            await asyncio.sleep(job.interval_s)
+
+    async def round(self, job: Job) -> None:
+        """Work once on every stream that is due."""
+        owned = frozenset(self._owned())
+        if not owned:
+            return
+        with PERIODIC_SECONDS.labels(job.name).time():
+            try:
+                await self._journal.barrier(owned)
+                streams = iter(job.due(owned))
+            except Exception as error:  # noqa: BLE001 - logged and counted; the next round comes
+                self._tell(job, None, error)
+                return
+            await asyncio.gather(*(self._some(job, streams) for _ in range(self._at_once)))
+
+    async def _some(self, job: Job, streams: Iterator[StreamName]) -> None:
+        """Take one stream after the other, as long as there are some that nobody has taken."""
+        for stream in streams:
+            try:
+                await job.work(stream)
+            except Exception as error:  # noqa: BLE001 - logged and counted; the next round comes
+                self._tell(job, stream, error)
+
+    def _tell(self, job: Job, stream: StreamName | None, error: Exception) -> None:
+        PERIODIC_FAILURES.labels(job.name).inc()
+        foreseen = isinstance(error, SegmentStoreError | JournalError | ProduceError)
+        facts = {"job": job.name, "stream": "/".join(stream) if stream else "", "error": repr(error)}
+        log.warning("periodic work failed", extra=facts, exc_info=None if foreseen else error)

@@ -1,0 +1,94 @@
+"""Which streams need periodic work, kept up by the records of the journal instead of looking at every stream each time.
+
+Belongs to the event loop. It is put together once from the view, then every record that counts has the streams it
+touches looked at again; so what it says never depends on which records were seen.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from sluice.domain import events as ev
+from sluice.domain.names import SYSTEM_SCOPE, stream_aggregate
+from sluice.domain.stream.retention import is_announced, is_sampled
+from sluice.domain.stream.state import Stream
+from sluice.journal.journal import Journal
+from sluice.journal.record import Record
+
+StreamName = tuple[str, str]
+"""Scope and name."""
+
+_Names = defaultdict[int, set[StreamName]]
+_RETENTION_CHANGES = (
+    ev.SubscriberAdded,
+    ev.SubscriberRemoved,
+    ev.SubscriberCutUpdated,
+    ev.StreamTruncationStarted,
+    ev.StreamDeleted,
+)
+"""What those who decide on retention want to hear of, beside another policy."""
+
+
+class StreamIndex:
+    """Sets of streams by partition."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._views = journal.views()
+        self._with_writers: _Names = defaultdict(set)
+        self._sampled: _Names = defaultdict(set)
+        self._unannounced: _Names = defaultdict(set)
+        self._changed: _Names = defaultdict(set)
+        for partition, view in enumerate(self._views):
+            for _, state in view.aggregates():
+                if isinstance(state, Stream):
+                    self._look(partition, (state.scope, state.name), state)
+        journal.on_record.append(self._on_record)
+
+    def with_writers(self, partitions: Collection[int]) -> list[StreamName]:
+        """The streams whose writers have reported times; not those of our own scope (3.4)."""
+        return _of(self._with_writers, partitions)
+
+    def sampled(self, partitions: Collection[int]) -> list[StreamName]:
+        """The streams of which cuts are to be sampled for retention."""
+        return _of(self._sampled, partitions)
+
+    def unannounced(self, partitions: Collection[int]) -> list[StreamName]:
+        """The streams whose retention policy has yet to be announced."""
+        return _of(self._unannounced, partitions)
+
+    def take_changed(self, partitions: Collection[int]) -> list[StreamName]:
+        """The streams with a policy of which something else has changed, once; those of other partitions are dropped.
+
+        Whoever owns those tells of them, and every sample tells of everything again.
+        """
+        changed, self._changed = self._changed, defaultdict(set)
+        return _of(changed, partitions)
+
+    def put_back(self, partition: int, stream: StreamName) -> None:
+        """What was taken could not be told of."""
+        self._changed[partition].add(stream)
+
+    def _on_record(self, partition: int, record: Record) -> None:
+        for event in record.events:
+            if isinstance(event, ev.StreamEvent):
+                stream = (event.scope, event.stream)
+                if isinstance(event, _RETENTION_CHANGES) and stream in self._sampled[partition]:
+                    self._changed[partition].add(stream)
+                state = self._views[partition].get(stream_aggregate(*stream))
+                self._look(partition, stream, state if isinstance(state, Stream) else None)
+
+    def _look(self, partition: int, stream: StreamName, state: Stream | None) -> None:
+        has_writers = state is not None and bool(state.writers) and state.scope != SYSTEM_SCOPE
+        _put(self._with_writers[partition], stream, has_writers)
+        _put(self._sampled[partition], stream, state is not None and is_sampled(state))
+        _put(self._unannounced[partition], stream, state is not None and not is_announced(state))
+
+
+def _put(names: set[StreamName], stream: StreamName, belongs: bool) -> None:
+    if belongs:
+        names.add(stream)
+    else:
+        names.discard(stream)
+
+
+def _of(names: _Names, partitions: Collection[int]) -> list[StreamName]:
+    return [stream for partition in sorted(partitions) for stream in names.get(partition, ())]

@@ -1,0 +1,118 @@
+"""Retention as far as it is told here: policies, where readers are, and sampled cuts with their sizes.
+
+Where to truncate is decided elsewhere, from these reports. Samples are taken periodically and may be lost; that a
+policy is gone may not, or data would be dropped that nobody wants dropped any more: so a policy counts as announced
+only once the journal says so. Rules: background-and-other-workflows 1.4 and 1.6.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.config import RetentionPolicy
+from sluice.domain.decision import Decision, Reader
+from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.stream import cuts
+from sluice.domain.stream.queries import head
+from sluice.domain.stream.state import Stream, StreamState, find_stream
+
+
+class SizedCut(msgspec.Struct, frozen=True):
+    """A cut, and how many bytes were ever written to the stream before it, truncated ones included."""
+
+    cut: dict[int, int]
+    size: int
+
+
+class RetentionReport(msgspec.Struct, frozen=True):
+    """What is true of a stream's retention; `at` in epoch ms, `id` follows from the rest.
+
+    `policy` is None once there is none, or no such stream any more. `sample` is a cut over the tail as it was at `at`,
+    None if only other things have changed. `subscribers` that never reported are not among them. `ranges` has the key
+    range of every segment named.
+    """
+
+    id: str
+    by: str
+    at: int
+    scope: str
+    stream: str
+    incarnation: str
+    policy: RetentionPolicy | None
+    head: SizedCut
+    sample: SizedCut | None = None
+    subscribers: dict[str, SizedCut] = {}
+    ranges: dict[int, tuple[float, float]] = {}
+
+
+def is_sampled(stream: Stream) -> bool:
+    """Whether cuts of the stream are of use: nothing can be truncated before it is there or once it is sealed."""
+    passive = (StreamState.CREATING, StreamState.SEALED)
+    return stream.config.retention is not None and stream.state not in passive
+
+
+def is_announced(stream: Stream) -> bool:
+    return stream.announced == stream.config.retention
+
+
+def report(stream: Stream, tail: Mapping[int, int] | None, id: str, by: str, at: int) -> RetentionReport | None:
+    """What to tell of the stream; `tail` is a cut over its end. None if that cut was overtaken by a truncation."""
+    sample = None
+    if tail is not None:
+        sample = _sized(stream, tail)
+        if sample is None:
+            return None
+    reported = {name: s.cut for name, s in sorted(stream.subscribers.items()) if s.cut}
+    sized = {name: _sized(stream, cut) for name, cut in reported.items()}
+    here = head(stream)
+    named = {*here, *(tail or ()), *(s for cut in reported.values() for s in cut)}
+    return RetentionReport(
+        id=id,
+        by=by,
+        at=at,
+        scope=stream.scope,
+        stream=stream.name,
+        incarnation=stream.incarnation,
+        policy=stream.config.retention,
+        head=SizedCut(here, stream.cut_size),
+        sample=sample,
+        # A subscriber behind the head has nothing left to wait for: it is where the head is.
+        subscribers={name: found or SizedCut(here, stream.cut_size) for name, found in sized.items()},
+        ranges={s: (stream.segments[s].low, stream.segments[s].high) for s in sorted(named)},
+    )
+
+
+def gone(scope: str, name: str, id: str, by: str, at: int) -> RetentionReport:
+    """What to tell of a stream that was deleted."""
+    return RetentionReport(
+        id=id, by=by, at=at, scope=scope, stream=name, incarnation="", policy=None, head=SizedCut({}, 0)
+    )
+
+
+def _sized(stream: Stream, cut: Mapping[int, int]) -> SizedCut | None:
+    """The cut with the bytes before it; None if it lies before the head."""
+    try:
+        between = cuts.segments_between(stream, stream.cut, cut)
+    except InvalidArgumentError:
+        return None
+    return SizedCut(dict(cut), stream.cut_size + cuts.size_between(stream, stream.cut, cut, between))
+
+
+def note_announced(
+    reader: Reader, scope: str, name: str, incarnation: str, policy: RetentionPolicy | None
+) -> Decision:
+    """Nothing to note if that is known; a policy that has changed meanwhile has yet to be announced."""
+    stream = find_stream(reader, scope, name)
+    if stream is None or stream.incarnation != incarnation or stream.announced == policy:
+        return Decision()
+    return Decision((ev.RetentionPolicyAnnounced(scope=scope, stream=name, policy=policy),))
+
+
+def _announced(state: Stream, event: ev.RetentionPolicyAnnounced) -> Stream:
+    state.announced = event.policy
+    return state
+
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.RetentionPolicyAnnounced: _announced}

@@ -1,0 +1,156 @@
+"""Traffic reports: what segment stores say of a segment's load, and how far the stream they say it on was passed on.
+
+Segment stores append their reports to a stream of ours as any client would. Each report is told to whoever decides on
+scaling, with what the stream's epoch says about the segment; here nothing is decided about scaling.
+Rules: segment-store-cluster A9, stream-and-transaction-semantics 9.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.config import ScaleType
+from sluice.domain.decision import Decision, Reader
+from sluice.domain.events import Segment
+from sluice.domain.stream import cuts
+from sluice.domain.stream.queries import head
+from sluice.domain.stream.state import Stream, find_stream
+
+
+class Direction(Enum):
+    UP = "UP"
+    DOWN = "DOWN"
+
+
+class Traffic(msgspec.Struct, frozen=True):
+    """A segment store's report: the segment has too much to do, or too little; `at` in epoch ms at the store.
+
+    `splits` is into how many segments it should be divided, 0 for DOWN; `silent` means that nothing was written at all.
+    """
+
+    scope: str
+    stream: str
+    segment: int
+    direction: Direction
+    at: int
+    splits: int
+    silent: bool
+
+
+class PolicyInForce(msgspec.Struct, frozen=True):
+    """A scaling policy with nothing left out, for readers that do not know its defaults."""
+
+    scale_type: ScaleType
+    target_rate: int
+    scale_factor: int
+    min_segments: int
+
+
+class ScaleReport(msgspec.Struct, frozen=True):
+    """A traffic report with what is true of its segment now; `id` is the same each time the report is sent.
+
+    `range` is the segment's [low, high), `active` whether it belongs to the active epoch. That is number `epoch`, since
+    `epoch_since` (epoch ms), with `epoch_segments` segments; `neighbours` are those next to this one.
+    """
+
+    id: str
+    by: str
+    at: int
+    scope: str
+    stream: str
+    incarnation: str
+    segment: int
+    direction: Direction
+    splits: int
+    silent: bool
+    range: tuple[float, float]
+    active: bool
+    epoch: int
+    epoch_since: int
+    epoch_segments: int
+    neighbours: tuple[Segment, ...]
+    policy: PolicyInForce
+
+
+def scale_report(stream: Stream, traffic: Traffic, id: str, by: str) -> ScaleReport | None:
+    """What to tell of a report on the stream; None if it is about a segment that the stream does not have."""
+    segment = stream.segments.get(traffic.segment)
+    if segment is None:
+        return None
+    epoch, scaling = stream.active_epoch, stream.config.scaling
+    active = segment.id in epoch.segments
+    beside = [s for s in stream.active_segments() if segment.low == s.high or segment.high == s.low] if active else []
+    return ScaleReport(
+        id=id,
+        by=by,
+        at=traffic.at,
+        scope=stream.scope,
+        stream=stream.name,
+        incarnation=stream.incarnation,
+        segment=segment.id,
+        direction=traffic.direction,
+        splits=traffic.splits,
+        silent=traffic.silent,
+        range=(segment.low, segment.high),
+        active=active,
+        epoch=epoch.number,
+        epoch_since=epoch.created_at,
+        epoch_segments=len(epoch.segments),
+        neighbours=tuple(beside),
+        policy=PolicyInForce(scaling.scale_type, scaling.target_rate, scaling.scale_factor, scaling.min_segments),
+    )
+
+
+def position(stream: Stream, segment: int) -> int:
+    """Up to which offset a segment's reports have been passed on."""
+    return max((stream.carried or {}).get(segment, 0), head(stream).get(segment, 0), 0)
+
+
+def to_carry(stream: Stream) -> dict[int, int]:
+    """The segments that hold, or may come to hold, reports that were not passed on, with the offsets to go on from."""
+    there = cuts.segments_between(stream, stream.cut, {})
+    return {s: position(stream, s) for s in sorted(there) if not _is_done(stream, s)}
+
+
+def carried_cut(stream: Stream) -> dict[int, int]:
+    """Where the stream may be truncated: over the newest epoch before which everything has been passed on."""
+    done = 0
+    for epoch in stream.epochs[1 : stream.active + 1]:
+        if not all(_is_done(stream, s) for s, sealed_in in stream.sealed_in.items() if sealed_in == epoch.number):
+            break
+        done = epoch.number
+    return {s: position(stream, s) for s in stream.epochs[done].segments}
+
+
+def carried_bytes(stream: Stream) -> int:
+    """How many bytes lie between the head and `carried_cut`."""
+    cut = carried_cut(stream)
+    if stream.cut and not cuts.is_equal_or_after(stream, cut, stream.cut):
+        return 0
+    return cuts.size_between(stream, stream.cut, cut, cuts.segments_between(stream, stream.cut, cut))
+
+
+def _is_done(stream: Stream, segment: int) -> bool:
+    size = stream.sealed_sizes.get(segment)
+    return size is not None and position(stream, segment) >= size
+
+
+def note_carried(reader: Reader, scope: str, name: str, incarnation: str, segment: int, offset: int) -> Decision:
+    """Nothing to note if somebody has come as far already."""
+    stream = find_stream(reader, scope, name)
+    if stream is None or stream.incarnation != incarnation or (stream.carried or {}).get(segment, 0) >= offset:
+        return Decision()
+    return Decision((ev.ReportsCarried(scope=scope, stream=name, segment=segment, offset=offset),))
+
+
+def _carried(state: Stream, event: ev.ReportsCarried) -> Stream:
+    if state.carried is None:
+        state.carried = {}
+    state.carried[event.segment] = event.offset
+    return state
+
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.ReportsCarried: _carried}

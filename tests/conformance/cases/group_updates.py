@@ -1,0 +1,126 @@
+"""updateReaderGroup (controller-grpc-api 5.8, background-and-other-workflows 6.3)."""
+
+from conformance.answers import MALFORMED, NOT_FOUND
+from conformance.calls import create_scope, create_stream
+from conformance.case import Subject
+from conformance.group_calls import (
+    AUTOMATIC,
+    MANUAL,
+    NONE,
+    OTHER_ID,
+    configuration_of,
+    create_group,
+    delete_group,
+    group_configuration,
+    subscribers,
+    update_group,
+)
+
+UPDATES = Subject("group_update")
+case = UPDATES.case
+
+case(
+    "replaces_all",
+    create_scope(),
+    create_stream(),
+    create_group(start={"st": {0: 3}}),
+    update_group(refresh=9, outstanding=1).gives(("SUCCESS", 1)),
+    group_configuration().gives(("SUCCESS", configuration_of(refresh=9, outstanding=1, generation=1))),
+)
+case(
+    "twice",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    update_group(refresh=1).gives(("SUCCESS", 1)),
+    update_group(refresh=2, generation=1).gives(("SUCCESS", 2)),
+    group_configuration().gives(("SUCCESS", configuration_of(refresh=2, generation=2))),
+)
+case(
+    "repeated",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    update_group(refresh=1).gives(("SUCCESS", 1)),
+    update_group(refresh=1).gives(("INVALID_CONFIG", 0)),
+    group_configuration().gives(("SUCCESS", configuration_of(refresh=1, generation=1))),
+)
+case(
+    "of_later_generation",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    update_group(generation=1).gives(("INVALID_CONFIG", 1)),
+)
+case(
+    "of_negative_generation",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    update_group(generation=-1).gives(("INVALID_CONFIG", -1)),
+)
+case(
+    "with_other_id",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    update_group(id=OTHER_ID).gives(("INVALID_CONFIG", 0)),
+    group_configuration().gives(("SUCCESS", configuration_of())),
+)
+case("missing", create_scope(), update_group(generation=4).gives(("RG_NOT_FOUND", 4)))
+case("in_missing_scope", update_group().gives(NOT_FOUND))
+case(
+    "deleted",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    delete_group(),
+    update_group().gives(("RG_NOT_FOUND", 0)),
+)
+case("without_id", create_scope(), create_stream(), create_group(), update_group(id="").gives(MALFORMED))
+case(
+    "without_streams", create_scope(), create_stream(), create_group(), update_group(start={}, end={}).gives(MALFORMED)
+)
+case(
+    "with_unknown_retention",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    update_group(retention=3).gives(MALFORMED),
+)
+case(
+    "with_no_outstanding_checkpoint",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    update_group(outstanding=0).gives(MALFORMED),
+)
+case("malformed_of_missing", create_scope(), update_group(outstanding=0).gives(MALFORMED))
+case("without_scope", update_group("rg", "").gives(MALFORMED))
+
+case(
+    "subscribes",
+    create_scope(),
+    create_stream(),
+    create_group(),
+    update_group(retention=AUTOMATIC).gives(("SUCCESS", 1)),
+    subscribers().gives(("SUCCESS", ["sc/rg"])),
+)
+case(
+    "unsubscribes",
+    create_scope(),
+    create_stream(),
+    create_group(retention=MANUAL),
+    update_group(retention=NONE).gives(("SUCCESS", 1)),
+    subscribers().gives(("SUCCESS", [])),
+)
+case(
+    "moves_to_other_stream",
+    create_scope(),
+    create_stream("a"),
+    create_stream("b"),
+    create_group(start={"a": {}}, end={}, retention=MANUAL),
+    update_group(start={"b": {}}, end={}, retention=MANUAL).gives(("SUCCESS", 1)),
+    subscribers("a").gives(("SUCCESS", [])),
+    subscribers("b").gives(("SUCCESS", ["sc/rg"])),
+)

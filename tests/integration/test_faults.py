@@ -1,0 +1,385 @@
+"""Processes die, freeze and go away: nothing that was acknowledged is lost, and all go on by themselves.
+
+Take-over times are measured and printed (`pytest -s`).
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+from support.controller import Controller, config, controller, outcome, unique
+from support.health import metric
+from support.kafka import Groups, events, fold
+from support.pravega import WriterThread, check_exactly_once, manager, read_all
+
+from api_gateway.generated import controller_pb2 as pb
+from harness import System, eventually
+from sluice.journal.partition_view import Outcome
+from sluice.messaging.partition import partition_of
+from sluice.segmentstore.container_map import CONTAINER_MAP_NODE, decode_container_map
+
+pytestmark = pytest.mark.integration
+
+SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0")
+VICTIM, SURVIVOR = "stream-workflows-0", "stream-workflows-1"
+EVENTS = 5_000
+SETTLED_S = 60.0
+TAKE_OVER_S = 3.0
+
+
+@pytest.fixture(scope="module")
+def single(runs_folder: Path) -> Iterator[System]:
+    """One of each service and two segment stores: whatever dies is missed."""
+    with System(runs_folder / "single") as system:
+        yield system
+
+
+@pytest.fixture(scope="module")
+def double(runs_folder: Path) -> Iterator[System]:
+    """Two of each service."""
+    home = runs_folder / "double"
+    with System(home, segment_stores=1, api_gateways=2, stream_workflows=2, cluster_managers=2) as system:
+        yield system
+
+
+@pytest.fixture
+def gateway(single: System) -> Iterator[Controller]:
+    with controller(single.grpc_address) as client:
+        yield client
+
+
+@pytest.fixture
+def gateways(double: System) -> Iterator[list[Controller]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(controller(address)) for address in double.grpc_addresses]
+
+
+class Traffic:
+    """Two writers on a stream of four segments that go on writing, event by event, until they are told to finish."""
+
+    def __init__(self, system: System) -> None:
+        self._streams = manager(system.grpc_address)
+        self._scope = unique("traffic")
+        assert self._streams.create_scope(self._scope)
+        assert self._streams.create_stream(self._scope, "st", 4)
+        names = ("a", "b")
+        self._writers = [WriterThread(self._streams, self._scope, "st", w, EVENTS, steady=True) for w in names]
+        for writer in self._writers:
+            writer.start()
+        self.goes_on()
+
+    def goes_on(self) -> None:
+        """Both writers get some more events acknowledged."""
+        before = [w.acknowledged for w in self._writers]
+        for writer, so_far in zip(self._writers, before, strict=True):
+            assert writer.error is None, writer.error
+            assert so_far + 10 < EVENTS, "the writers are through already: nothing was written meanwhile"
+            eventually(partial(got_beyond, writer, so_far + 5), SETTLED_S, f"{writer.name} goes on")
+
+    async def ends_exactly_once(self) -> None:
+        """Write the rest; then all events are read once, in the order of their keys."""
+        for writer in self._writers:
+            writer.hurry()
+        for writer in self._writers:
+            await asyncio.to_thread(writer.finish, SETTLED_S)
+        group = self._streams.create_reader_group("rg", self._scope, "st")
+        read = await read_all(group, 2 * EVENTS, SETTLED_S)
+        check_exactly_once(read, {"a": EVENTS, "b": EVENTS})
+
+
+def got_beyond(writer: WriterThread, number: int) -> bool:
+    return writer.acknowledged > number
+
+
+def live_a_life(gateway: Controller, scope: str, name: str) -> None:
+    """Another stream is created, looked at, sealed and deleted."""
+    assert gateway.create_stream(scope, name, 3) == "SUCCESS"
+    assert len(gateway.segments(scope, name)) == 3
+    assert gateway.seal(scope, name) == "SUCCESS"
+    assert gateway.segments(scope, name) == []
+    assert gateway.delete(scope, name) == "SUCCESS"
+    assert gateway.streams(scope) == []
+
+
+# --- one of each
+
+
+async def test_each_service_is_killed_while_events_are_written(single: System, gateway: Controller) -> None:
+    scope = unique("others")
+    assert gateway.create_scope(scope) == "SUCCESS"
+    traffic = Traffic(single)
+    for name in SERVICES:
+        single.kill(name)
+        traffic.goes_on()
+        began = time.monotonic()
+        single.start(name, deadline_s=SETTLED_S)
+        ready = time.monotonic()
+        live_a_life(gateway, scope, "st")
+        print(f"\n{name}: ready after {ready - began:.2f} s, a stream's life took {time.monotonic() - ready:.2f} s")
+        traffic.goes_on()
+    await traffic.ends_exactly_once()
+
+
+async def test_the_containers_of_a_dead_segment_store_run_on_the_other(single: System, gateway: Controller) -> None:
+    first, second = single.segment_store_addresses
+    assert {len(ids) for ids in container_map(single).values()} == {2}
+    traffic = Traffic(single)
+    moved = moves(single)
+    began = time.monotonic()
+    single.kill("segment-store-1")
+    eventually(lambda: places(gateway) == {first}, SETTLED_S, "all names are on the store that lives")
+    print(f"\nroutes moved after {time.monotonic() - began:.2f} s")
+    eventually(lambda: container_map(single) == {first: {0, 1, 2, 3}}, SETTLED_S, "so says ZooKeeper")
+    assert moves(single) - moved == 2
+    traffic.goes_on()
+    print(f"both writers went on after {time.monotonic() - began:.2f} s")
+    await traffic.ends_exactly_once()
+    scope = unique("one-store")
+    assert gateway.create_scope(scope) == "SUCCESS"
+    live_a_life(gateway, scope, "st")
+    single.start("segment-store-1", deadline_s=SETTLED_S)
+    eventually(lambda: halves(single) == {first, second}, SETTLED_S, "each store has two containers again")
+    assert moves(single) - moved == 4
+    eventually(lambda: places(gateway) == {first, second}, SETTLED_S, "names are on both stores")
+    for number in range(8):
+        live_a_life(gateway, scope, f"st{number}")
+
+
+def places(gateway: Controller) -> set[str]:
+    """The stores that a hundred names are on."""
+    return {gateway.store_of("sc", f"st{number}") for number in range(100)}
+
+
+def container_map(system: System) -> dict[str, set[int]]:
+    """The containers of every store that has any, as ZooKeeper says."""
+    zookeeper = KazooClient(system.zookeeper, timeout=5)
+    zookeeper.start(timeout=20)
+    try:
+        data, _ = zookeeper.get(f"/pravega/{system.settings.cluster_name}/{CONTAINER_MAP_NODE}")
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+    return {f"{host.address}:{host.port}": set(ids) for host, ids in decode_container_map(data).items() if ids}
+
+
+def halves(system: System) -> set[str]:
+    """The stores that have two containers."""
+    return {store for store, containers in container_map(system).items() if len(containers) == 2}
+
+
+def moves(system: System) -> int:
+    return int(metric(system, "cluster-manager-0", "sluice_container_moves_total"))
+
+
+async def test_kafka_dies_and_comes_back(single: System, gateway: Controller) -> None:
+    scope, other = unique("kafka"), unique("kafka-too")
+    assert gateway.create_scope(scope) == "SUCCESS"
+    assert gateway.create_stream(scope, "before", 2) == "SUCCESS"
+    pids = {name: single.pid(name) for name in SERVICES}
+    traffic = Traffic(single)
+    single.kill("kafka")
+    waiting = gateway.begin("createScope", pb.ScopeInfo(scope=other), SETTLED_S)
+    read = gateway.begin("getCurrentSegments", pb.StreamInfo(scope=scope, stream="before"), SETTLED_S)
+    assert outcome(read) == "UNAVAILABLE"
+    assert gateway.store_of(scope, "before") in single.segment_store_addresses
+    assert len(gateway.call("getControllerServerList", pb.ServerRequest()).nodeURI) == 1
+    traffic.goes_on()
+    assert outcome(waiting) == "UNAVAILABLE"
+    single.start("kafka", deadline_s=SETTLED_S)
+    began = time.monotonic()
+    eventually(lambda: gateway.create_scope(other) in ("SUCCESS", "SCOPE_EXISTS"), SETTLED_S, "requests are answered")
+    eventually(lambda: len(gateway.segments(scope, "before")) == 2, SETTLED_S, "reads are answered")
+    print(f"\nKafka was back {time.monotonic() - began:.2f} s before everything worked")
+    live_a_life(gateway, other, "st")
+    for name in SERVICES:
+        single.wait_ready(name, SETTLED_S)
+    assert {name: single.pid(name) for name in SERVICES} == pids
+    assert all(single.is_running(name) for name in SERVICES)
+    await traffic.ends_exactly_once()
+
+
+async def test_zookeeper_dies_and_comes_back(single: System, gateway: Controller) -> None:
+    scope = unique("zookeeper")
+    assert gateway.create_scope(scope) == "SUCCESS"
+    before = {number: gateway.store_of("sc", f"st{number}") for number in range(100)}
+    moved = moves(single)
+    pids = {name: single.pid(name) for name in SERVICES}
+    traffic = Traffic(single)
+    single.kill("zookeeper")
+    eventually(lambda: not single.is_ready("cluster-manager-0"), SETTLED_S, "the cluster manager says so")
+    traffic.goes_on()
+    assert {number: gateway.store_of("sc", f"st{number}") for number in range(100)} == before
+    live_a_life(gateway, scope, "meanwhile")
+    single.start("zookeeper", deadline_s=SETTLED_S)
+    single.wait_ready("cluster-manager-0", SETTLED_S)
+    traffic.goes_on()
+    live_a_life(gateway, scope, "afterwards")
+    assert {number: gateway.store_of("sc", f"st{number}") for number in range(100)} == before
+    assert moves(single) == moved
+    assert {name: single.pid(name) for name in SERVICES} == pids
+    assert all(single.is_running(name) for name in SERVICES)
+    await traffic.ends_exactly_once()
+
+
+# --- two of each
+
+
+def owned(system: System, group: str = "stream-workflows") -> dict[str, set[int]]:
+    """The partitions of every instance, once all of them are given out to all instances that run."""
+    owners = Groups(system.kafka_bootstrap).owners(group)
+    running = {name for name in system.names if name.startswith(group) and system.is_running(name)}
+    given = sorted(partition for partitions in owners.values() for partition in partitions)
+    settled = given == list(range(system.settings.partitions)) and owners.keys() == running
+    return owners if settled and all(owners.values()) else {}
+
+
+def names_of(system: System, instance: str) -> tuple[str, str]:
+    """Names of a scope and a stream in it that both belong to partitions of an instance."""
+    partitions = eventually(lambda: owned(system), SETTLED_S, "the partitions are given out")[instance]
+    count = system.settings.partitions
+    names = (unique("sc") for _ in iter(int, 1))
+    scope = next(name for name in names if partition_of(name, count) in partitions)
+    streams = (f"st{number}" for number in range(10_000))
+    return scope, next(name for name in streams if partition_of(f"{scope}/{name}", count) in partitions)
+
+
+CRASH_POINTS = (
+    "CreateStream/before-decision",
+    "CreateStream/after-decision",
+    "CreateReservedStream/before-decision",
+    "CreateReservedStream/after-decision",
+    "create-stream/before-create-segments",
+    "create-stream/after-create-segments",
+    "create-stream/recorded-create-segments",
+    "ConfirmStreamName/before-decision",
+)
+
+
+@pytest.mark.parametrize("point", CRASH_POINTS)
+def test_a_creation_outlives_the_instance_that_works_on_it(
+    double: System, gateways: list[Controller], point: str
+) -> None:
+    double.stop(VICTIM)
+    double.start(VICTIM, environment={"SLUICE_CRASH_AT": point})
+    scope, stream = names_of(double, VICTIM)
+    assert gateways[1].create_scope(scope) == "SUCCESS"
+    began = time.monotonic()
+    call = gateways[0].begin("createStream", config(scope, stream, 3))
+    with ThreadPoolExecutor(2) as pool:
+        answered = pool.submit(lambda: (outcome(call), time.monotonic()))
+        ended = pool.submit(lambda: (double.wait_ended(VICTIM, SETTLED_S), time.monotonic()))
+        status, answered_at = answered.result()
+        dead, dead_at = ended.result()
+    assert dead and double.exit_code(VICTIM) == -9
+    assert status == "SUCCESS"
+    print(f"\n{point}: killed after {dead_at - began:.2f} s, answered {answered_at - dead_at:.2f} s after that")
+    for gateway in gateways:
+        assert gateway.segments(scope, stream) == [
+            (i, pytest.approx(i / 3), pytest.approx((i + 1) / 3)) for i in range(3)
+        ]
+        assert gateway.create_stream(scope, stream, 3) == "STREAM_EXISTS"
+    assert set(owned_soon(double)) == {SURVIVOR}
+    key, ours = f"stream:{scope}/{stream}", {f"scope:{scope}", f"stream:{scope}/{stream}"}
+    confirmed = ["ScopeCreated", "StreamNameReserved", "StreamNameConfirmed"]
+
+    def happened() -> dict[str, list[str]]:
+        found = events(fold(double.kafka_bootstrap), lambda e: e.aggregate in ours)
+        return {a: [type(e).__name__ for e in found if e.aggregate == a] for a in ours}
+
+    assert happened()[key] == ["StreamCreationStarted", "StreamCreated"]
+    eventually(lambda: happened()[f"scope:{scope}"] == confirmed, SETTLED_S, "the name is confirmed")
+    double.start(VICTIM, deadline_s=SETTLED_S)
+    assert set(owned_soon(double)) == {VICTIM, SURVIVOR}
+    assert gateways[0].seal(scope, stream) == "SUCCESS"
+    assert gateways[1].delete(scope, stream) == "SUCCESS"
+    assert answered_at - dead_at < TAKE_OVER_S
+
+
+def owned_soon(system: System) -> dict[str, set[int]]:
+    return eventually(lambda: owned(system), SETTLED_S, "the partitions are given out")
+
+
+def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: System, gateways: list[Controller]) -> None:
+    scope, _ = names_of(double, VICTIM)
+    assert gateways[0].create_scope(scope) == "SUCCESS"
+    partitions = owned_soon(double)[VICTIM]
+    count = double.settings.partitions
+    names = [n for n in (f"st{i}" for i in range(1000)) if partition_of(f"{scope}/{n}", count) in partitions][:60]
+    kept, gone, late = names[:20], names[20:40], names[40:]
+    assert [gateways[0].create_stream(scope, name) for name in gone] == ["SUCCESS"] * len(gone)
+    # Frozen in the middle of what it does: some calls are answered, most are not.
+    calls = [gateways[i % 2].begin("createStream", config(scope, name, 4), SETTLED_S) for i, name in enumerate(kept)]
+    sealing = [gateways[0].begin("sealStream", pb.StreamInfo(scope=scope, stream=name), SETTLED_S) for name in gone]
+    eventually(lambda: any(call.done() for call in (*calls, *sealing)), SETTLED_S, "the first call is answered")
+    double.freeze(VICTIM)
+    open_ones = sum(not call.done() for call in (*calls, *sealing))
+    began = time.monotonic()
+    assert [outcome(call) for call in (*calls, *sealing)] == ["SUCCESS"] * (len(kept) + len(gone))
+    print(f"\nfrozen with {open_ones} calls open; the last one was answered after {time.monotonic() - began:.2f} s")
+    assert [gateways[1].delete(scope, name) for name in gone] == ["SUCCESS"] * len(gone)
+    assert [gateways[0].create_stream(scope, name, 2) for name in late] == ["SUCCESS"] * len(late)
+    before = [state(gateway, scope) for gateway in gateways]
+    assert before[0] == before[1]
+    assert before[0].keys() == {*kept, *late}
+    double.thaw(VICTIM)
+    assert set(owned_soon(double)) == {VICTIM, SURVIVOR}
+    double.wait_ready(VICTIM, SETTLED_S)
+    assert [state(gateway, scope) for gateway in gateways] == before
+    for name in (*kept, *late):
+        assert gateways[0].seal(scope, name) == "SUCCESS"
+        assert gateways[1].delete(scope, name) == "SUCCESS"
+    assert gateways[0].streams(scope) == gateways[1].streams(scope) == []
+    void = [f for f in fold(double.kafka_bootstrap) if f.outcome is not Outcome.COUNTED]
+    for name in ("api-gateway-0", "api-gateway-1", SURVIVOR):
+        assert metric(double, name, "sluice_journal_void_records_total") >= len(void)
+    print(
+        f"void records: {[(f.record.by, f.outcome.value, [type(e).__name__ for e in f.record.events]) for f in void]}"
+    )
+
+
+def state(gateway: Controller, scope: str) -> dict[str, Any]:
+    """Every stream of a scope with its current segments; without the streams of watermarks."""
+    return {name: gateway.segments(scope, name) for name in gateway.streams(scope) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("kind", ["api-gateway", "stream-workflows", "cluster-manager"])
+def test_a_service_ends_when_it_is_told_to_and_the_other_takes_over(
+    double: System, gateways: list[Controller], kind: str
+) -> None:
+    name = f"{kind}-0"
+    assert double.is_running(name)
+    pair = names_of(double, VICTIM)
+    assert gateways[1].create_scope(pair[0]) == "SUCCESS"
+    began = time.monotonic()
+    double.stop(name)
+    ended = time.monotonic() - began
+    assert double.exit_code(name) == 0
+    assert gateways[1].create_stream(*pair) == "SUCCESS"
+    print(f"\n{name} ended after {ended:.2f} s, a stream was created {time.monotonic() - began - ended:.2f} s later")
+    if kind == "cluster-manager":
+        active = f"{kind}-1"
+        eventually(lambda: metric(double, active, "sluice_cluster_manager_active") == 1, TAKE_OVER_S, "taken over")
+        print(f"{active} is active {time.monotonic() - began - ended:.2f} s later")
+    assert time.monotonic() - began - ended < TAKE_OVER_S
+    assert ended < 5
+    assert no_complaints(double, name)
+    double.start(name, deadline_s=SETTLED_S)
+    assert gateways[0].seal(*pair) == "SUCCESS"
+
+
+def no_complaints(system: System, name: str) -> bool:
+    """The last lines of the log speak of a clean end."""
+    lines = system.log(name).read_text().splitlines()
+    end = lines[max(i for i, line in enumerate(lines) if '"stopping"' in line) :]
+    assert '"stopped"' in end[-1], end
+    complaints = [line for line in end if re.search(r'"level":"(error|critical)"|Traceback', line)]
+    assert not complaints, complaints
+    return True

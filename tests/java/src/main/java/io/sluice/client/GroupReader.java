@@ -1,0 +1,94 @@
+package io.sluice.client;
+
+import io.pravega.client.stream.EventRead;
+import io.pravega.client.stream.EventStreamReader;
+import io.pravega.client.stream.ReaderConfig;
+import io.pravega.client.stream.ReinitializationRequiredException;
+import io.pravega.client.stream.Stream;
+import io.pravega.client.stream.TimeWindow;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/** A reader of a reader group that never waits longer than its deadline. Belongs to one thread at a time. */
+public final class GroupReader implements AutoCloseable {
+    private static final Duration DEADLINE = Duration.ofSeconds(30);
+    private static final long POLL_MILLIS = 100;
+
+    private final EventStreamReader<String> reader;
+
+    public GroupReader(Session session, String group, String name) {
+        ReaderConfig config = ReaderConfig.builder().build();
+        reader = session.events().createReader(name, group, Events.TEXT, config);
+    }
+
+    /** The next event, or null if there was none in a moment. */
+    public String poll() {
+        return reader.readNextEvent(POLL_MILLIS).getEvent();
+    }
+
+    /** Reads so many events. */
+    public List<String> read(int count) {
+        Deadline deadline = Deadline.in(DEADLINE);
+        List<String> events = new ArrayList<>();
+        while (events.size() < count) {
+            deadline.check(count + " events are read; " + events.size() + " were");
+            add(events, poll());
+        }
+        return events;
+    }
+
+    /** Reads until the group has seen all that there is: the ends of a bounded group, or of sealed streams. */
+    public List<String> readToEnd() {
+        Deadline deadline = Deadline.in(DEADLINE);
+        List<String> events = new ArrayList<>();
+        for (EventRead<String> next = next(); !next.isReadCompleted(); next = next()) {
+            deadline.check("the end is read; " + events.size() + " events were");
+            add(events, next.getEvent());
+        }
+        return events;
+    }
+
+    /** Reads on, as a group needs that waits for its readers, until something is done; returns its result. */
+    public <T> T readUntil(CompletableFuture<T> done, List<String> events) {
+        Deadline deadline = Deadline.in(DEADLINE);
+        while (!done.isDone()) {
+            deadline.check("the reader group is done");
+            add(events, poll());
+        }
+        return done.join();
+    }
+
+    /** Reads on until the reader is told that its group was reset; it is of no use then. */
+    public void readUntilReset() {
+        Deadline deadline = Deadline.in(DEADLINE);
+        try {
+            while (true) {
+                deadline.check("the reader sees that its group was reset");
+                poll();
+            }
+        } catch (ReinitializationRequiredException reset) {
+            reader.close();
+        }
+    }
+
+    public TimeWindow timeWindow(Stream stream) {
+        return reader.getCurrentTimeWindow(stream);
+    }
+
+    private EventRead<String> next() {
+        return reader.readNextEvent(POLL_MILLIS);
+    }
+
+    private static void add(List<String> events, String event) {
+        if (event != null) {
+            events.add(event);
+        }
+    }
+
+    @Override
+    public void close() {
+        reader.close();
+    }
+}

@@ -1,0 +1,31 @@
+package io.sluice.client;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.pravega.client.stream.ReaderGroup;
+import io.pravega.client.stream.ReaderGroupConfig;
+import io.pravega.client.stream.ReaderGroupConfig.ReaderGroupConfigBuilder;
+
+/** Reader groups of a session. */
+public final class Groups {
+    private static final int REFRESH_MILLIS = 200;
+
+    private Groups() {
+    }
+
+    /** A configuration to begin with; only what the scenario asks for happens, as there are no checkpoints by time. */
+    public static ReaderGroupConfigBuilder config() {
+        return ReaderGroupConfig.builder().disableAutomaticCheckpoints().groupRefreshTimeMillis(REFRESH_MILLIS);
+    }
+
+    /** Creates a group that was not there. */
+    public static ReaderGroup create(Session session, String name, ReaderGroupConfig config) {
+        assertTrue(session.groups().createReaderGroup(name, config), "createReaderGroup says that it is a new group");
+        return session.closing(session.groups().getReaderGroup(name));
+    }
+
+    /** Creates a group that reads a whole stream. */
+    public static ReaderGroup create(Session session, String name, String stream) {
+        return create(session, name, config().stream(session.scope() + "/" + stream).build());
+    }
+}

@@ -1,0 +1,36 @@
+package io.sluice.client.scenarios;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.pravega.client.stream.ConfigMismatchException;
+import io.pravega.client.stream.ReaderGroupConfig;
+import io.pravega.client.stream.ReaderGroupNotFoundException;
+import io.sluice.client.Groups;
+import io.sluice.client.Scenario;
+import io.sluice.client.Session;
+
+/** A group that is there already is taken if its configuration is equal, and refused if it is not. */
+public final class ReaderGroupCreation implements Scenario {
+    @Override
+    public void run(Session session) {
+        String stream = session.stream("st", 2).getScopedName();
+        ReaderGroupConfig config = Groups.config().stream(stream).build();
+        ReaderGroupConfig other = Groups.config().stream(stream).maxOutstandingCheckpointRequest(7).build();
+        Groups.create(session, "rg", config);
+        assertFalse(session.groups().createReaderGroup("rg", config), "with an equal configuration");
+        assertThrows(ConfigMismatchException.class, () -> session.groups().createReaderGroup("rg", other),
+                "with another configuration");
+
+        session.groups().deleteReaderGroup("rg");
+        assertThrows(ReaderGroupNotFoundException.class, () -> session.groups().getReaderGroup("rg"), "after deletion");
+        assertTrue(session.groups().createReaderGroup("rg", other), "the name is free again");
+
+        ReaderGroupConfig missing = Groups.config().stream(session.scope() + "/missing").build();
+        assertThrows(IllegalArgumentException.class, () -> session.groups().createReaderGroup("_rg", config),
+                "with a name that is not allowed");
+        assertThrows(RuntimeException.class, () -> session.groups().createReaderGroup("other", missing),
+                "on a stream that does not exist");
+    }
+}
