@@ -195,7 +195,7 @@ class World:
         self.append_request(Request(id=id, at=self.now_ms(), by="gateway/0", command=command))
         # Looking again and again costs nothing: time is virtual here.
         async with asyncio.timeout(LONGEST_WAIT_S):
-            while not (self.process.alive and self.process.is_idle() and self._answer(id) and self._all_delivered()):
+            while not self._is_at_rest(id):  # noqa: ASYNC110 - looking again costs nothing, time is virtual
                 await asyncio.sleep(0.01)
         self.crashes = []
         answer = self._answer(id)
