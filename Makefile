@@ -44,8 +44,8 @@ format: setup ## rewrite the code in the agreed style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup ## measure a running system
-	@$(BIN)/python bench/run.py
+bench: setup ## measure against Pravega's own controller; BENCH="--help" shows the options
+	@PYTHONPATH=tests $(BIN)/python -m bench.run $(BENCH)
 
 lock: setup ## write requirements.lock anew from requirements.in
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \

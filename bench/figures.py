@@ -32,10 +32,15 @@ class Readiness(msgspec.Struct, omit_defaults=True):
 
 
 class Measured(msgspec.Struct, omit_defaults=True):
-    """All figures of one controller, by the name of the call."""
+    """All figures of one controller, by the name of the call.
+
+    `machine_load` is the machine's load average over the last minute: high on both sides means noise, higher on one
+    side that the comparison leans to the other.
+    """
 
     calls: dict[str, Figures]
     readiness: Readiness | None = None
+    machine_load: float | None = None
 
 
 class Loaded(msgspec.Struct):

@@ -4,6 +4,7 @@ Its jars are fetched on demand. It runs with the Java runtime's own choice of co
 slowed down; memory as Pravega's own scripts of a small installation give it. Used from one thread.
 """
 
+import fcntl
 import os
 import secrets
 import threading
@@ -104,6 +105,9 @@ def until_scope(address: str, limit_s: float = 60.0) -> None:
         pause.wait(0.02)
 
 
-def fetch_jars(home: Path) -> None:
-    """Have the jars in the state folder; does nothing if they are there."""
-    setup.set_up(home, (*jars.PROGRAMS, jars.PEER))
+def fetch_jars(settings: LocalSettings) -> None:
+    """Have the jars beside the others; does nothing if they are there. The environment is not looked at."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    with (settings.home / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        jars.fetch(settings.jars_dir, setup.say, (jars.PEER,))

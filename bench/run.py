@@ -29,6 +29,7 @@ def main() -> int:
     table = targets.rows(report)
     print(f"\n{targets.render(table)}\n")
     print("Calls: p50 / p99 in ms, one after the other, or calls per second. Ratio: how many times better Sluice is.")
+    print(f"Load of the machine (1 minute) at the end of each part: {targets.noise(report)}.")
     misses = targets.missed(table)
     for miss in misses:
         print(f"MISSED  {miss}")
@@ -49,10 +50,10 @@ def _measure(arguments: argparse.Namespace) -> Report:
     if arguments.address is not None:
         return Report(sluice=Measured(measure_apart(arguments.address, arguments.quick)))
     report = Report()
-    home = LocalSettings().home
+    settings = LocalSettings()
     if arguments.only in (None, "peer"):
-        peer.fetch_jars(home)
-    folder = home / "bench"
+        peer.fetch_jars(settings)
+    folder = settings.home / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     run = Path(tempfile.mkdtemp(prefix="run-", dir=folder))
     if arguments.only != "journal":

@@ -4,6 +4,7 @@ They never run at the same time, so that neither takes the processor from the ot
 that does not use it. The start of the whole system is watched from a thread of its own.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -41,6 +42,7 @@ def measure_sluice(system: System, after_kafka_s: float, quick: bool, say: Say) 
     say(f"Sluice at {system.grpc_address}, logs in {system.settings.logs_dir}")
     until_scope(system.grpc_address)
     calls = measure_apart(system.grpc_address, quick)
+    load = _machine_load()
     for name in SERVICES:
         system.stop(name)
     began = time.monotonic()
@@ -49,7 +51,7 @@ def measure_sluice(system: System, after_kafka_s: float, quick: bool, say: Say) 
     for name in SERVICES:
         system.wait_ready(name)
     until_scope(system.grpc_address)
-    return Measured(calls, Readiness(round(time.monotonic() - began, 2), round(after_kafka_s, 2)))
+    return Measured(calls, Readiness(round(time.monotonic() - began, 2), round(after_kafka_s, 2)), load)
 
 
 def measure_peer(system: System, quick: bool, say: Say) -> Measured:
@@ -59,7 +61,12 @@ def measure_peer(system: System, quick: bool, say: Say) -> Measured:
     with PeerController(system.settings) as peer:
         say(f"Pravega's controller at {peer.address}, log {peer.log}")
         took_s = peer.start()
-        return Measured(measure_apart(peer.address, quick), Readiness(round(took_s, 2)))
+        calls = measure_apart(peer.address, quick)
+        return Measured(calls, Readiness(round(took_s, 2)), _machine_load())
+
+
+def _machine_load() -> float:
+    return round(os.getloadavg()[0], 1)
 
 
 class _StartWatch:

@@ -59,6 +59,13 @@ def missed(table: Iterable[Row]) -> list[str]:
     return [f"{row.call}: target {row.target}, {row.by}" for row in table if row.met is False]
 
 
+def noise(report: Report) -> str:
+    """How busy the machine was while each controller was measured."""
+    parts = (("Sluice", report.sluice), ("real controller", report.peer))
+    known = [f"{name} {part.machine_load:g}" for name, part in parts if part and part.machine_load is not None]
+    return ", ".join(known) or "not noted"
+
+
 def render(table: Iterable[Row]) -> str:
     """The table as text."""
     lines = [_HEADER, *(_cells(row) for row in table)]

@@ -39,15 +39,14 @@ async def _walk(
 
 
 def scopes() -> Step:
-    """All scopes of the case, and `_system`."""
+    """All scopes of the case."""
 
     def names(page: pb.ScopesResponse) -> list[str]:
         return list(page.scopes)
 
     async def act(run: Run) -> Any:
         found = await _walk(run, "listScopes", lambda token: pb.ScopesRequest(continuationToken=token), names)
-        own = [run.short(name) for name in found if run.is_own(name) or name == "_system"]
-        return found if isinstance(found, Refused) else own
+        return found if isinstance(found, Refused) else sorted(run.short(name) for name in found if run.is_own(name))
 
     return step("listScopes", act)
 

@@ -90,9 +90,12 @@ def subscribers(run: Run, answer: pb.SubscribersResponse) -> tuple[str, list[str
     return _name_of(answer, "status"), sorted(run.short(name) for name in answer.subscribers)
 
 
-def group(run: Run, answer: Any) -> tuple[str, dict[str, Any]]:
-    """Status and configuration of a reader group; the id only where the case looks for it."""
-    return _name_of(answer, "status"), group_configuration(run, answer.config) if answer.HasField("config") else {}
+def group(run: Run, answer: Any) -> tuple[str, dict[str, Any] | None]:
+    """Status and configuration of a reader group; {} for one that is there but empty, None for none at all."""
+    config = None
+    if answer.HasField("config"):
+        config = group_configuration(run, answer.config) if answer.config.ByteSize() else {}
+    return _name_of(answer, "status"), config
 
 
 def group_configuration(run: Run, config: pb.ReaderGroupConfiguration) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pravega_client
 import pytest
+from support.pravega import WriterThread, check_exactly_once, manager, read_all
 
 from harness import System
-from support.pravega import WriterThread, check_exactly_once, manager, read_all
 
 pytestmark = pytest.mark.integration
 
@@ -64,9 +64,9 @@ def test_seal_and_delete_end_with_an_empty_scope(system: System) -> None:
     streams.create_stream(scope, "st", 2)
     assert scope in streams.list_scope() and "_system" in streams.list_scope()
     assert sorted(streams.list_stream(scope)) == ["_MARKst", "st"]
-    with pytest.raises(ValueError, match="(?i)seal"):
+    with pytest.raises(ValueError, match=r"(?i)seal"):
         streams.delete_stream(scope, "st")
-    with pytest.raises(ValueError, match="(?i)empty"):
+    with pytest.raises(ValueError, match=r"(?i)empty"):
         streams.delete_scope(scope)
     assert streams.seal_stream(scope, "st")
     assert streams.delete_stream(scope, "st") and not streams.delete_stream(scope, "st")

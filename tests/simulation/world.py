@@ -20,6 +20,7 @@ from sluice.journal.record import decode_record
 from sluice.messaging.partition import partition_of
 from sluice.messaging.requests import Headers, Request, encode_request
 from sluice.messaging.topics import JOURNAL, Topic
+from sluice.segmentstore.failure import ConnectionFailure, Failure
 from sluice.segmentstore.memory import InMemorySegmentStore, Moment
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
@@ -126,7 +127,10 @@ class Process:
 
 
 class World:
-    """Everything outside the process, and the process."""
+    """Everything outside the process, and the process.
+
+    `crashes` are the numbers of touches after which it dies, `failing` the requests that segment stores do not answer.
+    """
 
     def __init__(self) -> None:
         self.journal: list[list[Message]] = [[] for _ in range(PARTITIONS)]
@@ -135,6 +139,7 @@ class World:
         self.store = InMemorySegmentStore(self._touch_store, self.now_ms)
         self.views = [PartitionView(evolve) for _ in range(PARTITIONS)]
         self.crashes: list[int] = []
+        self.failing: set[str] = set()
         self.touched = 0
         self._numbers = iter(range(1, 1_000_000))
         self.process = Process(self, 0)
@@ -159,7 +164,9 @@ class World:
             asyncio.get_running_loop().call_soon(self._restart)
             raise asyncio.CancelledError
 
-    def _touch_store(self, moment: Moment, _request: str, _segment: str) -> None:
+    def _touch_store(self, moment: Moment, request: str, _segment: str) -> None:
+        if request in self.failing:
+            raise ConnectionFailure(Failure.TIMED_OUT)
         self.touch(moment)
 
     def _restart(self) -> None:
@@ -191,20 +198,28 @@ class World:
     async def ask(self, command: Command, crashes: Sequence[int] = ()) -> Reply:
         """Send a request as a gateway does and return its reply, once everything it set off has come to rest."""
         self.crashes, self.touched = list(crashes), 0
-        id = f"request-{next(self._numbers)}"
-        self.append_request(Request(id=id, at=self.now_ms(), by="gateway/0", command=command))
-        # Looking again and again costs nothing: time is virtual here.
-        async with asyncio.timeout(LONGEST_WAIT_S):
-            while not self._is_at_rest(id):  # noqa: ASYNC110 - looking again costs nothing, time is virtual
-                await asyncio.sleep(0.01)
+        id = self.post(command)
+        await self.until(lambda: self._is_at_rest(id))
         self.crashes = []
-        answer = self._answer(id)
+        answer = self.answer(id)
         assert answer is not None
         return answer
 
+    def post(self, command: Command) -> str:
+        """Send a request and return its id."""
+        id = f"request-{next(self._numbers)}"
+        self.append_request(Request(id=id, at=self.now_ms(), by="gateway/0", command=command))
+        return id
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Let time pass until the condition holds."""
+        async with asyncio.timeout(LONGEST_WAIT_S):
+            while not holds():  # noqa: ASYNC110 - looking again costs nothing, time is virtual
+                await asyncio.sleep(0.01)
+
     def _is_at_rest(self, request: str) -> bool:
         idle = self.process.alive and self.process.is_idle()
-        return idle and self._answer(request) is not None and self._all_delivered()
+        return idle and self.answer(request) is not None and self._all_delivered()
 
     def _all_delivered(self) -> bool:
         return all(self._position(p) >= len(log) for p, log in enumerate(self.requests))
@@ -213,7 +228,8 @@ class World:
         offsets = self.process.consumer._offsets[partition]
         return offsets.position if offsets.position is not None else self.committed[partition]
 
-    def _answer(self, request: str) -> Reply | None:
+    def answer(self, request: str) -> Reply | None:
+        """The reply to a request, if there is one."""
         return next((a for view in self.views if (a := view.answer(request)) is not None), None)
 
     def states(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ routing key of an event follows from its number, so that order per key can be ch
 import asyncio
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import pravega_client
@@ -23,7 +24,8 @@ def manager(address: str) -> Any:
 class WriterThread(threading.Thread):
     """Writes `count` events of its own; `acknowledged` is how many are known to be stored.
 
-    A steady writer waits for each event, so that it is still writing while a test breaks things, until `hurry()`.
+    A steady writer waits for each event, so that it is still writing while a test does other things, until `hurry()`.
+    `told` hears of `acknowledged`.
     """
 
     def __init__(self, streams: Any, scope: str, stream: str, name: str, count: int, *, steady: bool = False) -> None:
@@ -34,6 +36,7 @@ class WriterThread(threading.Thread):
         self._steady = steady
         self.acknowledged = 0
         self.error: BaseException | None = None
+        self.told: Callable[[int], None] = lambda _acknowledged: None
 
     def run(self) -> None:
         try:
@@ -44,6 +47,7 @@ class WriterThread(threading.Thread):
                     self._writer.write_event(f"{self._id}:{number}", f"{self._id}-key-{number % KEYS}")
                 self._writer.flush()
                 self.acknowledged = last
+                self.told(last)
         except BaseException as error:
             self.error = error
             raise

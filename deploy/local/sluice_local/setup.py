@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 from sluice_local import checks, jars, progress, stamp
@@ -32,8 +31,8 @@ def say(line: str) -> None:
     print(f"setup: {line}", flush=True)
 
 
-def set_up(home: Path, programs: Iterable[str] = jars.PROGRAMS) -> None:
-    """Bring the environment and the jars of these programs up to date."""
+def set_up(home: Path) -> None:
+    """Bring environment and jars up to date."""
     began = time.monotonic()
     checks.require_python()
     checks.require_java()
@@ -42,7 +41,7 @@ def set_up(home: Path, programs: Iterable[str] = jars.PROGRAMS) -> None:
     with (home / "setup.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         environment(home / "venv")
-        jars.fetch(Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute(), say, programs)
+        jars.fetch(Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute(), say)
     say(f"done in {time.monotonic() - began:.1f} s")
 
 

@@ -4,6 +4,7 @@ from sluice.domain.cluster import CLUSTER, cluster_of
 from sluice.runtime import Runtime, run_service
 from sluice.segmentstore.client import SegmentStoreClient
 from sluice.segmentstore.host import Host
+from stream_workflows.periodic_jobs import periodic_work
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
 
@@ -27,5 +28,6 @@ def main() -> None:
         )
         consumer.start()
         runtime.stack.push_async_callback(consumer.stop)
+        runtime.spawn(periodic_work(runtime, settings, store, lambda: consumer.partitions).run(), "periodic")
 
     run_service("stream-workflows", settings, start)

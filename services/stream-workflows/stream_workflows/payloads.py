@@ -1,4 +1,4 @@
-"""The payloads that stream-workflows shares with Pravega's own programs, and the events in a segment that carry them.
+"""The payloads of events that stream-workflows shares with Pravega's own programs.
 
 Clients read watermarks that we write; we read the traffic reports that segment stores write.
 Rules: background-and-other-workflows 3.6, segment-store-cluster A9, stream-and-transaction-semantics appendix A.
@@ -12,12 +12,9 @@ from sluice.domain.stream.traffic import Direction, Traffic
 from sluice.domain.stream.watermark import Watermark
 from stream_workflows.envelope import MalformedPayload, PayloadReader, compact, envelope
 
-MAX_EVENT_BYTES = 8 * 1024 * 1024
 AUTO_SCALE = 2
 """The type of a traffic report in the family of the controller's events."""
 
-_HEADER = struct.Struct(">ii")
-HEADER_BYTES = _HEADER.size
 _BOUNDS = struct.Struct(">qq")
 _SEGMENT = struct.Struct(">qdd")
 _OFFSET = struct.Struct(">q")
@@ -29,26 +26,6 @@ class OtherEvent(Exception):
     def __init__(self, type: int) -> None:
         super().__init__(f"event of type {type}")
         self.type = type
-
-
-def split_events(data: bytes) -> tuple[list[bytes], int]:
-    """The whole events at the beginning of `data`, without their headers, and how many bytes they take with them.
-
-    Raises MalformedPayload if what follows cannot be an event, unless there are events before it.
-    """
-    events, at = [], 0
-    while len(data) - at >= HEADER_BYTES:
-        kind, length = _HEADER.unpack_from(data, at)
-        if kind != 0 or not 0 <= length <= MAX_EVENT_BYTES:
-            if events:
-                break
-            raise MalformedPayload(f"event header of type {kind} and {length} bytes")
-        if at + HEADER_BYTES + length > len(data):
-            break
-        at += HEADER_BYTES
-        events.append(data[at : at + length])
-        at += length
-    return events, at
 
 
 def encode_watermark(watermark: Watermark) -> bytes:

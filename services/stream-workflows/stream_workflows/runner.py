@@ -10,11 +10,12 @@ import logging
 from contextlib import suppress
 from typing import Any
 
-from sluice.domain.decision import Context, Decision
+from sluice.domain.aggregates import cancel
+from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.names import key_of
-from sluice.domain.workflow import Workflow, WorkflowKind, decide_step_failed, running
+from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, decide_step_failed, running
 from sluice.journal.journal import JournalError, now_ms
-from sluice.journal.partition_view import GuardedReader
+from sluice.journal.partition_view import GuardedReader, PartitionView
 from sluice.messaging.keyed_consumer import Delivery
 from sluice.messaging.producer import ProduceError
 from sluice.segmentstore.errors import SegmentStoreError
@@ -28,6 +29,10 @@ from stream_workflows.tools import Tools
 from stream_workflows.workflows import WORKFLOWS
 
 log = logging.getLogger(__name__)
+
+
+def _cancel(reader: Reader, context: Context, state: Any, _outcome: Any) -> Decision:
+    return cancel(reader, context, state)
 
 
 class Runner:
@@ -53,7 +58,22 @@ class Runner:
                 self._tell(aggregate, kind, progress[0], attempts, error)
                 async with delivery.waiting():
                     await self._note(aggregate, kind, progress[0], attempts, error)
-                    await asyncio.sleep(next(waits))
+                    await self._wait(aggregate, workflow.kicks, next(waits))
+
+    async def _wait(self, aggregate: str, kicks: int, seconds: float) -> None:
+        """Return after a while, or as soon as somebody kicks or cancels the workflow."""
+
+        def wanted(view: PartitionView) -> bool:
+            workflow = running(view.get(aggregate))
+            return workflow is None or workflow.cancelled or workflow.kicks != kicks
+
+        try:
+            async with asyncio.timeout(seconds):
+                await self._journal.until(key_of(aggregate), wanted)
+        except TimeoutError:
+            return
+        except JournalError:
+            await asyncio.sleep(seconds)
 
     def _state(self, aggregate: str) -> Any:
         return self._journal.reader(key_of(aggregate)).get(aggregate)
@@ -64,6 +84,11 @@ class Runner:
             progress[0] = step.name
             self._crash_points.passed(f"{kind.value}/before-{step.name}")
             state = self._state(aggregate)
+            if (present := running(state)) is None or present.kind is not kind:
+                return
+            if present.cancelled and can_cancel(state):
+                await self._record(aggregate, request, _cancel, state, None)
+                return
             outcome = await step.carry_out(self._tools, state)
             self._crash_points.passed(f"{kind.value}/after-{step.name}")
             if step.record is not None:

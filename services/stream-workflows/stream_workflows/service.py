@@ -9,9 +9,10 @@ import asyncio
 import logging
 
 import msgspec
+from confluent_kafka import Message
 
 from sluice.domain.aggregates import DECIDE, sends_again
-from sluice.domain.commands import Command, CreateScope, CreateStream
+from sluice.domain.commands import CancelWorkflow, Command, CreateScope, CreateStream, KickWorkflow
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.errors import BusyError
@@ -40,6 +41,15 @@ GROUP = "stream-workflows"
 _REQUEST_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=2))
 
 
+_URGENT = (b'"type":"KickWorkflow"', b'"type":"CancelWorkflow"')
+
+
+def _is_urgent(message: Message) -> bool:
+    """Commands on a running workflow must not wait in the queue that it holds up."""
+    value = message.value() or b""
+    return any(urgent in value for urgent in _URGENT)
+
+
 class WorkflowService:
     def __init__(self, runtime: Runtime, settings: WorkflowSettings, store: SegmentStore) -> None:
         self._runtime = runtime
@@ -56,6 +66,7 @@ class WorkflowService:
             self._give_up,
             settings.max_handlers,
             settings.max_open,
+            _is_urgent,
         )
         metrics.OPEN_RECORDS.labels(REQUESTS_STREAMS.name).set_function(lambda: self.consumer.open_records)
 
@@ -73,6 +84,8 @@ class WorkflowService:
             sends = sends_again(self._journal.reader(command.key), command)
             await self._pass_on(request.id, sends, delivery)
         delivery.accept()
+        if isinstance(command, KickWorkflow | CancelWorkflow):
+            return
         await self._see_through(command.aggregate, delivery)
 
     async def _see_through(self, aggregate: str, delivery: Delivery) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from sluice.domain import events as ev
 from sluice.domain.names import SYSTEM_SCOPE, stream_aggregate
-from sluice.domain.stream.retention import is_announced, is_sampled
+from sluice.domain.stream.retention import is_announced
 from sluice.domain.stream.state import Stream
 from sluice.journal.journal import Journal
 from sluice.journal.record import Record
@@ -34,7 +34,7 @@ class StreamIndex:
     def __init__(self, journal: Journal) -> None:
         self._views = journal.views()
         self._with_writers: _Names = defaultdict(set)
-        self._sampled: _Names = defaultdict(set)
+        self._retained: _Names = defaultdict(set)
         self._unannounced: _Names = defaultdict(set)
         self._changed: _Names = defaultdict(set)
         for partition, view in enumerate(self._views):
@@ -47,9 +47,9 @@ class StreamIndex:
         """The streams whose writers have reported times; not those of our own scope (3.4)."""
         return _of(self._with_writers, partitions)
 
-    def sampled(self, partitions: Collection[int]) -> list[StreamName]:
-        """The streams of which cuts are to be sampled for retention."""
-        return _of(self._sampled, partitions)
+    def retained(self, partitions: Collection[int]) -> list[StreamName]:
+        """The streams that have a retention policy, sealed ones included."""
+        return _of(self._retained, partitions)
 
     def unannounced(self, partitions: Collection[int]) -> list[StreamName]:
         """The streams whose retention policy has yet to be announced."""
@@ -71,7 +71,7 @@ class StreamIndex:
         for event in record.events:
             if isinstance(event, ev.StreamEvent):
                 stream = (event.scope, event.stream)
-                if isinstance(event, _RETENTION_CHANGES) and stream in self._sampled[partition]:
+                if isinstance(event, _RETENTION_CHANGES) and stream in self._retained[partition]:
                     self._changed[partition].add(stream)
                 state = self._views[partition].get(stream_aggregate(*stream))
                 self._look(partition, stream, state if isinstance(state, Stream) else None)
@@ -79,7 +79,7 @@ class StreamIndex:
     def _look(self, partition: int, stream: StreamName, state: Stream | None) -> None:
         has_writers = state is not None and bool(state.writers) and state.scope != SYSTEM_SCOPE
         _put(self._with_writers[partition], stream, has_writers)
-        _put(self._sampled[partition], stream, state is not None and is_sampled(state))
+        _put(self._retained[partition], stream, state is not None and state.config.retention is not None)
         _put(self._unannounced[partition], stream, state is not None and not is_announced(state))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from sluice.domain import cluster, group, scope, table, workflow
 from sluice.domain.commands import Command, ConfirmName, CreateReserved, JoinCreation, NameKind
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.events import Event, WorkflowStepFailed
+from sluice.domain.events import Event
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import evolve as stream_evolve
 from sluice.domain.stream import reports, retention, traffic, watermark
@@ -22,7 +22,7 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **group.EVOLVE,
     **table.EVOLVE,
     **cluster.EVOLVE,
-    WorkflowStepFailed: workflow.evolve_step_failed,
+    **workflow.EVOLVE,
 }
 
 _CREATED_BY: dict[NameKind, ModuleType] = {
@@ -48,6 +48,7 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
     **reports.DECIDE,
     **group.DECIDE,
     **table.DECIDE,
+    **workflow.DECIDE,
     CreateReserved: decide_create_reserved,
     JoinCreation: decide_join,
 }
@@ -56,6 +57,15 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
 def evolve(state: Any, event: Event) -> Any:
     """The state after the event. The given state belongs to this call and may be changed in place."""
     return EVOLVE[type(event)](state, event)
+
+
+def cancel(reader: Reader, context: Context, state: Any) -> Decision:
+    """How a workflow that was cancelled ends."""
+    for module in (stream_decide, group, table):
+        decision: Decision | None = module.cancel(reader, context, state)
+        if decision is not None:
+            return decision
+    return Decision()
 
 
 def sends_again(reader: Reader, command: Command) -> tuple[ConfirmName, ...]:

@@ -266,6 +266,26 @@ class DeleteTable(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
         return table_aggregate(self.scope, self.table)
 
 
+class KickWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """Have the aggregate's workflow try its step again now instead of waiting any longer."""
+
+    aggregate: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+
+class CancelWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """End the aggregate's workflow as if it had never begun, if it has not passed its point of no return."""
+
+    aggregate: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+
 class Host(msgspec.Struct, frozen=True, order=True):
     """Where a segment store listens, exactly as it registered itself."""
 
@@ -313,5 +333,7 @@ Command = (
     | UpdateReaderGroup
     | DeleteReaderGroup
     | DeleteTable
+    | KickWorkflow
+    | CancelWorkflow
     | Heartbeat
 )

@@ -164,8 +164,11 @@ class StreamSealed(StreamEvent, frozen=True):
 
 
 class StreamDeletionStarted(StreamEvent, frozen=True):
+    """With `refusal` it undoes a creation, whose request is refused in the end for that reason."""
+
     request: str | None = None
     at: int = 0
+    refusal: str = ""
 
 
 class StreamDeleted(StreamEvent, frozen=True):
@@ -269,8 +272,11 @@ class ReaderGroupUpdated(GroupEvent, frozen=True):
 
 
 class ReaderGroupDeletionStarted(GroupEvent, frozen=True):
+    """With `refusal` it undoes a creation, whose request is refused in the end for that reason."""
+
     request: str | None = None
     at: int = 0
+    refusal: str = ""
 
 
 class ReaderGroupDeleted(GroupEvent, frozen=True):
@@ -300,8 +306,11 @@ class TableCreated(TableEvent, frozen=True):
 
 
 class TableDeletionStarted(TableEvent, frozen=True):
+    """With `refusal` it undoes a creation, whose request is refused in the end for that reason."""
+
     request: str | None = None
     at: int = 0
+    refusal: str = ""
 
 
 class TableDeleted(TableEvent, frozen=True):
@@ -317,6 +326,22 @@ class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"
     step: str
     attempts: int
     error: str
+
+
+class WorkflowKicked(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """Somebody asked for another attempt at once."""
+
+    aggregate: str
+
+
+class WorkflowCancelled(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """Whoever runs the workflow ends it before its next step, undoing what it has done."""
+
+    aggregate: str
+
+
+class StreamScaleCancelled(StreamEvent, frozen=True):
+    """No segment was replaced; the new ones, as far as they were created, stay empty until their names are used."""
 
 
 class ContainersAssigned(ClusterEvent, frozen=True):
@@ -379,6 +404,9 @@ Event = (
     | TableDeletionStarted
     | TableDeleted
     | WorkflowStepFailed
+    | WorkflowKicked
+    | WorkflowCancelled
+    | StreamScaleCancelled
     | ContainersAssigned
     | MemberJoined
     | MemberLeft

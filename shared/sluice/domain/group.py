@@ -27,7 +27,7 @@ from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import BusyError
 from sluice.domain.names import group_aggregate, group_stream
 from sluice.domain.stream import decide as streams
-from sluice.domain.workflow import Workflow, WorkflowKind
+from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, last_reply
 
 ZERO_ID = "00000000-0000-0000-0000-000000000000"
 _STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollover_size_bytes=4 * 1024 * 1024)
@@ -77,11 +77,6 @@ def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Reade
     return group if group and group.workflow and group.workflow.kind is kind else None
 
 
-def _success(group: ReaderGroup, generation: int = 0) -> Reply | None:
-    asked = group.workflow is not None and group.workflow.request is not None
-    return Reply("SUCCESS", generation=generation) if asked else None
-
-
 def decide_create(reader: Reader, command: CreateReserved, context: Context) -> Decision:
     """Begin the creation of the group, its state stream and that one's mark stream. One that exists is the answer."""
     create = command.create
@@ -125,14 +120,26 @@ def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Dec
 def finish_create(reader: Reader, context: Context, scope: str, name: str, missing: list[str]) -> Decision:
     """Done, or undone again if a stream to subscribe to does not exist: then the deletion goes on from here."""
     group = _running(reader, scope, name, WorkflowKind.CREATE_GROUP)
-    if group is None:
+    if group is None or (group.workflow and group.workflow.cancelled):
         return Decision()
     created = streams.finish_with_mark(reader, scope, group_stream(name))
     if missing:
-        reply = _success(group) and Reply("FAILURE", f"no such stream: {', '.join(sorted(missing))}")
-        return Decision((*created, ev.ReaderGroupDeletionStarted(scope=scope, group=name, at=context.now)), reply)
+        return Decision((*created, _undo(group, context, f"no such stream: {', '.join(sorted(missing))}")))
     done = ev.ReaderGroupCreated(scope=scope, group=name)
-    return Decision((*created, done), _success(group), sends=(_confirm(group),))
+    return Decision((*created, done), last_reply(group.workflow), sends=(_confirm(group),))
+
+
+def _undo(group: ReaderGroup, context: Context, refusal: str) -> ev.ReaderGroupDeletionStarted:
+    request = group.workflow.request if group.workflow else None
+    return ev.ReaderGroupDeletionStarted(
+        scope=group.scope, group=group.name, request=request, at=context.now, refusal=refusal
+    )
+
+
+def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
+    """End a cancelled creation by deleting what there is; None if not of a reader group."""
+    group = find_group(reader, state.scope, state.name) if isinstance(state, ReaderGroup) else None
+    return Decision((_undo(group, context, "cancelled"),)) if group is not None and can_cancel(group) else None
 
 
 def decide_update(reader: Reader, command: UpdateReaderGroup, context: Context) -> Decision:
@@ -162,7 +169,7 @@ def finish_update(reader: Reader, scope: str, name: str) -> Decision:
     if group is None:
         return Decision()
     done = ev.ReaderGroupUpdated(scope=scope, group=name)
-    return Decision((done,), _success(group, group.config.generation))
+    return Decision((done,), last_reply(group.workflow, group.config.generation))
 
 
 def decide_delete(reader: Reader, command: DeleteReaderGroup, context: Context) -> Decision:
@@ -184,7 +191,7 @@ def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
     if group is None:
         return Decision()
     gone = streams.delete_with_mark(reader, scope, group_stream(name))
-    return Decision((ev.ReaderGroupDeleted(scope=scope, group=name), *gone), _success(group))
+    return Decision((ev.ReaderGroupDeleted(scope=scope, group=name), *gone), last_reply(group.workflow))
 
 
 def _creation_started(_state: Any, event: ev.ReaderGroupCreationStarted) -> ReaderGroup:
@@ -219,7 +226,9 @@ def _updated(state: ReaderGroup, event: ev.ReaderGroupUpdated) -> ReaderGroup:
 def _deletion_started(state: ReaderGroup, event: ev.ReaderGroupDeletionStarted) -> ReaderGroup:
     leaves = tuple(sorted(state.config.starts)) if state.config.subscribes() else ()
     state.state = GroupState.DELETING
-    state.workflow = GroupWorkflow(WorkflowKind.DELETE_GROUP, event.request, event.at, leaves=leaves)
+    state.workflow = GroupWorkflow(
+        WorkflowKind.DELETE_GROUP, event.request, event.at, refusal=event.refusal, leaves=leaves
+    )
     return state
 
 

@@ -33,7 +33,7 @@ from sluice.domain.commands import (
 from sluice.domain.config import MAX_SEGMENTS
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.names import group_stream, is_scope_name, is_stream_name, is_user_name, mark_stream, scope_aggregate
-from sluice.domain.workflow import Workflow, WorkflowKind
+from sluice.domain.workflow import Workflow, WorkflowKind, last_reply
 
 
 class Entry(msgspec.Struct):
@@ -113,8 +113,7 @@ def finish_delete_recursive(reader: Reader, name: str) -> Decision:
     scope = find_scope(reader, name)
     if scope is None or scope.workflow is None or not scope.is_empty():
         return Decision()
-    reply = Reply("SUCCESS") if scope.workflow.request else None
-    return Decision((ev.ScopeDeleted(scope=name),), reply)
+    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope.workflow))
 
 
 def decide_create_stream(reader: Reader, command: CreateStream, context: Context) -> Decision:

@@ -20,12 +20,12 @@ from sluice.domain.commands import (
     ReleaseName,
 )
 from sluice.domain.config import TableConfig
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.decision import Context, Decision, Reader, refuse
 from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.names import table_aggregate
 from sluice.domain.segment_id import number_of
 from sluice.domain.stream.decide import initial_segments
-from sluice.domain.workflow import Workflow, WorkflowKind
+from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, last_reply
 
 
 class TableState(Enum):
@@ -63,10 +63,6 @@ def find_table(reader: Reader, scope: str, name: str) -> Table | None:
 def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Table | None:
     table = find_table(reader, scope, name)
     return table if table and table.workflow and table.workflow.kind is kind else None
-
-
-def _success(table: Table) -> Reply | None:
-    return Reply("SUCCESS") if table.workflow and table.workflow.request else None
 
 
 def current_segments(table: Table) -> tuple[ev.Segment, ...]:
@@ -116,9 +112,9 @@ def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Dec
 
 def finish_create(reader: Reader, scope: str, name: str) -> Decision:
     table = _running(reader, scope, name, WorkflowKind.CREATE_TABLE)
-    if table is None:
+    if table is None or (table.workflow and table.workflow.cancelled):
         return Decision()
-    return Decision((ev.TableCreated(scope=scope, table=name),), _success(table), sends=(_confirm(table),))
+    return Decision((ev.TableCreated(scope=scope, table=name),), last_reply(table.workflow), sends=(_confirm(table),))
 
 
 def decide_delete(reader: Reader, command: DeleteTable, context: Context) -> Decision:
@@ -131,6 +127,18 @@ def decide_delete(reader: Reader, command: DeleteTable, context: Context) -> Dec
     return Decision((started,))
 
 
+def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
+    """End a cancelled creation by deleting what there is; None if not of a table."""
+    table = find_table(reader, state.scope, state.name) if isinstance(state, Table) else None
+    if table is None or table.workflow is None or not can_cancel(table):
+        return None
+    request = table.workflow.request
+    undone = ev.TableDeletionStarted(
+        scope=table.scope, table=table.name, request=request, at=context.now, refusal="cancelled"
+    )
+    return Decision((undone,))
+
+
 def release(table: Table) -> ReleaseName:
     return ReleaseName(table.scope, NameKind.TABLE, table.name, table.incarnation)
 
@@ -140,7 +148,7 @@ def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
     if table is None:
         return Decision()
     deleted = ev.TableDeleted(scope=scope, table=name, next_number=table.next_number)
-    return Decision((deleted,), _success(table))
+    return Decision((deleted,), last_reply(table.workflow))
 
 
 def _creation_started(_state: Any, event: ev.TableCreationStarted) -> Table:
@@ -163,7 +171,7 @@ def _created(state: Table, _event: ev.TableCreated) -> Table:
 
 def _deletion_started(state: Table, event: ev.TableDeletionStarted) -> Table:
     state.state = TableState.DELETING
-    state.workflow = Workflow(WorkflowKind.DELETE_TABLE, event.request, event.at)
+    state.workflow = Workflow(WorkflowKind.DELETE_TABLE, event.request, event.at, refusal=event.refusal)
     return state
 
 

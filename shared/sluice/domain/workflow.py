@@ -4,13 +4,15 @@ What an aggregate's workflow is doing, since when, and what keeps it, stands in 
 owns it next goes on and people can see it.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 import msgspec
 
 from sluice.domain import events as ev
-from sluice.domain.decision import Decision, Reader
+from sluice.domain.commands import CancelWorkflow, KickWorkflow
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 
 
 class WorkflowKind(Enum):
@@ -29,7 +31,10 @@ class WorkflowKind(Enum):
 
 
 class Workflow(msgspec.Struct):
-    """`since` in epoch ms; `request` is who is waiting for the end, if anybody."""
+    """`since` in epoch ms; `request` is who is waiting for the end, if anybody, to be refused if there is a `refusal`.
+
+    `kicks` counts how often somebody asked for another attempt; `cancelled` asks for the end.
+    """
 
     kind: WorkflowKind
     request: str | None
@@ -37,12 +42,49 @@ class Workflow(msgspec.Struct):
     step: str = ""
     attempts: int = 0
     last_error: str = ""
+    refusal: str = ""
+    kicks: int = 0
+    cancelled: bool = False
 
 
 def running(state: Any) -> Workflow | None:
     """The workflow that is changing an aggregate of this state."""
     workflow = getattr(state, "workflow", None)
     return workflow if isinstance(workflow, Workflow) else None
+
+
+def last_reply(workflow: Workflow | None, generation: int = 0) -> Reply | None:
+    """The answer to the request that a workflow was begun for; some were begun for none."""
+    if workflow is None or workflow.request is None:
+        return None
+    return Reply("FAILURE", workflow.refusal) if workflow.refusal else Reply("SUCCESS", generation=generation)
+
+
+def decide_kick(reader: Reader, command: KickWorkflow, _context: Context) -> Decision:
+    if running(reader.get(command.aggregate)) is None:
+        return refuse("NOT_RUNNING", "nothing is under way there")
+    return Decision((ev.WorkflowKicked(aggregate=command.aggregate),), Reply("SUCCESS"))
+
+
+def decide_cancel(reader: Reader, command: CancelWorkflow, _context: Context) -> Decision:
+    """Creations can be cancelled until they are done, a scale until its new epoch is named."""
+    state = reader.get(command.aggregate)
+    workflow = running(state)
+    if workflow is None:
+        return refuse("NOT_RUNNING", "nothing is under way there")
+    if not can_cancel(state):
+        return refuse("TOO_LATE", f"{workflow.kind.value} cannot be taken back any more")
+    events = () if workflow.cancelled else (ev.WorkflowCancelled(aggregate=command.aggregate),)
+    return Decision(events, Reply("SUCCESS"))
+
+
+def can_cancel(state: Any) -> bool:
+    workflow = running(state)
+    if workflow is None:
+        return False
+    if workflow.kind is WorkflowKind.SCALE_STREAM:
+        return bool(len(state.epochs) == state.active + 1)
+    return workflow.kind in (WorkflowKind.CREATE_STREAM, WorkflowKind.CREATE_GROUP, WorkflowKind.CREATE_TABLE)
 
 
 def decide_step_failed(
@@ -60,3 +102,29 @@ def evolve_step_failed(state: Any, event: ev.WorkflowStepFailed) -> Any:
     if workflow is not None:
         workflow.step, workflow.attempts, workflow.last_error = event.step, event.attempts, event.error
     return state
+
+
+def evolve_kicked(state: Any, _event: ev.WorkflowKicked) -> Any:
+    workflow = running(state)
+    if workflow is not None:
+        workflow.kicks += 1
+    return state
+
+
+def evolve_cancelled(state: Any, _event: ev.WorkflowCancelled) -> Any:
+    workflow = running(state)
+    if workflow is not None:
+        workflow.cancelled = True
+    return state
+
+
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+    KickWorkflow: decide_kick,
+    CancelWorkflow: decide_cancel,
+}
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
+    ev.WorkflowStepFailed: evolve_step_failed,
+    ev.WorkflowKicked: evolve_kicked,
+    ev.WorkflowCancelled: evolve_cancelled,
+}

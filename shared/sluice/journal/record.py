@@ -6,8 +6,8 @@ from sluice.domain.decision import Reply
 from sluice.domain.events import Event
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`at` in epoch ms at the proposer, `by` its service/instance.
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
     `expect` guards aggregates by the versions the decision was taken on; `request` is the request that the record
     belongs to, `reply` its answer.

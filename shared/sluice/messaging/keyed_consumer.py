@@ -78,7 +78,8 @@ class KeyedConsumer:
     """Consumes a topic as a member of `group`.
 
     `on_assigned(partition)` runs before the partition's records do and must see its work through; `on_failure` gets the
-    record that a handler could not handle, and why, and must put it where people find it.
+    record that a handler could not handle, and why, and must put it where people find it. Records for which `is_urgent`
+    holds pass the queue of their key by and are handled beside it.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class KeyedConsumer:
         on_failure: Callable[[Delivery, Exception], Awaitable[None]],
         max_handlers: int = 256,
         max_open: int = 10_000,
+        is_urgent: Callable[[Message], bool] = lambda _message: False,
     ) -> None:
         self.slots = asyncio.Semaphore(max_handlers)
         self.partitions: set[int] = set()
@@ -100,6 +102,7 @@ class KeyedConsumer:
         self._on_assigned = on_assigned
         self._on_failure = on_failure
         self._max_open = max_open
+        self._is_urgent = is_urgent
         self._open = 0
         self._paused = False
         self._queues: dict[str, deque[tuple[Delivery, Job]]] = {}
@@ -146,7 +149,7 @@ class KeyedConsumer:
 
     def run(self, partition: int, key: str, job: Job) -> None:
         """Queue work of our own on a key, behind what waits there."""
-        self._enqueue(Delivery(self, partition, key, None), job)
+        self._enqueue(Delivery(self, partition, key, None), job, key)
 
     # The poll thread's side.
 
@@ -247,19 +250,20 @@ class KeyedConsumer:
 
     def _dispatch(self, partition: int, message: Message) -> None:
         key = (message.key() or b"").decode(errors="replace")
-        self._enqueue(Delivery(self, partition, key, message), self._handler)
+        lane = f"{key} urgent" if self._is_urgent(message) else key
+        self._enqueue(Delivery(self, partition, key, message), self._handler, lane)
 
-    def _enqueue(self, delivery: Delivery, job: Job) -> None:
-        queue = self._queues.get(delivery.key)
+    def _enqueue(self, delivery: Delivery, job: Job, lane: str) -> None:
+        queue = self._queues.get(lane)
         if queue is not None:
             queue.append((delivery, job))
             return
-        self._queues[delivery.key] = deque([(delivery, job)])
-        task = self._loop.create_task(self._work(delivery.key))
-        self._tasks[delivery.key] = (delivery.partition, task)
+        self._queues[lane] = deque([(delivery, job)])
+        task = self._loop.create_task(self._work(lane))
+        self._tasks[lane] = (delivery.partition, task)
 
-    async def _work(self, key: str) -> None:
-        queue = self._queues[key]
+    async def _work(self, lane: str) -> None:
+        queue = self._queues[lane]
         async with self.slots:
             while queue:
                 delivery, job = queue.popleft()
@@ -268,9 +272,9 @@ class KeyedConsumer:
                 except Exception as error:  # noqa: BLE001 - the key must go on; the record is kept
                     await self._on_failure(delivery, error)
                 delivery.accept()
-        if self._queues.get(key) is queue:
-            del self._queues[key]
-            del self._tasks[key]
+        if self._queues.get(lane) is queue:
+            del self._queues[lane]
+            del self._tasks[lane]
 
     def accepted(self, partition: int, offset: int) -> None:
         offsets = self._offsets.get(partition)

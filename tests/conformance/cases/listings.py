@@ -11,9 +11,9 @@ case = LISTINGS.case
 
 _NO_TOKEN = "%%%"
 
-case("scopes", create_scope("b"), create_scope("a"), scopes().gives(["_system", "a", "b"]))
+case("scopes", create_scope("b"), create_scope("a"), scopes().gives(["a", "b"]))
 case(
-    "scopes_not_deleted_ones", create_scope("a"), create_scope("b"), delete_scope("a"), scopes().gives(["_system", "b"])
+    "scopes_not_deleted_ones", create_scope("a"), create_scope("b"), delete_scope("a"), scopes().gives(["b"])
 )
 case("scopes_with_token_of_nobody", scopes_from(_NO_TOKEN).gives(MALFORMED))
 

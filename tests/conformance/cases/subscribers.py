@@ -60,8 +60,8 @@ case(
     publish({0: 0}).gives("STREAM_CUT_NOT_VALID"),
 )
 case("publish_nothing", *_SUBSCRIBED, publish({}).gives(UNKNOWN))
-case("publish_unknown_number", *_SUBSCRIBED, publish({7: 0}).gives(NOT_FOUND))
-case("publish_unknown_epoch", *_SUBSCRIBED, publish({at(0, 7): 0}).gives(NOT_FOUND))
+case("publish_unknown_number", *_SUBSCRIBED, publish({7: 0}).gives("FAILURE"))
+case("publish_unknown_epoch", *_SUBSCRIBED, publish({at(0, 7): 0}).gives("FAILURE"))
 case(
     "publish_as_nobody", create_scope(), create_stream(), create_group(), publish({0: 0}).gives("SUBSCRIBER_NOT_FOUND")
 )

@@ -50,7 +50,7 @@ case(
 )
 case("create_in_missing_scope", create_table().gives("SCOPE_NOT_FOUND"))
 case("create_without_scope", create_table("kv", "").gives(MALFORMED))
-case("create_without_name", create_scope(), create_table("").gives(MALFORMED))
+case("create_without_name", create_scope(), create_table("").gives("INVALID_TABLE_NAME"))
 case("create_with_underscore", create_scope(), create_table("k_v").gives("INVALID_TABLE_NAME"))
 case("create_with_leading_underscore", create_scope(), create_table("_kv").gives("INVALID_TABLE_NAME"))
 case("create_of_250_characters", create_scope(), create_table("x" * 250))

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from unit.cluster.fakes import A, B, C, FakeJournal, FakeLog, FakeZooKeeper, Freezer, Instance, host_sets
 from support.virtual_time import run
+from unit.cluster.fakes import A, B, C, FakeJournal, FakeLog, FakeZooKeeper, Freezer, Instance, host_sets
 
 from cluster_manager.containers import RETRY_S
 from sluice.domain.cluster import CLUSTER, decide_heartbeat

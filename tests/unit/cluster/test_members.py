@@ -1,7 +1,7 @@
 import msgspec
 import pytest
-from unit.cluster.fakes import FakeJournal, FakeLog, Freezer
 from support.virtual_time import run
+from unit.cluster.fakes import FakeJournal, FakeLog, Freezer
 
 from cluster_manager.heartbeats import ForeignRequestError, Heartbeats
 from cluster_manager.members import LONGEST_STEP_S, MemberWatch

@@ -132,14 +132,15 @@ class MemoryRuntime:
     def _see_through(self, aggregate: str) -> None:
         """Carry out the aggregate's workflow, and the one that comes of it, if any."""
         key = key_of(aggregate)
-        while (workflow := running(self.journal.reader(key).get(aggregate))) is not None:
+        reader = self.journal.reader(key)
+        while (workflow := running(reader.get(aggregate))) is not None:
             kind, request = workflow.kind, workflow.request
-            state = self.journal.reader(key).get(aggregate)
+            state: Any = reader.get(aggregate)
             outcome = self._carry_out(kind, state)
             for record in RECORDS[kind]:
-                self._count(
-                    key, record(self.journal.reader(key), getattr(state, "scope", ""), state.name, outcome), request
-                )
+                # A scope is in no other.
+                decision = record(reader, getattr(state, "scope", ""), state.name, outcome)
+                self._count(key, decision, request)
 
     def _carry_out(self, kind: WorkflowKind, state: Any) -> Any:
         """What the workflow asks of other keys, and its outcome."""
@@ -167,7 +168,8 @@ class MemoryRuntime:
     def _subscribe(self, state: group.ReaderGroup) -> list[str]:
         missing, config = [], state.config
         for name in config.starts if config.subscribes() else ():
-            command = AddSubscriber(*name.split("/"), state.subscriber, config.id, config.generation)
+            scope_name, _, stream = name.partition("/")
+            command = AddSubscriber(scope_name, stream, state.subscriber, config.id, config.generation)
             self._decide(command, None)
             if find_stream(self.journal.reader(command.key), command.scope, command.stream) is None:
                 missing.append(name)
@@ -176,4 +178,5 @@ class MemoryRuntime:
     def _unsubscribe(self, state: group.ReaderGroup) -> None:
         assert state.workflow is not None
         for name in state.workflow.leaves:
-            self._decide(RemoveSubscriber(*name.split("/"), state.subscriber, state.config.generation), None)
+            scope_name, _, stream = name.partition("/")
+            self._decide(RemoveSubscriber(scope_name, stream, state.subscriber, state.config.generation), None)

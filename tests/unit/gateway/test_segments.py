@@ -204,7 +204,8 @@ async def test_all_streams_are_one_bucket_of_those_who_work_on_them(gateway: Gat
     for service, instance in (("stream-workflows", "w1"), ("stream-workflows", "w2"), ("api-gateway", "g1")):
         joined = ev.MemberJoined(service=service, instance=instance, endpoints={}, at=0)
         gateway.journal.append("cluster", joined)
-    for kind in pb.ControllerToBucketMappingRequest.BucketType.values():
+    kinds: Any = pb.ControllerToBucketMappingRequest.BucketType.values()
+    for kind in kinds:
         request = pb.ControllerToBucketMappingRequest(serviceType=kind)
         answer = await gateway.stub.getControllerToBucketMapping(request)
         assert {name: list(bucket.id) for name, bucket in answer.mapping.items()} == {"w1": [0], "w2": [0]}

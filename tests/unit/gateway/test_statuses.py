@@ -86,11 +86,6 @@ def test_every_reply_has_its_number_its_other_name_or_its_error(command: type) -
     assert {status for kind, status in NOT_FOUND if kind is command} <= statuses - set(numbers)
 
 
-def test_every_command_of_clients_has_its_response() -> None:
-    of_ourselves = {c.ConfirmName, c.ReleaseName, c.CreateReserved, c.JoinCreation, c.AddSubscriber, c.RemoveSubscriber}
-    assert RESPONSES.keys() == DECIDE.keys() - of_ourselves
-
-
 @pytest.mark.parametrize(
     ("status", "number"), [("SUCCESS", 0), ("INVALID_TIME", 1), ("INVALID_POSITION", 2), ("FAILURE", 3)]
 )

@@ -28,7 +28,7 @@ from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.names import mark_stream
 from sluice.domain.stream import cuts, scale
 from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream
-from sluice.domain.workflow import WorkflowKind
+from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
@@ -84,11 +84,6 @@ def delete_with_mark(reader: Reader, scope: str, name: str) -> tuple[ev.StreamDe
     return tuple(ev.StreamDeleted(scope=scope, stream=s.name, next_number=s.next_number) for s in streams if s)
 
 
-def _success(stream: Stream) -> Reply | None:
-    """The answer to the request that the stream's workflow was begun for; some were begun for none."""
-    return Reply("SUCCESS") if stream.workflow and stream.workflow.request else None
-
-
 def _confirm(stream: Stream) -> ConfirmName:
     return ConfirmName(scope=stream.scope, kind=NameKind.STREAM, name=stream.name, incarnation=stream.incarnation)
 
@@ -102,9 +97,9 @@ def sends_again(reader: Reader, command: CreateReserved) -> tuple[ConfirmName, .
 
 def finish_create(reader: Reader, scope: str, name: str) -> Decision:
     stream = _running(reader, scope, name, WorkflowKind.CREATE_STREAM)
-    if stream is None:
+    if stream is None or (stream.workflow and stream.workflow.cancelled):
         return Decision()
-    return Decision(finish_with_mark(reader, scope, name), _success(stream), sends=(_confirm(stream),))
+    return Decision(finish_with_mark(reader, scope, name), last_reply(stream.workflow), sends=(_confirm(stream),))
 
 
 def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Decision:
@@ -198,7 +193,9 @@ def finish_update(reader: Reader, scope: str, name: str, sealed_sizes: dict[int,
     stream = _running(reader, scope, name, WorkflowKind.UPDATE_STREAM)
     if stream is None:
         return Decision()
-    return Decision((ev.StreamUpdated(scope=scope, stream=name, sealed_sizes=sealed_sizes),), _success(stream))
+    return Decision(
+        (ev.StreamUpdated(scope=scope, stream=name, sealed_sizes=sealed_sizes),), last_reply(stream.workflow)
+    )
 
 
 def finish_truncate(reader: Reader, scope: str, name: str) -> Decision:
@@ -212,19 +209,36 @@ def finish_seal(reader: Reader, scope: str, name: str) -> Decision:
 def _finish(reader: Reader, scope: str, name: str, kind: WorkflowKind, event: type[Any]) -> Decision:
     """The last record of a workflow that only has to say that it is done."""
     stream = _running(reader, scope, name, kind)
-    return Decision((event(scope=scope, stream=name),), _success(stream)) if stream else Decision()
+    return Decision((event(scope=scope, stream=name),), last_reply(stream.workflow)) if stream else Decision()
 
 
 def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
     stream = _running(reader, scope, name, WorkflowKind.DELETE_STREAM)
     if stream is None:
         return Decision()
-    return Decision(delete_with_mark(reader, scope, name), _success(stream))
+    return Decision(delete_with_mark(reader, scope, name), last_reply(stream.workflow))
 
 
 def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Stream | None:
     stream = find_stream(reader, scope, name)
     return stream if stream and stream.workflow and stream.workflow.kind is kind else None
+
+
+def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
+    """End a cancelled creation by deleting what is there, a scale by forgetting it; None if not of a stream."""
+    stream = find_stream(reader, state.scope, state.name) if isinstance(state, Stream) else None
+    if stream is None or stream.workflow is None or not can_cancel(stream):
+        return None
+    if stream.workflow.kind is WorkflowKind.SCALE_STREAM:
+        return Decision((ev.StreamScaleCancelled(scope=stream.scope, stream=stream.name),))
+    undone = ev.StreamDeletionStarted(
+        scope=stream.scope,
+        stream=stream.name,
+        request=stream.workflow.request,
+        at=context.now,
+        refusal="cancelled",
+    )
+    return Decision((undone,))
 
 
 DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {

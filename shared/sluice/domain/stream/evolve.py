@@ -55,10 +55,17 @@ def _epoch_added(state: Stream, event: ev.StreamEpochAdded) -> Stream:
     gone = set(replacement.seals)
     survivors = tuple(s for s in state.active_epoch.segments if s not in gone)
     created = tuple(s.id for s in replacement.creates)
+    state.spare.difference_update(created)
     state.epochs.append(Epoch(number, number, event.created_at, survivors + created))
     state.segments.update((s.id, s) for s in replacement.creates)
     state.sealed_in.update((s, number) for s in replacement.seals)
     return state
+
+
+def _scale_cancelled(state: Stream, _event: ev.StreamScaleCancelled) -> Stream:
+    if state.workflow is not None and state.workflow.replacement is not None:
+        state.spare.update(s.id for s in state.workflow.replacement.creates)
+    return _done(state, _event)
 
 
 def _scaled(state: Stream, event: ev.StreamScaled) -> Stream:
@@ -94,7 +101,7 @@ def _sealed(state: Stream, _event: ev.StreamSealed) -> Stream:
 
 
 def _deletion_started(state: Stream, event: ev.StreamDeletionStarted) -> Stream:
-    state.workflow = StreamWorkflow(WorkflowKind.DELETE_STREAM, event.request, event.at)
+    state.workflow = StreamWorkflow(WorkflowKind.DELETE_STREAM, event.request, event.at, refusal=event.refusal)
     return state
 
 
@@ -109,6 +116,7 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.StreamUpdated: _updated,
     ev.StreamScaleStarted: _scale_started,
     ev.StreamEpochAdded: _epoch_added,
+    ev.StreamScaleCancelled: _scale_cancelled,
     ev.StreamScaled: _scaled,
     ev.StreamTruncationStarted: _truncation_started,
     ev.StreamTruncated: _done,

@@ -100,9 +100,7 @@ def _sized(stream: Stream, cut: Mapping[int, int]) -> SizedCut | None:
     return SizedCut(dict(cut), stream.cut_size + cuts.size_between(stream, stream.cut, cut, between))
 
 
-def note_announced(
-    reader: Reader, scope: str, name: str, incarnation: str, policy: RetentionPolicy | None
-) -> Decision:
+def note_announced(reader: Reader, scope: str, name: str, incarnation: str, policy: RetentionPolicy | None) -> Decision:
     """Nothing to note if that is known; a policy that has changed meanwhile has yet to be announced."""
     stream = find_stream(reader, scope, name)
     if stream is None or stream.incarnation != incarnation or stream.announced == policy:

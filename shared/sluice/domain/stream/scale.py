@@ -79,7 +79,7 @@ def plan_for_policy(stream: Stream, config: StreamConfig, now: int) -> ev.Replac
 def add_epoch(reader: Reader, scope: str, name: str) -> Decision:
     """The new segments exist: name them as successors. Nothing to do if that is so already."""
     stream = find_stream(reader, scope, name)
-    if stream is None or stream.workflow is None or stream.workflow.replacement is None:
+    if stream is None or stream.workflow is None or stream.workflow.replacement is None or stream.workflow.cancelled:
         return Decision()
     if len(stream.epochs) > stream.active + 1:
         return Decision()

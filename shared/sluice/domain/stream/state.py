@@ -71,6 +71,11 @@ class WatermarkBounds(msgspec.Struct, frozen=True):
 
 
 class Stream(msgspec.Struct):
+    """`cut` is the head, empty before the first truncation, `cut_size` the bytes before it.
+
+    `spare` are segments that a cancelled scale may have created; a later one may come to use them.
+    """
+
     scope: str
     name: str
     incarnation: str
@@ -85,6 +90,7 @@ class Stream(msgspec.Struct):
     cut: dict[int, int] = {}
     cut_size: int = 0
     workflow: StreamWorkflow | None = None
+    spare: set[int] = set()
     subscribers: dict[str, Subscriber] = {}
     writers: dict[str, WriterMark] = {}
     watermark: WatermarkBounds | None = None
@@ -101,7 +107,7 @@ class Stream(msgspec.Struct):
     @property
     def next_number(self) -> int:
         """The number after the highest one ever used: numbers of one name are never used again."""
-        return max(number_of(s) for s in self.segments) + 1
+        return max(number_of(s) for s in (*self.segments, *self.spare)) + 1
 
     def active_segments(self) -> list[Segment]:
         """The segments of the active epoch, by key range."""

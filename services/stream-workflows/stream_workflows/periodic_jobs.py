@@ -1,0 +1,28 @@
+"""Which periodic jobs there are, and what each is made of."""
+
+from collections.abc import Callable, Iterable
+
+from sluice.runtime import Runtime
+from sluice.segmentstore.store import SegmentStore
+from stream_workflows.feed import Feed
+from stream_workflows.periodic import Periodic
+from stream_workflows.retention_feed import RetentionChanges, RetentionSamples
+from stream_workflows.scale_reports import ScaleReports
+from stream_workflows.settings import WorkflowSettings
+from stream_workflows.stream_index import StreamIndex
+from stream_workflows.watermarks import Watermarks
+
+
+def periodic_work(
+    runtime: Runtime, settings: WorkflowSettings, store: SegmentStore, owned: Callable[[], Iterable[int]]
+) -> Periodic:
+    """Everything that is done periodically for the partitions in `owned()`."""
+    journal, feed = runtime.journal, Feed(runtime.producer, runtime.source)
+    index = StreamIndex(journal)
+    jobs = (
+        Watermarks(journal, store, index, settings.watermark_interval_s),
+        ScaleReports(runtime, store, feed, settings.report_interval_s, settings.report_keep_bytes),
+        RetentionSamples(journal, store, index, feed, settings.sample_interval_s),
+        RetentionChanges(journal, index, feed, settings.change_interval_s),
+    )
+    return Periodic(journal, owned, jobs)

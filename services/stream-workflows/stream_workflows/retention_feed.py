@@ -1,0 +1,128 @@
+"""Tells whoever decides on retention what it needs: policies, cuts over the tail of streams, where readers are.
+
+Two jobs. Samples are taken at long intervals and tell of everything, so that whatever was not told before is told
+then; changes are told soon. That a policy has changed, or that there is none any more, is told until the journal says
+that it was, because for a stream without a policy no sample will ever tell it.
+Rules: background-and-other-workflows 1.4.
+"""
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+import msgspec
+
+from sluice.domain.config import RetentionPolicy
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.names import stream_key
+from sluice.domain.segment_id import segment_name
+from sluice.domain.stream import retention
+from sluice.domain.stream.retention import RetentionReport
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.journal.journal import Journal, now_ms
+from sluice.segmentstore.store import SegmentStore
+from stream_workflows.feed import Feed
+from stream_workflows.metrics import SAMPLES
+from stream_workflows.steps import all_done
+from stream_workflows.stream_index import StreamIndex, StreamName
+
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+def identified(report: RetentionReport) -> RetentionReport:
+    """The report with an id that follows from what it says, whoever says it."""
+    content = _canonical.encode(msgspec.structs.replace(report, id="", by=""))
+    return msgspec.structs.replace(report, id=blake2b(content, digest_size=16).hexdigest())
+
+
+class _RetentionJob:
+    def __init__(
+        self,
+        journal: Journal,
+        index: StreamIndex,
+        feed: Feed,
+        interval_s: float,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        self.interval_s = interval_s
+        self._journal = journal
+        self._index = index
+        self._feed = feed
+        self._clock = clock
+
+    def _find(self, stream: StreamName) -> Stream | None:
+        return find_stream(self._journal.reader(stream_key(*stream)), *stream)
+
+
+class RetentionSamples(_RetentionJob):
+    """The job that measures streams."""
+
+    name = "retention-samples"
+
+    def __init__(
+        self,
+        journal: Journal,
+        store: SegmentStore,
+        index: StreamIndex,
+        feed: Feed,
+        interval_s: float,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
+        super().__init__(journal, index, feed, interval_s, clock)
+        self._store = store
+
+    def due(self, partitions: frozenset[int]) -> list[StreamName]:
+        return self._index.retained(partitions)
+
+    async def work(self, stream: StreamName) -> None:
+        state = self._find(stream)
+        if state is None or not retention.is_sampled(state):
+            return
+        incarnation, at = state.incarnation, self._clock()
+        tail = await self._tail(stream, state.active_epoch.segments)
+        state = self._find(stream)
+        if state is None or state.incarnation != incarnation or not retention.is_sampled(state):
+            return
+        report = retention.report(state, tail, "", self._feed.source, at)
+        if report is not None:
+            await self._feed.tell(identified(report))
+            SAMPLES.inc()
+
+    async def _tail(self, stream: StreamName, segments: Iterable[int]) -> dict[int, int]:
+        """A cut over the segments at their present lengths."""
+        ids = list(segments)
+        infos = await all_done(self._store.segment_info(segment_name(*stream, s)) for s in ids)
+        return {s: info.length for s, info in zip(ids, infos, strict=True)}
+
+
+class RetentionChanges(_RetentionJob):
+    """The job that tells of policies, subscribers, heads and deletions as they change."""
+
+    name = "retention-changes"
+
+    def due(self, partitions: frozenset[int]) -> set[StreamName]:
+        return {*self._index.unannounced(partitions), *self._index.take_changed(partitions)}
+
+    async def work(self, stream: StreamName) -> None:
+        try:
+            await self._tell(stream)
+        except BaseException:
+            self._index.put_back(self._journal.partition_of(stream_key(*stream)), stream)
+            raise
+
+    async def _tell(self, stream: StreamName) -> None:
+        state, at = self._find(stream), self._clock()
+        if state is None:
+            await self._feed.tell(identified(retention.gone(*stream, "", self._feed.source, at)))
+            return
+        incarnation, policy = state.incarnation, state.config.retention
+        report = retention.report(state, None, "", self._feed.source, at)
+        if report is not None:
+            await self._feed.tell(identified(report))
+        if state.announced != policy:
+            await self._announced(stream, incarnation, policy)
+
+    async def _announced(self, stream: StreamName, incarnation: str, policy: RetentionPolicy | None) -> None:
+        def note(reader: Reader, _context: Context) -> Decision:
+            return retention.note_announced(reader, *stream, incarnation, policy)
+
+        await self._journal.execute(stream_key(*stream), None, note)

@@ -1,0 +1,128 @@
+"""Carries what segment stores report of their load from the stream they append it to into the topic of reports.
+
+Whoever owns the stream's partition reads its segments from the positions in the journal on. A position moves on once
+everything before it is in a topic, so nothing is lost and some of it may be sent twice, with the same id. An event
+that cannot be read goes to the dead letters; where not even the bounds of events can be read, everything up to the
+present end of the segment goes there in one piece, because appends end where events end. When more than `keep_bytes`
+have been passed on, the stream is truncated behind them, by a request like anybody's.
+Rules: segment-store-cluster A9, background-and-other-workflows 0.3.
+"""
+
+import logging
+
+from sluice.domain.commands import TruncateStream
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
+from sluice.domain.segment_id import segment_name
+from sluice.domain.stream import traffic
+from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.stream.traffic import Traffic
+from sluice.messaging.topics import REQUESTS_STREAMS
+from sluice.runtime import Runtime
+from sluice.segmentstore.store import SegmentStore
+from stream_workflows.envelope import MalformedPayload
+from stream_workflows.feed import Feed
+from stream_workflows.metrics import REPORTS
+from stream_workflows.payloads import OtherEvent, decode_report
+from stream_workflows.segment_events import READ_BYTES, MalformedEventsError, read_events
+from stream_workflows.steps import all_done
+from stream_workflows.stream_index import StreamName
+
+log = logging.getLogger(__name__)
+
+STREAM: StreamName = (SYSTEM_SCOPE, REQUEST_STREAM)
+KEY = stream_key(*STREAM)
+
+
+class ScaleReports:
+    """The job; its one stream is that of the reports."""
+
+    name = "scale-reports"
+
+    def __init__(self, runtime: Runtime, store: SegmentStore, feed: Feed, interval_s: float, keep_bytes: int) -> None:
+        self.interval_s = interval_s
+        self._runtime = runtime
+        self._journal = runtime.journal
+        self._store = store
+        self._feed = feed
+        self._keep_bytes = keep_bytes
+
+    def due(self, partitions: frozenset[int]) -> list[StreamName]:
+        return [STREAM] if self._journal.partition_of(KEY) in partitions else []
+
+    async def work(self, stream: StreamName) -> None:
+        state = find_stream(self._journal.reader(KEY), *stream)
+        if state is None or state.state is StreamState.CREATING:
+            return
+        incarnation, positions = state.incarnation, traffic.to_carry(state)
+        await all_done(self._carry(incarnation, segment, at) for segment, at in positions.items())
+        await self._truncate(stream)
+
+    async def _carry(self, incarnation: str, segment: int, at: int) -> None:
+        """Pass on what the segment holds from `at` on; return at its present end."""
+        name = segment_name(*STREAM, segment)
+        try:
+            async for found in read_events(self._store, name, at):
+                await self._pass_on(name, found.events)
+                await self._note(incarnation, segment, found.end)
+        except MalformedEventsError as error:
+            await self._note(incarnation, segment, await self._skip(name, error))
+
+    async def _pass_on(self, segment: str, events: list[tuple[int, bytes]]) -> None:
+        reports, unreadable = [], []
+        for at, event in events:
+            try:
+                reports.append((f"{segment}@{at}", decode_report(event)))
+            except OtherEvent as other:
+                REPORTS.labels("other").inc()
+                log.info("not a traffic report", extra={"segment": segment, "offset": at, "type": other.type})
+            except MalformedPayload as error:
+                REPORTS.labels("malformed").inc()
+                unreadable.append((at, event, str(error)))
+        await self._tell(reports)
+        await all_done(self._feed.give_up(KEY, segment, *found) for found in unreadable)
+
+    async def _tell(self, reports: list[tuple[str, Traffic]]) -> None:
+        """Return when all are in the topic. Reports on streams that are gone are dropped."""
+        if not reports:
+            return
+        await self._journal.barrier({self._journal.partition_of(stream_key(t.scope, t.stream)) for _, t in reports})
+        known = []
+        for id, found in reports:
+            about = find_stream(self._journal.reader(stream_key(found.scope, found.stream)), found.scope, found.stream)
+            report = traffic.scale_report(about, found, id, self._feed.source) if about is not None else None
+            if report is None:
+                log.info("traffic report on no segment of ours", extra={"id": id, "report": repr(found)})
+                REPORTS.labels("unknown-segment").inc()
+                continue
+            REPORTS.labels("carried").inc()
+            known.append(report)
+        await all_done(self._feed.tell(report) for report in known)
+
+    async def _skip(self, segment: str, error: MalformedEventsError) -> int:
+        """Give up everything up to the present end of the segment, and return that; a dead letter has the beginning."""
+        end, at = (await self._store.segment_info(segment)).length, error.offset
+        data = (await self._store.read_segment(segment, at, min(end - at, READ_BYTES))).data
+        REPORTS.labels("malformed").inc()
+        await self._feed.give_up(KEY, segment, at, data, f"{error.reason}; {end - at} bytes skipped")
+        return end
+
+    async def _note(self, incarnation: str, segment: int, offset: int) -> None:
+        def note(reader: Reader, _context: Context) -> Decision:
+            return traffic.note_carried(reader, *STREAM, incarnation, segment, offset)
+
+        await self._journal.execute(KEY, None, note)
+
+    async def _truncate(self, stream: StreamName) -> None:
+        """Ask for it under an id that follows from the position, so that asking again changes nothing."""
+        state = find_stream(self._journal.reader(KEY), *stream)
+        if state is None or not self._may_truncate(state):
+            return
+        cut = traffic.carried_cut(state)
+        command = TruncateStream(*stream, cut=cut)
+        id = "-".join(("carried", state.incarnation, *(f"{s}@{at}" for s, at in cut.items())))
+        await self._runtime.send(REQUESTS_STREAMS, self._runtime.request(id, command))
+
+    def _may_truncate(self, stream: Stream) -> bool:
+        idle = stream.workflow is None and stream.state is not StreamState.SEALED
+        return idle and traffic.carried_bytes(stream) >= self._keep_bytes

@@ -1,0 +1,177 @@
+"""Watermarks: what is read from and appended to the mark streams.
+
+The mark segment is the truth: a watermark is appended at the very end of the one before, so of two instances that both
+believe to own a stream only one goes on. What an instance remembers of a mark segment is dropped whenever anything
+went wrong, and read anew; so it need not be told apart whether an append that was not answered has been stored.
+Rules: background-and-other-workflows 3.3 to 3.6.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from uuid import UUID, uuid4, uuid5
+
+import msgspec
+
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.names import mark_stream, stream_key
+from sluice.domain.segment_id import segment_name
+from sluice.domain.stream import watermark as rules
+from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.stream.watermark import Turnout, Watermark
+from sluice.domain.workflow import WorkflowKind
+from sluice.journal.journal import Journal, now_ms
+from sluice.segmentstore.errors import LengthDiffers
+from sluice.segmentstore.store import SegmentStore
+from stream_workflows.metrics import WATERMARKS
+from stream_workflows.payloads import decode_watermark, encode_watermark
+from stream_workflows.segment_events import read_events
+from stream_workflows.stream_index import StreamIndex, StreamName
+
+log = logging.getLogger(__name__)
+
+MARK_ATTRIBUTE = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
+"""Where readers of the mark segment may begin: always before its latest watermark (3.6)."""
+
+
+class NoMarkStreamError(Exception):
+    """The stream has no mark stream to write watermarks to."""
+
+
+class _Line(msgspec.Struct):
+    """What is known of a mark segment: its last watermark and where that ends, and how far its mark attribute is."""
+
+    segment: str
+    mark: int
+    end: int
+    previous: Watermark | None
+    silent_since: dict[str, int]
+
+
+class Watermarks:
+    """The job. `writer` names this life of the process: it must not be used by another one, nor ever again."""
+
+    name = "watermarks"
+
+    def __init__(
+        self,
+        journal: Journal,
+        store: SegmentStore,
+        index: StreamIndex,
+        interval_s: float,
+        clock: Callable[[], int] = now_ms,
+        writer: UUID | None = None,
+    ) -> None:
+        self.interval_s = interval_s
+        self._journal = journal
+        self._store = store
+        self._index = index
+        self._clock = clock
+        self._writer = writer or uuid4()
+        self._events = count(1)
+        self._lines: dict[StreamName, _Line] = {}
+
+    def due(self, partitions: frozenset[int]) -> list[StreamName]:
+        due = self._index.with_writers(partitions)
+        self._lines = {stream: self._lines[stream] for stream in due if stream in self._lines}
+        return due
+
+    async def work(self, stream: StreamName) -> None:
+        segment = self._mark_segment(stream)
+        if segment is None:
+            return
+        line = self._lines.get(stream)
+        if line is None or line.segment != segment:
+            line = self._lines[stream] = await self._read(segment)
+            await self._note(stream, line.previous)
+        state, now = self._find(stream), self._clock()
+        if state is None:
+            return
+        found = rules.turnout(state, line.previous, line.silent_since, now)
+        line.silent_since = found.silent_since
+        mark = rules.next_watermark(state, found, line.previous)
+        await self._forget(stream, found)
+        if mark is not None:
+            await self._emit(stream, line, mark)
+
+    def _find(self, stream: StreamName) -> Stream | None:
+        return find_stream(self._journal.reader(stream_key(*stream)), *stream)
+
+    def _mark_segment(self, stream: StreamName) -> str | None:
+        """The name of the segment that holds the stream's watermarks; None while there is nothing to do.
+
+        Raises NoMarkStreamError.
+        """
+        state = self._find(stream)
+        if state is None or not state.writers or state.state is StreamState.CREATING or _is_going(state):
+            return None
+        scope, name = state.scope, mark_stream(state.name)
+        mark = find_stream(self._journal.reader(stream_key(scope, name)), scope, name)
+        if mark is None:
+            raise NoMarkStreamError(f"{scope}/{name}")
+        return segment_name(scope, name, mark.active_epoch.segments[0])
+
+    # The mark segment.
+
+    async def _read(self, segment: str) -> _Line:
+        """Find the last watermark. The mark attribute points before it, and is set first if it is not (3.3)."""
+        start = (await self._store.segment_info(segment)).start_offset
+        mark = await self._store.attribute(segment, MARK_ATTRIBUTE)
+        if mark is None and not await self._store.update_attribute(segment, MARK_ATTRIBUTE, start, None):
+            # A store may not have had it at hand, or somebody has just set it.
+            mark = await self._store.attribute(segment, MARK_ATTRIBUTE)
+        mark = start if mark is None else mark
+        end, last = max(mark, start), b""
+        async for found in read_events(self._store, segment, end):
+            end, last = found.end, found.events[-1][1]
+        return _Line(segment, mark, end, decode_watermark(last) if last else None, {})
+
+    async def _emit(self, stream: StreamName, line: _Line, mark: Watermark) -> None:
+        """Append the watermark where the previous one ends, then have the mark attribute follow by one (3.6).
+
+        The line is known again only if all of it went well and nobody else has moved the attribute.
+        """
+        event, before = encode_watermark(mark), line.end
+        del self._lines[stream]
+        try:
+            end = await self._store.append(
+                line.segment,
+                uuid5(self._writer, line.segment),
+                event,
+                event_number=next(self._events),
+                expected_offset=before,
+            )
+        except LengthDiffers:
+            WATERMARKS.labels("overtaken").inc()
+            log.info("watermark overtaken by another instance", extra={"stream": "/".join(stream)})
+            return
+        WATERMARKS.labels("emitted").inc()
+        await self._note(stream, mark)
+        following = before if line.previous is not None else line.mark
+        if following == line.mark or await self._store.update_attribute(
+            line.segment, MARK_ATTRIBUTE, following, line.mark
+        ):
+            self._lines[stream] = _Line(line.segment, following, end, mark, line.silent_since)
+
+    # The journal.
+
+    async def _note(self, stream: StreamName, mark: Watermark | None) -> None:
+        state = self._find(stream)
+        if state is None or mark is None or (state.watermark is not None and state.watermark.lower >= mark.lower):
+            return
+        incarnation = state.incarnation
+
+        def note(reader: Reader, context: Context) -> Decision:
+            return rules.note_emitted(reader, *stream, incarnation, mark, context.now)
+
+        await self._journal.execute(stream_key(*stream), None, note)
+
+    async def _forget(self, stream: StreamName, found: Turnout) -> None:
+        if found.gone:
+            forget = partial(rules.forget_writers, scope=stream[0], name=stream[1], gone=found.gone)
+            await self._journal.execute(stream_key(*stream), None, lambda reader, _context: forget(reader))
+
+
+def _is_going(stream: Stream) -> bool:
+    return stream.workflow is not None and stream.workflow.kind is WorkflowKind.DELETE_STREAM

@@ -1,0 +1,221 @@
+"""Watermarks: who counts, what is computed from their reports, and what holds for any of them."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.domain_log import Log
+
+from sluice.domain.commands import CreateReserved, CreateStream, NoteWriterTime, RemoveWriter, ScaleStream
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.segment_id import segment_id
+from sluice.domain.stream import cuts, decide, scale
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, note_emitted, turnout
+
+S2, S3, S4 = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4)
+
+
+def stream_log(segments: int = 2, timeout_ms: int = 0) -> Log:
+    log = Log()
+    config = StreamConfig(scaling=ScalingPolicy(min_segments=segments), timestamp_aggregation_timeout_ms=timeout_ms)
+    log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
+    log.apply(decide.finish_create(log, "sc", "st"))
+    return log
+
+
+def stream_of(log: Log) -> Stream:
+    stream = find_stream(log, "sc", "st")
+    assert stream is not None
+    return stream
+
+
+def do_scale(log: Log, seals: tuple[int, ...], ranges: tuple[tuple[float, float], ...]) -> None:
+    assert log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=2000)).status == "STARTED"
+    log.apply(scale.add_epoch(log, "sc", "st"))
+    log.apply(scale.finish_scale(log, "sc", "st", dict.fromkeys(seals, 100)))
+
+
+def note(log: Log, writer: str, timestamp: int, position: Mapping[int, int]) -> None:
+    assert log.ask(NoteWriterTime("sc", "st", writer, timestamp, dict(position))).status == "SUCCESS"
+
+
+def emit(log: Log, previous: Watermark | None = None) -> Watermark | None:
+    stream = stream_of(log)
+    return next_watermark(stream, turnout(stream, previous, {}, 0), previous)
+
+
+def by_id(mark: Watermark | None) -> dict[int, int]:
+    assert mark is not None
+    return {s.id: at for s, at in mark.cut.items()}
+
+
+def upper_split() -> Log:
+    """Segment 1 [0.5, 1) is replaced by 2 [0.5, 0.75) and 3 [0.75, 1) in epoch 1."""
+    log = stream_log()
+    do_scale(log, (1,), ((0.5, 0.75), (0.75, 1.0)))
+    return log
+
+
+CASES = {
+    "one writer over everything": ([(1000, {0: 73, 1: 8})], {}, {0: 73, 1: 8}),
+    "the greater offset counts": ([(1000, {0: 73, 1: 8}), (1500, {0: 9, 1: 80})], {}, {0: 73, 1: 80}),
+    "what no writer spoke of begins at 0": ([(1000, {0: 73})], {}, {0: 73, 1: 0}),
+    "newer segments take the place of older ones": (
+        [(1000, {0: 5, 1: 70}), (1000, {S2: 1, S3: 2})], {}, {0: 5, S2: 1, S3: 2},
+    ),
+    "older segments do not come back": ([(1000, {S2: 1, S3: 2}), (1000, {0: 5, 1: 70})], {}, {0: 5, S2: 1, S3: 2}),
+    "a gap beside a newer segment is filled from its epoch": ([(1000, {S2: 1})], {}, {0: 0, S2: 1, S3: 0}),
+    "half of an older segment left is filled by its successor": (
+        [(1000, {0: 5, 1: 70}), (1000, {S2: 1})], {}, {0: 5, S2: 1, S3: 0},
+    ),
+    "the previous cut stays where nobody has gone on": ([(1000, {0: 90})], {0: 40, 1: 50}, {0: 90, 1: 50}),
+    "an unknown segment counts for nothing": ([(1000, {0: 73, S4: 5})], {}, {0: 73, 1: 0}),
+    "a writer that has written nothing adds nothing": ([(1000, {})], {0: 40, 1: 50}, {0: 40, 1: 50}),
+    "in the reference's first pass the previous cut does not count, but newer segments still win": (
+        [(1000, {0: 90})], {0: 40, S2: 7, S3: 8}, {0: 90, S2: 7, S3: 8},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_positions_are_merged(name: str) -> None:
+    reports, before, expected = CASES[name]
+    log = upper_split()
+    stream = stream_of(log)
+    for number, (timestamp, position) in enumerate(reports):
+        note(log, f"w{number}", timestamp, position)
+    previous = Watermark(0, 0, {stream.segments[s]: at for s, at in before.items()}) if before else None
+    found = emit(log, previous)
+    assert by_id(found) == expected
+    times = [timestamp for timestamp, _ in reports]
+    assert found is not None and (found.lower, found.upper) == (min(times), max(times))
+
+
+def test_nothing_can_be_said_before_anybody_spoke_of_a_segment() -> None:
+    log = stream_log()
+    assert emit(log) is None
+    note(log, "a", 1, {})
+    note(log, "b", 1, {S4: 3})
+    assert emit(log) is None
+
+
+def test_an_epoch_that_the_view_does_not_have_yet_is_waited_for() -> None:
+    ahead = stream_of(upper_split())
+    log = stream_log()
+    note(log, "a", 1000, {0: 1})
+    assert emit(log, Watermark(0, 0, {ahead.segments[s]: 1 for s in (0, S2, S3)})) is None
+
+
+def test_a_writer_that_has_not_gone_on_is_waited_for_until_its_time_is_up() -> None:
+    log = stream_log(timeout_ms=500)
+    for writer in ("a", "b"):
+        note(log, writer, 1000, {0: 1})
+    first = emit(log)
+    note(log, "a", 2000, {0: 2})
+    stream = stream_of(log)
+    found = turnout(stream, first, {}, 10_000)
+    assert found.active.keys() == {"a", "b"} and found.silent_since == {"b": 10_000} and not found.gone
+    assert next_watermark(stream, found, first) is None
+    assert turnout(stream, first, found.silent_since, 10_499).silent_since == {"b": 10_000}
+    late = turnout(stream, first, found.silent_since, 10_500)
+    assert late.active.keys() == {"a"} and late.gone.keys() == {"b"} and late.silent_since == {}
+    second = next_watermark(stream, late, first)
+    assert second is not None and (second.lower, second.upper) == (2000, 2000)
+    note(log, "b", 1500, {0: 3})
+    assert turnout(stream, first, late.silent_since, 99_999).active.keys() == {"a", "b"}, "one that goes on is back"
+
+
+def test_with_a_time_out_of_0_a_silent_writer_goes_in_the_same_round() -> None:
+    log = stream_log()
+    note(log, "a", 1000, {0: 1})
+    first = emit(log)
+    found = turnout(stream_of(log), first, {}, 0)
+    assert found.gone.keys() == {"a"} and not found.active
+
+
+def test_a_writer_that_was_shut_down_counts_until_a_watermark_has_passed_it() -> None:
+    log = stream_log(timeout_ms=500)
+    note(log, "a", 1000, {0: 1})
+    note(log, "b", 2000, {1: 5})
+    assert log.ask(RemoveWriter("sc", "st", "a")).status == "SUCCESS"
+    first = emit(log)
+    assert by_id(first) == {0: 1, 1: 5} and first is not None and first.lower == 1000
+    found = turnout(stream_of(log), first, {}, 0)
+    assert found.gone.keys() == {"a"} and found.active.keys() == {"b"}
+
+
+def test_a_writer_is_forgotten_only_as_it_was_read() -> None:
+    log = stream_log()
+    for writer in ("a", "b"):
+        note(log, writer, 1000, {0: 1})
+    found = turnout(stream_of(log), emit(log), {}, 0)
+    assert found.gone.keys() == {"a", "b"}
+    note(log, "b", 1000, {0: 2})
+    log.apply(forget_writers(log, "sc", "st", found.gone))
+    assert stream_of(log).writers.keys() == {"b"}
+    assert forget_writers(log, "sc", "st", found.gone).events == ()
+
+
+def test_the_shutdown_of_a_writer_is_a_change_of_what_was_read() -> None:
+    log = stream_log()
+    note(log, "a", 1000, {0: 1})
+    found = turnout(stream_of(log), emit(log), {}, 0)
+    assert log.ask(RemoveWriter("sc", "st", "a")).status == "SUCCESS"
+    assert forget_writers(log, "sc", "st", found.gone).events == ()
+
+
+def test_the_last_watermark_shows_in_the_state_and_never_goes_back() -> None:
+    log = stream_log()
+    incarnation = stream_of(log).incarnation
+    log.apply(note_emitted(log, "sc", "st", incarnation, Watermark(5, 9, {}), 77))
+    shown = stream_of(log).watermark
+    assert shown is not None and (shown.lower, shown.upper, shown.at) == (5, 9, 77)
+    assert note_emitted(log, "sc", "st", incarnation, Watermark(5, 12, {}), 78).events == ()
+    assert note_emitted(log, "sc", "st", "another life", Watermark(6, 12, {}), 78).events == ()
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> Log:
+    """A stream after up to six scales, each of one or two neighbouring segments."""
+    log = stream_log(draw(st.integers(1, 4)))
+    stream_of(log).config = StreamConfig()
+    for _ in range(draw(st.integers(0, 6))):
+        active = stream_of(log).active_segments()
+        first = draw(st.integers(0, len(active) - 1))
+        sealed = active[first : first + draw(st.integers(1, 2))]
+        low, high = sealed[0].low, sealed[-1].high
+        middle = low + (high - low) / draw(st.sampled_from([2, 3, 5]))
+        ranges = draw(st.sampled_from([((low, high),), ((low, middle), (middle, high))]))
+        do_scale(log, tuple(s.id for s in sealed), ranges)
+    return log
+
+
+@settings(max_examples=300, deadline=None)
+@given(log=histories(), data=st.data())
+def test_a_watermark_covers_the_key_space_once_and_never_lies_behind_the_one_before(
+    log: Log, data: st.DataObject
+) -> None:
+    stream = stream_of(log)
+    previous: Watermark | None = None
+    some = st.dictionaries(st.sampled_from(sorted(stream.segments)), st.integers(0, 100), max_size=6)
+    for at in range(1, data.draw(st.integers(2, 5))):
+        stream.writers.clear()
+        reports = data.draw(st.lists(some, min_size=1, max_size=3))
+        for number, position in enumerate(reports):
+            note(log, f"w{number}", at * 10 + number, position)
+        mark = emit(log, previous)
+        if mark is None:
+            assert previous is None and not any(reports)
+            continue
+        covered = sorted((s.low, s.high) for s in mark.cut)
+        assert covered[0][0] == 0.0 and covered[-1][1] == 1.0
+        assert all(left[1] == right[0] for left, right in pairwise(covered))
+        assert list(mark.cut) == sorted(mark.cut, key=lambda s: s.low)
+        assert all(by_id(mark).get(s, at) >= at for position in reports for s, at in position.items())
+        if previous is not None:
+            assert mark.lower > previous.lower
+            assert cuts.is_equal_or_after(stream, by_id(mark), by_id(previous))
+        previous = mark
