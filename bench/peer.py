@@ -9,7 +9,6 @@ import os
 import secrets
 import threading
 import time
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 

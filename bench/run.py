@@ -4,6 +4,7 @@ Everything it starts is private to it and gone afterwards, but for the logs. Exi
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +16,9 @@ from bench.figures import Loaded, Measured, Report
 from bench.load import LoadFailedError, measure_apart
 from sluice_local.errors import LocalError
 from sluice_local.settings import LocalSettings
+
+_RUNS_KEPT = 5
+"""The logs of so many runs stay for reading, this one included."""
 
 
 def main() -> int:
@@ -55,6 +59,8 @@ def _measure(arguments: argparse.Namespace) -> Report:
         peer.fetch_jars(settings)
     folder = settings.home / "bench"
     folder.mkdir(parents=True, exist_ok=True)
+    for old in sorted(folder.iterdir(), key=lambda run: run.stat().st_mtime)[: -_RUNS_KEPT + 1]:
+        shutil.rmtree(old, ignore_errors=True)
     run = Path(tempfile.mkdtemp(prefix="run-", dir=folder))
     if arguments.only != "journal":
         with systems.private_system(run / "system") as (system, after_kafka_s):

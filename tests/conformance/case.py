@@ -59,6 +59,8 @@ class Case:
     steps: tuple[Step, ...]
     peer_not_asked: str = ""
     """Why only we are asked; empty if both are."""
+    alone: bool = False
+    """Never at the same time as another case that is to be alone."""
 
     @property
     def is_unhappy(self) -> bool:
@@ -74,11 +76,12 @@ class Subject:
     """The cases on one subject; their names begin with it."""
 
     name: str
+    alone: bool = False
     cases: list[Case] = field(default_factory=list)
 
     def case(self, name: str, *steps: Step, peer_not_asked: str = "") -> None:
         """Add a case. Give `peer_not_asked` where the original takes minutes or cannot be asked."""
-        self.cases.append(Case(f"{self.name}-{name}", steps, peer_not_asked))
+        self.cases.append(Case(f"{self.name}-{name}", steps, peer_not_asked, self.alone))
 
 
 def step(title: str, act: Callable[[Run], Awaitable[Any]], success: object = "SUCCESS") -> Step:

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from conformance.case import PEER, Case
-from conformance.peer import Peer
+from conformance.peer import Peer, fetch_jars
 from conformance.running import Runner
 from harness import System
-from sluice_local import jars, setup
 from sluice_local.settings import LocalSettings
 
 
@@ -19,7 +18,7 @@ def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner
     target: str = request.param
     if target == PEER:
         settings = LocalSettings()
-        setup.set_up(settings.home, [*jars.PROGRAMS, jars.PEER])
+        fetch_jars(settings)
         with Peer(settings.jars_dir, runs_folder / PEER) as peer:
             yield from _running(request, target, peer.address)
     else:

@@ -3,6 +3,7 @@
 Ends with the test runner, even if that is killed. Blocking.
 """
 
+import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
@@ -14,10 +15,10 @@ import grpc
 from api_gateway.generated import controller_pb2 as pb
 from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
 from harness import eventually
-from sluice_local import java
+from sluice_local import jars, java, setup
 from sluice_local.ports import find_block
 from sluice_local.process import Spawner, log_tail
-from sluice_local.settings import HOST
+from sluice_local.settings import HOST, LocalSettings
 
 _READY_S = 90.0
 _OPTIONS = ("-XX:+UseSerialGC", "-Xmx768m", "-XX:MaxDirectMemorySize=512m", "-Djava.net.preferIPv4Stack=true")
@@ -27,7 +28,7 @@ _MAIN = "io.pravega.local.LocalPravegaEmulator"
 class Peer:
     """As a context it is up inside and gone after."""
 
-    def __init__(self, jars: Path, folder: Path) -> None:
+    def __init__(self, jars_dir: Path, folder: Path) -> None:
         self._folder = folder
         self._log = folder / "peer.log"
         zookeeper, controller, store, rest, admin = find_block(5)
@@ -45,7 +46,7 @@ class Peer:
         options = [*_OPTIONS, *(f"-Dsinglenode.{name}={value}" for name, value in settings.items())]
         options.append(f"-Dlogback.configurationFile={folder / 'logback.xml'}")
         # The controller's own jars know nothing of the segment store, and those of the data plane nothing of it.
-        classpath = f"{jars / 'data-plane'}/*:{jars / 'peer'}/*"
+        classpath = f"{jars_dir / 'data-plane'}/*:{jars_dir / jars.PEER}/*"
         self._command = (java.executable(), *options, "-cp", classpath, _MAIN)
         self._spawner = Spawner()
 
@@ -79,3 +80,11 @@ class Peer:
     ) -> None:
         self._child.kill()
         self._spawner.close()
+
+
+def fetch_jars(settings: LocalSettings) -> None:
+    """Have the peer's jars beside the others; does nothing if they are there."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    with (settings.home / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        jars.fetch(settings.jars_dir, setup.say, (jars.PEER,))

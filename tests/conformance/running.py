@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
+from contextlib import nullcontext
 from threading import Thread
 from uuid import uuid4
 
@@ -31,6 +32,7 @@ class Runner:
         self._run_id = uuid4().hex[:8]
         self._outcomes: dict[str, Future[None]] = {}
         self._turns = asyncio.Semaphore(_AT_A_TIME)
+        self._alone = asyncio.Lock()
         self._thread.start()
         self._target = asyncio.run_coroutine_threadsafe(self._connect(), self._loop).result()
 
@@ -54,7 +56,7 @@ class Runner:
         self._loop.close()
 
     async def _take_turn(self, case: Case) -> None:
-        async with self._turns, asyncio.timeout(_CASE_DEADLINE_S):
+        async with self._alone if case.alone else nullcontext(), self._turns, asyncio.timeout(_CASE_DEADLINE_S):
             await self._play(case, Run(self._target, f"{self._run_id}-{uuid4().hex[:6]}-"))
 
     async def _play(self, case: Case, run: Run) -> None:

@@ -23,6 +23,7 @@ from support.writer import WriterProcess
 
 from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.domain.commands import ConfirmName, CreateReserved, CreateStream
 from sluice.journal.partition_view import Outcome
 from sluice.messaging.partition import partition_of
 from sluice.segmentstore.container_map import CONTAINER_MAP_NODE, decode_container_map
@@ -280,14 +281,14 @@ def names_of(system: System, instance: str) -> tuple[str, str]:
 
 
 CRASH_POINTS = (
-    "CreateStream/before-decision",
-    "CreateStream/after-decision",
-    "CreateReservedStream/before-decision",
-    "CreateReservedStream/after-decision",
+    f"{CreateStream.__name__}/before-decision",
+    f"{CreateStream.__name__}/after-decision",
+    f"{CreateReserved.__name__}/before-decision",
+    f"{CreateReserved.__name__}/after-decision",
     "create-stream/before-create-segments",
     "create-stream/after-create-segments",
     "create-stream/recorded-create-segments",
-    "ConfirmStreamName/before-decision",
+    f"{ConfirmName.__name__}/before-decision",
 )
 
 
@@ -315,7 +316,7 @@ def test_a_creation_outlives_the_instance_that_works_on_it(
         assert gateway.create_stream(scope, stream, 3) == "STREAM_EXISTS"
     assert set(owned_soon(double)) == {SURVIVOR}
     key, ours = f"stream:{scope}/{stream}", {f"scope:{scope}", f"stream:{scope}/{stream}"}
-    confirmed = ["ScopeCreated", "StreamNameReserved", "StreamNameConfirmed"]
+    confirmed = ["ScopeCreated", "NameReserved", "NameConfirmed"]
 
     def happened() -> dict[str, list[str]]:
         found = events(fold(double.kafka_bootstrap), lambda e: e.aggregate in ours)

@@ -75,9 +75,9 @@ def on_store(
     return asyncio.run(connected())
 
 
-def note(client: Controller, scope: str, writer: str, timestamp: int, position: dict[int, int]) -> str:
+def note(client: Controller, scope: str, writer: str, timestamp: int, position: dict[int, int]) -> None:
     noted = pb.TimestampFromWriter(writer=writer, timestamp=timestamp, position=cut(scope, "st", position))
-    return client.status("noteTimestampFromWriter", noted)
+    assert client.call("noteTimestampFromWriter", noted).result == pb.TimestampResponse.SUCCESS
 
 
 def watermarks(client: Controller, scope: str) -> list[Watermark]:
@@ -104,15 +104,15 @@ def told(system: System, topic: str, scope: str) -> list[dict[str, Any]]:
 def test_watermarks_follow_the_slowest_writer_and_outlive_kill_9(often: System, client: Controller, scope: str) -> None:
     patient = config(scope, "st", 2, timestampAggregationTimeout=600_000)
     assert client.status("createStream", patient) == "SUCCESS"
-    assert note(client, scope, "a", 1000, {0: 10, 1: 20}) == "SUCCESS"
+    note(client, scope, "a", 1000, {0: 10, 1: 20})
     eventually(lambda: [m.lower for m in watermarks(client, scope)] == [1000], SOON_S, "a first watermark")
-    assert note(client, scope, "b", 1500, {0: 15}) == "SUCCESS"
-    assert note(client, scope, "a", 2000, {0: 12, 1: 40}) == "SUCCESS"
+    note(client, scope, "b", 1500, {0: 15})
+    note(client, scope, "a", 2000, {0: 12, 1: 40})
     eventually(lambda: watermarks(client, scope)[-1].lower == 1500, SOON_S, "a second watermark")
 
     often.kill(SERVICE)
     often.start(SERVICE, environment=OFTEN)
-    assert note(client, scope, "b", 3000, {0: 30}) == "SUCCESS"
+    note(client, scope, "b", 3000, {0: 30})
     eventually(lambda: watermarks(client, scope)[-1].lower == 2000, SOON_S, "a third watermark")
 
     found = watermarks(client, scope)
@@ -165,7 +165,7 @@ def test_reports_of_load_come_out_once_each_by_id_and_outlive_kill_9(
 
 
 def test_samples_and_changes_of_retention_come_out(often: System, client: Controller, scope: str) -> None:
-    policy = pb.RetentionPolicy(retentionType=2, retentionParam=100, retentionMax=1000)
+    policy = pb.RetentionPolicy(retentionType=pb.RetentionPolicy.SIZE, retentionParam=100, retentionMax=1000)
     assert client.status("createStream", config(scope, "st", 2, retentionPolicy=policy)) == "SUCCESS"
 
     async def append(store: SegmentStoreClient, name: str) -> int:
@@ -178,6 +178,7 @@ def test_samples_and_changes_of_retention_come_out(often: System, client: Contro
         return next((value for value in samples if value["sample"]["size"] == 100), None)
 
     value = eventually(sample, SOON_S, "a sample of 100 bytes")
+    assert value is not None
     assert value["sample"]["cut"] == {"0": 0, "1": 100} and value["head"] == {"cut": {"0": 0, "1": 0}, "size": 0}
     assert value["policy"] == {"retention_type": "SIZE", "minimum": 100, "maximum": 1000}
     assert value["ranges"] == {"0": [0.0, 0.5], "1": [0.5, 1.0]}

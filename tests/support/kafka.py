@@ -98,7 +98,7 @@ class Groups:
     """Consumer groups of one Kafka."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
 
     def owners(self, group: str) -> dict[str, set[int]]:
         """The partitions of each member, by its client id; empty while the group is not settled."""

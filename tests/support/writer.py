@@ -75,7 +75,9 @@ def main() -> None:
     from support.pravega import WriterThread, manager
 
     address, scope, stream, name, count, steady = sys.argv[1:]
-    writer = WriterThread(manager(address), scope, stream, name, int(count), steady=steady == "1")
+    # The client's threads end with its manager.
+    streams = manager(address)
+    writer = WriterThread(streams, scope, stream, name, int(count), steady=steady == "1")
     writer.told = lambda acknowledged: print(acknowledged, flush=True)
 
     def listen() -> None:

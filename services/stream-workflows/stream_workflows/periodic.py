@@ -66,11 +66,12 @@ class Periodic:
         with PERIODIC_SECONDS.labels(job.name).time():
             try:
                 await self._journal.barrier(owned)
-                streams = iter(job.due(owned))
+                due = job.due(owned)
             except Exception as error:  # noqa: BLE001 - logged and counted; the next round comes
                 self._tell(job, None, error)
                 return
-            await asyncio.gather(*(self._some(job, streams) for _ in range(self._at_once)))
+            streams = iter(due)
+            await asyncio.gather(*(self._some(job, streams) for _ in range(min(len(due), self._at_once))))
 
     async def _some(self, job: Job, streams: Iterator[StreamName]) -> None:
         """Take one stream after the other, as long as there are some that nobody has taken."""

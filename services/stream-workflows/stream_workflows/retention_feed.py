@@ -25,12 +25,10 @@ from stream_workflows.metrics import SAMPLES
 from stream_workflows.steps import all_done
 from stream_workflows.stream_index import StreamIndex, StreamName
 
-_canonical = msgspec.json.Encoder(order="deterministic")
-
 
 def identified(report: RetentionReport) -> RetentionReport:
     """The report with an id that follows from what it says, whoever says it."""
-    content = _canonical.encode(msgspec.structs.replace(report, id="", by=""))
+    content = msgspec.json.encode(msgspec.structs.replace(report, id="", by=""))
     return msgspec.structs.replace(report, id=blake2b(content, digest_size=16).hexdigest())
 
 

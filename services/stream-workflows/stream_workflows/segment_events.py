@@ -68,8 +68,6 @@ async def read_events(store: SegmentStore, segment: str, offset: int) -> AsyncIt
         if not data:
             return
         pending += data
-        found = split_events(pending, offset)
-        if found.events:
-            pending = pending[found.end - offset :]
-            offset = found.end
+        while (found := split_events(pending, offset)).events:
+            pending, offset = pending[found.end - offset :], found.end
             yield found

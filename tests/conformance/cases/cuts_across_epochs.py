@@ -39,6 +39,15 @@ case("valid_not_with_gap", *_SPLIT, cut_valid({0: 5}).gives(False))
 case("valid_not_with_half_a_gap", *_SPLIT, cut_valid({0: 5, _UPPER: 0}).gives(False))
 case("valid_not_overlapping", *_SPLIT, cut_valid({0: 5, 1: 7, _LOWER: 3}).gives(False))
 case("valid_not_with_future_below", *_SPLIT, cut_valid({0: 5, 1: -1, _LOWER: 3, _UPPER: 4}).gives(False))
+case(
+    "valid_not_with_one_gap_of_two",
+    *_SPLIT,
+    cut_valid({_LOWER: 3, _UPPER: -1}).differs(
+        peer=True,
+        sluice=False,
+        why="nothing covers the keys below 0.5; the original lets its check of the last gap overwrite the first",
+    ),
+)
 case("valid_not_of_futures_only", *_SPLIT, cut_valid({0: -1, 1: -1}).gives(UNKNOWN))
 
 case(

@@ -15,6 +15,7 @@ from conformance.calls import (
     scale,
     seal,
     segment_valid,
+    update_stream,
 )
 from conformance.case import Step, Subject
 from conformance.data import fate, write
@@ -57,6 +58,7 @@ case(
     "merge",
     create_scope(),
     create_stream(segments=2),
+    update_stream(scaling=(BY_EVENTS, 10, 2)),
     scale([0, 1], [(0.0, 1.0)]),
     DONE,
     current_segments().gives([(at(2, 1), 0.0, 1.0)]),
@@ -67,8 +69,11 @@ case(
 case(
     "merge_two_of_four",
     create_scope(),
-    create_stream(segments=4, scaling=(BY_EVENTS, 1, 2)),
-    scale([1, 2], [(0.25, 0.75)]).gives(("PRECONDITION_FAILED", 0, [], [])),
+    create_stream(segments=4),
+    update_stream(scaling=(BY_EVENTS, 10, 2), segments=3),
+    scale([1, 2], [(0.25, 0.75)]).gives(("STARTED", 0, [at(4, 1)], [(0.25, 0.75)])),
+    DONE,
+    current_segments().gives([(0, 0.0, 0.25), (at(4, 1), 0.25, 0.75), (3, 0.75, 1.0)]),
 )
 case(
     "two_splits_at_once",

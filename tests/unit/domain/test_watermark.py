@@ -59,7 +59,9 @@ def upper_split() -> Log:
     return log
 
 
-CASES = {
+Reports = list[tuple[int, dict[int, int]]]
+
+CASES: dict[str, tuple[Reports, dict[int, int], dict[int, int]]] = {
     "one writer over everything": ([(1000, {0: 73, 1: 8})], {}, {0: 73, 1: 8}),
     "the greater offset counts": ([(1000, {0: 73, 1: 8}), (1500, {0: 9, 1: 80})], {}, {0: 73, 1: 80}),
     "what no writer spoke of begins at 0": ([(1000, {0: 73})], {}, {0: 73, 1: 0}),

@@ -153,6 +153,20 @@ async def test_an_update_of_another_generation_or_group_is_refused(gateway: Gate
     assert refused == UPDATED(status=UPDATED.INVALID_CONFIG, generation=message.generation)
 
 
+async def test_without_a_name_no_group_can_be_meant(gateway: Gateway) -> None:
+    await create_scope(gateway)
+    stub, sent = gateway.stub, len(gateway.runtime.sent)
+    calls: tuple[Any, ...] = (
+        stub.getReaderGroupConfig(group_info("")),
+        stub.updateReaderGroup(group_message(name="")),
+        stub.deleteReaderGroup(group_info("")),
+    )
+    for call in calls:
+        code, _ = await failure(call)
+        assert code is grpc.StatusCode.UNKNOWN
+    assert len(gateway.runtime.sent) == sent
+
+
 async def test_a_group_is_deleted_under_its_id_only(gateway: Gateway) -> None:
     await _prepare(gateway)
     await create_group(gateway, retentionType=MANUAL)

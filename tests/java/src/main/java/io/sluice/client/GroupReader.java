@@ -1,8 +1,10 @@
 package io.sluice.client;
 
+import io.pravega.client.stream.Checkpoint;
 import io.pravega.client.stream.EventRead;
 import io.pravega.client.stream.EventStreamReader;
 import io.pravega.client.stream.ReaderConfig;
+import io.pravega.client.stream.ReaderGroup;
 import io.pravega.client.stream.ReinitializationRequiredException;
 import io.pravega.client.stream.Stream;
 import io.pravega.client.stream.TimeWindow;
@@ -10,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledExecutorService;
 
 /** A reader of a reader group that never waits longer than its deadline. Belongs to one thread at a time. */
 public final class GroupReader implements AutoCloseable {
@@ -17,9 +20,11 @@ public final class GroupReader implements AutoCloseable {
     private static final long POLL_MILLIS = 100;
 
     private final EventStreamReader<String> reader;
+    private final ScheduledExecutorService threads;
 
     public GroupReader(Session session, String group, String name) {
         ReaderConfig config = ReaderConfig.builder().build();
+        threads = session.threads();
         reader = session.events().createReader(name, group, Events.TEXT, config);
     }
 
@@ -50,14 +55,15 @@ public final class GroupReader implements AutoCloseable {
         return events;
     }
 
-    /** Reads on, as a group needs that waits for its readers, until something is done; returns its result. */
-    public <T> T readUntil(CompletableFuture<T> done, List<String> events) {
+    /** Has the group take a checkpoint; adds the events that are read up to it. */
+    public Checkpoint checkpoint(ReaderGroup group, String name, List<String> events) {
         Deadline deadline = Deadline.in(DEADLINE);
-        while (!done.isDone()) {
-            deadline.check("the reader group is done");
+        CompletableFuture<Checkpoint> checkpoint = group.initiateCheckpoint(name, threads);
+        while (!checkpoint.isDone()) {
+            deadline.check("the checkpoint is complete");
             add(events, poll());
         }
-        return done.join();
+        return checkpoint.join();
     }
 
     /** Reads on until the reader is told that its group was reset; it is of no use then. */

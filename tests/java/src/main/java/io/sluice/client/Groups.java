@@ -9,13 +9,15 @@ import io.pravega.client.stream.ReaderGroupConfig.ReaderGroupConfigBuilder;
 /** Reader groups of a session. */
 public final class Groups {
     private static final int REFRESH_MILLIS = 200;
+    private static final int CHECKPOINT_MILLIS = 500;
 
     private Groups() {
     }
 
-    /** A configuration to begin with; only what the scenario asks for happens, as there are no checkpoints by time. */
+    /** A configuration to begin with. Readers go on to the successors of a segment at the group's next checkpoint. */
     public static ReaderGroupConfigBuilder config() {
-        return ReaderGroupConfig.builder().disableAutomaticCheckpoints().groupRefreshTimeMillis(REFRESH_MILLIS);
+        return ReaderGroupConfig.builder().groupRefreshTimeMillis(REFRESH_MILLIS)
+                .automaticCheckpointIntervalMillis(CHECKPOINT_MILLIS);
     }
 
     /** Creates a group that was not there. */

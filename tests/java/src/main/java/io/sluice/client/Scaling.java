@@ -9,7 +9,6 @@ import io.pravega.client.stream.Stream;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
@@ -17,10 +16,11 @@ import java.util.concurrent.TimeUnit;
 public final class Scaling implements AutoCloseable {
     private static final long DEADLINE_SECONDS = 30;
 
-    private final ScheduledExecutorService threads = Executors.newScheduledThreadPool(2);
+    private final ScheduledExecutorService threads;
     private final ControllerImpl controller;
 
     public Scaling(Session session) {
+        threads = session.threads();
         ControllerImplConfig config = ControllerImplConfig.builder().clientConfig(session.config()).build();
         controller = new ControllerImpl(config, threads);
     }
@@ -46,6 +46,5 @@ public final class Scaling implements AutoCloseable {
     @Override
     public void close() {
         controller.close();
-        threads.shutdownNow();
     }
 }

@@ -11,18 +11,24 @@ import java.net.URI;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.UUID;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 
 /** What one scenario has of its own: a scope, and whatever it opened of the client, closed when it ends. */
 public final class Session implements AutoCloseable {
+    private static final int THREADS = 3;
+
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private final ClientConfig config;
     private final String scope = "java" + UUID.randomUUID().toString().substring(0, 8);
+    private final ScheduledExecutorService threads = Executors.newScheduledThreadPool(THREADS);
     private final StreamManager streams;
     private EventStreamClientFactory events;
     private ReaderGroupManager groups;
 
     Session(URI controller) {
         config = ClientConfig.builder().controllerURI(controller).build();
+        closing(threads::shutdownNow);
         streams = closing(StreamManager.create(config));
         if (!streams.createScope(scope)) {
             throw new AssertionError("createScope says that " + scope + " was there already");
@@ -39,6 +45,11 @@ public final class Session implements AutoCloseable {
 
     public StreamManager streams() {
         return streams;
+    }
+
+    /** For what the scenario does side by side, and for those calls of the client that want threads. */
+    public ScheduledExecutorService threads() {
+        return threads;
     }
 
     public EventStreamClientFactory events() {

@@ -28,7 +28,9 @@ public final class ByteStreams implements Scenario {
             writer.flush();
             assertEquals(LENGTH, writer.fetchTailOffset(), "tail");
             try (ByteStreamReader reader = factory.createByteStreamReader("bytes")) {
-                assertArrayEquals(written, reader.readNBytes(LENGTH), "what was read");
+                byte[] read = new byte[LENGTH];
+                assertEquals(LENGTH, reader.readNBytes(read, 0, LENGTH), "bytes read");
+                assertArrayEquals(written, read, "what was read");
                 reader.seekToOffset(MIDDLE);
                 assertEquals(written[MIDDLE], (byte) reader.read(), "the byte in the middle");
                 writer.truncateDataBefore(MIDDLE);

@@ -11,7 +11,10 @@ import io.sluice.client.Groups;
 import io.sluice.client.Scenario;
 import io.sluice.client.Session;
 
-/** A group that is there already is taken if its configuration is equal, and refused if it is not. */
+/**
+ * A group that is there already is taken if its configuration is equal, and refused if it is not. The client says
+ * "created" as long as the configuration is the first one, whoever created the group.
+ */
 public final class ReaderGroupCreation implements Scenario {
     @Override
     public void run(Session session) {
@@ -19,9 +22,14 @@ public final class ReaderGroupCreation implements Scenario {
         ReaderGroupConfig config = Groups.config().stream(stream).build();
         ReaderGroupConfig other = Groups.config().stream(stream).maxOutstandingCheckpointRequest(7).build();
         Groups.create(session, "rg", config);
-        assertFalse(session.groups().createReaderGroup("rg", config), "with an equal configuration");
+        assertTrue(session.groups().createReaderGroup("rg", config), "with an equal configuration");
         assertThrows(ConfigMismatchException.class, () -> session.groups().createReaderGroup("rg", other),
                 "with another configuration");
+
+        session.closing(session.groups().getReaderGroup("rg")).resetReaderGroup(other);
+        assertFalse(session.groups().createReaderGroup("rg", other), "with an equal configuration, which is the second");
+        assertThrows(ConfigMismatchException.class, () -> session.groups().createReaderGroup("rg", config),
+                "with the first configuration");
 
         session.groups().deleteReaderGroup("rg");
         assertThrows(ReaderGroupNotFoundException.class, () -> session.groups().getReaderGroup("rg"), "after deletion");

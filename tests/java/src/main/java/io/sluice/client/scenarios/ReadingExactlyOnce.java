@@ -28,7 +28,8 @@ public final class ReadingExactlyOnce implements Scenario {
         assertEquals(Set.of(session.scope() + "/st"), group.getStreamNames(), "streams of the group");
         assertTrue(session.streams().sealStream(session.scope(), "st"), "the stream is sealed");
 
-        CompletableFuture<List<String>> other = CompletableFuture.supplyAsync(() -> readAll(session, "reader-2"));
+        CompletableFuture<List<String>> other =
+                CompletableFuture.supplyAsync(() -> readAll(session, "reader-2"), session.threads());
         List<String> events = new ArrayList<>(readAll(session, "reader-1"));
         events.addAll(other.join());
         Events.checkExactlyOnce(events, 0, EVENTS);

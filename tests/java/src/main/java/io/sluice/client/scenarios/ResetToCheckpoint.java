@@ -2,6 +2,7 @@ package io.sluice.client.scenarios;
 
 import io.pravega.client.stream.Checkpoint;
 import io.pravega.client.stream.ReaderGroup;
+import io.pravega.client.stream.Stream;
 import io.sluice.client.Events;
 import io.sluice.client.GroupReader;
 import io.sluice.client.Groups;
@@ -16,12 +17,12 @@ public final class ResetToCheckpoint implements Scenario {
 
     @Override
     public void run(Session session) {
-        session.stream("st", 2);
+        Stream stream = session.stream("st", 2);
         Events.write(Events.writer(session, "st"), 0, EVENTS);
-        ReaderGroup group = Groups.create(session, "rg", "st");
+        ReaderGroup group = Groups.create(session, "rg", Groups.config().disableAutomaticCheckpoints().stream(stream).build());
         GroupReader reader = new GroupReader(session, "rg", "reader-1");
         List<String> before = new ArrayList<>(reader.read(EVENTS / 4));
-        Checkpoint checkpoint = reader.readUntil(group.initiateCheckpoint("cp"), before);
+        Checkpoint checkpoint = reader.checkpoint(group, "cp", before);
         List<String> first = new ArrayList<>(before);
         first.addAll(reader.read(EVENTS - before.size()));
         Events.checkExactlyOnce(first, 0, EVENTS);

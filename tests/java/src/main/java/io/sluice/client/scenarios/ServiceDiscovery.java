@@ -8,7 +8,10 @@ import io.sluice.client.Scenario;
 import io.sluice.client.Session;
 import java.net.URI;
 
-/** With a URI {@code pravega://} the client asks the controller where all controllers are, and goes there. */
+/**
+ * With a URI {@code pravega://} the client asks the controller where all controllers are, and goes there. Pravega's
+ * standalone, where the controller is no cluster, refuses this one.
+ */
 public final class ServiceDiscovery implements Scenario {
     @Override
     public void run(Session session) {

@@ -27,7 +27,7 @@ public final class StateSynchronization implements Scenario {
         StateSynchronizer<Counter> one = open(session, factory);
         StateSynchronizer<Counter> two = open(session, factory);
         one.initialize(new Begin(0));
-        CompletableFuture<Void> other = CompletableFuture.runAsync(() -> count(two));
+        CompletableFuture<Void> other = CompletableFuture.runAsync(() -> count(two), session.threads());
         count(one);
         other.join();
         one.fetchUpdates();

@@ -1,0 +1,37 @@
+"""The table itself: what it must cover, and that no case hides behind another."""
+
+from collections import Counter
+
+from api_gateway.generated import controller_pb2 as pb
+from conformance.case import PEER, SLUICE
+from conformance.table import CASES
+
+_OF_TRANSACTIONS = {
+    "createTransaction",
+    "commitTransaction",
+    "abortTransaction",
+    "pingTransaction",
+    "checkTransactionState",
+    "listCompletedTransactions",
+}
+
+
+def test_every_name_is_that_of_one_case() -> None:
+    assert [name for name, count in Counter(case.name for case in CASES).items() if count > 1] == []
+
+
+def test_every_call_but_those_of_transactions_is_in_the_table() -> None:
+    asked = {step.title for case in CASES for step in case.steps}
+    calls = {method.name for method in pb.DESCRIPTOR.services_by_name["ControllerService"].methods}
+    assert calls - asked == _OF_TRANSACTIONS
+
+
+def test_more_than_half_of_the_cases_go_wrong() -> None:
+    assert len(CASES) >= 150
+    assert sum(case.is_unhappy for case in CASES) > len(CASES) / 2
+
+
+def test_a_difference_is_one() -> None:
+    for case in CASES:
+        for step in case.differences:
+            assert step.expected[PEER] != step.expected[SLUICE], f"{case.name}: {step.title}"

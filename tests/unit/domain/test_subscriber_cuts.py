@@ -1,0 +1,52 @@
+"""The cuts that subscribers report, over all refusals in their order (controller-grpc-api 5.8)."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from support.domain_log import Log
+
+from sluice.domain.commands import AddSubscriber, CreateReserved, CreateStream, UpdateSubscriberCut
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.stream import decide
+from sluice.domain.stream.state import find_stream
+
+FIVE = {0: 5, 1: 5}
+REPORT = UpdateSubscriberCut("sc", "st", "sc/rg", "id", 3, FIVE)
+
+
+def subscribed() -> Log:
+    log = Log()
+    config = StreamConfig(scaling=ScalingPolicy(min_segments=2))
+    log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
+    log.apply(decide.finish_create(log, "sc", "st"))
+    log.decide(AddSubscriber("sc", "st", "sc/rg", "id", 3))
+    return log
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({}, "SUCCESS"),
+        ({"cut": {0: 6, 1: 5}}, "SUCCESS"),
+        ({"stream": "none", "cut": {7: 0}}, "STREAM_NOT_FOUND"),
+        ({"subscriber": "sc/other", "cut": {7: 0}}, "SUBSCRIBER_NOT_FOUND"),
+        ({"group_id": "other", "generation": 2}, "SUBSCRIBER_NOT_FOUND"),
+        ({"generation": 2, "cut": {7: 0}}, "GENERATION_MISMATCH"),
+        ({"generation": 4}, "GENERATION_MISMATCH"),
+        ({"cut": {0: 5}}, "STREAM_CUT_NOT_VALID"),
+        ({"cut": {0: 4, 1: 6}}, "STREAM_CUT_NOT_VALID"),
+        # What can not be compared at all, as the original has it.
+        ({"cut": {}}, "FAILURE"),
+        ({"cut": {0: 5, 1: 5, 7: 0}}, "FAILURE"),
+        ({"cut": {0: -1, 1: -1}}, "FAILURE"),
+    ],
+)
+def test_a_cut_is_taken_or_refused(changed: dict[str, Any], status: str) -> None:
+    log = subscribed()
+    assert log.ask(REPORT).status == "SUCCESS"
+    report = msgspec.structs.replace(REPORT, **changed)
+    assert log.ask(report).status == status
+    stream = find_stream(log, "sc", "st")
+    assert stream is not None
+    assert stream.subscribers["sc/rg"].cut == (report.cut if status == "SUCCESS" else FIVE)

@@ -1,0 +1,182 @@
+"""The driver of periodic work, in virtual time; the index of streams that need it."""
+
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
+from prometheus_client import REGISTRY
+from support.periodic_world import PARTITIONS, World
+from support.virtual_time import run
+
+from sluice.domain.commands import (
+    AddSubscriber,
+    CreateReserved,
+    CreateStream,
+    DeleteStream,
+    NoteWriterTime,
+    RemoveWriter,
+    SealStream,
+    UpdateStream,
+    UpdateSubscriberCut,
+)
+from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
+from sluice.domain.names import stream_key
+from sluice.domain.stream import decide
+from sluice.journal.journal import JournalUnavailableError
+from stream_workflows.periodic import Periodic
+from stream_workflows.stream_index import StreamIndex, StreamName
+
+POLICY = RetentionPolicy(RetentionType.SIZE, 100, 1000)
+ALL = frozenset(range(PARTITIONS))
+
+
+class Job:
+    """Notes when it worked on what; fails for streams called `bad`."""
+
+    def __init__(
+        self, name: str, streams: Collection[StreamName], interval_s: float = 10.0, takes_s: float = 0
+    ) -> None:
+        self.name = name
+        self.interval_s = interval_s
+        self.streams = streams
+        self.asked: list[frozenset[int]] = []
+        self.worked: list[tuple[float, str]] = []
+        self.running = 0
+        self.most = 0
+        self.takes_s = takes_s
+
+    def due(self, partitions: frozenset[int]) -> Collection[StreamName]:
+        self.asked.append(partitions)
+        return self.streams
+
+    async def work(self, stream: StreamName) -> None:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(self.takes_s)
+        self.running -= 1
+        self.worked.append((asyncio.get_running_loop().time(), stream[1]))
+        if stream[1] == "bad":
+            raise ValueError("bad")
+
+
+def failures(job: str) -> float:
+    return REGISTRY.get_sample_value("sluice_periodic_failures_total", {"job": job}) or 0.0
+
+
+async def run_for(periodic: Periodic, seconds: float) -> None:
+    task = asyncio.get_running_loop().create_task(periodic.run())
+    await asyncio.sleep(seconds)
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_jobs_have_rhythms_of_their_own_and_a_failure_ends_nothing() -> None:
+    async def test() -> None:
+        world = World()
+        slow = Job("slow", [("sc", "bad"), ("sc", "good")], 10)
+        fast = Job("fast", [("sc", "x")], 1)
+        await run_for(Periodic(world.first.journal, lambda: {1, 2}, [slow, fast]), 25)
+        assert [at for at, name in slow.worked if name == "good"] == [0, 10, 20]
+        assert len(fast.worked) == 25
+        assert set(slow.asked) == {frozenset({1, 2})}
+        assert failures("slow") == 3 and failures("fast") == 0
+
+    run(test())
+
+
+def test_the_interval_counts_from_the_end_of_a_round_and_streams_are_bounded() -> None:
+    async def test() -> None:
+        job = Job("bounded", [("sc", f"s{i}") for i in range(10)], 10, takes_s=5)
+        await run_for(Periodic(World().first.journal, lambda: {0}, [job], at_once=4), 30)
+        assert job.most == 4
+        assert sorted({at for at, _ in job.worked}) == [5, 10, 15, 30]
+
+    run(test())
+
+
+def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_done() -> None:
+    async def test() -> None:
+        world = World()
+        job = Job("idle", [("sc", "s")], 1)
+        owned: set[int] = set()
+        periodic = Periodic(world.first.journal, lambda: owned, [job])
+        await run_for(periodic, 5)
+        assert job.asked == []
+        owned.add(0)
+
+        async def away(_partitions: Any) -> None:
+            raise JournalUnavailableError("away")
+
+        world.first.journal.barrier = away  # type: ignore[method-assign,assignment]
+        await run_for(periodic, 2.5)
+        assert job.asked == [] and failures("idle") == 3
+
+    run(test())
+
+
+def test_the_index_follows_the_journal() -> None:
+    async def test() -> None:
+        world = World()
+        await world.create("sc", "old", StreamConfig(retention=POLICY))
+        index = StreamIndex(world.first.journal)
+        assert index.retained(ALL) == [("sc", "old")] == index.unannounced(ALL)
+        assert index.retained(ALL - {world.first.journal.partition_of("sc/old")}) == []
+
+        await world.create("sc", "st", StreamConfig())
+        assert index.with_writers(ALL) == []
+        await world.ask(NoteWriterTime("sc", "st", "w", 1, {0: 1}))
+        await world.ask(RemoveWriter("sc", "st", "w"))
+        assert index.with_writers(ALL) == [("sc", "st")]
+        await world.ask(UpdateStream("sc", "st", StreamConfig(retention=POLICY)))
+        assert sorted(index.retained(ALL)) == [("sc", "old"), ("sc", "st")]
+        await world.ask(UpdateStream("sc", "old", StreamConfig()))
+        assert index.retained(ALL) == [("sc", "st")] == index.unannounced(ALL)
+
+    run(test())
+
+
+def test_the_streams_of_our_own_scope_have_no_watermarks() -> None:
+    async def test() -> None:
+        world = World()
+        await world.create("_system", "st", StreamConfig())
+        index = StreamIndex(world.first.journal)
+        await world.ask(NoteWriterTime("_system", "st", "w", 1, {0: 1}))
+        assert index.with_writers(ALL) == [] == StreamIndex(world.first.journal).with_writers(ALL)
+
+    run(test())
+
+
+def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> None:
+    async def test() -> None:
+        world = World()
+        index = StreamIndex(world.first.journal)
+        await world.create("sc", "kept", StreamConfig(retention=POLICY))
+        await world.create("sc", "plain", StreamConfig())
+        for name in ("kept", "plain"):
+            await world.ask(AddSubscriber("sc", name, "sc/rg", "id", 0))
+            assert await world.ask(UpdateSubscriberCut("sc", name, "sc/rg", "id", 0, {0: 0})) is not None
+        partition = world.first.journal.partition_of("sc/kept")
+        assert index.take_changed(ALL) == [("sc", "kept")]
+        assert index.take_changed(ALL) == []
+        index.put_back(partition, ("sc", "kept"))
+        assert index.take_changed(ALL - {partition}) == [] == index.take_changed(ALL), "that of others is dropped"
+
+    run(test())
+
+
+def test_a_deletion_is_a_change() -> None:
+    async def test() -> None:
+        world = World()
+        index = StreamIndex(world.first.journal)
+        key = stream_key("sc", "st")
+        await world.create("sc", "st", StreamConfig(retention=POLICY))
+        await world.ask(SealStream("sc", "st"))
+        await world.do(key, lambda reader, _: decide.finish_seal(reader, "sc", "st"))
+        await world.ask(DeleteStream("sc", "st"))
+        await world.do(key, lambda reader, _: decide.finish_delete(reader, "sc", "st"))
+        assert index.take_changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
+        await world.ask(CreateReserved(CreateStream("sc", "st", StreamConfig()), "again", 1))
+        assert index.retained(ALL) == [] == index.unannounced(ALL)
+
+    run(test())
