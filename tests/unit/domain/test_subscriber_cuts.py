@@ -36,10 +36,10 @@ def subscribed() -> Log:
         ({"generation": 4}, "GENERATION_MISMATCH"),
         ({"cut": {0: 5}}, "STREAM_CUT_NOT_VALID"),
         ({"cut": {0: 4, 1: 6}}, "STREAM_CUT_NOT_VALID"),
-        # What can not be compared at all, as the original has it.
-        ({"cut": {}}, "FAILURE"),
-        ({"cut": {0: 5, 1: 5, 7: 0}}, "FAILURE"),
-        ({"cut": {0: -1, 1: -1}}, "FAILURE"),
+        # The original says FAILURE to these, which clients take for a reason to try again.
+        ({"cut": {}}, "STREAM_CUT_NOT_VALID"),
+        ({"cut": {0: 5, 1: 5, 7: 0}}, "STREAM_CUT_NOT_VALID"),
+        ({"cut": {0: -1, 1: -1}}, "STREAM_CUT_NOT_VALID"),
     ],
 )
 def test_a_cut_is_taken_or_refused(changed: dict[str, Any], status: str) -> None:

@@ -117,6 +117,13 @@ async def test_a_missing_group_has_a_status_and_an_empty_configuration(gateway: 
         assert (await gateway.stub.deleteReaderGroup(group_info(id=id))).status == DELETED.RG_NOT_FOUND
 
 
+async def test_a_group_without_a_name_is_a_missing_one(gateway: Gateway) -> None:
+    await create_scope(gateway)
+    assert (await gateway.stub.getReaderGroupConfig(group_info(""))).status == CONFIGURED.RG_NOT_FOUND
+    assert (await gateway.stub.updateReaderGroup(group_message(name=""))).status == UPDATED.RG_NOT_FOUND
+    assert (await gateway.stub.deleteReaderGroup(group_info(""))).status == DELETED.RG_NOT_FOUND
+
+
 async def test_in_a_missing_scope_no_group_is_found(gateway: Gateway) -> None:
     stub = gateway.stub
     calls: tuple[Any, ...] = (
@@ -151,20 +158,6 @@ async def test_an_update_of_another_generation_or_group_is_refused(gateway: Gate
     message = group_message(**changed)
     refused = await gateway.stub.updateReaderGroup(message)
     assert refused == UPDATED(status=UPDATED.INVALID_CONFIG, generation=message.generation)
-
-
-async def test_without_a_name_no_group_can_be_meant(gateway: Gateway) -> None:
-    await create_scope(gateway)
-    stub, sent = gateway.stub, len(gateway.runtime.sent)
-    calls: tuple[Any, ...] = (
-        stub.getReaderGroupConfig(group_info("")),
-        stub.updateReaderGroup(group_message(name="")),
-        stub.deleteReaderGroup(group_info("")),
-    )
-    for call in calls:
-        code, _ = await failure(call)
-        assert code is grpc.StatusCode.UNKNOWN
-    assert len(gateway.runtime.sent) == sent
 
 
 async def test_a_group_is_deleted_under_its_id_only(gateway: Gateway) -> None:

@@ -18,8 +18,7 @@ from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
 from api_gateway.statuses import response
 from sluice.domain.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
-from sluice.domain.errors import InvalidArgumentError
-from sluice.domain.group import ZERO_ID, ReaderGroup
+from sluice.domain.group import ZERO_ID
 
 
 class GroupHandlers:
@@ -36,13 +35,6 @@ class GroupHandlers:
             "updateReaderGroup": self.update,
             "deleteReaderGroup": self.delete,
         }
-
-    async def _find(self, scope: str, name: str) -> ReaderGroup | None:
-        """Raises NotFoundError if there is not even the scope, InvalidArgumentError if the name is empty."""
-        group = await self._reads.group_or_none(scope, name)
-        if not name:
-            raise InvalidArgumentError("the reader group's name is empty")
-        return group
 
     async def create(self, request: pb.ReaderGroupConfiguration, context: Context) -> pb.CreateReaderGroupResponse:
         """The configuration in the answer is the stored one: the group may have existed with another.
@@ -63,7 +55,7 @@ class GroupHandlers:
 
     async def configuration(self, request: pb.ReaderGroupInfo, _context: Context) -> pb.ReaderGroupConfigResponse:
         scope, name = scope_of(request.scope), request.readerGroup
-        group = await self._find(scope, name)
+        group = await self._reads.group_or_none(scope, name)
         if group is None:
             missing = pb.ReaderGroupConfigResponse.RG_NOT_FOUND
             return pb.ReaderGroupConfigResponse(status=missing, config=pb.ReaderGroupConfiguration())
@@ -71,7 +63,7 @@ class GroupHandlers:
 
     async def update(self, request: pb.ReaderGroupConfiguration, context: Context) -> pb.UpdateReaderGroupResponse:
         scope, config = scope_of(request.scope), group_config_of(request)
-        await self._find(scope, request.readerGroupName)
+        await self._reads.group_or_none(scope, request.readerGroupName)
         command = UpdateReaderGroup(scope=scope, group=request.readerGroupName, config=config)
         reply = await self._requests.ask(command, trace_of(context))
         answer: pb.UpdateReaderGroupResponse = response(command, reply)
@@ -82,7 +74,7 @@ class GroupHandlers:
     async def delete(self, request: pb.ReaderGroupInfo, context: Context) -> Message:
         """An id that is no UUID matters only if there is a group that it could be compared with."""
         scope, name = scope_of(request.scope), request.readerGroup
-        if await self._find(scope, name) is None:
+        if await self._reads.group_or_none(scope, name) is None:
             return pb.DeleteReaderGroupStatus(status=pb.DeleteReaderGroupStatus.RG_NOT_FOUND)
         command = DeleteReaderGroup(scope=scope, group=name, id=id_of(request.readerGroupId))
         deleted: Message = await ask(self._requests, command, context)

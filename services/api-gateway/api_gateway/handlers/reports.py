@@ -51,15 +51,12 @@ class ReportHandlers:
             cut=dict(request.streamCut.cut),
         )
         answer = await ask(self._requests, command, context)
-        if not command.cut and answer.status == pb.UpdateSubscriberStatus.FAILURE:
+        if not command.cut and answer.status == pb.UpdateSubscriberStatus.STREAM_CUT_NOT_VALID:
             raise InvalidArgumentError("the stream cut is empty")
         return answer
 
     async def note_time(self, request: pb.TimestampFromWriter, context: Context) -> Any:
         scope, stream = stream_of(request.position.streamInfo)
-        if not request.writer:
-            await self._reads.stream(scope, stream)
-            raise InvalidArgumentError("the writer's name is empty")
         command = NoteWriterTime(
             scope=scope,
             stream=stream,
@@ -71,6 +68,4 @@ class ReportHandlers:
 
     async def remove_writer(self, request: pb.RemoveWriterRequest, context: Context) -> Any:
         scope, stream = stream_of(request.stream)
-        if not request.writer and await self._reads.stream_or_none(scope, stream) is not None:
-            return pb.RemoveWriterResponse(result=pb.RemoveWriterResponse.INTERNAL_ERROR)
         return await ask(self._requests, RemoveWriter(scope=scope, stream=stream, writer=request.writer), context)

@@ -62,7 +62,7 @@ def decide_update_cut(reader: Reader, command: UpdateSubscriberCut, context: Con
         if known.cut and not cuts.is_equal_or_after(stream, command.cut, known.cut):
             return refuse("STREAM_CUT_NOT_VALID", "the cut lies behind the one reported before")
     except InvalidArgumentError as error:
-        return refuse("FAILURE", str(error))
+        return refuse("STREAM_CUT_NOT_VALID", str(error))
     updated = ev.SubscriberCutUpdated(
         scope=command.scope, stream=command.stream, subscriber=command.subscriber, cut=command.cut, at=context.now
     )

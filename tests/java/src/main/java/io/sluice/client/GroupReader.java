@@ -44,7 +44,7 @@ public final class GroupReader implements AutoCloseable {
         return events;
     }
 
-    /** Reads until the group has seen all that there is: the ends of a bounded group, or of sealed streams. */
+    /** Reads until the group has seen all that there is in its sealed streams. */
     public List<String> readToEnd() {
         Deadline deadline = Deadline.in(DEADLINE);
         List<String> events = new ArrayList<>();

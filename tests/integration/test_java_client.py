@@ -1,0 +1,102 @@
+"""What the Java client of Pravega does, unmodified, on the whole system: one test for each scenario in `tests/java`.
+
+The scenarios are compiled once and run by one Java process for all tests; it is asked for them by name. With
+`SLUICE_TEST_CONTROLLER=host:port` they run against another controller, such as Pravega's own, and no system is started.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from harness import System
+from sluice_local import java, progress, stamp
+from sluice_local.process import log_tail
+from sluice_local.settings import CLONE, LocalSettings
+
+# The first test waits for the client's jars to be fetched where they are not there yet.
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+PROJECT = CLONE / "tests" / "java"
+SOURCES = PROJECT / "src" / "main" / "java"
+SCENARIOS = sorted(path.stem for path in (SOURCES / "io/sluice/client/scenarios").glob("*.java"))
+
+_MAIN = "io.sluice.client.Main"
+_OPTIONS = ("-XX:+UseSerialGC", "-Xmx256m", *java.SHORT_LIVED, "-Djava.net.preferIPv4Stack=true")
+_LOG_OPTIONS = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
+_END = "=== "
+
+
+class JavaClient:
+    """The process with the client. As a context it runs inside and is gone after; it ends with the test runner too."""
+
+    def __init__(self, classpath: str, controller: str, log: Path) -> None:
+        self._command = (java.executable(), *_OPTIONS, *_LOG_OPTIONS, "-cp", classpath, _MAIN, f"tcp://{controller}")
+        self._log = log
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def problem(self, scenario: str) -> str | None:
+        """Run a scenario; return what it says if it failed. It gives itself up in time."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{scenario}\n")
+        lines = []
+        for line in self._process.stdout:
+            if line.startswith(_END):
+                return None if line.startswith(f"{_END}passed") else "".join(lines)
+            lines.append(line)
+        return f"the client ended:\n{log_tail(self._log)}"
+
+
+@pytest.fixture(scope="module")
+def client(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[JavaClient]:
+    classpath = build(LocalSettings().home / "java-client")
+    controller = os.environ.get("SLUICE_TEST_CONTROLLER")
+    if controller is None:
+        system: System = request.getfixturevalue("system")
+        controller = system.grpc_address
+    with JavaClient(classpath, controller, runs_folder / "java-client.log") as client:
+        yield client
+
+
+def build(folder: Path) -> str:
+    """Fetch the jars and compile the scenarios, if either has changed; return the class path."""
+    classes, jars = folder / "classes", folder / "jars"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        value = stamp.digest([PROJECT / "pom.xml", *sorted(SOURCES.rglob("*.java"))])
+        if not stamp.is_current(folder / "stamp", value):
+            (folder / "stamp").unlink(missing_ok=True)
+            for part in (classes, jars):
+                shutil.rmtree(part, ignore_errors=True)
+            command = ["mvn", "-B", "-f", str(PROJECT / "pom.xml"), "compiler:compile", "dependency:copy-dependencies"]
+            command += [f"-Dbuild.folder={folder}", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
+            progress.run_quietly(command, "Maven could not build the scenarios of the Java client")
+            stamp.set_current(folder / "stamp", value)
+    return f"{classes}:{jars}/*"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_scenario(client: JavaClient, scenario: str) -> None:
+    problem = client.problem(scenario)
+    if problem is not None:
+        pytest.fail(f"{scenario}:\n{problem}", pytrace=False)
