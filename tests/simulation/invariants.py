@@ -46,7 +46,6 @@ def _relations_mirror_each_other(stream: Stream) -> None:
 def _nothing_is_under_way(world: World) -> None:
     for name, state in world.states().items():
         assert running(state) is None, f"{name}: {running(state)}"
-        assert not isinstance(state, Scope) or state.pending() == [], f"{name} has unconfirmed names"
 
 
 def _scopes_hold_what_exists(world: World) -> None:

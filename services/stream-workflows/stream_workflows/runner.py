@@ -37,7 +37,6 @@ def _cancel(reader: Reader, context: Context, state: Any, _outcome: Any) -> Deci
 
 class Runner:
     def __init__(self, sender: Sender, store: SegmentStore, crash_points: CrashPoints) -> None:
-        self._sender = sender
         self._journal = sender.journal
         self._tools = Tools(store, sender)
         self._crash_points = crash_points
@@ -97,11 +96,9 @@ class Runner:
 
     async def _record(self, aggregate: str, request: str | None, record: Record, state: Any, outcome: Any) -> None:
         """Append what a step brought about; a record that stands there already is not made again."""
-        executed = await self._journal.execute(
+        await self._journal.execute(
             key_of(aggregate), request, lambda reader, context: record(reader, context, state, outcome)
         )
-        if executed.decision is not None:
-            await self._sender.send_all(request or aggregate, executed.decision.sends)
 
     def _tell(self, aggregate: str, kind: WorkflowKind, step: str, attempts: int, error: Exception) -> None:
         metrics.WORKFLOW_RETRIES.labels(kind.value).inc()

@@ -1,18 +1,19 @@
 """The service: takes requests off the topic, decides them, runs what they begin, takes over what others left.
 
 Requests of one key run one after the other, those of different keys side by side. A partition that is taken over is
-first brought up to the end of the journal; then its unfinished workflows go on and reservations that no stream has
-confirmed are passed on again, before its requests are read.
+first brought up to the end of the journal; then its unfinished workflows go on, before its requests are read, and
+reservations whose things are not there are passed on again.
 """
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Iterable
 
 import msgspec
 from confluent_kafka import Message
 
-from sluice.domain.aggregates import DECIDE, sends_again
-from sluice.domain.commands import CancelWorkflow, Command, CreateScope, CreateStream, KickWorkflow
+from sluice.domain.aggregates import DECIDE
+from sluice.domain.commands import CancelWorkflow, Command, CreateReserved, CreateScope, CreateStream, KickWorkflow
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.errors import BusyError
@@ -72,21 +73,18 @@ class WorkflowService:
 
     # Requests.
 
-    async def _handle(self, delivery: Delivery) -> None:
+    async def _handle(self, delivery: Delivery) -> Awaitable[None] | None:
         request = decode_request(delivery.value or b"")
         command = request.command
         self._crash_points.passed(f"{type(command).__name__}/before-decision")
         executed = await self._execute(request, delivery)
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
-        if executed.decision is not None:
-            await self._pass_on(request.id, executed.decision.sends, delivery)
-        else:
-            sends = sends_again(self._journal.reader(command.key), command)
-            await self._pass_on(request.id, sends, delivery)
+        if executed.decision is not None and executed.decision.sends:
+            return self._pass_on(request.id, executed.decision.sends)
         delivery.accept()
-        if isinstance(command, KickWorkflow | CancelWorkflow):
-            return
-        await self._see_through(command.aggregate, delivery)
+        if not isinstance(command, KickWorkflow | CancelWorkflow):
+            await self._see_through(command.aggregate, delivery)
+        return None
 
     async def _see_through(self, aggregate: str, delivery: Delivery) -> None:
         """Run the aggregate's workflow, if it has one, before the next request of its key.
@@ -115,15 +113,15 @@ class WorkflowService:
                     await asyncio.sleep(wait)
         raise AssertionError("delays never end")
 
-    async def _pass_on(self, request: str, commands: tuple[Command, ...], delivery: Delivery) -> None:
+    async def _pass_on(self, request: str, commands: Iterable[Command]) -> None:
+        """Send commands to other keys, through any outage of Kafka."""
         for wait in delays():
             try:
                 await self._sender.send_all(request, commands)
                 break
             except ProduceError as error:
                 log.warning("command not passed on", extra={"request": request, "error": str(error)})
-                async with delivery.waiting():
-                    await asyncio.sleep(wait)
+                await asyncio.sleep(wait)
 
     async def _give_up(self, delivery: Delivery, error: Exception) -> None:
         """Keep the record as a dead letter and, if it is a request at all, answer its caller."""
@@ -143,19 +141,13 @@ class WorkflowService:
     # Taking over.
 
     async def _take_over(self, partition: int) -> None:
-        for wait in delays(most_s=1.0):
-            try:
-                await self._journal.barrier([partition])
-                break
-            except JournalError as error:
-                log.warning("partition waits for the journal", extra={"partition": partition, "error": str(error)})
-                await asyncio.sleep(wait)
+        await self._catch_up(partition)
         for aggregate, state in list(self._journal.views()[partition].aggregates()):
             if running(state) is not None:
                 log.info("workflow taken over", extra={"aggregate": aggregate})
                 self._resume(partition, aggregate)
-            elif isinstance(state, Scope) and state.pending():
-                self.consumer.run(partition, state.name, self._pass_on_pending)
+            elif isinstance(state, Scope):
+                self._pass_on_reserved(partition, state)
         if partition == self._journal.partition_of(SYSTEM_SCOPE):
             self.consumer.run(partition, SYSTEM_SCOPE, self._bootstrap)
 
@@ -166,10 +158,31 @@ class WorkflowService:
         lane = aggregate if aggregate.startswith("scope:") else key_of(aggregate)
         self.consumer.run(partition, lane, go_on)
 
-    async def _pass_on_pending(self, delivery: Delivery) -> None:
-        scope = self._journal.reader(delivery.key).get(scope_aggregate(delivery.key))
-        for command in scope.pending() if isinstance(scope, Scope) else ():
-            await self._pass_on(command.incarnation, (command,), delivery)
+    async def _catch_up(self, partition: int) -> None:
+        for wait in delays(most_s=1.0):
+            try:
+                await self._journal.barrier([partition])
+                break
+            except JournalError as error:
+                log.warning("partition waits for the journal", extra={"partition": partition, "error": str(error)})
+                await asyncio.sleep(wait)
+
+    def _pass_on_reserved(self, partition: int, scope: Scope) -> None:
+        """Send on the names whose things are not there: whoever reserved them may have died before."""
+        reserved = [command for command in scope.reserved() if not self._is_there(command)]
+
+        async def pass_on(_delivery: Delivery) -> None:
+            for command in reserved:
+                await self._catch_up(self._journal.partition_of(command.key))
+                if not self._is_there(command):
+                    await self._pass_on(command.incarnation, (command,))
+
+        if reserved:
+            self.consumer.run(partition, f"{scope.name} reserved", pass_on)
+
+    def _is_there(self, command: CreateReserved) -> bool:
+        state = self._journal.reader(command.key).get(command.aggregate)
+        return state is not None and state.incarnation == command.incarnation
 
     async def _bootstrap(self, delivery: Delivery) -> None:
         """The scope that Pravega keeps its own streams in, and the stream segment stores report their traffic to."""
@@ -181,4 +194,4 @@ class WorkflowService:
         scope = self._journal.reader(SYSTEM_SCOPE).get(scope_aggregate(SYSTEM_SCOPE))
         if not isinstance(scope, Scope) or REQUEST_STREAM not in scope.streams:
             stream = CreateStream(scope=SYSTEM_SCOPE, stream=REQUEST_STREAM, config=_REQUEST_STREAM_CONFIG)
-            await self._pass_on(f"{request}-stream", (stream,), delivery)
+            await self._pass_on(f"{request}-stream", (stream,))

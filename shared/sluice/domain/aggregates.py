@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 from sluice.domain import cluster, group, scope, table, workflow
-from sluice.domain.commands import Command, ConfirmName, CreateReserved, JoinCreation, NameKind
+from sluice.domain.commands import CreateReserved, JoinCreation, NameKind
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import Event
 from sluice.domain.stream import decide as stream_decide
@@ -66,11 +66,3 @@ def cancel(reader: Reader, context: Context, state: Any) -> Decision:
         if decision is not None:
             return decision
     return Decision()
-
-
-def sends_again(reader: Reader, command: Command) -> tuple[ConfirmName, ...]:
-    """What to send on when a request turns out to be answered already: its sender may have died before doing so."""
-    if not isinstance(command, CreateReserved):
-        return ()
-    sends: tuple[ConfirmName, ...] = _CREATED_BY[command.create.kind].sends_again(reader, command)
-    return sends

@@ -135,14 +135,6 @@ class CreateTable(ScopeCommand, frozen=True):
 Create = CreateStream | CreateReaderGroup | CreateTable
 
 
-class ConfirmName(ScopeCommand, frozen=True):
-    """The thing's own key has created it: the reservation need not be passed on again."""
-
-    kind: NameKind
-    name: str
-    incarnation: str
-
-
 class ReleaseName(ScopeCommand, frozen=True):
     """The thing of that incarnation is going: drop its name and those of the streams that came with it."""
 
@@ -316,7 +308,6 @@ Command = (
     | CreateStream
     | CreateReaderGroup
     | CreateTable
-    | ConfirmName
     | ReleaseName
     | CreateReserved
     | JoinCreation

@@ -58,19 +58,11 @@ class ScopeDeletionStarted(ScopeEvent, frozen=True):
 
 
 class NameReserved(ScopeEvent, frozen=True):
-    """The name, and those of the streams that come with it, belong to the request `incarnation`.
-
-    Its command stays until the name is confirmed.
-    """
+    """The name, and those of the streams that come with it, belong to the request `incarnation` and what it creates."""
 
     create: Create
     incarnation: str
     at: int
-
-
-class NameConfirmed(ScopeEvent, frozen=True):
-    kind: NameKind
-    name: str
 
 
 class NamesReleased(ScopeEvent, frozen=True):
@@ -369,7 +361,6 @@ Event = (
     | ScopeDeletionStarted
     | ScopeDeleted
     | NameReserved
-    | NameConfirmed
     | NamesReleased
     | StreamCreationStarted
     | StreamCreated

@@ -13,7 +13,6 @@ import msgspec
 
 from sluice.domain import events as ev
 from sluice.domain.commands import (
-    ConfirmName,
     CreateReaderGroup,
     CreateReserved,
     DeleteReaderGroup,
@@ -60,6 +59,12 @@ class ReaderGroup(msgspec.Struct):
         return f"{self.scope}/{self.name}"
 
 
+class DeletedGroup(msgspec.Struct, frozen=True):
+    """What is left of a deleted reader group: which creation must not return."""
+
+    incarnation: str
+
+
 def find_group(reader: Reader, scope: str, name: str) -> ReaderGroup | None:
     state = reader.get(group_aggregate(scope, name))
     return state if isinstance(state, ReaderGroup) else None
@@ -82,10 +87,12 @@ def decide_create(reader: Reader, command: CreateReserved, context: Context) -> 
     create = command.create
     assert isinstance(create, CreateReaderGroup)
     group = find_group(reader, create.scope, create.group)
-    if group is not None:
-        if group.incarnation != command.incarnation:
-            return Decision(reply=Reply("SUCCESS"))
-        return Decision(sends=sends_again(reader, command))
+    if group is not None and group.incarnation != command.incarnation:
+        return Decision(reply=Reply("SUCCESS"))
+    state = reader.get(group_aggregate(create.scope, create.group))
+    if state is not None and state.incarnation == command.incarnation:
+        # The command has come again. The group is there, or coming, or was deleted since.
+        return Decision()
     started = ev.ReaderGroupCreationStarted(
         scope=create.scope,
         group=create.group,
@@ -99,16 +106,6 @@ def decide_create(reader: Reader, command: CreateReserved, context: Context) -> 
     stream = group_stream(create.group)
     begun = streams.start_with_mark(reader, command, stream, _STATE_STREAM_CONFIG, without_request)
     return Decision((started, *begun))
-
-
-def _confirm(group: ReaderGroup) -> ConfirmName:
-    return ConfirmName(group.scope, NameKind.READER_GROUP, group.name, group.incarnation)
-
-
-def sends_again(reader: Reader, command: CreateReserved) -> tuple[ConfirmName, ...]:
-    group = find_group(reader, command.create.scope, command.create.name)
-    done = group is not None and group.workflow is None and group.incarnation == command.incarnation
-    return (_confirm(group),) if group is not None and done else ()
 
 
 def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Decision:
@@ -126,7 +123,7 @@ def finish_create(reader: Reader, context: Context, scope: str, name: str, missi
     if missing:
         return Decision((*created, _undo(group, context, f"no such stream: {', '.join(sorted(missing))}")))
     done = ev.ReaderGroupCreated(scope=scope, group=name)
-    return Decision((*created, done), last_reply(group.workflow), sends=(_confirm(group),))
+    return Decision((*created, done), last_reply(group.workflow))
 
 
 def _undo(group: ReaderGroup, context: Context, refusal: str) -> ev.ReaderGroupDeletionStarted:
@@ -232,8 +229,8 @@ def _deletion_started(state: ReaderGroup, event: ev.ReaderGroupDeletionStarted) 
     return state
 
 
-def _deleted(_state: ReaderGroup, _event: ev.ReaderGroupDeleted) -> None:
-    return None
+def _deleted(state: ReaderGroup, _event: ev.ReaderGroupDeleted) -> DeletedGroup:
+    return DeletedGroup(state.incarnation)
 
 
 DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {

@@ -1,11 +1,11 @@
-"""The scope aggregate: which names it holds, and which of them are still only reserved.
+"""The scope aggregate: which names it holds.
 
 A name is reserved here before its stream, reader group or table is created under its own key, and released here before
 the thing is gone; so a scope is empty exactly if nothing lives or is coming to live in it.
 Rules: controller-grpc-api 5.1, stream-and-transaction-semantics 1.3.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -13,7 +13,6 @@ import msgspec
 from sluice.domain import events as ev
 from sluice.domain.commands import (
     Command,
-    ConfirmName,
     Create,
     CreateReaderGroup,
     CreateReserved,
@@ -37,11 +36,11 @@ from sluice.domain.workflow import Workflow, WorkflowKind, last_reply
 
 
 class Entry(msgspec.Struct):
-    """A name held by the scope; `pending` is the command to pass on until the thing's own key has confirmed it."""
+    """A name held by the scope; `create` is what to pass on to its own key, None if that of another name covers it."""
 
     incarnation: str
     reserved_at: int
-    pending: Create | None = None
+    create: Create | None = None
 
 
 class Scope(msgspec.Struct):
@@ -57,10 +56,12 @@ class Scope(msgspec.Struct):
     def is_empty(self) -> bool:
         return not any(self.names.values())
 
-    def pending(self) -> list[CreateReserved]:
-        """What to pass on to the things' own keys: whoever takes over the scope's partition sends these again."""
-        entries = [entry for held in self.names.values() for entry in held.values()]
-        return [CreateReserved(e.pending, e.incarnation, e.reserved_at) for e in entries if e.pending is not None]
+    def reserved(self) -> Iterator[CreateReserved]:
+        """How each thing of this scope comes to be: who takes over the scope sends it again for those not there yet."""
+        for held in self.names.values():
+            for entry in held.values():
+                if entry.create is not None:
+                    yield CreateReserved(entry.create, entry.incarnation, entry.reserved_at)
 
 
 def find_scope(reader: Reader, name: str) -> Scope | None:
@@ -149,7 +150,7 @@ def _reserve(reader: Reader, command: Create, context: Context) -> Decision:
     if entry is not None:
         if entry.incarnation != request:
             return Decision(sends=(JoinCreation(command),))
-        return Decision(sends=(CreateReserved(command, request, entry.reserved_at),) if entry.pending else ())
+        return Decision(sends=(CreateReserved(command, request, entry.reserved_at),))
     reserved = ev.NameReserved(scope=command.scope, create=command, incarnation=request, at=context.now)
     return Decision((reserved,), sends=(CreateReserved(command, request, context.now),))
 
@@ -163,14 +164,6 @@ def _streams_along(kind: NameKind, name: str) -> tuple[str, ...]:
             return (group_stream(name), mark_stream(group_stream(name)))
         case NameKind.TABLE:
             return ()
-
-
-def decide_confirm(reader: Reader, command: ConfirmName, _context: Context) -> Decision:
-    scope = find_scope(reader, command.scope)
-    entry = scope.names[command.kind].get(command.name) if scope else None
-    if entry is None or entry.incarnation != command.incarnation or entry.pending is None:
-        return Decision()
-    return Decision((ev.NameConfirmed(scope=command.scope, kind=command.kind, name=command.name),))
 
 
 def decide_release(reader: Reader, command: ReleaseName, _context: Context) -> Decision:
@@ -208,11 +201,6 @@ def _reserved(state: Scope, event: ev.NameReserved) -> Scope:
     return state
 
 
-def _confirmed(state: Scope, event: ev.NameConfirmed) -> Scope:
-    state.names[event.kind][event.name].pending = None
-    return state
-
-
 def _released(state: Scope, event: ev.NamesReleased) -> Scope:
     for kind, names in event.names.items():
         for name in names:
@@ -227,7 +215,6 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
     CreateStream: decide_create_stream,
     CreateReaderGroup: decide_create_group,
     CreateTable: decide_create_table,
-    ConfirmName: decide_confirm,
     ReleaseName: decide_release,
 }
 
@@ -236,6 +223,5 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.ScopeDeletionStarted: _deletion_started,
     ev.ScopeDeleted: _deleted,
     ev.NameReserved: _reserved,
-    ev.NameConfirmed: _confirmed,
     ev.NamesReleased: _released,
 }

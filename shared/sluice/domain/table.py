@@ -11,7 +11,6 @@ import msgspec
 
 from sluice.domain import events as ev
 from sluice.domain.commands import (
-    ConfirmName,
     CreateReserved,
     CreateTable,
     DeleteTable,
@@ -50,9 +49,10 @@ class Table(msgspec.Struct):
 
 
 class DeletedTable(msgspec.Struct, frozen=True):
-    """What is left of a deleted table: where the numbers of its successor begin."""
+    """What is left of a deleted table: where the numbers of its successor begin, and which creation must not return."""
 
     next_number: int
+    incarnation: str
 
 
 def find_table(reader: Reader, scope: str, name: str) -> Table | None:
@@ -76,10 +76,11 @@ def decide_create(reader: Reader, command: CreateReserved, context: Context) -> 
     create = command.create
     assert isinstance(create, CreateTable)
     state = reader.get(table_aggregate(create.scope, create.table))
-    if isinstance(state, Table):
-        if state.incarnation != command.incarnation:
-            return refuse("TABLE_EXISTS")
-        return Decision(sends=sends_again(reader, command))
+    if isinstance(state, Table) and state.incarnation != command.incarnation:
+        return refuse("TABLE_EXISTS")
+    if state is not None and state.incarnation == command.incarnation:
+        # The command has come again. The table is there, or coming, or was deleted since.
+        return Decision()
     first = state.next_number if isinstance(state, DeletedTable) else 0
     started = ev.TableCreationStarted(
         scope=create.scope,
@@ -94,16 +95,6 @@ def decide_create(reader: Reader, command: CreateReserved, context: Context) -> 
     return Decision((started,))
 
 
-def _confirm(table: Table) -> ConfirmName:
-    return ConfirmName(table.scope, NameKind.TABLE, table.name, table.incarnation)
-
-
-def sends_again(reader: Reader, command: CreateReserved) -> tuple[ConfirmName, ...]:
-    table = find_table(reader, command.create.scope, command.create.name)
-    done = table is not None and table.workflow is None and table.incarnation == command.incarnation
-    return (_confirm(table),) if table is not None and done else ()
-
-
 def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Decision:
     if find_table(reader, command.create.scope, command.create.name) is not None:
         return refuse("TABLE_EXISTS")
@@ -114,7 +105,7 @@ def finish_create(reader: Reader, scope: str, name: str) -> Decision:
     table = _running(reader, scope, name, WorkflowKind.CREATE_TABLE)
     if table is None or (table.workflow and table.workflow.cancelled):
         return Decision()
-    return Decision((ev.TableCreated(scope=scope, table=name),), last_reply(table.workflow), sends=(_confirm(table),))
+    return Decision((ev.TableCreated(scope=scope, table=name),), last_reply(table.workflow))
 
 
 def decide_delete(reader: Reader, command: DeleteTable, context: Context) -> Decision:
@@ -175,8 +166,8 @@ def _deletion_started(state: Table, event: ev.TableDeletionStarted) -> Table:
     return state
 
 
-def _deleted(_state: Table, event: ev.TableDeleted) -> DeletedTable:
-    return DeletedTable(event.next_number)
+def _deleted(state: Table, event: ev.TableDeleted) -> DeletedTable:
+    return DeletedTable(event.next_number, state.incarnation)
 
 
 DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {DeleteTable: decide_delete}

@@ -54,8 +54,8 @@ class Delivery:
             await self._consumer.slots.acquire()
 
 
-Handler = Callable[[Delivery], Awaitable[None]]
-Job = Callable[[Delivery], Awaitable[None]]
+Handler = Callable[[Delivery], Awaitable[Awaitable[None] | None]]
+"""Handles a record. What it returns, if anything, is awaited beside the records that follow; then it is accepted."""
 
 
 class _Offsets:
@@ -105,7 +105,7 @@ class KeyedConsumer:
         self._is_urgent = is_urgent
         self._open = 0
         self._paused = False
-        self._queues: dict[str, deque[tuple[Delivery, Job]]] = {}
+        self._queues: dict[str, deque[tuple[Delivery, Handler]]] = {}
         self._tasks: dict[str, tuple[int, asyncio.Task[None]]] = {}
         self._held: dict[int, list[Message]] = {}
         self._offsets: dict[int, _Offsets] = {}
@@ -147,7 +147,7 @@ class KeyedConsumer:
         self._poll.submit(self._commit)
         await self._poll.stop()
 
-    def run(self, partition: int, key: str, job: Job) -> None:
+    def run(self, partition: int, key: str, job: Handler) -> None:
         """Queue work of our own on a key, behind what waits there."""
         self._enqueue(Delivery(self, partition, key, None), job, key)
 
@@ -253,7 +253,7 @@ class KeyedConsumer:
         lane = f"{key} urgent" if self._is_urgent(message) else key
         self._enqueue(Delivery(self, partition, key, message), self._handler, lane)
 
-    def _enqueue(self, delivery: Delivery, job: Job, lane: str) -> None:
+    def _enqueue(self, delivery: Delivery, job: Handler, lane: str) -> None:
         queue = self._queues.get(lane)
         if queue is not None:
             queue.append((delivery, job))
@@ -267,14 +267,25 @@ class KeyedConsumer:
         async with self.slots:
             while queue:
                 delivery, job = queue.popleft()
-                try:
-                    await job(delivery)
-                except Exception as error:  # noqa: BLE001 - the key must go on; the record is kept
-                    await self._on_failure(delivery, error)
-                delivery.accept()
+                rest = await self._handled(delivery, job)
+                if rest is None:
+                    delivery.accept()
+                else:
+                    self._spawn(self._accepted_after(rest, delivery))
         if self._queues.get(lane) is queue:
             del self._queues[lane]
             del self._tasks[lane]
+
+    async def _handled(self, delivery: Delivery, job: Handler) -> Awaitable[None] | None:
+        try:
+            return await job(delivery)
+        except Exception as error:  # noqa: BLE001 - the key must go on; the record is kept
+            await self._on_failure(delivery, error)
+            return None
+
+    async def _accepted_after(self, rest: Awaitable[None], delivery: Delivery) -> None:
+        await rest
+        delivery.accept()
 
     def accepted(self, partition: int, offset: int) -> None:
         offsets = self._offsets.get(partition)

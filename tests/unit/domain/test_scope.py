@@ -4,7 +4,6 @@ import pytest
 from support.domain_log import Log
 
 from sluice.domain.commands import (
-    ConfirmName,
     CreateReserved,
     CreateScope,
     CreateStream,
@@ -59,19 +58,15 @@ def test_stream_needs_a_scope_and_a_segment() -> None:
     assert (reply.status, "segment" in reply.reason) == ("FAILURE", True)
 
 
-def test_reservation_holds_both_names_until_confirmed_and_is_passed_on_again() -> None:
+def test_reservation_holds_both_names_and_is_passed_on_again() -> None:
     log = with_scope()
     decision = log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=5)
     wanted = CreateReserved(CreateStream("sc", "st", CONFIG), "r1", 5)
     assert decision.sends == (wanted,) and decision.reply is None
     scope = log.get("scope:sc")
     assert isinstance(scope, Scope) and set(scope.streams) == {"st", "_MARKst"}
-    assert scope.pending() == [wanted]
+    assert list(scope.reserved()) == [wanted]
     assert log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=9).sends == (wanted,)
-    log.decide(ConfirmName("sc", NameKind.STREAM, "st", "another"))
-    assert scope.pending() == [wanted]
-    log.decide(ConfirmName("sc", NameKind.STREAM, "st", "r1"))
-    assert scope.pending() == []
 
 
 def test_a_held_name_is_joined_not_reserved_again() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from sluice.domain import events as ev
 from sluice.domain.commands import (
-    ConfirmName,
     CreateReserved,
     CreateStream,
     DeleteStream,
@@ -27,7 +26,7 @@ from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.names import mark_stream
 from sluice.domain.stream import cuts, scale
-from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream
+from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream, incarnation_of
 from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
@@ -43,10 +42,11 @@ def decide_create(reader: Reader, command: CreateReserved, context: Context) -> 
     create = command.create
     assert isinstance(create, CreateStream)
     stream = find_stream(reader, create.scope, create.stream)
-    if stream is not None:
-        if stream.incarnation != command.incarnation:
-            return refuse("STREAM_EXISTS")
-        return Decision(sends=sends_again(reader, command))
+    if stream is not None and stream.incarnation != command.incarnation:
+        return refuse("STREAM_EXISTS")
+    if incarnation_of(reader, create.scope, create.stream) == command.incarnation:
+        # The command has come again. The stream is there, or coming, or was deleted since.
+        return Decision()
     return Decision(start_with_mark(reader, command, create.stream, create.config, context))
 
 
@@ -84,22 +84,11 @@ def delete_with_mark(reader: Reader, scope: str, name: str) -> tuple[ev.StreamDe
     return tuple(ev.StreamDeleted(scope=scope, stream=s.name, next_number=s.next_number) for s in streams if s)
 
 
-def _confirm(stream: Stream) -> ConfirmName:
-    return ConfirmName(scope=stream.scope, kind=NameKind.STREAM, name=stream.name, incarnation=stream.incarnation)
-
-
-def sends_again(reader: Reader, command: CreateReserved) -> tuple[ConfirmName, ...]:
-    """What to send on when the request turns out answered: the scope may not have heard of the creation."""
-    stream = find_stream(reader, command.create.scope, command.create.name)
-    done = stream is not None and stream.workflow is None and stream.incarnation == command.incarnation
-    return (_confirm(stream),) if stream is not None and done else ()
-
-
 def finish_create(reader: Reader, scope: str, name: str) -> Decision:
     stream = _running(reader, scope, name, WorkflowKind.CREATE_STREAM)
     if stream is None or (stream.workflow and stream.workflow.cancelled):
         return Decision()
-    return Decision(finish_with_mark(reader, scope, name), last_reply(stream.workflow), sends=(_confirm(stream),))
+    return Decision(finish_with_mark(reader, scope, name), last_reply(stream.workflow))
 
 
 def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Decision:

@@ -105,8 +105,8 @@ def _deletion_started(state: Stream, event: ev.StreamDeletionStarted) -> Stream:
     return state
 
 
-def _deleted(_state: Stream, event: ev.StreamDeleted) -> DeletedStream:
-    return DeletedStream(event.next_number)
+def _deleted(state: Stream, event: ev.StreamDeleted) -> DeletedStream:
+    return DeletedStream(event.next_number, state.incarnation)
 
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {

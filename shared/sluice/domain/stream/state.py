@@ -118,9 +118,10 @@ class Stream(msgspec.Struct):
 
 
 class DeletedStream(msgspec.Struct, frozen=True):
-    """What is left of a deleted stream: where the numbers of its successor begin."""
+    """What is left of a deleted stream: where its successor's numbers begin, and which creation must not return."""
 
     next_number: int
+    incarnation: str
 
 
 def find_stream(reader: Reader, scope: str, name: str) -> Stream | None:
@@ -142,3 +143,9 @@ def idle_stream(reader: Reader, scope: str, name: str) -> Stream | None:
 def first_number(reader: Reader, scope: str, name: str) -> int:
     state = reader.get(stream_aggregate(scope, name))
     return state.next_number if isinstance(state, DeletedStream) else 0
+
+
+def incarnation_of(reader: Reader, scope: str, name: str) -> str | None:
+    """The creation that made the stream of this name, also if it is deleted by now."""
+    state = reader.get(stream_aggregate(scope, name))
+    return state.incarnation if isinstance(state, Stream | DeletedStream) else None
