@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from harness import System
 from sluice_local.settings import LocalSettings
 
 _RUNS_KEPT = 5
+_RUN_LASTS_S = 3600
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +22,8 @@ def runs_folder() -> Path:
     runs = LocalSettings().home / "test-runs"
     runs.mkdir(parents=True, exist_ok=True)
     for old in sorted(runs.iterdir())[: -_RUNS_KEPT + 1]:
-        shutil.rmtree(old, ignore_errors=True)
+        if time.time() - old.stat().st_mtime > _RUN_LASTS_S:
+            shutil.rmtree(old, ignore_errors=True)
     folder = runs / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
     folder.mkdir()
     return folder
