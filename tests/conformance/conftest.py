@@ -14,7 +14,7 @@ from sluice_local.settings import LocalSettings
 
 @pytest.fixture(scope="session")
 def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner]:
-    """Runs all cases that the session selected for one target."""
+    """Runs all cases that were selected for one target."""
     target: str = request.param
     if target == PEER:
         settings = LocalSettings()

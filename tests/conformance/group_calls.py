@@ -1,6 +1,6 @@
 """Calls on reader groups, subscribers and writers. Defaults as in `calls`; `rg` is the reader group."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from api_gateway.generated import controller_pb2 as pb
@@ -81,9 +81,22 @@ def update_group(group: str = "rg", scope: ScopeName = "sc", **options: Any) -> 
     return call("updateReaderGroup", lambda run: _group(run, group, scope, options), views.updated_group)
 
 
-def delete_group(group: str = "rg", scope: ScopeName = "sc", *, id: str = ID, generation: int = 0) -> Step:
+def answered_id(run: Run) -> str:
+    """The id in the latest answer to createReaderGroup."""
+    answer: pb.CreateReaderGroupResponse = run.answers["createReaderGroup"]
+    return answer.config.readerGroupId
+
+
+def delete_group(
+    group: str = "rg", scope: ScopeName = "sc", *, id: str | Callable[[Run], str] = ID, generation: int = 0
+) -> Step:
     def build(run: Run) -> pb.ReaderGroupInfo:
-        return pb.ReaderGroupInfo(scope=run.scope(scope), readerGroup=group, readerGroupId=id, generation=generation)
+        return pb.ReaderGroupInfo(
+            scope=run.scope(scope),
+            readerGroup=group,
+            readerGroupId=id if isinstance(id, str) else id(run),
+            generation=generation,
+        )
 
     return call("deleteReaderGroup", build, views.status)
 

@@ -98,12 +98,19 @@ def scopes_from(token: str) -> Step:
     return call("listScopes", lambda _run: request, lambda run, page: sorted(filter(run.is_own, page.scopes)))
 
 
-def streams_from(token: str, scope: ScopeName = "sc") -> Step:
-    """One page behind a token somebody made up."""
+def answered_token(run: Run) -> str:
+    """The token in the latest answer to listStreamsInScope."""
+    page: pb.StreamsInScopeResponse = run.answers["listStreamsInScope"]
+    return page.continuationToken.token
+
+
+def streams_from(token: str | Callable[[Run], str], scope: ScopeName = "sc") -> Step:
+    """One page: that behind a token."""
     return call(
         "listStreamsInScope",
         lambda run: pb.StreamsInScopeRequest(
-            scope=pb.ScopeInfo(scope=run.scope(scope)), continuationToken=pb.ContinuationToken(token=token)
+            scope=pb.ScopeInfo(scope=run.scope(scope)),
+            continuationToken=pb.ContinuationToken(token=token if isinstance(token, str) else token(run)),
         ),
         lambda run, page: (views.status(run, page), sorted(one.stream for one in page.streams)),
     )

@@ -58,7 +58,7 @@ class JavaClient:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{scenario}\n")
-        lines = []
+        lines: list[str] = []
         for line in self._process.stdout:
             if line.startswith(_END):
                 return None if line.startswith(f"{_END}passed") else "".join(lines)

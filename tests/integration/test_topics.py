@@ -123,7 +123,7 @@ def test_our_partitions_are_those_of_librdkafka(system: System) -> None:
 
 
 def test_a_request_and_its_record_share_id_and_partition(system: System, worked: str) -> None:
-    requests = {header(m, "ce_id"): m for m in read(system.kafka_bootstrap, REQUESTS_STREAMS.name) if m.key()}
+    requests = {header(m, "ce_id"): m for m in sound(read(system.kafka_bootstrap, REQUESTS_STREAMS.name))}
     answered = 0
     for message in sound(read(system.kafka_bootstrap, JOURNAL.name)):
         value = json.loads(message.value() or b"")

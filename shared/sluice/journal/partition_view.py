@@ -42,6 +42,7 @@ class PartitionView:
         self._evolve = evolve
         self._cells: dict[str, _Cell] = {}
         self._answers: OrderedDict[str, tuple[int, Reply]] = OrderedDict()
+        self._oldest_ms = 0
         self.next_offset = 0
 
     def get(self, aggregate: str) -> Any | None:
@@ -67,30 +68,41 @@ class PartitionView:
         request = record.request
         if request is not None and request in self._answers:
             return Outcome.ANSWERED
-        cells = self._cells
+        only = None
         for aggregate, version in record.expect.items():
-            cell = cells.get(aggregate)
-            if (0 if cell is None else cell.version) != version:
+            only = self._cells.get(aggregate)
+            if (0 if only is None else only.version) != version:
                 return Outcome.STALE
-        touched = set()
-        for event in record.events:
-            aggregate = event.aggregate
-            cell = cells.get(aggregate)
-            if cell is None:
-                cell = cells[aggregate] = _Cell()
-            cell.state = self._evolve(cell.state, event)
-            touched.add(cell)
-        for cell in touched:
-            cell.version += 1
+        if record.events:
+            # What is touched is expected, too; so where one aggregate is expected there is nothing to look up.
+            self._apply(record.events, only if len(record.expect) == 1 else None)
         if request is not None and record.reply is not None:
             self._remember(request, record.reply, timestamp_ms)
         return Outcome.COUNTED
 
+    def _apply(self, events: tuple[Event, ...], only: _Cell | None) -> None:
+        touched = set()
+        for event in events:
+            cell = only or self._cell(event.aggregate)
+            cell.state = self._evolve(cell.state, event)
+            touched.add(cell)
+        for cell in touched:
+            cell.version += 1
+
+    def _cell(self, aggregate: str) -> _Cell:
+        cell = self._cells.get(aggregate)
+        if cell is None:
+            cell = self._cells[aggregate] = _Cell()
+        return cell
+
     def _remember(self, request: str, reply: Reply, timestamp_ms: int) -> None:
         answers = self._answers
+        if not answers:
+            self._oldest_ms = timestamp_ms
         answers[request] = (timestamp_ms, reply)
-        while len(answers) > ANSWERS_KEPT or next(iter(answers.values()))[0] < timestamp_ms - ANSWERS_KEPT_MS:
+        while len(answers) > ANSWERS_KEPT or self._oldest_ms < timestamp_ms - ANSWERS_KEPT_MS:
             answers.popitem(last=False)
+            self._oldest_ms = next(iter(answers.values()))[0]
 
 
 class GuardedReader:

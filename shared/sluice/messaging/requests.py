@@ -45,6 +45,7 @@ def cloud_event_headers(kind: str, id: str, source: str, time_ms: int, subject: 
         ("ce_id", id),
         ("ce_source", source),
         ("ce_time", datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")),
-        ("ce_subject", subject),
+        # As text it would end at a zero character, which a name that is refused may hold.
+        ("ce_subject", subject.encode()),
         ("content-type", "application/json"),
     ]

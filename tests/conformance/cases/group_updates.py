@@ -1,7 +1,7 @@
 """updateReaderGroup (controller-grpc-api 5.8, background-and-other-workflows 6.3)."""
 
 from conformance.answers import MALFORMED, NOT_FOUND
-from conformance.calls import create_scope, create_stream
+from conformance.calls import create_scope, create_stream, delete_stream, seal
 from conformance.case import Subject
 from conformance.group_calls import (
     AUTOMATIC,
@@ -113,6 +113,18 @@ case(
     create_group(retention=MANUAL),
     update_group(retention=NONE).gives(("SUCCESS", 1)),
     subscribers().gives(("SUCCESS", [])),
+)
+case(
+    "when_the_stream_is_gone",
+    create_scope(),
+    create_stream(),
+    create_stream("other"),
+    create_group(retention=MANUAL),
+    seal(),
+    delete_stream(),
+    update_group(start={"other": {}}, end={}, retention=MANUAL).gives(("SUCCESS", 1)),
+    subscribers("other").gives(("SUCCESS", ["sc/rg"])),
+    peer_not_asked="it stumbles over the missing subscription, and answers DEADLINE_EXCEEDED after two minutes",
 )
 case(
     "moves_to_other_stream",

@@ -1,7 +1,15 @@
 """createReaderGroup, getReaderGroupConfig, deleteReaderGroup (controller-grpc-api 5.8)."""
 
 from conformance.answers import MALFORMED, NOT_FOUND, UNKNOWN, Such
-from conformance.calls import create_scope, create_stream, current_segments, stream_configuration, stream_exists
+from conformance.calls import (
+    create_scope,
+    create_stream,
+    current_segments,
+    delete_stream,
+    seal,
+    stream_configuration,
+    stream_exists,
+)
 from conformance.case import Subject
 from conformance.cases.streams_created import configuration
 from conformance.data import fate
@@ -11,6 +19,7 @@ from conformance.group_calls import (
     MANUAL,
     OTHER_ID,
     ZERO_ID,
+    answered_id,
     configuration_of,
     create_group,
     created_group,
@@ -87,6 +96,30 @@ case(
     created_group(id=ZERO_ID).gives(
         Such("has a new id", lambda answer: answer[0] == "SUCCESS" and answer[1]["id"] not in ("", ZERO_ID))
     ),
+)
+case(
+    "delete_with_the_id_given",
+    create_scope(),
+    create_stream(),
+    create_group(id=ZERO_ID),
+    delete_group().gives("RG_NOT_FOUND"),
+    delete_group(id=answered_id),
+)
+case(
+    "create_that_subscribes_to_missing_stream",
+    create_scope(),
+    create_group(retention=MANUAL).gives("FAILURE"),
+    peer_not_asked="it answers nothing for two minutes, and then DEADLINE_EXCEEDED",
+)
+case(
+    "delete_when_the_stream_is_gone",
+    create_scope(),
+    create_stream(),
+    create_group(retention=MANUAL),
+    seal(),
+    delete_stream(),
+    delete_group(),
+    peer_not_asked="it stumbles over the missing subscription and answers DEADLINE_EXCEEDED after two minutes",
 )
 case(
     "create_with_generation",

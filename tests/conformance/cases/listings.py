@@ -4,7 +4,7 @@ from conformance.answers import MALFORMED, UNKNOWN
 from conformance.calls import create_scope, create_stream, delete_scope, delete_stream, seal
 from conformance.case import Subject
 from conformance.group_calls import create_group
-from conformance.listings import scopes, scopes_from, streams, streams_from
+from conformance.listings import answered_token, scopes, scopes_from, streams, streams_from
 
 LISTINGS = Subject("list")
 case = LISTINGS.case
@@ -46,6 +46,14 @@ case(
     create_stream(),
     create_group(),
     streams().gives(["_MARK_RGrg", "_MARKst", "_RGrg", "st"]),
+)
+case(
+    "streams_behind_the_last_page",
+    create_scope(),
+    create_stream(),
+    streams_from("").gives(("SUCCESS", ["_MARKst", "st"])),
+    streams_from(answered_token).gives(("SUCCESS", [])),
+    streams_from(answered_token).gives(("SUCCESS", [])),
 )
 case(
     "streams_with_token_of_nobody",

@@ -1,6 +1,6 @@
 """scale, refused (controller-grpc-api 5.4, semantics 4.1 and 4.2). Whatever is refused changes nothing."""
 
-from conformance.answers import MALFORMED, NOT_FOUND
+from conformance.answers import MALFORMED, NOT_FOUND, Such
 from conformance.calls import (
     at,
     check_scale,
@@ -22,6 +22,9 @@ REFUSED = Subject("scale_refused")
 case = REFUSED.case
 
 _FAILURE, _PRECONDITION = refused_scale("FAILURE"), refused_scale("PRECONDITION_FAILED")
+_STARTS = Such("starts", lambda answer: answer[0] == "STARTED")
+
+_NOTHING = "the original takes a scale of nothing, can never complete it, and refuses every other one from then on"
 
 
 def refuse(name: str, segments: int, sealed: list[int], ranges: list[tuple[float, float]], answer: object) -> None:
@@ -89,7 +92,7 @@ case(
     "nothing_into_nothing",
     create_scope(),
     create_stream(),
-    scale([], []).gives(_FAILURE),
+    scale([], []).differs(peer=("STARTED", 0, [], []), sluice=_FAILURE, why=_NOTHING),
     current_segments().gives([(0, 0.0, 1.0)]),
-    peer_not_asked="it takes the request and the stream stays in SCALING for ever",
+    scale([0], HALVES).differs(peer=_FAILURE, sluice=_STARTS, why=_NOTHING),
 )

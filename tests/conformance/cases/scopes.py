@@ -1,5 +1,7 @@
 """Scopes (controller-grpc-api 5.1)."""
 
+from uuid import uuid4
+
 from conformance.answers import MALFORMED
 from conformance.calls import create_scope, create_stream, delete_scope, delete_stream, scope_exists, seal
 from conformance.case import Subject
@@ -15,6 +17,8 @@ case("create_twice", create_scope(), create_scope().gives("SCOPE_EXISTS"))
 case("create_of_255_characters", create_scope(OfLength(255)), scope_exists(OfLength(255)))
 case("create_of_256_characters", create_scope(OfLength(256)).gives("INVALID_SCOPE_NAME"))
 case("create_with_dot_and_hyphen", create_scope("a.b-c"))
+_INTERNAL = Exactly(f"_{uuid4().hex}")
+case("create_with_leading_underscore", create_scope(_INTERNAL), scope_exists(_INTERNAL))
 case("create_with_underscore_inside", create_scope("a_b").gives("INVALID_SCOPE_NAME"))
 case("create_with_leading_underscore_alone", create_scope(Exactly("_")).gives("INVALID_SCOPE_NAME"))
 case("create_with_two_leading_underscores", create_scope(Exactly("__a")).gives("INVALID_SCOPE_NAME"))

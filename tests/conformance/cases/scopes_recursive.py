@@ -87,5 +87,5 @@ case(
     create_group(retention=MANUAL),
     delete_scope_recursive(),
     scope_exists().gives(False),
-    peer_not_asked="it deletes the stream before the subscription to it, fails, and serves no request again",
+    peer_not_asked="it deletes the stream before the subscription to it, fails half way, and answers after two minutes",
 )

@@ -1,6 +1,6 @@
 """createStream, checkStreamExists, getStreamConfiguration (controller-grpc-api 5.3; semantics 1.4)."""
 
-from conformance.answers import MALFORMED, NOT_FOUND, Such
+from conformance.answers import MALFORMED, NOT_FOUND
 from conformance.calls import (
     BY_EVENTS,
     BY_KBYTES,
@@ -53,6 +53,7 @@ _PINNED = (
     "n times 1/n is less than 1 for this n, and a list that does not end at 1.0 is no stream to the clients: "
     "the last bound is pinned"
 )
+_HALF = "a stream without segments is refused before anything of it is kept; the original keeps it half made for ever"
 
 case("fixed", create_scope(), create_stream(segments=3), current_segments().gives(equal_ranges(3)))
 case("names_itself_in_segments", create_scope(), create_stream(), owners_of_segments().gives({"sc/st"}))
@@ -142,8 +143,15 @@ case(
     create_stream(scaling=(FIXED, 9, 9)),
     stream_configuration().gives(configuration(scaling=(0, 9, 9, 1))),
 )
-case("without_policy", create_scope(), create_stream_without_policy().gives(Such("fails", lambda a: a == "FAILURE")))
+case("without_policy", create_scope(), create_stream_without_policy().gives("FAILURE"))
 case("of_no_segments", create_scope(), create_stream(segments=0).gives("FAILURE"))
+case(
+    "of_no_segments_leaves_nothing",
+    create_scope(),
+    create_stream(segments=0).gives("FAILURE"),
+    stream_exists().differs(peer=True, sluice=False, why=_HALF),
+    create_stream().differs(peer="FAILURE", sluice="SUCCESS", why=_HALF),
+)
 case("of_negative_segments", create_scope(), create_stream(segments=-1).gives("FAILURE"))
 case("many_segments_in_epoch_0", create_scope(), create_stream(segments=16), epoch_segments(0).gives(equal_ranges(16)))
 

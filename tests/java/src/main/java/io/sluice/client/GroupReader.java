@@ -30,7 +30,7 @@ public final class GroupReader implements AutoCloseable {
 
     /** The next event, or null if there was none in a moment. */
     public String poll() {
-        return reader.readNextEvent(POLL_MILLIS).getEvent();
+        return next().getEvent();
     }
 
     /** Reads so many events. */

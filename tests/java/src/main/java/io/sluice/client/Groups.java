@@ -20,6 +20,11 @@ public final class Groups {
                 .automaticCheckpointIntervalMillis(CHECKPOINT_MILLIS);
     }
 
+    /** The same, but only the checkpoints that are asked for are taken. */
+    public static ReaderGroupConfigBuilder configWithoutCheckpoints() {
+        return config().disableAutomaticCheckpoints();
+    }
+
     /** Creates a group that was not there. */
     public static ReaderGroup create(Session session, String name, ReaderGroupConfig config) {
         assertTrue(session.groups().createReaderGroup(name, config), "createReaderGroup says that it is a new group");

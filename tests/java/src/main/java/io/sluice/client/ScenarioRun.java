@@ -40,6 +40,7 @@ final class ScenarioRun {
 
     private void run() {
         try (Session session = new Session(controller)) {
+            session.createScope();
             Scenario scenario = (Scenario) Class.forName(PACKAGE + name).getDeclaredConstructor().newInstance();
             scenario.run(session);
         } catch (Throwable problem) {

@@ -30,6 +30,9 @@ public final class Session implements AutoCloseable {
         config = ClientConfig.builder().controllerURI(controller).build();
         closing(threads::shutdownNow);
         streams = closing(StreamManager.create(config));
+    }
+
+    void createScope() {
         if (!streams.createScope(scope)) {
             throw new AssertionError("createScope says that " + scope + " was there already");
         }

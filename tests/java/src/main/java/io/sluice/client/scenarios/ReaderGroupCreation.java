@@ -22,12 +22,12 @@ public final class ReaderGroupCreation implements Scenario {
         ReaderGroupConfig config = Groups.config().stream(stream).build();
         ReaderGroupConfig other = Groups.config().stream(stream).maxOutstandingCheckpointRequest(7).build();
         Groups.create(session, "rg", config);
-        assertTrue(session.groups().createReaderGroup("rg", config), "with an equal configuration");
+        assertTrue(session.groups().createReaderGroup("rg", config), "the configuration is equal and the first");
         assertThrows(ConfigMismatchException.class, () -> session.groups().createReaderGroup("rg", other),
                 "with another configuration");
 
         session.closing(session.groups().getReaderGroup("rg")).resetReaderGroup(other);
-        assertFalse(session.groups().createReaderGroup("rg", other), "with an equal configuration, which is the second");
+        assertFalse(session.groups().createReaderGroup("rg", other), "the configuration is equal and not the first");
         assertThrows(ConfigMismatchException.class, () -> session.groups().createReaderGroup("rg", config),
                 "with the first configuration");
 

@@ -19,7 +19,8 @@ public final class ResetToCheckpoint implements Scenario {
     public void run(Session session) {
         Stream stream = session.stream("st", 2);
         Events.write(Events.writer(session, "st"), 0, EVENTS);
-        ReaderGroup group = Groups.create(session, "rg", Groups.config().disableAutomaticCheckpoints().stream(stream).build());
+        ReaderGroup group =
+                Groups.create(session, "rg", Groups.configWithoutCheckpoints().stream(stream).build());
         GroupReader reader = new GroupReader(session, "rg", "reader-1");
         List<String> before = new ArrayList<>(reader.read(EVENTS / 4));
         Checkpoint checkpoint = reader.checkpoint(group, "cp", before);

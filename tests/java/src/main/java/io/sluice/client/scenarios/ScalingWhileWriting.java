@@ -34,7 +34,8 @@ public final class ScalingWhileWriting implements Scenario {
                 written.addAndGet(BURST);
             }
         }, session.threads());
-        CompletableFuture<List<String>> reading = CompletableFuture.supplyAsync(() -> readAll(session), session.threads());
+        CompletableFuture<List<String>> reading =
+                CompletableFuture.supplyAsync(() -> readAll(session), session.threads());
         try (Scaling scaling = new Scaling(session)) {
             for (int segments : List.of(3, 2, 4)) {
                 awaitMore(written, writing);

@@ -25,7 +25,8 @@ public final class UnreadBytes implements Scenario {
         Stream stream = session.stream("st", 2);
         EventStreamWriter<String> writer = Events.writer(session, "st");
         Events.write(writer, FIRST, END);
-        ReaderGroup group = Groups.create(session, "rg", Groups.config().disableAutomaticCheckpoints().stream(stream).build());
+        ReaderGroup group =
+                Groups.create(session, "rg", Groups.configWithoutCheckpoints().stream(stream).build());
         assertEquals((END - FIRST) * EVENT_BYTES, group.getMetrics().unreadBytes(), "before the first reader");
         try (GroupReader reader = new GroupReader(session, "rg", "reader-1")) {
             List<String> read = new ArrayList<>(reader.read(END - FIRST));
