@@ -1,5 +1,6 @@
 """The settings all services share, from the environment with the prefix SLUICE_."""
 
+import logging
 import secrets
 import socket
 from typing import Any
@@ -36,6 +37,6 @@ class ServiceSettings(BaseSettings):
             "socket.keepalive.enable": True,
             "reconnect.backoff.ms": 50,
             "reconnect.backoff.max.ms": 1000,
-            "topic.metadata.refresh.interval.ms": 30_000,
-            "log_level": 2,
+            "topic.metadata.refresh.interval.ms": 5_000,
+            "logger": logging.getLogger("librdkafka"),
         }

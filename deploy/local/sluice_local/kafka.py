@@ -97,7 +97,7 @@ def server_properties(settings: LocalSettings) -> dict[str, str | int | bool]:
         "group.consumer.heartbeat.interval.ms": 300,
         # So is the return of a broker that was killed itself: its old session must end first.
         "broker.heartbeat.interval.ms": 200,
-        "broker.session.timeout.ms": 1_500,
+        "broker.session.timeout.ms": 3_000,
         "log.cleaner.dedupe.buffer.size": 16_777_216,
         "num.network.threads": 2,
         "num.io.threads": 4,

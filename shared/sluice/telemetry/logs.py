@@ -31,9 +31,27 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line, enc_hook=repr).decode()
 
 
+class AtMost(logging.Filter):
+    """Lets through so many records in so many seconds, so that an outage does not drown everything else."""
+
+    def __init__(self, records: int, seconds: float) -> None:
+        super().__init__()
+        self._records = records
+        self._seconds = seconds
+        self._since = 0.0
+        self._passed = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.created - self._since > self._seconds:
+            self._since, self._passed = record.created, 0
+        self._passed += 1
+        return self._passed <= self._records
+
+
 def set_up_logs(service: str, instance: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(service, instance))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("kazoo").setLevel(logging.WARNING)
+    logging.getLogger("librdkafka").addFilter(AtMost(records=5, seconds=10.0))
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)

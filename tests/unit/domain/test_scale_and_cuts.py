@@ -139,10 +139,15 @@ def test_validity_of_cuts(cut: dict[int, int], valid: bool) -> None:
     assert cuts.is_valid(stream_of(example()), cut) is valid
 
 
-@pytest.mark.parametrize("cut", [{}, {9: 0}, {segment_id(5, 0): 0}, {0: -1, 1: -1}])
+@pytest.mark.parametrize("cut", [{}, {9: 0}, {0: -1, 1: -1}])
 def test_cuts_that_mean_nothing(cut: dict[int, int]) -> None:
     with pytest.raises(InvalidArgumentError):
         cuts.is_valid(stream_of(example()), cut)
+
+
+def test_cuts_of_epochs_to_come() -> None:
+    with pytest.raises(NotFoundError):
+        cuts.is_valid(stream_of(example()), {segment_id(5, 0): 0})
 
 
 def test_order_and_what_lies_between() -> None:

@@ -9,7 +9,7 @@ Rules: stream-and-transaction-semantics 7.5, 7.8, 8.1, 8.2, 8.4; controller-grpc
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 
-from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.events import Segment
 from sluice.domain.segment_id import epoch_of
 from sluice.domain.stream.state import Stream
@@ -63,7 +63,10 @@ def is_equal_or_after(stream: Stream, cut: Cut, other: Cut) -> bool:
 
 
 def is_valid(stream: Stream, cut: Cut) -> bool:
-    """Whether reading could have come to this cut. Raises InvalidArgumentError for ids that are not of the stream."""
+    """Whether reading could have come to this cut.
+
+    Raises NotFoundError for ids of epochs that are not there, InvalidArgumentError for other ids not of the stream.
+    """
     _check_known(stream, cut)
     current = [stream.segments[s] for s in cut if cut[s] >= 0]
     future = [stream.segments[s] for s in cut if cut[s] < 0]
@@ -119,6 +122,8 @@ def _check_known(stream: Stream, cut: Cut) -> None:
     if not cut:
         raise InvalidArgumentError("an empty stream cut has no place in the stream")
     for s in cut:
+        if epoch_of(s) >= len(stream.epochs):
+            raise NotFoundError(f"{stream.scope}/{stream.name} has no epoch {epoch_of(s)}")
         if s not in stream.segments:
             raise InvalidArgumentError(f"{stream.scope}/{stream.name} has no segment {s}")
 

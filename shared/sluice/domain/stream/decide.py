@@ -23,7 +23,7 @@ from sluice.domain.commands import (
 )
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
-from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.names import mark_stream
 from sluice.domain.stream import cuts, scale
 from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream, incarnation_of
@@ -135,7 +135,7 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
             return refuse("FAILURE", "not a valid cut of the stream")
         if stream.cut and not cuts.is_equal_or_after(stream, command.cut, stream.cut):
             return refuse("FAILURE", "the cut lies behind the present head of the stream")
-    except InvalidArgumentError as error:
+    except (InvalidArgumentError, NotFoundError) as error:
         return refuse("FAILURE", str(error))
     passed = cuts.segments_between(stream, stream.cut, command.cut)
     started = ev.StreamTruncationStarted(

@@ -16,7 +16,7 @@ from sluice.domain.commands import (
     UpdateSubscriberCut,
 )
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
-from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.stream import cuts
 from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_stream
 
@@ -61,7 +61,7 @@ def decide_update_cut(reader: Reader, command: UpdateSubscriberCut, context: Con
             return refuse("STREAM_CUT_NOT_VALID", "not a valid cut of the stream")
         if known.cut and not cuts.is_equal_or_after(stream, command.cut, known.cut):
             return refuse("STREAM_CUT_NOT_VALID", "the cut lies behind the one reported before")
-    except InvalidArgumentError as error:
+    except (InvalidArgumentError, NotFoundError) as error:
         return refuse("STREAM_CUT_NOT_VALID", str(error))
     updated = ev.SubscriberCutUpdated(
         scope=command.scope, stream=command.stream, subscriber=command.subscriber, cut=command.cut, at=context.now
