@@ -58,13 +58,17 @@ class Runtime:
         return self.producer.send(topic.name, key, encode_request(request), headers)
 
     def spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
-        """Run something for the life of the service; its end by an error makes the service not ready, visibly."""
+        """Run something beside the service; its end by an error makes the service not ready, visibly."""
 
         async def watched() -> None:
             await work
 
+        def problem() -> str | None:
+            failed = task.done() and not task.cancelled() and task.exception() is not None
+            return f"ended: {task.exception()!r}" if failed else None
+
         task = asyncio.get_running_loop().create_task(watched(), name=name)
-        self.checks[name] = lambda: f"ended: {task.exception()!r}" if task.done() and not task.cancelled() else None
+        self.checks[name] = problem
         self.stack.push_async_callback(_cancel, task)
         return task
 

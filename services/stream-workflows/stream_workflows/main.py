@@ -4,6 +4,7 @@ from sluice.domain.cluster import CLUSTER, cluster_of
 from sluice.runtime import Runtime, run_service
 from sluice.segmentstore.client import SegmentStoreClient
 from sluice.segmentstore.host import Host
+from stream_workflows.data_plane import DataPlane
 from stream_workflows.periodic_jobs import periodic_work
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
@@ -21,6 +22,9 @@ def main() -> None:
 
         store = SegmentStoreClient(route, settings.container_count, call_timeout_s=settings.store_timeout_s)
         runtime.stack.push_async_callback(store.close)
+        data_plane = DataPlane(store, settings.container_count)
+        runtime.checks["segment stores"] = data_plane.problem
+        runtime.spawn(data_plane.wait(), "data plane probe")
         service = WorkflowService(runtime, settings, store)
         consumer = service.consumer
         runtime.checks["consumer"] = lambda: (

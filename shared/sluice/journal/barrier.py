@@ -65,6 +65,8 @@ class EndOffsets:
                 answers = admin.list_offsets(self._question, request_timeout=self._timeout_s)
                 ends = {p.partition: f.result().offset for p, f in answers.items()}
             except KafkaException as error:
+                # A client goes by the leaders it remembers, long after the brokers came back with new ones.
+                admin = AdminClient(self._client)
                 self._loop.call_soon_threadsafe(_fail, waiting, str(error))
             else:
                 self._loop.call_soon_threadsafe(_answer, waiting, ends)

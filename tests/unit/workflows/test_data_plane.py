@@ -1,0 +1,26 @@
+"""Readiness of the data plane: every container must have answered."""
+
+from support.virtual_time import run
+
+from sluice.segmentstore.failure import ConnectionFailure, Failure
+from sluice.segmentstore.memory import InMemorySegmentStore, Moment
+from sluice.segmentstore.routing import container_of
+from stream_workflows.data_plane import DataPlane
+
+
+def test_ready_when_the_last_container_answers() -> None:
+    asked: dict[int, int] = {}
+
+    def fault(moment: Moment, _request: str, segment: str) -> None:
+        container = container_of(segment, 4)
+        if moment == "before":
+            asked[container] = asked.get(container, 0) + 1
+            if asked[container] <= container:
+                raise ConnectionFailure(Failure.CLOSED_BY_PEER)
+
+    data_plane = DataPlane(InMemorySegmentStore(fault), 4)
+    problem = data_plane.problem()
+    assert problem is not None and "0, 1, 2, 3" in problem
+    run(data_plane.wait())
+    assert data_plane.problem() is None
+    assert asked == {0: 1, 1: 2, 2: 3, 3: 4}
