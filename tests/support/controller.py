@@ -99,7 +99,8 @@ def outcome(call: Any) -> str:
         response = call.result()
     except grpc.RpcError as error:
         return str(error.code().name)
-    return str(type(response).Status.Name(response.status)) if hasattr(response, "status") else "OK"
+    status = response.DESCRIPTOR.fields_by_name.get("status")
+    return str(status.enum_type.values_by_number[response.status].name) if status is not None else "OK"
 
 
 def info(scope: str, stream: str) -> pb.StreamInfo:

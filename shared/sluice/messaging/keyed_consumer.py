@@ -105,6 +105,7 @@ class KeyedConsumer:
         self._is_urgent = is_urgent
         self._open = 0
         self._paused = False
+        self._commit_due = False
         self._queues: dict[str, deque[tuple[Delivery, Handler]]] = {}
         self._tasks: dict[str, tuple[int, asyncio.Task[None]]] = {}
         self._held: dict[int, list[Message]] = {}
@@ -167,6 +168,7 @@ class KeyedConsumer:
         consumer.subscribe([self._topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
 
     def _commit(self, consumer: Consumer) -> None:
+        self._commit_due = False
         positions = [(p, o.position) for p, o in list(self._offsets.items())]
         due = [TopicPartition(self._topic, p, at) for p, at in positions if at is not None]
         if due:
@@ -179,7 +181,8 @@ class KeyedConsumer:
     async def _commit_for_ever(self) -> None:
         while True:
             await asyncio.sleep(COMMIT_INTERVAL_S)
-            if any(o.position is not None for o in self._offsets.values()):
+            if not self._commit_due and any(o.position is not None for o in self._offsets.values()):
+                self._commit_due = True
                 self._poll.submit(self._commit)
 
     def _pause(self, consumer: Consumer) -> None:

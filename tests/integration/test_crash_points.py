@@ -1,0 +1,202 @@
+"""kill -9 at every step of every workflow: each ends, once, with the answer its caller expects.
+
+stream-workflows is started with a crash point, meets it, and is started again with the next one; that new process
+first ends what the one before left. All workflows have scopes of their own, prepared before.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+from support.controller import Controller, config, controller, cut, info, outcome
+from support.kafka import Folded, fold
+
+from api_gateway.generated import controller_pb2 as pb
+from harness import System
+from sluice.domain.aggregates import evolve
+from sluice.domain.workflow import WorkflowKind, running
+from stream_workflows.workflows import WORKFLOWS
+
+pytestmark = pytest.mark.integration
+
+VICTIM = "stream-workflows-0"
+DIES_S, ANSWERS_S, STARTS_S = 30.0, 60.0, 60.0
+GROUP_ID = str(uuid4())
+
+Call = tuple[str, Any]
+
+
+class Case(msgspec.Struct):
+    """What is there before, what is asked, what it answers, and the event that must stand in the journal once."""
+
+    before: Callable[[str], list[Call]]
+    ask: Callable[[str], Call]
+    last: str
+    answer: str = "SUCCESS"
+
+
+def _stream(scope: str, name: str = "st") -> Call:
+    return "createStream", config(scope, name, 1)
+
+
+def _seal(scope: str) -> Call:
+    return "sealStream", info(scope, "st")
+
+
+def _group(scope: str, generation: int = 0, streams: tuple[str, ...] = ("st",)) -> pb.ReaderGroupConfiguration:
+    return pb.ReaderGroupConfiguration(
+        scope=scope,
+        readerGroupName="g",
+        readerGroupId=GROUP_ID,
+        generation=generation,
+        retentionType=1,
+        maxOutstandingCheckpointRequest=3,
+        startingStreamCuts=[cut(scope, stream, {}) for stream in streams],
+    )
+
+
+def _table(scope: str) -> Call:
+    return "createKeyValueTable", pb.KeyValueTableConfig(scope=scope, kvtName="t", partitionCount=2, primaryKeyLength=4)
+
+
+def _scale(scope: str) -> Call:
+    halves = [pb.ScaleRequest.KeyRangeEntry(start=0.0, end=0.5), pb.ScaleRequest.KeyRangeEntry(start=0.5, end=1.0)]
+    return "scale", pb.ScaleRequest(streamInfo=info(scope, "st"), sealedSegments=[0], newKeyRanges=halves)
+
+
+CASES = {
+    WorkflowKind.CREATE_STREAM: Case(lambda _s: [], _stream, "StreamCreated"),
+    WorkflowKind.UPDATE_STREAM: Case(
+        lambda s: [_stream(s)], lambda s: ("updateStream", config(s, "st", 3)), "StreamUpdated"
+    ),
+    WorkflowKind.SCALE_STREAM: Case(lambda s: [_stream(s)], _scale, "StreamScaled", "STARTED"),
+    WorkflowKind.TRUNCATE_STREAM: Case(
+        lambda s: [_stream(s)], lambda s: ("truncateStream", cut(s, "st", {0: 0})), "StreamTruncated"
+    ),
+    WorkflowKind.SEAL_STREAM: Case(lambda s: [_stream(s)], _seal, "StreamSealed"),
+    WorkflowKind.DELETE_STREAM: Case(
+        lambda s: [_stream(s), _seal(s)], lambda s: ("deleteStream", info(s, "st")), "StreamDeleted"
+    ),
+    WorkflowKind.CREATE_GROUP: Case(
+        lambda s: [_stream(s)], lambda s: ("createReaderGroup", _group(s)), "ReaderGroupCreated"
+    ),
+    WorkflowKind.UPDATE_GROUP: Case(
+        lambda s: [_stream(s), _stream(s, "other"), ("createReaderGroup", _group(s))],
+        lambda s: ("updateReaderGroup", _group(s, streams=("other",))),
+        "ReaderGroupUpdated",
+    ),
+    WorkflowKind.DELETE_GROUP: Case(
+        lambda s: [_stream(s), ("createReaderGroup", _group(s))],
+        lambda s: ("deleteReaderGroup", pb.ReaderGroupInfo(scope=s, readerGroup="g", readerGroupId=GROUP_ID)),
+        "ReaderGroupDeleted",
+    ),
+    WorkflowKind.CREATE_TABLE: Case(lambda _s: [], _table, "TableCreated"),
+    WorkflowKind.DELETE_TABLE: Case(
+        lambda s: [_table(s)],
+        lambda s: ("deleteKeyValueTable", pb.KeyValueTableInfo(scope=s, kvtName="t")),
+        "TableDeleted",
+    ),
+    WorkflowKind.DELETE_SCOPE: Case(
+        lambda s: [_stream(s), ("createReaderGroup", _group(s)), _table(s)],
+        lambda s: ("deleteScopeRecursive", pb.ScopeInfo(scope=s)),
+        "ScopeDeleted",
+    ),
+}
+
+
+def crash_points() -> list[tuple[WorkflowKind, str]]:
+    """After the effect of every step, and after every record; neighbours are of different workflows.
+
+    What is resumed must not meet the next process's point. Deleting a scope sets other workflows off, so it comes last,
+    each time after all has ended.
+    """
+    of_kind = {
+        kind: [
+            f"{kind.value}/{moment}-{step.name}"
+            for step in steps
+            for moment in ("after", *(("recorded",) if step.record is not None else ()))
+        ]
+        for kind, steps in WORKFLOWS.items()
+    }
+    last = [(WorkflowKind.DELETE_SCOPE, point) for point in of_kind.pop(WorkflowKind.DELETE_SCOPE)]
+    rounds = max(map(len, of_kind.values()))
+    mixed = [(kind, points[i]) for i in range(rounds) for kind, points in of_kind.items() if i < len(points)]
+    return mixed + last
+
+
+@pytest.fixture(scope="module")
+def lone(runs_folder: Path) -> Iterator[System]:
+    with System(runs_folder / "crash-points", segment_stores=1) as system:
+        yield system
+
+
+@pytest.fixture(scope="module")
+def gateway(lone: System) -> Iterator[Controller]:
+    with controller(lone.grpc_address, ANSWERS_S) as client:
+        yield client
+
+
+def test_every_workflow_has_its_case() -> None:
+    assert CASES.keys() == WORKFLOWS.keys()
+    points = crash_points()
+    assert len(points) > 30 and all(a[0] != b[0] for a, b in pairwise(points[:-2]))
+
+
+def test_every_workflow_ends_once_wherever_its_process_is_killed(lone: System, gateway: Controller) -> None:
+    points = [(f"crash{number}", kind, point) for number, (kind, point) in enumerate(crash_points())]
+    for scope, kind, _ in points:
+        for rpc, request in [("createScope", pb.ScopeInfo(scope=scope)), *CASES[kind].before(scope)]:
+            assert gateway.status(rpc, request) == "SUCCESS", (scope, rpc)
+    calls: dict[str, Any] = {}
+    for scope, kind, point in points:
+        if kind is WorkflowKind.DELETE_SCOPE:
+            _let_all_end(lone, calls)
+        if lone.is_running(VICTIM):
+            lone.stop(VICTIM)
+        lone.start(VICTIM, environment={"SLUICE_CRASH_AT": point}, deadline_s=STARTS_S)
+        calls[point] = gateway.begin(*CASES[kind].ask(scope))
+        assert lone.wait_ended(VICTIM, DIES_S), f"{point} was not passed"
+        assert lone.exit_code(VICTIM) == -9
+    _let_all_end(lone, calls)
+    for _, kind, point in points:
+        assert outcome(calls[point]) == CASES[kind].answer, point
+    _all_ended_once(lone, points)
+
+
+def _let_all_end(lone: System, calls: dict[str, Any]) -> None:
+    if not lone.is_running(VICTIM):
+        lone.start(VICTIM, deadline_s=STARTS_S)
+    for call in calls.values():
+        call.result()
+
+
+def _all_ended_once(lone: System, points: list[tuple[str, WorkflowKind, str]]) -> None:
+    records = fold(lone.kafka_bootstrap)
+    assert not running_workflows(records)
+    names = {"stream": "st", "group": "g", "table": "t"}
+    for scope, kind, point in points:
+        last, thing = CASES[kind].last, kind.value.partition("-")[2].removeprefix("reader-")
+        aggregate = f"scope:{scope}" if thing == "scope" else f"{thing}:{scope}/{names[thing]}"
+        counted = Counter(
+            type(event).__name__
+            for folded in records
+            if folded.outcome.value == "counted"
+            for event in folded.record.events
+            if event.aggregate == aggregate
+        )
+        assert counted[last] == 1, (point, counted)
+
+
+def running_workflows(records: list[Folded]) -> list[str]:
+    """Aggregates whose workflow has begun and not ended, by folding the records anew."""
+    states: dict[str, Any] = {}
+    for folded in records:
+        if folded.outcome.value == "counted":
+            for event in folded.record.events:
+                states[event.aggregate] = evolve(states.get(event.aggregate), event)
+    return [aggregate for aggregate, state in states.items() if running(state) is not None]
