@@ -7,7 +7,8 @@ reservations whose things are not there are passed on again.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
+from functools import partial
 
 import msgspec
 from confluent_kafka import Message
@@ -23,7 +24,7 @@ from sluice.domain.workflow import running
 from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.dead_letters import send_dead_letter
-from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer
+from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer, Rest
 from sluice.messaging.producer import ProduceError
 from sluice.messaging.requests import Request, decode_request
 from sluice.messaging.topics import REQUESTS_STREAMS
@@ -73,14 +74,14 @@ class WorkflowService:
 
     # Requests.
 
-    async def _handle(self, delivery: Delivery) -> Awaitable[None] | None:
+    async def _handle(self, delivery: Delivery) -> Rest | None:
         request = decode_request(delivery.value or b"")
         command = request.command
         self._crash_points.passed(f"{type(command).__name__}/before-decision")
         executed = await self._execute(request, delivery)
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         if executed.decision is not None and executed.decision.sends:
-            return self._pass_on(request.id, executed.decision.sends)
+            return partial(self._pass_on, request.id, executed.decision.sends)
         delivery.accept()
         if not isinstance(command, KickWorkflow | CancelWorkflow):
             await self._see_through(command.aggregate, delivery)

@@ -68,7 +68,7 @@ async def seal_segments(tools: Tools, stream: Stream) -> None:
 
 async def delete_segments(tools: Tools, stream: Stream) -> None:
     mark = _mark_of(tools, stream)
-    names = _names(stream, cuts.segments_between(stream, stream.cut, {}) | stream.spare)
+    names = _names(stream, {*cuts.segments_between(stream, stream.cut, {}), *stream.spare})
     if mark is not None:
         names += _names(mark, cuts.segments_between(mark, mark.cut, {}))
     await all_done(tools.store.delete_segment(name) for name in names)

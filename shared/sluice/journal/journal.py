@@ -253,6 +253,11 @@ class Journal:
 
     def _on_batch(self, batch: Batch) -> None:
         touched = set()
+        loading = not self.loaded.is_set()
+        unheard = not (self._proposals or self._replies or self.on_record)
+        if loading:
+            # What is loaded lives on: spare the collector from walking through all of it again and again.
+            gc.disable()
         for message in batch:
             partition = message.partition()
             offset = message.offset()
@@ -270,11 +275,12 @@ class Journal:
             except Exception as error:  # noqa: BLE001 - whatever it is, the partition stops there
                 self._stop_partition(partition, offset, error)
                 continue
-            self._tell(partition, record, outcome)
+            if outcome is not Outcome.COUNTED or not unheard:
+                self._tell(partition, record, outcome)
         metrics.JOURNAL_RECORDS.inc(len(batch))
-        if not self.loaded.is_set():
-            # What is loaded lives on: spare the collector from walking through all of it again and again.
+        if loading:
             gc.freeze()
+            gc.enable()
         for partition in touched:
             self._wake(partition)
 

@@ -54,8 +54,9 @@ class Delivery:
             await self._consumer.slots.acquire()
 
 
-Handler = Callable[[Delivery], Awaitable[Awaitable[None] | None]]
-"""Handles a record. What it returns, if anything, is awaited beside the records that follow; then it is accepted."""
+Rest = Callable[[], Awaitable[None]]
+Handler = Callable[[Delivery], Awaitable[Rest | None]]
+"""Handles a record. What it returns, if anything, is done beside the records that follow; then it is accepted."""
 
 
 class _Offsets:
@@ -279,15 +280,15 @@ class KeyedConsumer:
             del self._queues[lane]
             del self._tasks[lane]
 
-    async def _handled(self, delivery: Delivery, job: Handler) -> Awaitable[None] | None:
+    async def _handled(self, delivery: Delivery, job: Handler) -> Rest | None:
         try:
             return await job(delivery)
         except Exception as error:  # noqa: BLE001 - the key must go on; the record is kept
             await self._on_failure(delivery, error)
             return None
 
-    async def _accepted_after(self, rest: Awaitable[None], delivery: Delivery) -> None:
-        await rest
+    async def _accepted_after(self, rest: Rest, delivery: Delivery) -> None:
+        await rest()
         delivery.accept()
 
     def accepted(self, partition: int, offset: int) -> None:

@@ -204,7 +204,7 @@ def test_a_watermark_covers_the_key_space_once_and_never_lies_behind_the_one_bef
     previous: Watermark | None = None
     some = st.dictionaries(st.sampled_from(sorted(stream.segments)), st.integers(0, 100), max_size=6)
     for at in range(1, data.draw(st.integers(2, 5))):
-        stream.writers.clear()
+        stream.writers = {}
         reports = data.draw(st.lists(some, min_size=1, max_size=3))
         for number, position in enumerate(reports):
             note(log, f"w{number}", at * 10 + number, position)

@@ -55,16 +55,17 @@ def _epoch_added(state: Stream, event: ev.StreamEpochAdded) -> Stream:
     gone = set(replacement.seals)
     survivors = tuple(s for s in state.active_epoch.segments if s not in gone)
     created = tuple(s.id for s in replacement.creates)
-    state.spare.difference_update(created)
+    state.spare = tuple(s for s in state.spare if s not in created)
     state.epochs.append(Epoch(number, number, event.created_at, survivors + created))
     state.segments.update((s.id, s) for s in replacement.creates)
-    state.sealed_in.update((s, number) for s in replacement.seals)
+    state.sealed_in = {**state.sealed_in, **dict.fromkeys(replacement.seals, number)}
     return state
 
 
 def _scale_cancelled(state: Stream, _event: ev.StreamScaleCancelled) -> Stream:
     if state.workflow is not None and state.workflow.replacement is not None:
-        state.spare.update(s.id for s in state.workflow.replacement.creates)
+        creates = (s.id for s in state.workflow.replacement.creates)
+        state.spare = tuple(sorted({*state.spare, *creates}))
     return _done(state, _event)
 
 
@@ -73,7 +74,8 @@ def _scaled(state: Stream, event: ev.StreamScaled) -> Stream:
 
 
 def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream:
-    state.sealed_sizes.update(sealed_sizes)
+    if sealed_sizes:
+        state.sealed_sizes = {**state.sealed_sizes, **sealed_sizes}
     state.active = len(state.epochs) - 1
     state.state = StreamState.ACTIVE
     state.workflow = None

@@ -103,12 +103,13 @@ def _subscriber_added(state: Stream, event: ev.SubscriberAdded) -> Stream:
     if known is not None and known.group_id == event.group_id:
         known.generation, known.updated_at = event.generation, event.at
     else:
-        state.subscribers[event.subscriber] = Subscriber(event.group_id, event.generation, event.at)
+        added = Subscriber(event.group_id, event.generation, event.at)
+        state.subscribers = {**state.subscribers, event.subscriber: added}
     return state
 
 
 def _subscriber_removed(state: Stream, event: ev.SubscriberRemoved) -> Stream:
-    del state.subscribers[event.subscriber]
+    state.subscribers = {name: s for name, s in state.subscribers.items() if name != event.subscriber}
     return state
 
 
@@ -119,7 +120,7 @@ def _cut_updated(state: Stream, event: ev.SubscriberCutUpdated) -> Stream:
 
 
 def _time_noted(state: Stream, event: ev.WriterTimeNoted) -> Stream:
-    state.writers[event.writer] = WriterMark(event.timestamp, event.position)
+    state.writers = {**state.writers, event.writer: WriterMark(event.timestamp, event.position)}
     return state
 
 

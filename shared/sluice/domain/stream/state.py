@@ -5,7 +5,10 @@ one. Whoever reads a state across an await must take out what it needs first.
 Rules: stream-and-transaction-semantics 1 and 2.
 """
 
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -16,6 +19,9 @@ from sluice.domain.events import Replacement, Segment
 from sluice.domain.names import stream_aggregate
 from sluice.domain.segment_id import number_of
 from sluice.domain.workflow import Workflow
+
+NONE: Mapping[Any, Any] = MappingProxyType({})
+"""What most streams have of most things, shared by all: a new mapping takes its place when something is added."""
 
 
 class StreamState(Enum):
@@ -85,14 +91,14 @@ class Stream(msgspec.Struct):
     epochs: list[Epoch]
     segments: dict[int, Segment]
     active: int = 0
-    sealed_in: dict[int, int] = {}
-    sealed_sizes: dict[int, int] = {}
-    cut: dict[int, int] = {}
+    sealed_in: Mapping[int, int] = NONE
+    sealed_sizes: Mapping[int, int] = NONE
+    cut: Mapping[int, int] = NONE
     cut_size: int = 0
     workflow: StreamWorkflow | None = None
-    spare: set[int] = set()
-    subscribers: dict[str, Subscriber] = {}
-    writers: dict[str, WriterMark] = {}
+    spare: tuple[int, ...] = ()
+    subscribers: Mapping[str, Subscriber] = NONE
+    writers: Mapping[str, WriterMark] = NONE
     watermark: WatermarkBounds | None = None
     carried: dict[int, int] | None = None
     """How far each segment has been passed on; only the stream that segment stores report to has this."""

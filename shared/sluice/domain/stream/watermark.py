@@ -166,8 +166,7 @@ def _emitted(state: Stream, event: ev.WatermarkEmitted) -> Stream:
 
 
 def _forgotten(state: Stream, event: ev.WritersForgotten) -> Stream:
-    for writer in event.writers:
-        del state.writers[writer]
+    state.writers = {name: mark for name, mark in state.writers.items() if name not in event.writers}
     return state
 
 
