@@ -35,8 +35,8 @@ from sluice.messaging.topics import JOURNAL, ensure_topics
 from sluice.settings import ServiceSettings
 from sluice.telemetry.metrics import JOURNAL_VOID
 
-SCOPES, STREAMS, UPDATES = 1_000, 100, 6
-"""A thousand scopes of a hundred streams, each created with four records and changed by six."""
+SCOPES, STREAMS, UPDATES = 1_000, 100, 7
+"""A thousand scopes of a hundred streams, each created with three records and changed by seven."""
 
 _INTERLEAVED = 50
 _VOID_EVERY = 50

@@ -110,7 +110,8 @@ def format_once(jars: Path, config: Path, log_folder: Path) -> None:
     if (log_folder / "meta.properties").exists():
         return
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    arguments = ("format", "-t", cluster_id, "-c", str(config))
+    # With an equals sign, because an id may begin with a dash.
+    arguments = ("format", f"--cluster-id={cluster_id}", f"--config={config}")
     command = java.command(jars, "kafka.tools.StorageTool", arguments, java.SHORT_LIVED)
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=_FORMAT_LIMIT_S, check=False, cwd=config.parent

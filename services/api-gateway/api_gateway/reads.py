@@ -4,7 +4,9 @@ Behind the barrier the view holds all that was acknowledged before the read bega
 is returned here belongs to the fold and may change at the next await: take out what is needed before.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
 from sluice.domain.cluster import Cluster, cluster_of
@@ -16,6 +18,7 @@ from sluice.domain.names import group_aggregate, key_of, stream_key
 from sluice.domain.scope import Scope, find_scope
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.table import Table, find_table
+from sluice.domain.workflow import WorkflowKind
 from sluice.journal.journal import Journal
 
 Thing = TypeVar("Thing")
@@ -39,6 +42,23 @@ class Reads:
         key = stream_key(scope, name)
         await self._journal.barrier((self._journal.partition_of(key),))
         return find_stream(self._journal.reader(key), scope, name)
+
+    async def scaled_stream(self, scope: str, name: str, most_s: float) -> Stream | None:
+        """The stream once the scale that changes it has ended, or after `most_s` seconds."""
+        stream = await self.stream_or_none(scope, name)
+        key = stream_key(scope, name)
+
+        def has_ended(view: Reader) -> bool:
+            present = find_stream(view, scope, name)
+            workflow = present.workflow if present is not None else None
+            return workflow is None or workflow.kind is not WorkflowKind.SCALE_STREAM
+
+        if not has_ended(self._journal.reader(key)):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(most_s):
+                    await self._journal.until(key, has_ended)
+            stream = find_stream(self._journal.reader(key), scope, name)
+        return stream
 
     async def stream_in_scope(self, scope: str, name: str) -> Stream | None:
         """The same, but raises NotFoundError if there is not even the scope."""

@@ -11,9 +11,15 @@ from sluice.domain.commands import ScaleStream
 from sluice.domain.errors import NotFoundError
 from sluice.domain.stream.scale import is_scale_done
 
+LONGEST_ANSWER_S = 1.0
+"""How long the answer to checkScale waits for a scale to end: Java clients ask again only after a second."""
+
 
 class ScaleHandlers:
-    """A scale is answered when it has begun; whether it has ended is asked again and again."""
+    """A scale is answered when it has begun; whether it has ended is asked until it has.
+
+    That question waits for the end a little, so that the answer is there when the scale is.
+    """
 
     def __init__(self, reads: Reads, requests: Requests) -> None:
         self._reads = reads
@@ -40,7 +46,7 @@ class ScaleHandlers:
 
     async def check(self, request: pb.ScaleStatusRequest, _context: Context) -> pb.ScaleStatusResponse:
         epoch = epoch_of(request.epoch)
-        stream = await self._reads.stream_or_none(*stream_of(request.streamInfo))
+        stream = await self._reads.scaled_stream(*stream_of(request.streamInfo), LONGEST_ANSWER_S)
         try:
             done = is_scale_done(stream, epoch)
         except NotFoundError:
