@@ -15,11 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from harness.wait import eventually
 from sluice_local.parts import parts_of
 from sluice_local.ports import find_block
 from sluice_local.settings import HOST, LocalSettings
 from sluice_local.system import System as LocalSystem
 
+_FREEZES_S = 10.0
 _SINGLE_PORTS = ("kafka_port", "kafka_controller_port", "redis_port", "zookeeper_port", "bookie_port")
 
 
@@ -112,8 +114,9 @@ class System:
         self._local.signal_part(name, signal.SIGKILL)
 
     def freeze(self, name: str) -> None:
-        """Have a process stand still (SIGSTOP)."""
+        """Have a process stand still (SIGSTOP); every thread of it does on return."""
         self._local.signal_part(name, signal.SIGSTOP)
+        eventually(lambda: _stands_still(self.pid(name)), _FREEZES_S, f"{name} stands still")
 
     def thaw(self, name: str) -> None:
         """Have a frozen process go on (SIGCONT)."""
@@ -201,6 +204,12 @@ class System:
     def log(self, name: str) -> Path:
         """The log file of a process."""
         return self._local.parts[name].log
+
+
+def _stands_still(pid: int) -> bool:
+    """Whether all threads of a process are stopped: the signal reaches one after the other."""
+    stats = [stat.read_text() for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def _free_ports(counts: dict[str, int]) -> dict[str, int]:

@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import grpc
-import msgspec
 import pytest
 from support.controller import Controller, config, controller, cut, info, segment_id, unique
 from support.health import metric, readiness
@@ -20,8 +19,7 @@ from support.kafka import events, fold, header, produce, read
 
 from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
-from sluice.messaging.partition import partition_of
-from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, REQUESTS_STREAMS
+from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_CLUSTER, REQUESTS_STREAMS
 
 pytestmark = pytest.mark.integration
 
@@ -262,7 +260,8 @@ SEGMENTS = [
     Case("empty", "isStreamCutValid", lambda w: cut(w.scope, "open", {}), "INTERNAL"),
     Case("missing", "isStreamCutValid", lambda w: cut(w.scope, MISSING, {0: 0}), "NOT_FOUND"),
     Case("half a cut", "isStreamCutValid", lambda w: cut(w.scope, "open", {0: 0}), "OK", lambda r: not r.response),
-    Case("unknown", "isStreamCutValid", lambda w: cut(w.scope, "open", {2**33: 0, 1: 0}), "UNKNOWN"),
+    Case("unknown epoch", "isStreamCutValid", lambda w: cut(w.scope, "open", {2**33: 0, 1: 0}), "NOT_FOUND"),
+    Case("unknown number", "isStreamCutValid", lambda w: cut(w.scope, "open", {7: 0, 1: 0}), "UNKNOWN"),
 ]
 
 PLACES = [
@@ -496,68 +495,3 @@ def test_a_creation_delivered_twice_is_done_once_and_answered_once(system: Syste
     assert len(world.gateway.segments(world.empty, name)) == 3
     assert world.gateway.seal(world.empty, name) == "SUCCESS"
     assert world.gateway.delete(world.empty, name) == "SUCCESS"
-
-
-# --- in the journal
-
-
-@pytest.fixture
-def private(runs_folder: Any) -> Iterator[System]:
-    with System(runs_folder / "journal", segment_stores=1) as system:
-        yield system
-
-
-def test_a_record_that_cannot_be_applied_stops_its_partition_alone_and_says_so(private: System) -> None:
-    with controller(private.grpc_address) as gateway:
-        names = names_by_partition(private)
-        cluster = partition_of("cluster", private.settings.partitions)
-        bare, broken, sound = [p for p in sorted(names) if p != cluster][:3]
-        for partition in (bare, broken, sound):
-            assert gateway.create_scope(names[partition]) == "SUCCESS"
-        inapplicable = msgspec.json.encode(
-            {
-                "id": "x",
-                "at": 1,
-                "by": "test/1",
-                "expect": {},
-                "events": [{"type": "StreamCreated", "scope": names[broken], "stream": "never-begun"}],
-            }
-        )
-        (first,) = produce(private.kafka_bootstrap, JOURNAL.name, "x", b"hello", partition=bare)
-        (second,) = produce(private.kafka_bootstrap, JOURNAL.name, "x", inapplicable, partition=broken)
-        said = [f"partition {m.partition()}: record at offset {m.offset()}" for m in (first, second)]
-
-        def goes_on(gateway: Controller) -> None:
-            for name in SERVICES:
-                assert told(private, name, said) == 503
-            for partition in (bare, broken):
-                exists = gateway.status("checkScopeExists", scope_info(names[partition]))
-                assert exists == "UNAVAILABLE", f"partition {partition} serves reads"
-            assert gateway.call("checkScopeExists", scope_info(names[sound])).exists
-            assert gateway.status("deleteScope", scope_info(names[sound])) == "SUCCESS"
-            assert gateway.create_scope(names[sound]) == "SUCCESS"
-
-        goes_on(gateway)
-        for name in SERVICES:
-            private.kill(name)
-            private.start(name, wait=False)
-        goes_on(gateway)
-
-
-def names_by_partition(system: System) -> dict[int, str]:
-    """A name for a scope in every partition."""
-    names: dict[int, str] = {}
-    while len(names) < system.settings.partitions:
-        name = unique("sc")
-        names.setdefault(partition_of(name, system.settings.partitions), name)
-    return names
-
-
-def told(system: System, name: str, said: list[str]) -> int:
-    """The status of a service's readiness once its text holds all of these."""
-
-    def status() -> int:
-        status, text = readiness(system, name)
-        return status if all(part in text for part in said) else 0
-
-    return eventually(status, 20, f"{name} says {said}")

@@ -1,0 +1,61 @@
+"""Scaling under a client that writes and reads on: the package `pravega`, through fifty scales."""
+
+import asyncio
+from itertools import cycle
+
+import pytest
+from support.controller import Controller, controller, info, unique
+from support.pravega import check_exactly_once, manager, read_all
+from support.writer import WriterProcess
+
+from api_gateway.generated import controller_pb2 as pb
+from harness import System, eventually
+
+pytestmark = pytest.mark.integration
+
+SCALES, EVENTS, DEADLINE_S = 50, 3_000, 120.0
+
+
+def scale(gateway: Controller, scope: str, split: bool) -> None:
+    """Split the lowest segment in two, or merge the two lowest, and wait until that is done."""
+    segments = gateway.segments(scope, "st")
+    low, middle, high = segments[0][1], segments[0][2], segments[1][2]
+    half = (low + middle) / 2
+    seals = [segments[0][0]] if split else [segments[0][0], segments[1][0]]
+    ranges = [(low, half), (half, middle)] if split else [(low, high)]
+    request = pb.ScaleRequest(
+        streamInfo=info(scope, "st"),
+        sealedSegments=seals,
+        newKeyRanges=[pb.ScaleRequest.KeyRangeEntry(start=start, end=end) for start, end in ranges],
+    )
+    begun = gateway.call("scale", request)
+    assert begun.status == pb.ScaleResponse.STARTED
+    question = pb.ScaleStatusRequest(streamInfo=info(scope, "st"), epoch=begun.epoch)
+    eventually(
+        lambda: gateway.call("checkScale", question).status == pb.ScaleStatusResponse.SUCCESS, 30, "the scale is done"
+    )
+
+
+async def test_a_writer_and_a_reader_go_on_through_fifty_scales(system: System) -> None:
+    scope, streams = unique("scaling"), manager(system.grpc_address)
+    with controller(system.grpc_address) as gateway:
+        assert gateway.create_scope(scope) == "SUCCESS"
+        assert gateway.create_stream(scope, "st", 2) == "SUCCESS"
+        writers = [WriterProcess(system.grpc_address, scope, "st", name, EVENTS) for name in ("a", "b")]
+        try:
+            eventually(lambda: all(w.acknowledged > 0 for w in writers), 30, "both write")
+            group = streams.create_reader_group("rg", scope, "st")
+            reading = asyncio.create_task(read_all(group, 2 * EVENTS, DEADLINE_S))
+            for _, split in zip(range(SCALES), cycle((True, False)), strict=False):
+                await asyncio.to_thread(scale, gateway, scope, split)
+            assert any(w.acknowledged < EVENTS for w in writers), "the writers were done before the scales"
+            for writer in writers:
+                writer.hurry()
+            for writer in writers:
+                await asyncio.to_thread(writer.finish, DEADLINE_S)
+            check_exactly_once(await reading, {"a": EVENTS, "b": EVENTS})
+        finally:
+            for writer in writers:
+                writer.close()
+        request = pb.GetEpochSegmentsRequest(streamInfo=info(scope, "st"), epoch=SCALES)
+        assert len(gateway.call("getEpochSegments", request).segmentRanges) == 2
