@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from sluice.messaging.poll_thread import Batch, PollThread
 
@@ -160,7 +160,11 @@ class KeyedConsumer:
             self._loop.call_soon_threadsafe(self._assigned, [p.partition for p in partitions])
 
         def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            self._commit(consumer)
+            try:
+                self._commit(consumer)
+            except KafkaException as error:
+                # Raised from here it would end the thread. Whoever owns the partitions next gets some records again.
+                log.warning("not committed before the partitions went", extra={"error": str(error)})
             self._loop.call_soon_threadsafe(self._revoked, [p.partition for p in partitions])
 
         def lost(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
