@@ -200,6 +200,7 @@ def measure(home: Path, quick: bool, say: Callable[[str], None]) -> Loaded:
         api_gateways=0,
         stream_workflows=0,
         cluster_managers=0,
+        txn_managers=0,
         zookeeper=nothing,
         redis_url=f"redis://{nothing}",
     ) as system:

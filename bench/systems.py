@@ -16,7 +16,7 @@ from bench.load import measure_apart
 from bench.peer import PeerController, until_scope
 from harness import System
 
-SERVICES = ("cluster-manager-0", "stream-workflows-0", "api-gateway-0")
+SERVICES = ("cluster-manager-0", "stream-workflows-0", "txn-manager-0", "api-gateway-0")
 _NOT_FOR_PEER = ("redis", "kafka")
 _LOOK_S = 0.05
 

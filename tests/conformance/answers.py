@@ -16,6 +16,17 @@ class Refused:
         return isinstance(other, Refused) and self.code == other.code and self.text in (None, other.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Explained(Refused):
+    """A gRPC error whose description has all these words, whatever else."""
+
+    words: tuple[str, ...] = ()
+
+    def agrees(self, other: object) -> bool:
+        told = other.text or "" if isinstance(other, Refused) else ""
+        return Refused(self.code).agrees(other) and all(word in told for word in self.words)
+
+
 MALFORMED = Refused("INTERNAL", "Internal exception occurred")
 """For what cannot be made into a request at all (controller-grpc-api 3.2)."""
 NOT_FOUND, UNKNOWN, INTERNAL = Refused("NOT_FOUND"), Refused("UNKNOWN"), Refused("INTERNAL")

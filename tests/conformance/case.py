@@ -16,7 +16,7 @@ from conformance.run import Run
 PEER, SLUICE = "peer", "sluice"
 TARGETS = (PEER, SLUICE)
 
-_NO_REFUSALS = ("SUCCESS", "STARTED", "IN_PROGRESS")
+_NO_REFUSALS = ("SUCCESS", "STARTED", "IN_PROGRESS", "OK", "OPEN", "COMMITTING", "COMMITTED", "ABORTING", "ABORTED")
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,11 @@ def scaled(_run: Run, answer: pb.ScaleResponse) -> tuple[str, int, list[int], li
     return _name_of(answer, "status"), answer.epoch, sorted(id for id, *_ in new), sorted((a, b) for _, a, b in new)
 
 
+def transaction(_run: Run, answer: pb.CreateTxnResponse) -> tuple[int, list[Range]]:
+    """The epoch in the id, and the segments in the order given: by key is promised."""
+    return answer.txnId.highBits >> 32, [_range(one) for one in answer.activeSegments]
+
+
 def configuration(run: Run, answer: pb.StreamConfig) -> dict[str, Any]:
     scaling, retention = answer.scalingPolicy, answer.retentionPolicy
     return {

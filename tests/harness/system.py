@@ -29,7 +29,7 @@ class System:
     """One private system. As a context it is up inside and gone after.
 
     Processes are named as the parts are: `kafka`, `zookeeper`, `bookie`, `redis`, `segment-store-0`, `api-gateway-0`,
-    `stream-workflows-0`, `cluster-manager-0`, and so on.
+    `stream-workflows-0`, `cluster-manager-0`, `txn-manager-0`, and so on.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class System:
         api_gateways: int = 1,
         stream_workflows: int = 1,
         cluster_managers: int = 1,
+        txn_managers: int = 1,
         keep_logs: bool = True,
         **settings: Any,
     ) -> None:
@@ -48,6 +49,7 @@ class System:
             "api_gateways": api_gateways,
             "stream_workflows": stream_workflows,
             "cluster_managers": cluster_managers,
+            "txn_managers": txn_managers,
         }
         shared = {"home": home, "jars": LocalSettings().jars_dir}
         self.settings = LocalSettings(**{**shared, **counts, **_free_ports(counts), **settings})
@@ -214,7 +216,7 @@ def _stands_still(pid: int) -> bool:
 
 def _free_ports(counts: dict[str, int]) -> dict[str, int]:
     """Choose ports for everything in one free block."""
-    services = counts["stream_workflows"] + counts["cluster_managers"]
+    services = counts["stream_workflows"] + counts["cluster_managers"] + counts["txn_managers"]
     sizes = dict.fromkeys(_SINGLE_PORTS, 1) | {
         "segment_store_port": counts["segment_stores"],
         "grpc_port": counts["api_gateways"],

@@ -23,7 +23,7 @@ from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_CLUSTER, REQUESTS_STR
 
 pytestmark = pytest.mark.integration
 
-SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0")
+SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0", "txn-manager-0")
 MISSING = "missing"
 DEEP = b'{"a": ' + b"[" * 200_000
 TOO_LONG = "x" * 256

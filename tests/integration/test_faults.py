@@ -31,7 +31,7 @@ from sluice.segmentstore.container_map import CONTAINER_MAP_NODE, decode_contain
 
 pytestmark = pytest.mark.integration
 
-SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0")
+SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0", "txn-manager-0")
 VICTIM, SURVIVOR = "stream-workflows-0", "stream-workflows-1"
 EVENTS = 5_000
 SETTLED_S = 60.0
@@ -51,7 +51,9 @@ def single(runs_folder: Path) -> Iterator[System]:
 def double(runs_folder: Path) -> Iterator[System]:
     """Two of each service."""
     home = runs_folder / "double"
-    with System(home, segment_stores=1, api_gateways=2, stream_workflows=2, cluster_managers=2) as system:
+    with System(
+        home, segment_stores=1, api_gateways=2, stream_workflows=2, cluster_managers=2, txn_managers=2
+    ) as system:
         yield system
 
 
@@ -414,7 +416,7 @@ def state(gateway: Controller, scope: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("complete")
-@pytest.mark.parametrize("kind", ["api-gateway", "stream-workflows", "cluster-manager"])
+@pytest.mark.parametrize("kind", ["api-gateway", "stream-workflows", "cluster-manager", "txn-manager"])
 def test_a_service_ends_when_it_is_told_to_and_the_other_takes_over(
     double: System, gateways: list[Controller], kind: str
 ) -> None:

@@ -27,7 +27,9 @@ BOOKIES = "/pravega/pravega-cluster/bookkeeper/ledgers/available"
 @pytest.fixture(scope="module")
 def platform(runs_folder: Path) -> Iterator[System]:
     home = runs_folder / "platform"
-    with System(home, segment_stores=1, api_gateways=0, stream_workflows=0, cluster_managers=0) as system:
+    with System(
+        home, segment_stores=1, api_gateways=0, stream_workflows=0, cluster_managers=0, txn_managers=0
+    ) as system:
         yield system
 
 
@@ -171,6 +173,7 @@ def bare_system(home: Path, **settings: Any) -> System:
         api_gateways=0,
         stream_workflows=0,
         cluster_managers=0,
+        txn_managers=0,
         kafka_bootstrap="127.0.0.1:1",
         **settings,
     )

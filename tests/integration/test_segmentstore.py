@@ -80,6 +80,7 @@ def plane(runs_folder: Path) -> Iterator[DataPlane]:
         api_gateways=0,
         stream_workflows=0,
         cluster_managers=0,
+        txn_managers=0,
         kafka_bootstrap=ELSEWHERE,
         redis_url=f"redis://{ELSEWHERE}",
         container_count=CONTAINERS,

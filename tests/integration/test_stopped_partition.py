@@ -16,7 +16,7 @@ from sluice.messaging.topics import JOURNAL
 
 pytestmark = pytest.mark.integration
 
-SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0")
+SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0", "txn-manager-0")
 
 
 def scope_info(name: str) -> pb.ScopeInfo:

@@ -74,7 +74,7 @@ def test_records_are_json_with_the_attributes_of_cloud_events(system: System, wo
         assert header(message, "ce_specversion") == "1.0"
         assert header(message, "ce_id") == value["id"]
         assert header(message, "ce_source") == value["by"]
-        assert re.fullmatch(r"(api-gateway|stream-workflows|cluster-manager)/.+", value["by"])
+        assert re.fullmatch(r"(api-gateway|stream-workflows|cluster-manager|txn-manager)/.+", value["by"])
         at = datetime.fromisoformat(header(message, "ce_time"))
         assert round(at.timestamp() * 1000) == value["at"]
         assert abs(datetime.now(UTC) - at) < timedelta(hours=1)

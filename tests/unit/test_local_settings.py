@@ -30,12 +30,13 @@ def test_one_of_everything_by_default() -> None:
         "redis",
         "segment-store-0",
         "stream-workflows-0",
+        "txn-manager-0",
         "zookeeper",
     ]
 
 
 def test_ports_of_one_default_system_do_not_collide() -> None:
-    settings = LocalSettings(api_gateways=2, segment_stores=3, stream_workflows=3, cluster_managers=2)
+    settings = LocalSettings(api_gateways=2, segment_stores=3, stream_workflows=3, cluster_managers=2, txn_managers=2)
     ports = [claim.port for part in parts_of(settings) for claim in part.claims]
     assert len(set(ports)) == len(ports)
 
@@ -75,6 +76,7 @@ def test_instances_have_consecutive_ports_and_names_of_their_own() -> None:
     assert claims["api-gateway-1"] == [9091, 10081]
     assert claims["stream-workflows-1"] == [10101]
     assert claims["cluster-manager-0"] == [10102]
+    assert claims["txn-manager-0"] == [10103]
     assert claims["segment-store-1"] == [12346]
     instances = [part.environment.get("SLUICE_INSTANCE", part.name) for part in parts_of(settings)]
     assert instances == [part.name for part in parts_of(settings)]

@@ -30,6 +30,7 @@ API_GATEWAY = Service("api-gateway", "api_gateway", "api_gateways")
 SERVICES = (
     Service("stream-workflows", "stream_workflows", "stream_workflows"),
     Service("cluster-manager", "cluster_manager", "cluster_managers"),
+    Service("txn-manager", "txn_manager", "txn_managers"),
 )
 """All but the gateway: they listen on nothing but a health port."""
 

@@ -41,6 +41,7 @@ class LocalSettings(BaseSettings):
     api_gateways: Count = 1
     stream_workflows: Count = 1
     cluster_managers: Count = 1
+    txn_managers: Count = 1
 
     kafka_port: Port = 9092
     kafka_controller_port: Port = 9093

@@ -20,6 +20,7 @@ PROJECTS = (
     "shared",
     "services/api-gateway",
     "services/stream-workflows",
+    "services/txn-manager",
     "services/cluster-manager",
     "deploy/local",
 )

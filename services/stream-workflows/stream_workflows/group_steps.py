@@ -9,23 +9,23 @@ from sluice.domain.decision import Reader
 from sluice.domain.group import ReaderGroup
 from sluice.domain.names import group_stream, stream_key
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.workflows.steps import all_done
 from stream_workflows import stream_steps
-from stream_workflows.steps import all_done
-from stream_workflows.tools import Tools
+from stream_workflows.tools import StreamTools
 
 
-def _state_stream(tools: Tools, group: ReaderGroup) -> Stream | None:
+def _state_stream(tools: StreamTools, group: ReaderGroup) -> Stream | None:
     name = group_stream(group.name)
     return find_stream(tools.reader(stream_key(group.scope, name)), group.scope, name)
 
 
-async def create_state_stream(tools: Tools, group: ReaderGroup) -> None:
+async def create_state_stream(tools: StreamTools, group: ReaderGroup) -> None:
     stream = _state_stream(tools, group)
     if stream is not None and stream.incarnation == group.incarnation:
         await stream_steps.create_segments(tools, stream)
 
 
-async def subscribe(tools: Tools, group: ReaderGroup) -> list[str]:
+async def subscribe(tools: StreamTools, group: ReaderGroup) -> list[str]:
     """Subscribe to every stream of the group; the names of those that do not exist."""
     config, subscriber = group.config, group.subscriber
     if not config.subscribes():
@@ -52,7 +52,7 @@ async def subscribe(tools: Tools, group: ReaderGroup) -> list[str]:
     return missing
 
 
-async def unsubscribe(tools: Tools, group: ReaderGroup) -> None:
+async def unsubscribe(tools: StreamTools, group: ReaderGroup) -> None:
     """Have the streams that the group leaves forget it; one that is gone has forgotten already."""
     subscriber, generation = group.subscriber, group.config.generation
 
@@ -69,13 +69,13 @@ async def unsubscribe(tools: Tools, group: ReaderGroup) -> None:
     await all_done(leave(scoped) for scoped in (group.workflow.leaves if group.workflow else ()))
 
 
-async def delete_state_stream(tools: Tools, group: ReaderGroup) -> None:
+async def delete_state_stream(tools: StreamTools, group: ReaderGroup) -> None:
     stream = _state_stream(tools, group)
     if stream is not None:
         await stream_steps.delete_segments(tools, stream)
 
 
-async def release_name(tools: Tools, group: ReaderGroup) -> None:
+async def release_name(tools: StreamTools, group: ReaderGroup) -> None:
     await tools.release(groups.release(group))
     stream = _state_stream(tools, group)
     if stream is not None and stream.incarnation != group.incarnation:

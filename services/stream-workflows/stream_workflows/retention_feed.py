@@ -20,9 +20,9 @@ from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.journal.journal import Journal, now_ms
 from sluice.segmentstore.store import SegmentStore
+from sluice.workflows.steps import all_done
 from stream_workflows.feed import Feed
 from stream_workflows.metrics import SAMPLES
-from stream_workflows.steps import all_done
 from stream_workflows.stream_index import StreamIndex, StreamName
 
 

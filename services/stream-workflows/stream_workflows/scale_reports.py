@@ -20,12 +20,12 @@ from sluice.domain.stream.traffic import Traffic
 from sluice.messaging.topics import REQUESTS_STREAMS
 from sluice.runtime import Runtime
 from sluice.segmentstore.store import SegmentStore
+from sluice.workflows.steps import all_done
 from stream_workflows.envelope import MalformedPayload
 from stream_workflows.feed import Feed
 from stream_workflows.metrics import REPORTS
 from stream_workflows.payloads import OtherEvent, decode_report
 from stream_workflows.segment_events import READ_BYTES, MalformedEventsError, read_events
-from stream_workflows.steps import all_done
 from stream_workflows.stream_index import StreamName
 
 log = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from functools import partial
 
 from sluice.domain.decision import Reader
 from sluice.domain.scope import Scope, deletions, find_scope
-from stream_workflows.steps import all_done
-from stream_workflows.tools import Tools
+from sluice.workflows.steps import all_done
+from stream_workflows.tools import StreamTools
 
 AT_ONCE = 200
 
@@ -23,7 +23,7 @@ def _has_at_most(reader: Reader, name: str, most: int) -> bool:
     return _left(reader, name) <= most
 
 
-async def empty(tools: Tools, scope: Scope) -> None:
+async def empty(tools: StreamTools, scope: Scope) -> None:
     name = scope.name
     while (left := _left(tools.reader(name), name)) > 0:
         await all_done(tools.ask(command) for command in deletions(scope, AT_ONCE))

@@ -20,7 +20,6 @@ from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.errors import BusyError
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of, scope_aggregate
 from sluice.domain.scope import Scope
-from sluice.domain.workflow import running
 from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.dead_letters import send_dead_letter
@@ -31,11 +30,13 @@ from sluice.messaging.topics import REQUESTS_STREAMS
 from sluice.runtime import Runtime
 from sluice.segmentstore.store import SegmentStore
 from sluice.telemetry import metrics
-from stream_workflows.backoff import delays
-from stream_workflows.crash_points import CrashPoints
-from stream_workflows.runner import Runner
-from stream_workflows.sending import Sender
+from sluice.workflows.backoff import delays
+from sluice.workflows.crash_points import CrashPoints
+from sluice.workflows.runner import Runner
+from sluice.workflows.sending import Sender
 from stream_workflows.settings import WorkflowSettings
+from stream_workflows.tools import StreamTools
+from stream_workflows.workflows import WORKFLOWS
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +57,10 @@ class WorkflowService:
     def __init__(self, runtime: Runtime, settings: WorkflowSettings, store: SegmentStore) -> None:
         self._runtime = runtime
         self._journal = runtime.journal
-        self._sender = Sender(runtime)
+        self._sender = Sender(runtime, REQUESTS_STREAMS)
         self._crash_points = CrashPoints(settings.crash_at)
-        self._runner = Runner(self._sender, store, self._crash_points)
+        tools = StreamTools(store, self._sender)
+        self._runner = Runner(self._journal, WORKFLOWS, tools, self._crash_points)
         self.consumer = KeyedConsumer(
             settings.kafka_client(),
             REQUESTS_STREAMS.name,
@@ -94,7 +96,7 @@ class WorkflowService:
         """
         if not aggregate.startswith("scope:"):
             await self._runner.run(aggregate, delivery)
-        elif running(self._journal.reader(delivery.key).get(aggregate)) is not None:
+        elif self._runner.workflow_of(self._journal.reader(delivery.key).get(aggregate)) is not None:
             self._resume(delivery.partition, aggregate)
 
     async def _execute(self, request: Request, delivery: Delivery) -> Executed:
@@ -144,7 +146,7 @@ class WorkflowService:
     async def _take_over(self, partition: int) -> None:
         await self._catch_up(partition)
         for aggregate, state in list(self._journal.views()[partition].aggregates()):
-            if running(state) is not None:
+            if self._runner.workflow_of(state) is not None:
                 log.info("workflow taken over", extra={"aggregate": aggregate})
                 self._resume(partition, aggregate)
             elif isinstance(state, Scope):

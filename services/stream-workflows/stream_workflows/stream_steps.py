@@ -11,8 +11,8 @@ from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import cuts, decide
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.segmentstore.store import SegmentStore
-from stream_workflows.steps import all_done
-from stream_workflows.tools import Tools
+from sluice.workflows.steps import all_done
+from stream_workflows.tools import StreamTools
 
 SCALE_TYPE_CODES = {ScaleType.FIXED: 0, ScaleType.KBYTES: 1, ScaleType.EVENTS: 2}
 
@@ -28,11 +28,11 @@ def create_calls(store: SegmentStore, stream: Stream, segments: Iterable[int]) -
     return [store.create_segment(name, code, scaling.target_rate, rollover) for name in names]
 
 
-def _mark_of(tools: Tools, stream: Stream) -> Stream | None:
+def _mark_of(tools: StreamTools, stream: Stream) -> Stream | None:
     return find_stream(tools.reader(stream_key(stream.scope, stream.name)), stream.scope, mark_stream(stream.name))
 
 
-async def create_segments(tools: Tools, stream: Stream) -> None:
+async def create_segments(tools: StreamTools, stream: Stream) -> None:
     mark = _mark_of(tools, stream)
     calls = create_calls(tools.store, stream, stream.active_epoch.segments)
     if mark is not None and mark.incarnation == stream.incarnation:
@@ -40,7 +40,7 @@ async def create_segments(tools: Tools, stream: Stream) -> None:
     await all_done(calls)
 
 
-async def update_policies(tools: Tools, stream: Stream) -> None:
+async def update_policies(tools: StreamTools, stream: Stream) -> None:
     """Segments that are about to be replaced need no new policy."""
     if stream.workflow and stream.workflow.replacement:
         return
@@ -50,23 +50,23 @@ async def update_policies(tools: Tools, stream: Stream) -> None:
     await all_done(tools.store.update_policy(name, code, scaling.target_rate) for name in names)
 
 
-async def truncate_segments(tools: Tools, stream: Stream) -> None:
+async def truncate_segments(tools: StreamTools, stream: Stream) -> None:
     """Segments the cut has not reached (offset -1) have nothing to truncate."""
     reached = [(segment_name(stream.scope, stream.name, s), at) for s, at in stream.cut.items() if at >= 0]
     await all_done(tools.store.truncate_segment(name, at) for name, at in reached)
 
 
-async def delete_passed_segments(tools: Tools, stream: Stream) -> None:
+async def delete_passed_segments(tools: StreamTools, stream: Stream) -> None:
     names = _names(stream, stream.workflow.deletes if stream.workflow else ())
     await all_done(tools.store.delete_segment(name) for name in names)
 
 
-async def seal_segments(tools: Tools, stream: Stream) -> None:
+async def seal_segments(tools: StreamTools, stream: Stream) -> None:
     names = _names(stream, stream.active_epoch.segments)
     await all_done(tools.store.seal_segment(name) for name in names)
 
 
-async def delete_segments(tools: Tools, stream: Stream) -> None:
+async def delete_segments(tools: StreamTools, stream: Stream) -> None:
     mark = _mark_of(tools, stream)
     names = _names(stream, {*cuts.segments_between(stream, stream.cut, {}), *stream.spare})
     if mark is not None:
@@ -74,17 +74,17 @@ async def delete_segments(tools: Tools, stream: Stream) -> None:
     await all_done(tools.store.delete_segment(name) for name in names)
 
 
-async def release_name(tools: Tools, stream: Stream) -> None:
+async def release_name(tools: StreamTools, stream: Stream) -> None:
     for command in decide.releases(stream, _mark_of(tools, stream)):
         await tools.release(command)
 
 
-async def create_replacement(tools: Tools, stream: Stream) -> None:
+async def create_replacement(tools: StreamTools, stream: Stream) -> None:
     creates = stream.workflow.replacement.creates if stream.workflow and stream.workflow.replacement else ()
     await all_done(create_calls(tools.store, stream, [s.id for s in creates]))
 
 
-async def seal_replaced(tools: Tools, stream: Stream) -> dict[int, int]:
+async def seal_replaced(tools: StreamTools, stream: Stream) -> dict[int, int]:
     """The sizes of the replaced segments once nothing more can be written to them."""
     seals = stream.workflow.replacement.seals if stream.workflow and stream.workflow.replacement else ()
 

@@ -4,11 +4,12 @@ from sluice.domain import group, table
 from sluice.domain.scope import finish_delete_recursive
 from sluice.domain.stream import decide, scale
 from sluice.domain.workflow import WorkflowKind
+from sluice.workflows.steps import Step, Workflows, plain, with_outcome
 from stream_workflows import group_steps, scope_steps, stream_steps, table_steps
-from stream_workflows.steps import Step, plain, with_outcome
+from stream_workflows.tools import StreamTools
 
-_REPLACE = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
-WORKFLOWS: dict[WorkflowKind, tuple[Step, ...]] = {
+_REPLACE: Step[StreamTools] = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
+WORKFLOWS: Workflows[StreamTools] = {
     WorkflowKind.CREATE_STREAM: (Step("create-segments", stream_steps.create_segments, plain(decide.finish_create)),),
     WorkflowKind.UPDATE_STREAM: (
         Step("update-policies", stream_steps.update_policies),

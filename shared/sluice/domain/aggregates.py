@@ -1,6 +1,6 @@
 """All aggregates together: which function evolves each event, which one decides each command."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +11,8 @@ from sluice.domain.events import Event
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import evolve as stream_evolve
 from sluice.domain.stream import reports, retention, traffic, watermark
+from sluice.domain.transaction import evolve as transaction_evolve
+from sluice.domain.transaction.index import fold_index
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **scope.EVOLVE,
@@ -23,6 +25,7 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **table.EVOLVE,
     **cluster.EVOLVE,
     **workflow.EVOLVE,
+    **transaction_evolve.EVOLVE,
 }
 
 _CREATED_BY: dict[NameKind, ModuleType] = {
@@ -57,6 +60,11 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
 def evolve(state: Any, event: Event) -> Any:
     """The state after the event. The given state belongs to this call and may be changed in place."""
     return EVOLVE[type(event)](state, event)
+
+
+def index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
+    """Bring the indexes up to date with the event; names the aggregates that nobody needs any more."""
+    return fold_index(indexes, event)
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision:

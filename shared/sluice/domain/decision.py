@@ -16,7 +16,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer to a request: Pravega's status name for the operation, and for people the reason of a refusal.
 
     A scale that began also says which segments come and the epoch that was active before, an update of a reader group
-    its generation.
+    its generation, a transaction that was opened its id and the segments to write to.
     """
 
     status: str
@@ -24,6 +24,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     segments: tuple[Segment, ...] = ()
     epoch: int = 0
     generation: int = 0
+    transaction: str = ""
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -46,6 +47,14 @@ class Reader(Protocol):
 
     def get(self, aggregate: str) -> Any | None:
         """The state of an aggregate, None if it never existed."""
+        ...
+
+    def version(self, aggregate: str) -> int:
+        """How many records have changed an aggregate; reading this guards nothing."""
+        ...
+
+    def index(self, name: str) -> Any | None:
+        """What is kept about several aggregates at once; reading it guards nothing."""
         ...
 
 

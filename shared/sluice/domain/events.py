@@ -6,9 +6,16 @@ field that was released keeps its meaning for ever.
 
 import msgspec
 
-from sluice.domain.commands import Create, Host, NameKind
+from sluice.domain.commands import AbortReason, Create, Host, NameKind
 from sluice.domain.config import ReaderGroupConfig, RetentionPolicy, StreamConfig, TableConfig
-from sluice.domain.names import group_aggregate, scope_aggregate, stream_aggregate, table_aggregate
+from sluice.domain.names import (
+    commits_aggregate,
+    group_aggregate,
+    scope_aggregate,
+    stream_aggregate,
+    table_aggregate,
+    transaction_aggregate,
+)
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True):
@@ -143,6 +150,103 @@ class StreamTruncationStarted(StreamEvent, frozen=True):
 
 
 class StreamTruncated(StreamEvent, frozen=True):
+    pass
+
+
+class WorkflowWaiting(StreamEvent, frozen=True):
+    """A workflow of this kind waits for the stream, so commits let it go first; said again while it waits."""
+
+    kind: str
+    at: int
+
+
+class StreamEpochsRolled(StreamEvent, frozen=True):
+    """Two epochs come after the newest: duplicates of the epoch `duplicates`, which hold what was committed and are
+    sealed at these sizes, then duplicates of the active epoch. The active segments have yet to be sealed.
+    """
+
+    duplicates: int
+    created_at: int
+    sealed_sizes: dict[int, int]
+
+
+class StreamRolled(StreamEvent, frozen=True):
+    """The replaced segments are sealed, at these sizes in bytes; the newest epoch is the active one."""
+
+    sealed_sizes: dict[int, int]
+
+
+class TransactionEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    scope: str
+    stream: str
+    transaction: str
+
+    @property
+    def aggregate(self) -> str:
+        return transaction_aggregate(self.scope, self.stream, self.transaction)
+
+
+class TransactionOpened(TransactionEvent, frozen=True):
+    """The id is given; its segments have yet to be created, until when no lease runs. Times in epoch ms."""
+
+    lease_ms: int
+    at: int
+
+
+class TransactionReady(TransactionEvent, frozen=True):
+    """The segments exist; the lease runs from `at`."""
+
+    at: int
+
+
+class TransactionPinged(TransactionEvent, frozen=True):
+    """The lease runs for `lease_ms` from `at`, the broker's time of the ping."""
+
+    lease_ms: int
+    at: int
+
+
+class TransactionCommitting(TransactionEvent, frozen=True):
+    """The transaction will be committed, behind those of its stream for which this was said before."""
+
+    at: int
+    writer: str = ""
+    timestamp: int = 0
+
+
+class TransactionAborting(TransactionEvent, frozen=True):
+    """The transaction will not be committed; its segments have yet to be deleted."""
+
+    reason: AbortReason
+    at: int
+
+
+class TransactionCommitted(TransactionEvent, frozen=True):
+    at: int
+
+
+class TransactionAborted(TransactionEvent, frozen=True):
+    at: int
+
+
+class CommitsEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    scope: str
+    stream: str
+
+    @property
+    def aggregate(self) -> str:
+        return commits_aggregate(self.scope, self.stream)
+
+
+class CommitBatchStarted(CommitsEvent, frozen=True):
+    """These transactions, all of one epoch, are merged in this order; with `rolls` into segments of a new epoch."""
+
+    transactions: tuple[str, ...]
+    at: int
+    rolls: bool = False
+
+
+class CommitBatchEnded(CommitsEvent, frozen=True):
     pass
 
 
@@ -371,6 +475,18 @@ Event = (
     | StreamScaled
     | StreamTruncationStarted
     | StreamTruncated
+    | WorkflowWaiting
+    | StreamEpochsRolled
+    | StreamRolled
+    | TransactionOpened
+    | TransactionReady
+    | TransactionPinged
+    | TransactionCommitting
+    | TransactionAborting
+    | TransactionCommitted
+    | TransactionAborted
+    | CommitBatchStarted
+    | CommitBatchEnded
     | StreamSealStarted
     | StreamSealed
     | StreamDeletionStarted

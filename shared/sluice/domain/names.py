@@ -57,6 +57,8 @@ def key_of(aggregate: str) -> str:
     """The key that serialises all work on an aggregate."""
     kind, _, name = aggregate.partition(":")
     scope, slash, thing = name.partition("/")
+    if kind == "txn":
+        thing = thing.rpartition("/")[0]
     if kind == "group":
         return stream_key(scope, group_stream(thing))
     return stream_key(scope, thing) if slash else name or kind
@@ -77,6 +79,20 @@ def stream_aggregate(scope: str, stream: str) -> str:
 
 def group_aggregate(scope: str, group: str) -> str:
     return f"group:{scope}/{group}"
+
+
+def transaction_aggregate(scope: str, stream: str, transaction: str) -> str:
+    return f"txn:{scope}/{stream}/{transaction}"
+
+
+def commits_aggregate(scope: str, stream: str) -> str:
+    """What commits the transactions of a stream, batch after batch."""
+    return f"commits:{scope}/{stream}"
+
+
+def transactions_index(scope: str, stream: str) -> str:
+    """The index of a stream's transactions; it is no aggregate, see `domain.transaction.index`."""
+    return f"{scope}/{stream}"
 
 
 def table_aggregate(scope: str, table: str) -> str:

@@ -28,6 +28,9 @@ class WorkflowKind(Enum):
     CREATE_TABLE = "create-table"
     DELETE_TABLE = "delete-table"
     DELETE_SCOPE = "delete-scope"
+    COMMIT_TRANSACTIONS = "commit-transactions"
+    ROLL_TRANSACTIONS = "roll-transactions"
+    ABORT_TRANSACTION = "abort-transaction"
 
 
 class Workflow(msgspec.Struct):

@@ -19,8 +19,9 @@ from typing import Any
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
-from sluice.domain.aggregates import evolve
+from sluice.domain.aggregates import evolve, index
 from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.events import Event
 from sluice.journal.barrier import BarrierError, EndOffsets
 from sluice.journal.partition_view import GuardedReader, Outcome, PartitionView
 from sluice.journal.record import Record, decode_record, encode_record
@@ -78,7 +79,7 @@ class Journal:
         self._timeout_s = timeout_s
         self._producer = producer
         self._loop = asyncio.get_running_loop()
-        self._views = [PartitionView(evolve) for _ in range(partitions)]
+        self._views = [PartitionView(evolve, index) for _ in range(partitions)]
         self._proposals: dict[str, asyncio.Future[Outcome]] = {}
         self._replies: dict[str, asyncio.Future[Reply]] = {}
         self._reached: list[list[tuple[int, asyncio.Future[None]]]] = [[] for _ in range(partitions)]
@@ -185,19 +186,34 @@ class Journal:
                 return Executed(None, decision)
             for event in decision.events:
                 reader.get(event.aggregate)
-            record = Record(
-                id=next(self._ids),
-                at=context.now,
-                by=self.source,
-                expect=reader.seen,
-                request=request,
-                events=decision.events,
-                reply=decision.reply,
+            outcome = await self.append(
+                key, reader.seen, decision.events, request=request, reply=decision.reply, at=context.now
             )
-            if await self._append(key, record) is Outcome.COUNTED:
+            if outcome is Outcome.COUNTED:
                 return Executed(decision.reply, decision)
 
-    async def _append(self, key: str, record: Record) -> Outcome:
+    async def append(
+        self,
+        key: str,
+        expect: dict[str, int],
+        events: tuple[Event, ...],
+        *,
+        request: str | None = None,
+        reply: Reply | None = None,
+        answers: dict[str, Reply] | None = None,
+        at: int,
+    ) -> Outcome:
+        """Append one record and wait until it is folded. Raises JournalError; whether it counts is open then."""
+        record = Record(
+            id=next(self._ids),
+            at=at,
+            by=self.source,
+            expect=expect,
+            request=request,
+            events=events,
+            reply=reply,
+            answers=answers or {},
+        )
         self._check(self.partition_of(key))
         folded: asyncio.Future[Outcome] = self._loop.create_future()
         self._proposals[record.id] = folded
@@ -295,6 +311,10 @@ class Journal:
             waiting = self._replies.get(record.request)
             if waiting is not None and not waiting.done():
                 waiting.set_result(record.reply)
+        for request, answer in record.answers.items():
+            waiting = self._replies.get(request)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(answer)
         for listener in self.on_record:
             listener(partition, record)
 

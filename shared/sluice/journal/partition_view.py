@@ -7,7 +7,7 @@ it has no effect at all. Belongs to the thread that folds.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any
 
@@ -25,6 +25,14 @@ class Outcome(Enum):
     ANSWERED = "answered"
 
 
+Index = Callable[[dict[str, Any], Event], Iterable[str]]
+"""Folds an event into indexes, by name, and names the aggregates that are not needed any more."""
+
+
+def _no_index(_indexes: dict[str, Any], _event: Event) -> Iterable[str]:
+    return ()
+
+
 class _Cell:
     """An aggregate's version and state: side by side, because a fold of a long journal is a matter of lookups."""
 
@@ -38,9 +46,11 @@ class _Cell:
 class PartitionView:
     """State, versions and remembered answers of one partition; `next_offset` is the first one not folded."""
 
-    def __init__(self, evolve: Callable[[Any, Event], Any]) -> None:
+    def __init__(self, evolve: Callable[[Any, Event], Any], index: Index = _no_index) -> None:
         self._evolve = evolve
+        self._index = index
         self._cells: dict[str, _Cell] = {}
+        self._indexes: dict[str, Any] = {}
         self._answers: OrderedDict[str, tuple[int, Reply]] = OrderedDict()
         self._oldest_ms = 0
         self.next_offset = 0
@@ -52,6 +62,13 @@ class PartitionView:
     def version(self, aggregate: str) -> int:
         cell = self._cells.get(aggregate)
         return cell.version if cell is not None else 0
+
+    def index(self, name: str) -> Any | None:
+        """What the events were folded into beside the aggregates; it has no version."""
+        return self._indexes.get(name)
+
+    def indexes(self) -> Iterator[Any]:
+        return iter(self._indexes.values())
 
     def answer(self, request: str) -> Reply | None:
         """The reply to a request that was answered lately."""
@@ -86,6 +103,8 @@ class PartitionView:
             cell = only or self._cell(event.aggregate)
             cell.state = self._evolve(cell.state, event)
             touched.add(cell)
+            for forgotten in self._index(self._indexes, event):
+                self._cells.pop(forgotten, None)
         for cell in touched:
             cell.version += 1
 
@@ -115,3 +134,9 @@ class GuardedReader:
     def get(self, aggregate: str) -> Any | None:
         self.seen[aggregate] = self._view.version(aggregate)
         return self._view.get(aggregate)
+
+    def version(self, aggregate: str) -> int:
+        return self._view.version(aggregate)
+
+    def index(self, name: str) -> Any | None:
+        return self._view.index(name)

@@ -10,7 +10,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
     `expect` guards aggregates by the versions the decision was taken on; `request` is the request that the record
-    belongs to, `reply` its answer.
+    belongs to, `reply` its answer. `answers` are those of other requests, which could be decided again without harm:
+    they are told, but not remembered.
     """
 
     id: str
@@ -20,6 +21,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     request: str | None = None
     events: tuple[Event, ...] = ()
     reply: Reply | None = None
+    answers: dict[str, Reply] = {}
 
 
 _encoder = msgspec.json.Encoder()

@@ -1,12 +1,15 @@
 """The topics, declared once: this declaration creates them and is what the documentation of topics is made from."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+
+from sluice.domain import commands as c
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +46,27 @@ REQUESTS_STREAMS = Topic(
     holds="commands on scopes and streams",
     written_by=("api-gateway", "stream-workflows"),
     read_by=("stream-workflows",),
+)
+REQUESTS_TRANSACTIONS = Topic(
+    name="sluice.requests.transactions",
+    key="scope/stream",
+    holds="commands that open transactions and keep them alive",
+    written_by=("api-gateway", "txn-manager"),
+    read_by=("txn-manager",),
+)
+COMMIT = Topic(
+    name="sluice.commit",
+    key="scope/stream",
+    holds="which transaction to commit",
+    written_by=("api-gateway", "txn-manager"),
+    read_by=("txn-manager",),
+)
+ABORT = Topic(
+    name="sluice.abort",
+    key="scope/stream",
+    holds="which transaction to abort, why, and on which version of it that was decided",
+    written_by=("api-gateway", "stream-workflows", "txn-manager"),
+    read_by=("txn-manager",),
 )
 REQUESTS_CLUSTER = Topic(
     name="sluice.requests.cluster",
@@ -83,7 +107,32 @@ DEAD_LETTERS = Topic(
     read_by=("people",),
     retention_ms=30 * _DAY_MS,
 )
-TOPICS = (REQUESTS_STREAMS, REQUESTS_CLUSTER, SCALE, RETENTION, JOURNAL, DEAD_LETTERS)
+TOPICS = (
+    REQUESTS_STREAMS,
+    REQUESTS_TRANSACTIONS,
+    COMMIT,
+    ABORT,
+    REQUESTS_CLUSTER,
+    SCALE,
+    RETENTION,
+    JOURNAL,
+    DEAD_LETTERS,
+)
+
+
+_ELSEWHERE: Mapping[type[c.Command], Topic] = {
+    c.OpenTransaction: REQUESTS_TRANSACTIONS,
+    c.PingTransaction: REQUESTS_TRANSACTIONS,
+    c.CommitTransaction: COMMIT,
+    c.AbortTransaction: ABORT,
+    c.CheckLease: REQUESTS_TRANSACTIONS,
+    c.Heartbeat: REQUESTS_CLUSTER,
+}
+
+
+def topic_of(command: c.Command) -> Topic:
+    """The topic in which a command is asked for."""
+    return _ELSEWHERE.get(type(command), REQUESTS_STREAMS)
 
 
 class TopicsUnfitError(Exception):

@@ -5,7 +5,7 @@ from support.virtual_time import run
 from sluice.segmentstore.failure import ConnectionFailure, Failure
 from sluice.segmentstore.memory import InMemorySegmentStore, Moment
 from sluice.segmentstore.routing import container_of
-from stream_workflows.data_plane import DataPlane
+from sluice.workflows.data_plane import DataPlane
 
 
 def test_ready_when_the_last_container_answers() -> None:

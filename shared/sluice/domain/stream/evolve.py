@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.domain import events as ev
-from sluice.domain.stream.state import DeletedStream, Epoch, Stream, StreamState, StreamWorkflow
+from sluice.domain.segment_id import number_of, segment_id
+from sluice.domain.stream.state import DeletedStream, Epoch, Stream, StreamState, StreamWorkflow, Waiting
 from sluice.domain.workflow import WorkflowKind
 
 
@@ -31,6 +32,7 @@ def _done(state: Stream, _event: Any) -> Stream:
 
 def _update_started(state: Stream, event: ev.StreamUpdateStarted) -> Stream:
     state.config = event.config
+    state.waiting = None
     state.state = StreamState.UPDATING
     state.workflow = StreamWorkflow(WorkflowKind.UPDATE_STREAM, event.request, event.at, replacement=event.replacement)
     return state
@@ -43,6 +45,7 @@ def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
 
 
 def _scale_started(state: Stream, event: ev.StreamScaleStarted) -> Stream:
+    state.waiting = None
     state.state = StreamState.SCALING
     state.workflow = StreamWorkflow(WorkflowKind.SCALE_STREAM, None, event.at, replacement=event.replacement)
     return state
@@ -85,12 +88,14 @@ def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream
 def _truncation_started(state: Stream, event: ev.StreamTruncationStarted) -> Stream:
     state.cut = event.cut
     state.cut_size = event.size_till
+    state.waiting = None
     state.state = StreamState.TRUNCATING
     state.workflow = StreamWorkflow(WorkflowKind.TRUNCATE_STREAM, event.request, event.at, deletes=event.deleted)
     return state
 
 
 def _seal_started(state: Stream, event: ev.StreamSealStarted) -> Stream:
+    state.waiting = None
     state.state = StreamState.SEALING
     state.workflow = StreamWorkflow(WorkflowKind.SEAL_STREAM, event.request, event.at)
     return state
@@ -111,6 +116,32 @@ def _deleted(state: Stream, event: ev.StreamDeleted) -> DeletedStream:
     return DeletedStream(event.next_number, state.incarnation)
 
 
+def _waiting(state: Stream, event: ev.WorkflowWaiting) -> Stream:
+    state.waiting = Waiting(event.kind, event.at)
+    return state
+
+
+def _epochs_rolled(state: Stream, event: ev.StreamEpochsRolled) -> Stream:
+    active, old = state.active_epoch, state.epochs[event.duplicates]
+    committed, next_active = active.number + 1, active.number + 2
+    for number, of, at in ((committed, old, event.created_at), (next_active, active, event.created_at + 1)):
+        segments = [state.segments[s] for s in of.segments]
+        copies = [ev.Segment(segment_id(number, number_of(s.id)), s.low, s.high) for s in segments]
+        state.segments.update((s.id, s) for s in copies)
+        state.epochs.append(Epoch(number, of.reference, at, tuple(s.id for s in copies)))
+    replaced = dict.fromkeys(active.segments, committed)
+    replaced.update(dict.fromkeys(state.epochs[committed].segments, next_active))
+    state.sealed_in = {**state.sealed_in, **replaced}
+    state.sealed_sizes = {**state.sealed_sizes, **event.sealed_sizes}
+    return state
+
+
+def _rolled(state: Stream, event: ev.StreamRolled) -> Stream:
+    state.sealed_sizes = {**state.sealed_sizes, **event.sealed_sizes}
+    state.active = len(state.epochs) - 1
+    return state
+
+
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.StreamCreationStarted: _creation_started,
     ev.StreamCreated: _done,
@@ -122,6 +153,9 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.StreamScaled: _scaled,
     ev.StreamTruncationStarted: _truncation_started,
     ev.StreamTruncated: _done,
+    ev.WorkflowWaiting: _waiting,
+    ev.StreamEpochsRolled: _epochs_rolled,
+    ev.StreamRolled: _rolled,
     ev.StreamSealStarted: _seal_started,
     ev.StreamSealed: _sealed,
     ev.StreamDeletionStarted: _deletion_started,

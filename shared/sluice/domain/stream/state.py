@@ -16,9 +16,9 @@ from sluice.domain.config import RetentionPolicy, StreamConfig
 from sluice.domain.decision import Reader
 from sluice.domain.errors import BusyError
 from sluice.domain.events import Replacement, Segment
-from sluice.domain.names import stream_aggregate
+from sluice.domain.names import commits_aggregate, stream_aggregate
 from sluice.domain.segment_id import number_of
-from sluice.domain.workflow import Workflow
+from sluice.domain.workflow import Workflow, running
 
 NONE: Mapping[Any, Any] = MappingProxyType({})
 """What most streams have of most things, shared by all: a new mapping takes its place when something is added."""
@@ -29,7 +29,6 @@ class StreamState(Enum):
     ACTIVE = "ACTIVE"
     UPDATING = "UPDATING"
     SCALING = "SCALING"
-    COMMITTING_TXN = "COMMITTING_TXN"
     TRUNCATING = "TRUNCATING"
     SEALING = "SEALING"
     SEALED = "SEALED"
@@ -49,6 +48,13 @@ class StreamWorkflow(Workflow):
 
     deletes: tuple[int, ...] = ()
     replacement: Replacement | None = None
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A workflow of this kind waits for the stream; last said at `at`, epoch ms."""
+
+    kind: str
+    at: int
 
 
 class Subscriber(msgspec.Struct):
@@ -96,6 +102,7 @@ class Stream(msgspec.Struct):
     cut: Mapping[int, int] = NONE
     cut_size: int = 0
     workflow: StreamWorkflow | None = None
+    waiting: Waiting | None = None
     spare: tuple[int, ...] = ()
     subscribers: Mapping[str, Subscriber] = NONE
     writers: Mapping[str, WriterMark] = NONE
@@ -136,13 +143,16 @@ def find_stream(reader: Reader, scope: str, name: str) -> Stream | None:
 
 
 def idle_stream(reader: Reader, scope: str, name: str) -> Stream | None:
-    """The stream to begin a workflow on. Raises BusyError while another one is running.
+    """The stream to begin a workflow on. Raises BusyError while another one is running, a batch of commits included.
 
-    Requests of a key run one after the other, so only a process that lost its turn meets this.
+    Both are read, and so guarded: of a workflow and a batch that begin at the same moment only one counts.
     """
     stream = find_stream(reader, scope, name)
-    if stream is not None and stream.workflow is not None:
-        raise BusyError(f"{scope}/{name}: {stream.workflow.kind.value} is running")
+    if stream is not None:
+        for state in (stream, reader.get(commits_aggregate(scope, name))):
+            workflow = running(state)
+            if workflow is not None:
+                raise BusyError(f"{scope}/{name}: {workflow.kind.value} is running")
     return stream
 
 

@@ -1,18 +1,41 @@
-"""Whether the segment stores take commands yet: every container of the cluster has answered once.
+"""The segment stores as a service reaches them: routed by the journal, and whether they take commands yet.
 
 A store registers, and is given containers, before these run; until then the first operations would only be retried. So
-the service calls itself ready when a question to each container was answered. Later outages show on the workflows
-that meet them.
+the service calls itself ready when a question to each container of the cluster was answered. Later outages show on the
+workflows that meet them.
 """
 
 import asyncio
 import itertools
 
+from sluice.domain.cluster import CLUSTER, cluster_of
+from sluice.runtime import Runtime
+from sluice.segmentstore.client import SegmentStoreClient
 from sluice.segmentstore.errors import SegmentMissing, SegmentStoreError
+from sluice.segmentstore.host import Host
 from sluice.segmentstore.routing import container_of
 from sluice.segmentstore.store import SegmentStore
 
 ASK_AGAIN_S = 0.1
+
+
+def open_data_plane(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
+    """The segment stores where the journal says they are; the service is ready only once all containers have answered.
+
+    Closed with the service.
+    """
+    journal, container_count = runtime.journal, runtime.settings.container_count
+
+    def route(container: int) -> Host | None:
+        host = cluster_of(journal.reader(CLUSTER)).containers.get(container)
+        return Host(host.address, host.port) if host is not None else None
+
+    store = SegmentStoreClient(route, container_count, call_timeout_s=call_timeout_s)
+    runtime.stack.push_async_callback(store.close)
+    data_plane = DataPlane(store, container_count)
+    runtime.checks["segment stores"] = data_plane.problem
+    runtime.spawn(data_plane.wait(), "data plane probe")
+    return store
 
 
 class DataPlane:

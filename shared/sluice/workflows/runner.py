@@ -8,25 +8,21 @@ but visible: every doubling of their number is noted in the journal with the las
 import asyncio
 import logging
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic
 
 from sluice.domain.aggregates import cancel
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.names import key_of
 from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, decide_step_failed, running
-from sluice.journal.journal import JournalError, now_ms
+from sluice.journal.journal import Journal, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader, PartitionView
 from sluice.messaging.keyed_consumer import Delivery
 from sluice.messaging.producer import ProduceError
 from sluice.segmentstore.errors import SegmentStoreError
-from sluice.segmentstore.store import SegmentStore
 from sluice.telemetry import metrics
-from stream_workflows.backoff import delays
-from stream_workflows.crash_points import CrashPoints
-from stream_workflows.sending import Sender
-from stream_workflows.steps import Record
-from stream_workflows.tools import Tools
-from stream_workflows.workflows import WORKFLOWS
+from sluice.workflows.backoff import delays
+from sluice.workflows.crash_points import CrashPoints
+from sluice.workflows.steps import Record, ToolsT, Workflows
 
 log = logging.getLogger(__name__)
 
@@ -35,17 +31,27 @@ def _cancel(reader: Reader, context: Context, state: Any, _outcome: Any) -> Deci
     return cancel(reader, context, state)
 
 
-class Runner:
-    def __init__(self, sender: Sender, store: SegmentStore, crash_points: CrashPoints) -> None:
-        self._journal = sender.journal
-        self._tools = Tools(store, sender)
+class Runner(Generic[ToolsT]):
+    """Runs the kinds of workflows in its table; those of other kinds are for another service to see through."""
+
+    def __init__(
+        self, journal: Journal, workflows: Workflows[ToolsT], tools: ToolsT, crash_points: CrashPoints
+    ) -> None:
+        self._journal = journal
+        self._workflows = workflows
+        self._tools = tools
         self._crash_points = crash_points
 
+    def workflow_of(self, state: Any) -> Workflow | None:
+        """The workflow of an aggregate of this state, if there is one and it is of a kind that runs here."""
+        workflow = running(state)
+        return workflow if workflow is not None and workflow.kind in self._workflows else None
+
     async def run(self, aggregate: str, delivery: Delivery) -> None:
-        """Return when the aggregate has no workflow any more."""
+        """Return when the aggregate has no workflow any more that runs here."""
         waits = delays()
         attempts = 0
-        while (workflow := running(self._state(aggregate))) is not None:
+        while (workflow := self.workflow_of(self._state(aggregate))) is not None:
             kind, since = workflow.kind, workflow.since
             progress = [""]
             try:
@@ -79,7 +85,7 @@ class Runner:
 
     async def _attempt(self, aggregate: str, workflow: Workflow, progress: list[str]) -> None:
         kind, request = workflow.kind, workflow.request
-        for step in WORKFLOWS[kind]:
+        for step in self._workflows[kind]:
             progress[0] = step.name
             self._crash_points.passed(f"{kind.value}/before-{step.name}")
             state = self._state(aggregate)

@@ -5,15 +5,16 @@ from collections.abc import Iterable
 from uuid import uuid4
 
 from sluice.domain.commands import Command
-from sluice.messaging.topics import REQUESTS_STREAMS
+from sluice.messaging.topics import Topic
 from sluice.runtime import Runtime
 
 
 class Sender:
-    """Sends commands to the keys that they belong to."""
+    """Sends commands to the keys that they belong to, by the topic of those who decide them."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, topic: Topic) -> None:
         self._runtime = runtime
+        self._topic = topic
         self.journal = runtime.journal
 
     async def send_all(self, request: str, commands: Iterable[Command]) -> None:
@@ -21,9 +22,11 @@ class Sender:
 
         Raises ProduceError.
         """
-        sending = [self._runtime.send(REQUESTS_STREAMS, self._runtime.request(request, c)) for c in commands]
-        await asyncio.gather(*sending)
+        await asyncio.gather(*(self._send(request, command) for command in commands))
 
     async def ask(self, command: Command) -> None:
         """Send a command whose effect is awaited in the view, not by its reply; each time it is a new request."""
-        await self._runtime.send(REQUESTS_STREAMS, self._runtime.request(uuid4().hex, command))
+        await self._send(uuid4().hex, command)
+
+    def _send(self, request: str, command: Command) -> asyncio.Future[None]:
+        return self._runtime.send(self._topic, self._runtime.request(request, command))

@@ -6,28 +6,33 @@ await, because the state changes in place.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from sluice.domain.decision import Context, Decision, Reader
-from stream_workflows.tools import Tools
+from sluice.domain.workflow import WorkflowKind
 
 T = TypeVar("T")
-CarryOut = Callable[[Tools, Any], Awaitable[Any]]
+ToolsT = TypeVar("ToolsT")
+"""What the steps of a service are given to work with."""
 Record = Callable[[Reader, Context, Any, Any], Decision]
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, Generic[ToolsT], frozen=True):
     """`carry_out` gets the tools and the aggregate's state; `record` notes in the journal what came of it.
 
     `record` gets a reader, a context, the state that the step began with, to take the names from, and the outcome.
     """
 
     name: str
-    carry_out: CarryOut
+    carry_out: Callable[[ToolsT, Any], Awaitable[Any]]
     record: Record | None = None
+
+
+Workflows = Mapping[WorkflowKind, tuple[Step[ToolsT], ...]]
+"""For each kind of workflow that a service runs its steps, in order."""
 
 
 def plain(finish: Callable[[Reader, str, str], Decision]) -> Record:

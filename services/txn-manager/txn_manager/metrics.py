@@ -1,0 +1,1 @@
+"""The metrics of txn-manager, beside those all services share."""

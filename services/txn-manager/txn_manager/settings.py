@@ -1,0 +1,27 @@
+"""The settings of txn-manager."""
+
+from sluice.settings import ServiceSettings
+
+
+class TxnSettings(ServiceSettings):
+    """`max_handlers` bounds the keys worked on at once, `max_open` the requests taken and not yet accepted.
+
+    Of a stream, at most `max_open_transactions` are open and `max_waiting_commits` wait to be committed, `batch` of
+    them at once.
+
+    Timers of leases: looked at every `tick_s`, due `grace_s` after the lease has run out; an instance that has claimed
+    one and has not dealt with it after `claim_s` loses it to the others.
+
+    `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
+    """
+
+    max_handlers: int = 256
+    max_open: int = 20_000
+    store_timeout_s: float = 20.0
+    tick_s: float = 0.5
+    grace_s: float = 2.0
+    claim_s: float = 10.0
+    max_open_transactions: int = 10_000
+    max_waiting_commits: int = 5_000
+    batch: int = 100
+    crash_at: str = ""

@@ -1,0 +1,181 @@
+"""Commits of a stream, batch after batch, in the order in which they were asked for.
+
+A batch is a run of transactions of one epoch. If the stream has moved on to segments of other numbers since, the batch
+rolls: what it holds goes into duplicates of its own epoch's segments, which come after the active ones, and after those
+come duplicates of the active ones. A batch and a workflow of the stream exclude each other, since each reads, and so
+guards, what the other one changes; only a stream that is being sealed waits for its commits.
+Rules: stream-and-transaction-semantics 3.10, 5 and 6.7; the order is stricter than there.
+"""
+
+from collections.abc import Mapping
+from itertools import islice, takewhile
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.commands import NoteWriterTime
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.names import commits_aggregate
+from sluice.domain.segment_id import number_of, segment_id
+from sluice.domain.stream.reports import decide_note_time
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction.ids import epoch_of
+from sluice.domain.transaction.index import transactions_of
+from sluice.domain.transaction.state import Transaction, find_transaction
+from sluice.domain.workflow import Workflow, WorkflowKind, running
+
+Positions = Mapping[str, Mapping[int, int]]
+"""For each transaction how far it reaches: byte offsets by segment id."""
+
+YIELD_MS = 5_000
+"""How long a workflow that waits for its stream is let go first, from when it last said so."""
+
+
+class CommitBatch(Workflow):
+    """The transactions of one batch, in order."""
+
+    transactions: tuple[str, ...] = ()
+
+
+class Commits(msgspec.Struct):
+    """The commits of a stream; `batches` counts those that were begun."""
+
+    scope: str
+    name: str
+    batches: int = 0
+    workflow: CommitBatch | None = None
+
+
+def find_commits(reader: Reader, scope: str, name: str) -> Commits | None:
+    state = reader.get(commits_aggregate(scope, name))
+    return state if isinstance(state, Commits) else None
+
+
+def why_not_now(reader: Reader, scope: str, name: str, now: int) -> str | None:
+    """What keeps the next batch of the stream from beginning: a workflow that runs, or one that waits its turn."""
+    stream = find_stream(reader, scope, name)
+    if stream is None:
+        return None
+    workflow = running(stream)
+    if workflow is not None and workflow.kind is not WorkflowKind.SEAL_STREAM:
+        return f"{workflow.kind.value} is running"
+    if stream.waiting is not None and now - stream.waiting.at < YIELD_MS:
+        return f"{stream.waiting.kind} waits its turn"
+    return None
+
+
+def begin_batch(reader: Reader, scope: str, name: str, context: Context, most: int) -> Decision:
+    """Take the first transactions that wait, as long as they are of one epoch; nothing if it may not be now."""
+    if running(find_commits(reader, scope, name)) is not None:
+        return Decision()
+    return Decision(_next_batch(reader, scope, name, context, most, ()))
+
+
+def _next_batch(
+    reader: Reader, scope: str, name: str, context: Context, most: int, ending: tuple[str, ...]
+) -> tuple[ev.CommitBatchStarted, ...]:
+    """The batch behind those that are `ending`, if there is one and it may begin now."""
+    stream = find_stream(reader, scope, name)
+    if stream is None or why_not_now(reader, scope, name, context.now) is not None:
+        return ()
+    first = len(ending)
+    waiting = list(islice(transactions_of(reader, scope, name).committing, first, first + most))
+    if not waiting:
+        return ()
+    epoch = epoch_of(waiting[0])
+    alike = tuple(takewhile(lambda t: epoch_of(t) == epoch, waiting))
+    rolls = stream.epochs[epoch].reference != stream.active_epoch.reference
+    return (ev.CommitBatchStarted(scope=scope, stream=name, transactions=alike, at=context.now, rolls=rolls),)
+
+
+def targets(stream: Stream, transactions: tuple[str, ...], rolls: bool) -> dict[int, int]:
+    """Where the batch's segments go: by the number of each segment of its epoch the id of the one to merge into."""
+    if not rolls:
+        return {number_of(s): s for s in stream.active_epoch.segments}
+    epoch = stream.epochs[epoch_of(transactions[0])]
+    return {number_of(s): segment_id(stream.active + 1, number_of(s)) for s in epoch.segments}
+
+
+def next_duplicates(stream: Stream) -> list[int]:
+    """The ids of the segments that take the place of the active ones when a batch has rolled."""
+    return [segment_id(stream.active + 2, number_of(s)) for s in stream.active_epoch.segments]
+
+
+def has_rolled(stream: Stream) -> bool:
+    """Whether the duplicates are named as successors already."""
+    return len(stream.epochs) > stream.active + 1
+
+
+def end_batch(reader: Reader, scope: str, name: str, context: Context, positions: Positions, most: int) -> Decision:
+    """Everything is merged. What waits behind is taken on in the same record, unless something else waits."""
+    commits = _running(reader, scope, name, WorkflowKind.COMMIT_TRANSACTIONS)
+    if commits is None or commits.workflow is None:
+        return Decision()
+    transactions = commits.workflow.transactions
+    marks = _marks(reader, scope, name, transactions, positions, context)
+    following = _next_batch(reader, scope, name, context, most, transactions)
+    return Decision((*marks, *_ended(commits, context), *following))
+
+
+def note_rolled(
+    reader: Reader, scope: str, name: str, context: Context, sealed_sizes: dict[int, int], positions: Positions
+) -> Decision:
+    """The duplicates exist: name them as successors. Nothing to do if that is so already."""
+    stream, commits = find_stream(reader, scope, name), _running(reader, scope, name, WorkflowKind.ROLL_TRANSACTIONS)
+    if stream is None or commits is None or commits.workflow is None or has_rolled(stream):
+        return Decision()
+    transactions = commits.workflow.transactions
+    rolled = ev.StreamEpochsRolled(
+        scope=scope,
+        stream=name,
+        duplicates=epoch_of(transactions[0]),
+        created_at=max(context.now, stream.active_epoch.created_at + 1),
+        sealed_sizes=sealed_sizes,
+    )
+    return Decision((rolled, *_marks(reader, scope, name, transactions, positions, context)))
+
+
+def end_roll(reader: Reader, scope: str, name: str, context: Context, sealed_sizes: dict[int, int]) -> Decision:
+    """The segments that were active are sealed."""
+    stream, commits = find_stream(reader, scope, name), _running(reader, scope, name, WorkflowKind.ROLL_TRANSACTIONS)
+    if stream is None or commits is None or not has_rolled(stream):
+        return Decision()
+    return Decision((ev.StreamRolled(scope=scope, stream=name, sealed_sizes=sealed_sizes), *_ended(commits, context)))
+
+
+def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Commits | None:
+    commits = find_commits(reader, scope, name)
+    return commits if commits is not None and commits.workflow is not None and commits.workflow.kind is kind else None
+
+
+def _ended(commits: Commits, context: Context) -> list[ev.Event]:
+    assert commits.workflow is not None
+    scope, name, at = commits.scope, commits.name, context.now
+    done: list[ev.Event] = [
+        ev.TransactionCommitted(scope=scope, stream=name, transaction=t, at=at) for t in commits.workflow.transactions
+    ]
+    return [*done, ev.CommitBatchEnded(scope=scope, stream=name)]
+
+
+def _marks(
+    reader: Reader, scope: str, name: str, transactions: tuple[str, ...], positions: Positions, context: Context
+) -> list[ev.Event]:
+    """The latest time of each writer in the batch, as if it had reported that itself; a refused one is left out."""
+    latest: dict[str, Transaction] = {}
+    for id in transactions:
+        found = find_transaction(reader, scope, name, id)
+        if isinstance(found, Transaction) and found.writer and id in positions:
+            before = latest.get(found.writer)
+            if before is None or found.timestamp > before.timestamp:
+                latest[found.writer] = found
+    noted: list[ev.Event] = []
+    for writer, found in latest.items():
+        report = NoteWriterTime(
+            scope=scope,
+            stream=name,
+            writer=writer,
+            timestamp=found.timestamp,
+            position=dict(positions[found.id]),
+        )
+        noted.extend(decide_note_time(reader, report, context).events)
+    return noted

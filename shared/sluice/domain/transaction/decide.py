@@ -1,0 +1,176 @@
+"""The decisions on one transaction: how it opens, what keeps it, how it ends.
+
+`context.now` is the time at which the broker appended the request, so that no clock of ours and no delay of ours
+counts against a client. Rules: controller-grpc-api 5.6, stream-and-transaction-semantics 6.
+"""
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.commands import (
+    AbortReason,
+    AbortTransaction,
+    CommitTransaction,
+    OpenTransaction,
+    PingTransaction,
+)
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.names import transaction_aggregate
+from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction.index import transactions_of
+from sluice.domain.transaction.state import (
+    MAX_LEASE_MS,
+    MIN_LEASE_MS,
+    EndedTransaction,
+    Transaction,
+    TransactionState,
+    find_transaction,
+    open_transaction,
+    segments_to_write,
+)
+
+_SUCCESS = Decision(reply=Reply("SUCCESS"))
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How many transactions of one stream may be open, and how many may wait for their commit."""
+
+    open: int
+    waiting_commits: int
+
+
+def decide_open(reader: Reader, command: OpenTransaction, context: Context, limits: Limits) -> Decision:
+    """Give the transaction its id. It is answered when its segments exist, with `decide_ready`.
+
+    A request that comes again finds the transaction it has opened.
+    """
+    assert context.request is not None
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None or stream.state is StreamState.CREATING:
+        return refuse("STREAM_NOT_FOUND", "no such stream")
+    if not MIN_LEASE_MS <= command.lease_ms <= MAX_LEASE_MS:
+        return refuse(
+            "LEASE_OUT_OF_BOUNDS", f"a lease lasts {MIN_LEASE_MS} to {MAX_LEASE_MS} ms, not {command.lease_ms}"
+        )
+    if stream.state in (StreamState.SEALING, StreamState.SEALED):
+        return refuse("STREAM_SEALED", f"the stream is {stream.state.value}")
+    if opened_by(reader, stream, context.request) is not None:
+        return Decision()
+    if len(transactions_of(reader, command.scope, command.stream).open) >= limits.open:
+        return refuse("TOO_MANY_OPEN", f"{limits.open} transactions of this stream are open, no more may be")
+    opened = ev.TransactionOpened(
+        scope=command.scope,
+        stream=command.stream,
+        transaction=transaction_id(stream.active_epoch.reference, context.request),
+        lease_ms=command.lease_ms,
+        at=context.now,
+    )
+    return Decision((opened,))
+
+
+def opened_by(reader: Reader, stream: Stream, request: str) -> str | None:
+    """The id of the transaction that a request has opened, in this epoch or before the last changes of epochs."""
+    for epoch in dict.fromkeys(e.reference for e in reversed(stream.epochs[-4:])):
+        transaction = transaction_id(epoch, request)
+        if reader.get(transaction_aggregate(stream.scope, stream.name, transaction)) is not None:
+            return transaction
+    return None
+
+
+def decide_ready(reader: Reader, scope: str, stream_name: str, transaction: str, at: int) -> Decision:
+    """Its segments exist: the lease begins and the client learns where to write. No more than that if it has ended."""
+    stream = find_stream(reader, scope, stream_name)
+    found = open_transaction(reader, scope, stream_name, transaction)
+    if stream is None or found is None:
+        return refuse("ENDED", "the transaction was ended while its segments were created")
+    reply = Reply("OK", transaction=transaction, segments=tuple(segments_to_write(stream, transaction)))
+    if found.ready:
+        return Decision(reply=reply)
+    return Decision((ev.TransactionReady(scope=scope, stream=stream_name, transaction=transaction, at=at),), reply)
+
+
+def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> Decision:
+    found = find_transaction(reader, command.scope, command.stream, command.transaction)
+    if found is None:
+        return refuse("UNKNOWN", "no such transaction")
+    if found.state in (TransactionState.COMMITTING, TransactionState.COMMITTED):
+        return refuse("COMMITTED")
+    if not isinstance(found, Transaction) or found.state is not TransactionState.OPEN:
+        return refuse("ABORTED", _why(found))
+    if command.lease_ms > MAX_LEASE_MS:
+        return refuse("LEASE_TOO_LARGE", f"a lease lasts at most {MAX_LEASE_MS} ms, not {command.lease_ms}")
+    if context.now + command.lease_ms > found.dies_at:
+        life = found.dies_at - found.opened_at
+        return refuse(
+            "MAX_EXECUTION_TIME_EXCEEDED", f"it may live for {life} ms from its creation at {found.opened_at}"
+        )
+    pinged = ev.TransactionPinged(
+        scope=command.scope,
+        stream=command.stream,
+        transaction=command.transaction,
+        lease_ms=command.lease_ms,
+        at=context.now,
+    )
+    return Decision((pinged,), Reply("OK"))
+
+
+def decide_commit(reader: Reader, command: CommitTransaction, context: Context, limits: Limits) -> Decision:
+    """From here on it will be committed, in the order in which this was decided."""
+    found = find_transaction(reader, command.scope, command.stream, command.transaction)
+    if found is None:
+        return refuse("FAILURE", "no such transaction")
+    if found.state in (TransactionState.COMMITTING, TransactionState.COMMITTED):
+        return _SUCCESS
+    if found.state is not TransactionState.OPEN:
+        return refuse("FAILURE", _why(found))
+    if len(transactions_of(reader, command.scope, command.stream).committing) >= limits.waiting_commits:
+        most = limits.waiting_commits
+        return refuse("TOO_MANY_WAITING", f"{most} transactions of this stream wait for their commit, no more may")
+    committing = ev.TransactionCommitting(
+        scope=command.scope,
+        stream=command.stream,
+        transaction=command.transaction,
+        at=context.now,
+        writer=command.writer,
+        timestamp=command.timestamp,
+    )
+    return Decision((committing,), Reply("SUCCESS"))
+
+
+def decide_abort(reader: Reader, command: AbortTransaction, context: Context) -> Decision:
+    """From here on it will not be committed. With a version in the command only if nothing was heard of it since."""
+    found = find_transaction(reader, command.scope, command.stream, command.transaction)
+    if command.version is not None and command.version != reader.version(command.aggregate):
+        return Decision()
+    if found is None:
+        return refuse("FAILURE", "no such transaction")
+    if found.state in (TransactionState.ABORTING, TransactionState.ABORTED):
+        return _SUCCESS
+    if found.state is not TransactionState.OPEN:
+        return refuse("FAILURE", f"the transaction is {found.state.value}")
+    aborting = ev.TransactionAborting(
+        scope=command.scope,
+        stream=command.stream,
+        transaction=command.transaction,
+        reason=command.reason,
+        at=context.now,
+    )
+    return Decision((aborting,), Reply("SUCCESS"))
+
+
+def finish_abort(reader: Reader, scope: str, stream: str, transaction: str, now: int) -> Decision:
+    found = find_transaction(reader, scope, stream, transaction)
+    if not isinstance(found, Transaction) or found.state is not TransactionState.ABORTING:
+        return Decision()
+    return Decision((ev.TransactionAborted(scope=scope, stream=stream, transaction=transaction, at=now),))
+
+
+def _why(found: Transaction | EndedTransaction) -> str:
+    reasons = {
+        AbortReason.USER: "its client asked for that",
+        AbortReason.LEASE: "its lease ran out",
+        AbortReason.SEAL: "its stream was sealed",
+        None: "no reason is known",
+    }
+    return f"the transaction is {found.state.value}: {reasons[found.reason]}"

@@ -1,0 +1,85 @@
+"""How each event changes a transaction, and the batch of commits of its stream."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sluice.domain import events as ev
+from sluice.domain.transaction.batch import CommitBatch, Commits
+from sluice.domain.transaction.state import (
+    LONGEST_LIFE_MS,
+    EndedTransaction,
+    Transaction,
+    TransactionState,
+)
+from sluice.domain.workflow import Workflow, WorkflowKind
+
+
+def _opened(_state: Any, event: ev.TransactionOpened) -> Transaction:
+    return Transaction(
+        scope=event.scope,
+        stream=event.stream,
+        id=event.transaction,
+        opened_at=event.at,
+        lease_ms=event.lease_ms,
+        heard_at=event.at,
+        dies_at=event.at + min(1000 * event.lease_ms, LONGEST_LIFE_MS),
+    )
+
+
+def _ready(state: Transaction, event: ev.TransactionReady) -> Transaction:
+    state.ready = True
+    state.heard_at = max(state.heard_at, event.at)
+    return state
+
+
+def _pinged(state: Transaction, event: ev.TransactionPinged) -> Transaction:
+    if event.at >= state.heard_at:
+        state.heard_at, state.lease_ms = event.at, event.lease_ms
+    return state
+
+
+def _committing(state: Transaction, event: ev.TransactionCommitting) -> Transaction:
+    state.state = TransactionState.COMMITTING
+    state.writer, state.timestamp = event.writer, event.timestamp
+    return state
+
+
+def _aborting(state: Transaction, event: ev.TransactionAborting) -> Transaction:
+    state.state = TransactionState.ABORTING
+    state.reason = event.reason
+    state.workflow = Workflow(WorkflowKind.ABORT_TRANSACTION, None, event.at)
+    return state
+
+
+def _committed(state: Transaction, event: ev.TransactionCommitted) -> EndedTransaction:
+    return EndedTransaction(state.id, TransactionState.COMMITTED, event.at)
+
+
+def _aborted(state: Transaction, event: ev.TransactionAborted) -> EndedTransaction:
+    return EndedTransaction(state.id, TransactionState.ABORTED, event.at, state.reason)
+
+
+def _batch_started(state: Commits | None, event: ev.CommitBatchStarted) -> Commits:
+    commits = state or Commits(event.scope, event.stream)
+    kind = WorkflowKind.ROLL_TRANSACTIONS if event.rolls else WorkflowKind.COMMIT_TRANSACTIONS
+    commits.workflow = CommitBatch(kind, None, event.at, transactions=event.transactions)
+    commits.batches += 1
+    return commits
+
+
+def _batch_ended(state: Commits, _event: ev.CommitBatchEnded) -> Commits:
+    state.workflow = None
+    return state
+
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
+    ev.TransactionOpened: _opened,
+    ev.TransactionReady: _ready,
+    ev.TransactionPinged: _pinged,
+    ev.TransactionCommitting: _committing,
+    ev.TransactionAborting: _aborting,
+    ev.TransactionCommitted: _committed,
+    ev.TransactionAborted: _aborted,
+    ev.CommitBatchStarted: _batch_started,
+    ev.CommitBatchEnded: _batch_ended,
+}

@@ -1,0 +1,37 @@
+"""The ids of transactions: UUIDs that clients take apart.
+
+The high 32 bits are the epoch whose segments the transaction writes to; the low half is never negative, because a
+client that decodes it as a signed number would lose the high half (controller-grpc-api 6.2). Pure functions.
+"""
+
+from hashlib import blake2b
+from uuid import UUID
+
+_MASK_64 = 0xFFFFFFFFFFFFFFFF
+_MAX_INT64 = 0x7FFFFFFFFFFFFFFF
+
+
+def transaction_id(epoch: int, request: str) -> str:
+    """The id of the transaction that a request opens: the same whenever the request is handled in the same epoch."""
+    low = int.from_bytes(blake2b(request.encode(), digest_size=8).digest(), "big") & _MAX_INT64
+    return str(UUID(int=(epoch << 96) | low))
+
+
+def text_of(high: int, low: int) -> str:
+    """The id of two signed or unsigned 64-bit halves, as text."""
+    return str(UUID(int=((high & _MASK_64) << 64) | (low & _MASK_64)))
+
+
+def halves(transaction: str) -> tuple[int, int]:
+    """The two halves as signed 64-bit numbers."""
+    number = UUID(transaction).int
+    return _signed(number >> 64), _signed(number & _MASK_64)
+
+
+def epoch_of(transaction: str) -> int:
+    """The epoch whose segments the transaction writes to."""
+    return UUID(transaction).int >> 96
+
+
+def _signed(half: int) -> int:
+    return half - (1 << 64) if half > _MAX_INT64 else half

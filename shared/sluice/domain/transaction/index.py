@@ -1,0 +1,103 @@
+"""The index of a stream's transactions: which are open, which wait for their commit, in what order, which have ended.
+
+An index is folded from the events like the aggregates are, but has no version: who decides something from it must be
+guarded by what it reads of the aggregates themselves. That suffices here. A transaction that is listed as waiting for
+its commit stays so until a batch takes it, and batches guard each other; one that opens while its stream is being
+sealed is void by the version of the stream.
+
+Ended transactions are remembered for at least KEPT_MS, or until KEPT_MOST newer ones have ended, and for at most twice
+as long (stream-and-transaction-semantics 6.9).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.decision import Reader
+from sluice.domain.names import transaction_aggregate, transactions_index
+
+KEPT_MS = 24 * 3600 * 1000
+KEPT_MOST = 20_000
+
+
+class StreamTransactions(msgspec.Struct):
+    """Ids of transactions; each dict is in the order in which it was said. `newest` and `older` have ended."""
+
+    open: dict[str, None] = {}
+    committing: dict[str, None] = {}
+    aborting: dict[str, None] = {}
+    newest: dict[str, None] = {}
+    newest_since: int = 0
+    older: dict[str, None] = {}
+
+    @property
+    def live(self) -> int:
+        """How many have not ended."""
+        return len(self.open) + len(self.committing) + len(self.aborting)
+
+    def ended(self) -> Iterator[str]:
+        """Those that have ended, the last one first."""
+        yield from reversed(self.newest)
+        yield from reversed(self.older)
+
+
+NOTHING = StreamTransactions()
+"""What a stream without transactions has; never changed."""
+
+
+def transactions_of(reader: Reader, scope: str, stream: str) -> StreamTransactions:
+    found = reader.index(transactions_index(scope, stream))
+    return found if isinstance(found, StreamTransactions) else NOTHING
+
+
+def _opened(index: StreamTransactions, event: ev.TransactionOpened) -> Iterable[str]:
+    index.open[event.transaction] = None
+    return ()
+
+
+def _committing(index: StreamTransactions, event: ev.TransactionCommitting) -> Iterable[str]:
+    index.open.pop(event.transaction, None)
+    index.committing[event.transaction] = None
+    return ()
+
+
+def _aborting(index: StreamTransactions, event: ev.TransactionAborting) -> Iterable[str]:
+    index.open.pop(event.transaction, None)
+    index.aborting[event.transaction] = None
+    return ()
+
+
+def _ended(index: StreamTransactions, event: ev.TransactionCommitted | ev.TransactionAborted) -> Iterable[str]:
+    index.committing.pop(event.transaction, None)
+    index.aborting.pop(event.transaction, None)
+    forgotten: Iterable[str] = ()
+    if len(index.newest) >= KEPT_MOST or event.at - index.newest_since >= KEPT_MS:
+        forgotten, index.older = index.older, index.newest
+        index.newest, index.newest_since = {}, event.at
+    index.newest[event.transaction] = None
+    return forgotten
+
+
+_FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
+    ev.TransactionOpened: _opened,
+    ev.TransactionCommitting: _committing,
+    ev.TransactionAborting: _aborting,
+    ev.TransactionCommitted: _ended,
+    ev.TransactionAborted: _ended,
+}
+
+
+def fold_index(indexes: dict[str, Any], event: ev.Event) -> Iterable[str]:
+    """Bring the index that the event concerns up to date; the aggregates of what it makes forgotten."""
+    fold = _FOLD.get(type(event))
+    if fold is None:
+        return ()
+    assert isinstance(event, ev.TransactionEvent)
+    name = transactions_index(event.scope, event.stream)
+    index = indexes.get(name)
+    if index is None:
+        index = indexes[name] = StreamTransactions()
+    forgotten = fold(index, event)
+    return [transaction_aggregate(event.scope, event.stream, t) for t in forgotten]

@@ -1,0 +1,108 @@
+"""What a transaction is, while it is open and once it has ended.
+
+Its state is an aggregate of its own, so that what happens to one transaction never competes with another of the same
+stream. Rules: stream-and-transaction-semantics 6.1 and 6.2.
+"""
+
+from enum import Enum
+
+import msgspec
+
+from sluice.domain.commands import AbortReason
+from sluice.domain.decision import Reader
+from sluice.domain.events import Segment
+from sluice.domain.names import transaction_aggregate
+from sluice.domain.segment_id import number_of, segment_id, transaction_segment_name
+from sluice.domain.stream.state import Stream
+from sluice.domain.transaction.ids import epoch_of, halves
+from sluice.domain.workflow import Workflow
+
+MIN_LEASE_MS = 10_000
+MAX_LEASE_MS = 600_000
+LONGEST_LIFE_MS = 24 * 3600 * 1000
+LONGEST_CREATION_MS = 120_000
+"""How long the segments of a transaction may take to be created before its lease begins to run all the same."""
+
+
+class TransactionState(Enum):
+    """Pravega's names for the states, as clients are told."""
+
+    OPEN = "OPEN"
+    COMMITTING = "COMMITTING"
+    ABORTING = "ABORTING"
+    COMMITTED = "COMMITTED"
+    ABORTED = "ABORTED"
+    UNKNOWN = "UNKNOWN"
+
+
+class Transaction(msgspec.Struct):
+    """A transaction that has not ended; times in epoch ms, as the broker counts them.
+
+    The lease runs out `lease_ms` after `heard_at`, the last sign of life; none may reach beyond `dies_at`.
+    `writer` and `timestamp` are what its commit said, `workflow` is there while it is being aborted.
+    """
+
+    scope: str
+    stream: str
+    id: str
+    opened_at: int
+    lease_ms: int
+    heard_at: int
+    dies_at: int
+    state: TransactionState = TransactionState.OPEN
+    ready: bool = False
+    writer: str = ""
+    timestamp: int = 0
+    reason: AbortReason | None = None
+    workflow: Workflow | None = None
+
+    @property
+    def lease_ends_at(self) -> int:
+        """When it may be aborted unless something is heard of it."""
+        creation = 0 if self.ready else LONGEST_CREATION_MS
+        return self.heard_at + self.lease_ms + creation
+
+
+class EndedTransaction(msgspec.Struct, frozen=True):
+    """What is remembered of a transaction that has ended; `reason` says why it was aborted, if it was."""
+
+    id: str
+    state: TransactionState
+    at: int
+    reason: AbortReason | None = None
+
+
+def find_transaction(
+    reader: Reader, scope: str, stream: str, transaction: str
+) -> Transaction | EndedTransaction | None:
+    state = reader.get(transaction_aggregate(scope, stream, transaction))
+    return state if isinstance(state, Transaction | EndedTransaction) else None
+
+
+def open_transaction(reader: Reader, scope: str, stream: str, transaction: str) -> Transaction | None:
+    """The transaction if nothing was decided about its end yet."""
+    found = find_transaction(reader, scope, stream, transaction)
+    return found if isinstance(found, Transaction) and found.state is TransactionState.OPEN else None
+
+
+def segments_to_write(stream: Stream, transaction: str) -> list[Segment]:
+    """The segments that the transaction's writers send to, by key range.
+
+    Their ids are generalized: the number of a segment with the transaction's epoch, whatever epoch the segment is of
+    (controller-grpc-api 6.2).
+    """
+    epoch = epoch_of(transaction)
+    parents = stream.epoch_segments(stream.epochs[epoch])
+    return [Segment(segment_id(epoch, number_of(s.id)), s.low, s.high) for s in parents]
+
+
+def segment_names(stream: Stream, transaction: str) -> dict[int, str]:
+    """The names of the transaction's own segments on the data plane, by the number of the segment they stand for."""
+    epoch = epoch_of(transaction)
+    if epoch >= len(stream.epochs):
+        return {}
+    high, low = halves(transaction)
+    return {
+        number_of(s): transaction_segment_name(stream.scope, stream.name, s, high, low)
+        for s in stream.epochs[epoch].segments
+    }

@@ -1,0 +1,137 @@
+"""Decides many requests of one partition into one record.
+
+While a record of a partition is on its way, requests of that partition gather; the next record takes them all, in the
+order in which they came. A request that reads what one before it changes waits for the record after that one. So what
+one record can hold grows with the load, and a single request pays nothing for it. Everything here belongs to the event
+loop; per partition one record is on its way at a time.
+
+The requests must bear to be decided again: their answers are told, not remembered.
+"""
+
+import asyncio
+import logging
+from collections import deque
+
+import msgspec
+
+from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.events import Event
+from sluice.journal.journal import Decide, Journal, JournalError, now_ms
+from sluice.journal.partition_view import GuardedReader, Outcome
+
+log = logging.getLogger(__name__)
+
+MOST = 256
+"""Requests in one record."""
+
+RETRY_S = 0.1
+
+
+class _Item(msgspec.Struct, eq=False):
+    key: str
+    context: Context
+    decide: Decide
+    decided: asyncio.Future[Decision]
+
+
+class _Record(msgspec.Struct, eq=False):
+    """What is gathered for one record."""
+
+    items: list[tuple[_Item, Decision]] = []
+    expect: dict[str, int] = {}
+    events: list[Event] = []
+    answers: dict[str, Reply] = {}
+
+
+class GroupCommit:
+    """`most` bounds the requests of one record."""
+
+    def __init__(self, journal: Journal, most: int = MOST) -> None:
+        self._journal = journal
+        self._most = most
+        self._queues: dict[int, deque[_Item]] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    @property
+    def waiting(self) -> int:
+        """Requests that are in no record yet."""
+        return sum(len(queue) for queue in self._queues.values())
+
+    def submit(self, key: str, request: str | None, at: int | None, decide: Decide) -> asyncio.Future[Decision]:
+        """The decision, once the record that holds it counts. `at` is the time to decide by, epoch ms; None is now.
+
+        Fails only with what `decide` raises; while the journal is away it waits.
+        """
+        loop = asyncio.get_running_loop()
+        partition = self._journal.partition_of(key)
+        item = _Item(key, Context(at if at is not None else now_ms(), request), decide, loop.create_future())
+        queue = self._queues.setdefault(partition, deque())
+        queue.append(item)
+        if partition not in self._tasks:
+            self._tasks[partition] = loop.create_task(self._work(partition, queue))
+        return item.decided
+
+    async def stop(self) -> None:
+        """End; what is in no record yet stays undecided."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _work(self, partition: int, queue: deque[_Item]) -> None:
+        try:
+            while queue:
+                taken: list[_Item] = []
+                try:
+                    await self._one_record(queue, taken)
+                except JournalError as error:
+                    log.warning("requests wait", extra={"partition": partition, "error": str(error)})
+                    queue.extendleft(reversed(taken))
+                    await asyncio.sleep(RETRY_S)
+        finally:
+            del self._tasks[partition]
+
+    async def _one_record(self, queue: deque[_Item], taken: list[_Item]) -> None:
+        """Decide what fits into one record and append it. `taken` says what was, should it have to be done again."""
+        while True:
+            queue.extendleft(reversed(taken))
+            taken.clear()
+            record = self._gather(queue, taken)
+            if not record.events and not record.answers:
+                break
+            at = now_ms()
+            key = record.items[0][0].key
+            outcome = await self._journal.append(
+                key, record.expect, tuple(record.events), answers=record.answers, at=at
+            )
+            if outcome is Outcome.COUNTED:
+                break
+        for item, decision in record.items:
+            if not item.decided.done():
+                item.decided.set_result(decision)
+
+    def _gather(self, queue: deque[_Item], taken: list[_Item]) -> _Record:
+        record, touched = _Record(), set[str]()
+        while queue and len(taken) < self._most:
+            item = queue[0]
+            reader = GuardedReader(self._journal.reader(item.key))
+            try:
+                decision = item.decide(reader, item.context)
+            except Exception as error:  # noqa: BLE001 - it is told to whoever asked
+                queue.popleft()
+                if not item.decided.done():
+                    item.decided.set_exception(error)
+                continue
+            names = [event.aggregate for event in decision.events]
+            if touched and not touched.isdisjoint({*reader.seen, *names}):
+                break
+            taken.append(queue.popleft())
+            record.items.append((item, decision))
+            for name in names:
+                reader.get(name)
+            touched.update(names)
+            record.expect.update(reader.seen)
+            record.events.extend(decision.events)
+            if decision.reply is not None and item.context.request is not None:
+                record.answers[item.context.request] = decision.reply
+        return record
