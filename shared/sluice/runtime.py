@@ -33,7 +33,8 @@ KAFKA_SILENCE_S = 4.0
 class Runtime:
     """What a running service has at hand. `checks` is what its readiness consists of; add to it while starting.
 
-    `facts` are shown beside them, `endpoints` are made known to the other services.
+    `facts` are shown beside them, `endpoints` are made known to the other services. `on_heartbeat` is called whenever
+    Kafka has acknowledged the instance's sign of life.
     """
 
     def __init__(self, name: str, settings: ServiceSettings) -> None:
@@ -43,6 +44,7 @@ class Runtime:
         self.endpoints: dict[str, str] = {}
         self.checks: Checks = {}
         self.facts: Facts = {}
+        self.on_heartbeat: list[Callable[[], None]] = []
         self.stack = AsyncExitStack()
         self.producer = KafkaProducer(settings.kafka_client())
         self.journal = Journal(settings.kafka_client(), self.producer, self.source, settings.partitions)
@@ -158,6 +160,8 @@ async def _heartbeat(runtime: Runtime) -> None:
         try:
             await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{instance}-{now_ms()}", beat))
             acknowledged = time.monotonic()
+            for listener in runtime.on_heartbeat:
+                listener()
         except ProduceError as error:
             log.warning("heartbeat not sent", extra={"error": str(error)})
         await asyncio.sleep(HEARTBEAT_S)

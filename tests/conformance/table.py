@@ -19,6 +19,12 @@ from conformance.cases import (
     subscribers,
     tables,
     tags,
+    transactions,
+    transactions_ended,
+    transactions_outlived,
+    transactions_pinged,
+    transactions_rolled,
+    transactions_written,
     writers,
 )
 
@@ -41,6 +47,12 @@ _SUBJECTS = (
     subscribers.SUBSCRIBERS,
     tables.TABLES,
     writers.WRITERS,
+    transactions.CREATE,
+    transactions_pinged.PING,
+    transactions_ended.END,
+    transactions_written.WRITTEN,
+    transactions_rolled.ROLL,
+    transactions_outlived.OUTLIVED,
     cluster.CLUSTER,
 )
 

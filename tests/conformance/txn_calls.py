@@ -18,7 +18,7 @@ from conformance.case import Step, call, step
 from conformance.run import Run, ScopeName
 from sluice.domain.segment_id import segment_name, transaction_segment_name
 from sluice.segmentstore.client import SegmentStoreClient
-from sluice.segmentstore.errors import SegmentMissing, SegmentSealed
+from sluice.segmentstore.errors import RouteStale, SegmentMissing, SegmentSealed, TryLater
 
 LEAST_LEASE_MS, LEASE_MS, MOST_LEASE_MS = 10_000, 90_000, 600_000
 NO_TIMESTAMP = -(2**63)
@@ -31,6 +31,7 @@ Transaction = str | tuple[int, int] | None
 
 _EVENT_HEADER = struct.Struct(">ii")
 _MUCH = 1 << 20
+_ENDS_IN_S = 40.0
 
 
 def _id(run: Run, transaction: Transaction) -> pb.TxnId | None:
@@ -51,11 +52,13 @@ def _key(name: str) -> str:
 # --- calls
 
 
-def begin(name: str = "a", stream: str = "st", scope: ScopeName = "sc", *, lease: int = LEASE_MS) -> Step:
+def begin(
+    name: str = "a", stream: str = "st", scope: ScopeName = "sc", *, lease: int = LEASE_MS, grace: int = 0
+) -> Step:
     """createTransaction; gives the epoch in the id and the segments."""
 
     async def act(run: Run) -> Any:
-        request = pb.CreateTxnRequest(streamInfo=info(run, stream, scope), lease=lease)
+        request = pb.CreateTxnRequest(streamInfo=info(run, stream, scope), lease=lease, scaleGracePeriod=grace)
         answer = await run.ask("createTransaction", request)
         if isinstance(answer, pb.CreateTxnResponse):
             run.answers[_key(name)] = answer
@@ -82,9 +85,7 @@ def _request(
     )
 
 
-def ping(
-    transaction: Transaction = "a", stream: str = "st", scope: ScopeName = "sc", *, lease: int = LEASE_MS
-) -> Step:
+def ping(transaction: Transaction = "a", stream: str = "st", scope: ScopeName = "sc", *, lease: int = LEASE_MS) -> Step:
     def build(run: Run) -> pb.PingTxnRequest:
         return pb.PingTxnRequest(streamInfo=info(run, stream, scope), txnId=_id(run, transaction), lease=lease)
 
@@ -119,12 +120,12 @@ def state(transaction: Transaction = "a", stream: str = "st", scope: ScopeName =
 
 def committed(*transactions: Transaction) -> tuple[Step, ...]:
     """Wait until they are."""
-    return tuple(state(one).until("COMMITTED") for one in transactions)
+    return tuple(state(one).until("COMMITTED", _ENDS_IN_S) for one in transactions)
 
 
 def aborted(*transactions: Transaction) -> tuple[Step, ...]:
-    """Wait until they are."""
-    return tuple(state(one).until("ABORTED") for one in transactions)
+    """Wait until they are; also long enough for the least lease to run out."""
+    return tuple(state(one).until("ABORTED", _ENDS_IN_S) for one in transactions)
 
 
 def completed(stream: str = "st", scope: ScopeName = "sc") -> Step:
@@ -174,7 +175,7 @@ def _segment(run: Run, transaction: str, stream: str, segment: int) -> str:
 
 
 async def _with_store(run: Run, stream: str, segment: int, use: Callable[[SegmentStoreClient], Awaitable[Any]]) -> Any:
-    """What comes of using the store of a segment: that of its transactions, too; `gone` or `sealed` if it is that."""
+    """What comes of using the store that has a segment and its transactions; `gone`, `sealed` or `not now` if not."""
     store = await run.target._store_of(run.scope("sc"), stream, segment)
     try:
         return await use(store)
@@ -182,12 +183,14 @@ async def _with_store(run: Run, stream: str, segment: int, use: Callable[[Segmen
         return "gone"
     except SegmentSealed:
         return "sealed"
+    except (RouteStale, TryLater):
+        return "not now"
     finally:
         await store.close()
 
 
 def put(text: str, transaction: str = "a", segment: int = 0, stream: str = "st") -> Step:
-    """Write one event in a transaction, for a segment; gives `written`, `gone` or `sealed`."""
+    """Write one event in a transaction, for a segment; gives `written`, `gone`, `sealed` or `not now`."""
 
     async def act(run: Run) -> Any:
         async def append(store: SegmentStoreClient) -> str:
@@ -218,11 +221,12 @@ def events(segment: int = 0, stream: str = "st") -> Step:
     async def act(run: Run) -> Any:
         async def read(store: SegmentStoreClient) -> list[str]:
             data = (await store.read_segment(segment_name(run.scope("sc"), stream, segment), 0, _MUCH)).data
-            found = []
-            while data:
-                _type, length = _EVENT_HEADER.unpack_from(data)
-                event, data = data[_EVENT_HEADER.size : _EVENT_HEADER.size + length], data[_EVENT_HEADER.size + length :]
-                found.append(event.decode())
+            found, start = [], 0
+            while start < len(data):
+                _type, length = _EVENT_HEADER.unpack_from(data, start)
+                end = start + _EVENT_HEADER.size + length
+                found.append(data[start + _EVENT_HEADER.size : end].decode())
+                start = end
             return found
 
         return await _with_store(run, stream, segment, read)

@@ -9,6 +9,7 @@ from api_gateway.handlers.scopes import ScopeHandlers
 from api_gateway.handlers.segments import SegmentHandlers
 from api_gateway.handlers.streams import StreamHandlers
 from api_gateway.handlers.tables import TableHandlers
+from api_gateway.handlers.transactions import TransactionHandlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.server import ControllerServer
@@ -27,6 +28,7 @@ def handlers(runtime: Runtime, settings: GatewaySettings) -> dict[str, Handler]:
         **GroupHandlers(reads, requests).table(),
         **ReportHandlers(reads, requests).table(),
         **TableHandlers(reads, requests).table(),
+        **TransactionHandlers(reads, requests).table(),
         **SegmentHandlers(reads).table(),
         **ClusterHandlers(reads, settings.grpc_endpoint, settings.container_count).table(),
     }

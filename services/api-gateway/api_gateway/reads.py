@@ -7,6 +7,7 @@ is returned here belongs to the fold and may change at the next await: take out 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import TypeVar
 
 from sluice.domain.cluster import Cluster, cluster_of
@@ -18,6 +19,8 @@ from sluice.domain.names import group_aggregate, key_of, stream_key
 from sluice.domain.scope import Scope, find_scope
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.table import Table, find_table
+from sluice.domain.transaction.index import transactions_of
+from sluice.domain.transaction.state import EndedTransaction, TransactionState, find_transaction
 from sluice.domain.workflow import WorkflowKind
 from sluice.journal.journal import Journal
 
@@ -79,6 +82,22 @@ class Reads:
         key = stream_key(scope, name)
         await self._journal.barrier((self._journal.partition_of(key),))
         return find_table(self._journal.reader(key), scope, name)
+
+    async def transaction_state(self, scope: str, stream: str, transaction: str) -> TransactionState:
+        """UNKNOWN for one that nobody has heard of, or that has been forgotten since it ended."""
+        key = stream_key(scope, stream)
+        await self._journal.barrier((self._journal.partition_of(key),))
+        found = find_transaction(self._journal.reader(key), scope, stream, transaction)
+        return found.state if found is not None else TransactionState.UNKNOWN
+
+    async def ended_transactions(self, scope: str, stream: str, most: int) -> list[EndedTransaction]:
+        """The last transactions of a stream that have ended, the latest first."""
+        key = stream_key(scope, stream)
+        await self._journal.barrier((self._journal.partition_of(key),))
+        reader = self._journal.reader(key)
+        ids = islice(transactions_of(reader, scope, stream).ended(), most)
+        found = (find_transaction(reader, scope, stream, id) for id in ids)
+        return [f for f in found if isinstance(f, EndedTransaction)]
 
     async def _barrier_with_scope(self, scope: str, key: str) -> None:
         """Raises NotFoundError if there is no such scope."""

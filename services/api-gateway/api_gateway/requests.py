@@ -12,7 +12,7 @@ import secrets
 from api_gateway.errors import OverloadedError, RequestTimeoutError
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
-from sluice.messaging.topics import REQUESTS_STREAMS
+from sluice.messaging.topics import topic_of
 from sluice.runtime import Runtime
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class Requests:
         self._ids = map(f"{secrets.token_hex(5)}-{{:x}}".format, itertools.count(1))
 
     async def ask(self, command: Command, trace: str = "") -> Reply:
-        """The reply to a command on scopes and streams. `trace`, the caller's own id for it, becomes part of ours.
+        """The reply to a command, asked for in its topic. `trace`, the caller's own id for it, becomes part of ours.
 
         Raises OverloadedError, RequestTimeoutError, ProduceError.
         """
@@ -44,7 +44,7 @@ class Requests:
                 reply.set_exception(error)
 
         try:
-            self._runtime.send(REQUESTS_STREAMS, self._runtime.request(id, command)).add_done_callback(sent)
+            self._runtime.send(topic_of(command), self._runtime.request(id, command)).add_done_callback(sent)
             async with asyncio.timeout(self._timeout_s):
                 answer = await reply
         except TimeoutError:

@@ -31,6 +31,9 @@ RESPONSES: dict[type[c.Command], type[Message]] = {
     c.CreateReaderGroup: pb.CreateReaderGroupResponse,
     c.UpdateReaderGroup: pb.UpdateReaderGroupResponse,
     c.DeleteReaderGroup: pb.DeleteReaderGroupStatus,
+    c.PingTransaction: pb.PingTxnStatus,
+    c.CommitTransaction: pb.TxnStatus,
+    c.AbortTransaction: pb.TxnStatus,
     c.CreateTable: pb.CreateKeyValueTableStatus,
     c.DeleteTable: pb.DeleteKVTableStatus,
 }

@@ -16,7 +16,7 @@ from sluice.domain.commands import Heartbeat
 from sluice.domain.events import ContainersAssigned
 from sluice.journal.journal import now_ms
 from sluice.journal.record import Record
-from sluice.messaging.dead_letters import send_dead_letter
+from sluice.messaging.dead_letters import send_dead_letter, source_of
 from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer
 from sluice.messaging.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime, run_service
@@ -95,8 +95,9 @@ class ClusterManager:
         self._containers.activated()
 
     async def _on_failure(self, delivery: Delivery, error: Exception) -> None:
-        metrics.DEAD_LETTERS.labels(REQUESTS_CLUSTER.name).inc()
-        await send_dead_letter(self._runtime.producer, delivery, SERVICE, f"{type(error).__name__}: {error}")
+        if delivery.message is not None:
+            source = source_of(delivery.message)
+            await send_dead_letter(self._runtime.producer, source, SERVICE, f"{type(error).__name__}: {error}")
 
     def _on_record(self, _partition: int, record: Record) -> None:
         if any(isinstance(event, ContainersAssigned) for event in record.events):

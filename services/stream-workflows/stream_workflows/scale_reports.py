@@ -17,7 +17,7 @@ from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import traffic
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.stream.traffic import Traffic
-from sluice.messaging.topics import REQUESTS_STREAMS
+from sluice.messaging.topics import topic_of
 from sluice.runtime import Runtime
 from sluice.segmentstore.store import SegmentStore
 from sluice.workflows.steps import all_done
@@ -121,7 +121,7 @@ class ScaleReports:
         cut = traffic.carried_cut(state)
         command = TruncateStream(*stream, cut=cut)
         id = "-".join(("carried", state.incarnation, *(f"{s}@{at}" for s, at in cut.items())))
-        await self._runtime.send(REQUESTS_STREAMS, self._runtime.request(id, command))
+        await self._runtime.send(topic_of(command), self._runtime.request(id, command))
 
     def _may_truncate(self, stream: Stream) -> bool:
         idle = stream.workflow is None and stream.state is not StreamState.SEALED

@@ -10,19 +10,27 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 
-import msgspec
 from confluent_kafka import Message
 
 from sluice.domain.aggregates import DECIDE
-from sluice.domain.commands import CancelWorkflow, Command, CreateReserved, CreateScope, CreateStream, KickWorkflow
+from sluice.domain.commands import (
+    CancelWorkflow,
+    Command,
+    CreateReserved,
+    CreateScope,
+    CreateStream,
+    KickWorkflow,
+    StreamCommand,
+)
 from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.decision import Context, Decision
 from sluice.domain.errors import BusyError
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of, scope_aggregate
 from sluice.domain.scope import Scope
+from sluice.domain.stream.state import Stream
 from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
-from sluice.messaging.dead_letters import send_dead_letter
+from sluice.messaging.dead_letters import source_of
 from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer, Rest
 from sluice.messaging.producer import ProduceError
 from sluice.messaging.requests import Request, decode_request
@@ -32,10 +40,12 @@ from sluice.segmentstore.store import SegmentStore
 from sluice.telemetry import metrics
 from sluice.workflows.backoff import delays
 from sluice.workflows.crash_points import CrashPoints
+from sluice.workflows.giving_up import give_up
 from sluice.workflows.runner import Runner
 from sluice.workflows.sending import Sender
 from stream_workflows.settings import WorkflowSettings
 from stream_workflows.tools import StreamTools
+from stream_workflows.turns import Turns
 from stream_workflows.workflows import WORKFLOWS
 
 log = logging.getLogger(__name__)
@@ -57,8 +67,9 @@ class WorkflowService:
     def __init__(self, runtime: Runtime, settings: WorkflowSettings, store: SegmentStore) -> None:
         self._runtime = runtime
         self._journal = runtime.journal
-        self._sender = Sender(runtime, REQUESTS_STREAMS)
+        self._sender = Sender(runtime)
         self._crash_points = CrashPoints(settings.crash_at)
+        self._turns = Turns(runtime.journal)
         tools = StreamTools(store, self._sender)
         self._runner = Runner(self._journal, WORKFLOWS, tools, self._crash_points)
         self.consumer = KeyedConsumer(
@@ -80,6 +91,9 @@ class WorkflowService:
         request = decode_request(delivery.value or b"")
         command = request.command
         self._crash_points.passed(f"{type(command).__name__}/before-decision")
+        if isinstance(command, StreamCommand):
+            async with delivery.waiting():
+                await self._turns.commits_first(command)
         executed = await self._execute(request, delivery)
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         if executed.decision is not None and executed.decision.sends:
@@ -96,6 +110,9 @@ class WorkflowService:
         """
         if not aggregate.startswith("scope:"):
             await self._runner.run(aggregate, delivery)
+            stream = self._journal.reader(delivery.key).get(aggregate)
+            if isinstance(stream, Stream):
+                self._turns.ended(stream.scope, stream.name)
         elif self._runner.workflow_of(self._journal.reader(delivery.key).get(aggregate)) is not None:
             self._resume(delivery.partition, aggregate)
 
@@ -111,10 +128,20 @@ class WorkflowService:
             try:
                 return await self._journal.execute(command.key, request.id, decided)
             except (JournalError, BusyError) as error:
-                log.warning("request waits", extra={"request": request.id, "error": str(error)})
+                log.info("request waits", extra={"request": request.id, "error": str(error)})
                 async with delivery.waiting():
-                    await asyncio.sleep(wait)
+                    await self._wait_for(error, command, wait)
         raise AssertionError("delays never end")
+
+    async def _wait_for(self, error: Exception, command: Command, wait: float) -> None:
+        """Return when it may be worth another attempt."""
+        if isinstance(error, BusyError) and isinstance(command, StreamCommand):
+            try:
+                await self._turns.wait(command)
+                return
+            except JournalError as problem:
+                log.warning("journal away", extra={"stream": command.key, "error": str(problem)})
+        await asyncio.sleep(wait)
 
     async def _pass_on(self, request: str, commands: Iterable[Command]) -> None:
         """Send commands to other keys, through any outage of Kafka."""
@@ -127,19 +154,10 @@ class WorkflowService:
                 await asyncio.sleep(wait)
 
     async def _give_up(self, delivery: Delivery, error: Exception) -> None:
-        """Keep the record as a dead letter and, if it is a request at all, answer its caller."""
-        log.error("request not handled", extra={"key": delivery.key}, exc_info=error)
-        metrics.DEAD_LETTERS.labels(REQUESTS_STREAMS.name).inc()
-        await send_dead_letter(self._runtime.producer, delivery, self._runtime.source, repr(error))
-        try:
-            request = decode_request(delivery.value or b"")
-        except msgspec.DecodeError:
-            return
-        answer = Decision(reply=Reply("FAILURE", f"kept as a dead letter: {error!r}"))
-        try:
-            await self._journal.execute(delivery.key, request.id, lambda _reader, _context: answer)
-        except JournalError as problem:
-            log.error("failure not answered", extra={"request": request.id, "error": str(problem)})
+        if delivery.message is None:
+            log.error("work failed that came from no record", extra={"key": delivery.key}, exc_info=error)
+        else:
+            await give_up(self._runtime, source_of(delivery.message), error)
 
     # Taking over.
 

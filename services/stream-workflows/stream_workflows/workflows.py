@@ -24,7 +24,10 @@ WORKFLOWS: Workflows[StreamTools] = {
         Step("truncate-segments", stream_steps.truncate_segments),
         Step("delete-passed-segments", stream_steps.delete_passed_segments, plain(decide.finish_truncate)),
     ),
-    WorkflowKind.SEAL_STREAM: (Step("seal-segments", stream_steps.seal_segments, plain(decide.finish_seal)),),
+    WorkflowKind.SEAL_STREAM: (
+        Step("end-transactions", stream_steps.end_transactions),
+        Step("seal-segments", stream_steps.seal_segments, plain(decide.finish_seal)),
+    ),
     WorkflowKind.DELETE_STREAM: (
         Step("delete-segments", stream_steps.delete_segments),
         Step("release-name", stream_steps.release_name, plain(decide.finish_delete)),

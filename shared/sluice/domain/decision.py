@@ -28,10 +28,14 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """`now` in epoch milliseconds; `request` is the id of the request that is being decided, if any."""
+    """Times in epoch milliseconds; `request` is the id of the request that is being decided, if any.
+
+    `asked_at` is when the broker appended the request, where that matters; `now` is not before that.
+    """
 
     now: int
     request: str | None = None
+    asked_at: int = 0
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -200,7 +200,7 @@ class TransactionReady(TransactionEvent, frozen=True):
 
 
 class TransactionPinged(TransactionEvent, frozen=True):
-    """The lease runs for `lease_ms` from `at`, the broker's time of the ping."""
+    """The lease runs for `lease_ms` from `at`, which is never before the broker appended the ping."""
 
     lease_ms: int
     at: int

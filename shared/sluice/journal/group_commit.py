@@ -29,7 +29,8 @@ RETRY_S = 0.1
 
 class _Item(msgspec.Struct, eq=False):
     key: str
-    context: Context
+    request: str | None
+    asked_at: int
     decide: Decide
     decided: asyncio.Future[Decision]
 
@@ -57,19 +58,23 @@ class GroupCommit:
         """Requests that are in no record yet."""
         return sum(len(queue) for queue in self._queues.values())
 
-    def submit(self, key: str, request: str | None, at: int | None, decide: Decide) -> asyncio.Future[Decision]:
-        """The decision, once the record that holds it counts. `at` is the time to decide by, epoch ms; None is now.
+    def submit(self, key: str, request: str | None, asked_at: int, decide: Decide) -> asyncio.Future[Decision]:
+        """The decision, once the record that holds it counts. `asked_at` is when the broker appended the request.
 
         Fails only with what `decide` raises; while the journal is away it waits.
         """
         loop = asyncio.get_running_loop()
         partition = self._journal.partition_of(key)
-        item = _Item(key, Context(at if at is not None else now_ms(), request), decide, loop.create_future())
+        item = _Item(key, request, asked_at, decide, loop.create_future())
         queue = self._queues.setdefault(partition, deque())
         queue.append(item)
         if partition not in self._tasks:
             self._tasks[partition] = loop.create_task(self._work(partition, queue))
         return item.decided
+
+    def everything_before(self, key: str) -> asyncio.Future[Decision]:
+        """Done when all that was submitted so far for the key's partition is decided."""
+        return self.submit(key, None, 0, lambda _reader, _context: Decision())
 
     async def stop(self) -> None:
         """End; what is in no record yet stays undecided."""
@@ -116,7 +121,7 @@ class GroupCommit:
             item = queue[0]
             reader = GuardedReader(self._journal.reader(item.key))
             try:
-                decision = item.decide(reader, item.context)
+                decision = item.decide(reader, Context(max(now_ms(), item.asked_at), item.request, item.asked_at))
             except Exception as error:  # noqa: BLE001 - it is told to whoever asked
                 queue.popleft()
                 if not item.decided.done():
@@ -132,6 +137,6 @@ class GroupCommit:
             touched.update(names)
             record.expect.update(reader.seen)
             record.events.extend(decision.events)
-            if decision.reply is not None and item.context.request is not None:
-                record.answers[item.context.request] = decision.reply
+            if decision.reply is not None and item.request is not None:
+                record.answers[item.request] = decision.reply
         return record

@@ -67,8 +67,9 @@ class PartitionView:
         """What the events were folded into beside the aggregates; it has no version."""
         return self._indexes.get(name)
 
-    def indexes(self) -> Iterator[Any]:
-        return iter(self._indexes.values())
+    def indexes(self) -> Iterator[tuple[str, Any]]:
+        """All indexes with their names."""
+        return iter(self._indexes.items())
 
     def answer(self, request: str) -> Reply | None:
         """The reply to a request that was answered lately."""

@@ -80,7 +80,8 @@ class KeyedConsumer:
 
     `on_assigned(partition)` runs before the partition's records do and must see its work through; `on_failure` gets the
     record that a handler could not handle, and why, and must put it where people find it. Records for which `is_urgent`
-    holds pass the queue of their key by and are handled beside it.
+    holds pass the queue of their key by and are handled beside it. `on_revoked(partition)` is told that it is somebody
+    else's.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class KeyedConsumer:
         max_handlers: int = 256,
         max_open: int = 10_000,
         is_urgent: Callable[[Message], bool] = lambda _message: False,
+        on_revoked: Callable[[int], None] = lambda _partition: None,
     ) -> None:
         self.slots = asyncio.Semaphore(max_handlers)
         self.partitions: set[int] = set()
@@ -104,6 +106,7 @@ class KeyedConsumer:
         self._on_failure = on_failure
         self._max_open = max_open
         self._is_urgent = is_urgent
+        self._on_revoked = on_revoked
         self._open = 0
         self._paused = False
         self._commit_due = False
@@ -226,6 +229,8 @@ class KeyedConsumer:
 
     def _revoked(self, partitions: list[int]) -> None:
         gone = set(partitions)
+        for partition in partitions:
+            self._on_revoked(partition)
         self.partitions -= gone
         for partition in gone:
             offsets = self._offsets.pop(partition, None)

@@ -5,16 +5,15 @@ from collections.abc import Iterable
 from uuid import uuid4
 
 from sluice.domain.commands import Command
-from sluice.messaging.topics import Topic
+from sluice.messaging.topics import topic_of
 from sluice.runtime import Runtime
 
 
 class Sender:
     """Sends commands to the keys that they belong to, by the topic of those who decide them."""
 
-    def __init__(self, runtime: Runtime, topic: Topic) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._topic = topic
         self.journal = runtime.journal
 
     async def send_all(self, request: str, commands: Iterable[Command]) -> None:
@@ -29,4 +28,4 @@ class Sender:
         await self._send(uuid4().hex, command)
 
     def _send(self, request: str, command: Command) -> asyncio.Future[None]:
-        return self._runtime.send(self._topic, self._runtime.request(request, command))
+        return self._runtime.send(topic_of(command), self._runtime.request(request, command))

@@ -167,6 +167,7 @@ case("on_segments_of_table", create_scope(), create_table(), begin(stream="kv_kv
 
 case("with_least_lease", *_STREAM, begin(lease=LEAST_LEASE_MS), state())
 case("with_longest_lease", *_STREAM, begin(lease=MOST_LEASE_MS), state())
+case("with_a_grace_period_of_old", *_STREAM, begin(grace=2**62), state())
 case("with_too_short_a_lease", *_STREAM, _too_short(9_999))
 case("with_too_long_a_lease", *_STREAM, _too_long(600_001))
 case("without_lease", *_STREAM, _too_short(0))

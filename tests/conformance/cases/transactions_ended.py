@@ -94,7 +94,11 @@ case(
     part(),
 )
 case(
-    "two_commits_at_once", *_STREAM, begin(), together(commit(), commit()).gives(["SUCCESS", "SUCCESS"]), *committed("a")
+    "two_commits_at_once",
+    *_STREAM,
+    begin(),
+    together(commit(), commit()).gives(["SUCCESS", "SUCCESS"]),
+    *committed("a"),
 )
 case(
     "three_aborts_at_once",

@@ -106,7 +106,7 @@ case(
     *aborted("a"),
     part().gives("gone"),
     events().gives([]),
-    put("y").gives("gone"),
+    put("y").until("gone"),
     ping().gives("ABORTED"),
     commit().gives("FAILURE"),
     abort(),
@@ -128,6 +128,19 @@ case(
     commit("shortened").gives("FAILURE"),
 )
 
+case(
+    "the_shorter_lease_ends_first",
+    *_STREAM,
+    begin("longest", lease=LEAST_LEASE_MS + 12_000),
+    begin("longer", lease=LEAST_LEASE_MS),
+    begin("short"),
+    ping("short", lease=4_000),
+    *aborted("short"),
+    state("longer"),
+    *aborted("longer"),
+    state("longest"),
+)
+
 case("committed", *_STREAM, begin(), commit(), ping().gives("COMMITTED"), *committed("a"), ping().gives("COMMITTED"))
 case("aborted", *_STREAM, begin(), abort(), ping().gives("ABORTED"), *aborted("a"), ping().gives("ABORTED"))
 case(
@@ -138,9 +151,7 @@ case(
     *committed("a"),
     ping(lease=600_001).gives("COMMITTED"),
 )
-case(
-    "aborted_with_too_long_a_lease", *_STREAM, begin(), abort(), *aborted("a"), ping(lease=600_001).gives("ABORTED")
-)
+case("aborted_with_too_long_a_lease", *_STREAM, begin(), abort(), *aborted("a"), ping(lease=600_001).gives("ABORTED"))
 case("ended_with_no_time_left", *_STREAM, begin(), commit(), ping(lease=0).gives("COMMITTED"), *committed("a"))
 case("in_sealed", *_STREAM, begin(), seal(), ping().gives("ABORTED"))
 case("in_deleted", *_STREAM, begin(), seal(), delete_stream(), ping().gives("ABORTED"))

@@ -5,7 +5,7 @@ from prometheus_client import Counter, Gauge, Histogram
 TIMERS_SET = Counter("sluice_timers_set", "Timers begun or moved in Redis, refills not counted")
 TIMERS_CANCELLED = Counter("sluice_timers_cancelled", "Timers taken out of Redis")
 TIMERS_FIRED = Counter("sluice_timers_fired", "Timers that were due, each time they were claimed")
-ON_DUE_FAILURES = Counter("sluice_timers_on_due_failures", "Batches of due timers nobody could ask about; they fire again")
+ON_DUE_FAILURES = Counter("sluice_timers_on_due_failures", "Batches of due timers not asked about; they fire again")
 REFILLS = Counter("sluice_timer_refills", "Partitions whose timers were written to Redis again", ["why"])
 REFILL_FAILURES = Counter("sluice_timer_refill_failures", "Refills that ended early; they are begun again")
 TICK_SECONDS = Histogram(

@@ -1,11 +1,11 @@
-"""The timer wheel: one sorted set in Redis for each partition, a *slot*, with timers by the time at which they are due.
+"""The timer wheel: a sorted set in Redis for each partition, a *slot*, holds timers by the time at which they are due.
 
-The journal is the truth and Redis only the alarm clock. A timer that fires too early or twice is harmless, one that never
-fires is not; so everything here is built to notice when a slot may lack a timer. A slot holds a marker with the fill
-that completed it and the run of the server it was completed in. Without one, or with one of another run (Redis came back
-from its files, a replica took over), the slot counts as lost and its owner fills it from the journal. A fill is put aside
-and takes the slot's place in one step, and only if it is whole and none began after it: neither half a fill nor one that
-a frozen process sends late can ever look complete.
+The journal is the truth and Redis only the alarm clock. A timer that fires too early or twice is harmless, one that
+never fires is not; so everything here is built to notice when a slot may lack a timer. A slot holds a marker with the
+fill that completed it and the run of the server it was completed in. Without one, or with one of another run (Redis
+came back from its files, a replica took over), the slot counts as lost and its owner fills it from the journal. A fill
+is put aside and takes the slot's place in one step, and only if it is whole and none began after it: neither half a
+fill nor one that a frozen process sends late can ever look complete.
 
 Concurrency: any number of instances and tasks may use the same slots. Scripts are atomic, take no more than MAX_BATCH
 timers at a time, and are attempted once; all times are those of Redis's own clock. `refill` replaces what others set in
@@ -14,7 +14,6 @@ the meantime, so what changes after its content was put together has to be set a
 
 import asyncio
 import secrets
-import time
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import islice
@@ -58,7 +57,8 @@ class Claimed(msgspec.Struct, frozen=True):
 class TimerWheel:
     """The slots of one Sluice cluster, named by `prefix`. Belongs to one event loop.
 
-    A claimed timer is due again after `claim_ms`. A call waits at most `timeout_s` for Redis, a fill for each of its parts.
+    A claimed timer is due again after `claim_ms`. A call waits at most `timeout_s` for Redis; one that takes several
+    scripts, for each of them.
     """
 
     def __init__(self, redis_url: str, prefix: str, claim_ms: int = 10_000, timeout_s: float = 2.0) -> None:
@@ -66,12 +66,13 @@ class TimerWheel:
         # The braces keep all keys of a cluster on one node of a Redis Cluster.
         self._prefix = f"sluice:{{{prefix}}}:timers:v{FORMAT}"
         self._timeout_s = timeout_s
-        # Attempted once: whoever calls decides what is to be written after a failure.
+        # Attempted once: whoever calls decides what is to be written after a failure. The deadline of a call is ours:
+        # with a socket timeout the client sends inside `wait_for`, which in Python 3.11 can swallow a cancellation.
         self._pool = BlockingConnectionPool.from_url(
             redis_url,
             max_connections=_CONNECTIONS,
             timeout=timeout_s,
-            socket_timeout=timeout_s,
+            socket_timeout=None,
             socket_connect_timeout=timeout_s,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
@@ -106,13 +107,14 @@ class TimerWheel:
     async def refill(self, partition: int, delays_ms: Mapping[str, int]) -> str:
         """Replace the whole slot; return the name of this fill, as claims tell it.
 
-        Raises SlotLostError if another fill of the slot began or Redis forgot this one, WheelUnavailableError. Until it is
-        done the slot stays what it was.
+        Until it is done the slot stays what it was. Raises SlotLostError if another fill of the slot began or Redis
+        forgot this one; WheelUnavailableError.
         """
         fill, staging, members = secrets.token_hex(8), f"{self._slot(partition)}:fill", 0
-        began, timers = time.monotonic(), iter(delays_ms.items())
+        now_s, timers = asyncio.get_running_loop().time, iter(delays_ms.items())
+        began_s = now_s()
         while (batch := list(islice(timers, MAX_BATCH))) or members == 0:
-            late_ms = int((time.monotonic() - began) * 1000)
+            late_ms = int((now_s() - began_s) * 1000)
             args: list[str | int] = [fill, members, _STAGED_MS]
             for timer, delay_ms in batch:
                 args += (timer, delay_ms - late_ms)
@@ -126,7 +128,8 @@ class TimerWheel:
     async def claim(self, partitions: Collection[int], limit: int = MAX_BATCH) -> Claimed:
         """Take at most `limit` timers that are due; for `claim_ms` nobody else gets them.
 
-        Partitions are served in their order. Raises WheelUnavailableError; some may be taken then, and are due again later.
+        Partitions are served in their order. Raises WheelUnavailableError; some may be taken then, and are due again
+        later.
         """
         if not 0 < limit <= MAX_BATCH:
             raise ValueError(f"a claim takes 1 to {MAX_BATCH} timers, not {limit}")
@@ -151,7 +154,10 @@ class TimerWheel:
             await self._run(self._scripts.hear, [self._heard], [until, *partitions])
 
     async def silent_for(self, partition: int) -> int | None:
-        """For how many ms nobody is known to have listened to a partition; None: unknown. Raises WheelUnavailableError."""
+        """For how many ms nobody is known to have listened to a partition; None: unknown.
+
+        Raises WheelUnavailableError.
+        """
         silent_ms: int | None = await self._run(self._scripts.silence, [self._heard], [partition])
         return silent_ms
 

@@ -24,10 +24,10 @@ from sluice.domain.commands import (
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.names import mark_stream
+from sluice.domain.names import commits_aggregate, mark_stream
 from sluice.domain.stream import cuts, scale
 from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream, incarnation_of
-from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
+from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply, running
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
@@ -168,6 +168,14 @@ def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> De
         return refuse("STREAM_NOT_SEALED")
     started = ev.StreamDeletionStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
     return Decision((started,))
+
+
+def note_waiting(reader: Reader, scope: str, name: str, kind: str, context: Context) -> Decision:
+    """Say that a request of this kind waits for the batch of commits that is running."""
+    stream = find_stream(reader, scope, name)
+    if stream is None or running(reader.get(commits_aggregate(scope, name))) is None:
+        return Decision()
+    return Decision((ev.WorkflowWaiting(scope=scope, stream=name, kind=kind, at=context.now),))
 
 
 def releases(stream: Stream, mark: Stream | None) -> tuple[ReleaseName, ...]:

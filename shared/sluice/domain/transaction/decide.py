@@ -1,7 +1,7 @@
 """The decisions on one transaction: how it opens, what keeps it, how it ends.
 
-`context.now` is the time at which the broker appended the request, so that no clock of ours and no delay of ours
-counts against a client. Rules: controller-grpc-api 5.6, stream-and-transaction-semantics 6.
+A sign of life counts from when it is decided, which is never before the broker appended it: what we take to get to it
+is not the client's loss. Rules: controller-grpc-api 5.6, stream-and-transaction-semantics 6.
 """
 
 import msgspec
@@ -100,7 +100,7 @@ def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> D
         return refuse("ABORTED", _why(found))
     if command.lease_ms > MAX_LEASE_MS:
         return refuse("LEASE_TOO_LARGE", f"a lease lasts at most {MAX_LEASE_MS} ms, not {command.lease_ms}")
-    if context.now + command.lease_ms > found.dies_at:
+    if context.asked_at + command.lease_ms > found.dies_at:
         life = found.dies_at - found.opened_at
         return refuse(
             "MAX_EXECUTION_TIME_EXCEEDED", f"it may live for {life} ms from its creation at {found.opened_at}"

@@ -1,0 +1,117 @@
+"""RPCs on transactions (controller-grpc-api 5.6).
+
+Opening, keeping and ending one are asked of txn-manager. What state one is in, and which have ended, is read from the
+view, so that clients may ask as often as they like.
+"""
+
+from typing import Any
+
+from api_gateway.convert import fill_range, stream_of
+from api_gateway.errors import OverloadedError
+from api_gateway.generated import controller_pb2 as pb
+from api_gateway.handlers import Context, Handler
+from api_gateway.reads import Reads
+from api_gateway.requests import Requests
+from api_gateway.rpc import trace_of
+from api_gateway.statuses import response
+from sluice.domain.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
+from sluice.domain.decision import Reply
+from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.domain.transaction.ids import halves, text_of
+from sluice.domain.transaction.state import TransactionState
+
+LISTED_MOST = 500
+"""How many ended transactions a list has (stream-and-transaction-semantics 6.9)."""
+
+_REFUSALS: dict[str, type[Exception]] = {
+    "STREAM_NOT_FOUND": NotFoundError,
+    "LEASE_OUT_OF_BOUNDS": InvalidArgumentError,
+    "STREAM_SEALED": IllegalStateError,
+    "ENDED": IllegalStateError,
+    "FAILURE": IllegalStateError,
+    "TOO_MANY_OPEN": OverloadedError,
+    "TOO_MANY_WAITING": OverloadedError,
+}
+"""Refusals that the responses have no status for: gRPC says them."""
+
+REASON = "sluice-reason"
+"""The trailing metadata that says, for people, why something was refused."""
+
+
+class TransactionHandlers:
+    def __init__(self, reads: Reads, requests: Requests) -> None:
+        self._reads = reads
+        self._requests = requests
+
+    def table(self) -> dict[str, Handler]:
+        return {
+            "createTransaction": self.create,
+            "pingTransaction": self.ping,
+            "commitTransaction": self.commit,
+            "abortTransaction": self.abort,
+            "checkTransactionState": self.state,
+            "listCompletedTransactions": self.completed,
+        }
+
+    async def create(self, request: pb.CreateTxnRequest, context: Context) -> pb.CreateTxnResponse:
+        scope, stream = stream_of(request.streamInfo)
+        command = OpenTransaction(scope=scope, stream=stream, lease_ms=request.lease)
+        reply = await self._requests.ask(command, trace_of(context))
+        if reply.status != "OK":
+            raise _refusal(reply)
+        high, low = halves(reply.transaction)
+        answer = pb.CreateTxnResponse(txnId=pb.TxnId(highBits=high, lowBits=low))
+        for segment in reply.segments:
+            fill_range(answer.activeSegments.add(), scope, stream, segment)
+        return answer
+
+    async def ping(self, request: pb.PingTxnRequest, context: Context) -> Any:
+        scope, stream = stream_of(request.streamInfo)
+        command = PingTransaction(scope=scope, stream=stream, transaction=_id_of(request.txnId), lease_ms=request.lease)
+        return await self._ask(command, context)
+
+    async def commit(self, request: pb.TxnRequest, context: Context) -> Any:
+        scope, stream = stream_of(request.streamInfo)
+        command = CommitTransaction(
+            scope=scope,
+            stream=stream,
+            transaction=_id_of(request.txnId),
+            writer=request.writerId,
+            timestamp=request.timestamp,
+        )
+        return await self._ask(command, context)
+
+    async def abort(self, request: pb.TxnRequest, context: Context) -> Any:
+        scope, stream = stream_of(request.streamInfo)
+        command = AbortTransaction(scope=scope, stream=stream, transaction=_id_of(request.txnId))
+        return await self._ask(command, context)
+
+    async def state(self, request: pb.TxnRequest, _context: Context) -> pb.TxnState:
+        found = await self._reads.transaction_state(*stream_of(request.streamInfo), _id_of(request.txnId))
+        return pb.TxnState(state=found.value)
+
+    async def completed(self, request: pb.ListCompletedTxnRequest, _context: Context) -> pb.ListCompletedTxnResponse:
+        """The last that have ended, the latest first."""
+        answer = pb.ListCompletedTxnResponse()
+        for ended in await self._reads.ended_transactions(*stream_of(request.streamInfo), LISTED_MOST):
+            high, low = halves(ended.id)
+            committed = ended.state is TransactionState.COMMITTED
+            status = pb.TxnResponse.COMMITTED if committed else pb.TxnResponse.ABORTED
+            answer.response.add(txnId=pb.TxnId(highBits=high, lowBits=low), status=status)
+        return answer
+
+    async def _ask(self, command: PingTransaction | CommitTransaction | AbortTransaction, context: Context) -> Any:
+        reply = await self._requests.ask(command, trace_of(context))
+        if reply.status == "TOO_MANY_WAITING":
+            raise _refusal(reply)
+        if reply.reason:
+            context.set_trailing_metadata(((REASON, reply.reason),))
+        return response(command, reply)
+
+
+def _id_of(id: pb.TxnId) -> str:
+    return text_of(id.highBits, id.lowBits)
+
+
+def _refusal(reply: Reply) -> Exception:
+    return _REFUSALS[reply.status](reply.reason)

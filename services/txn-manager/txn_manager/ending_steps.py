@@ -1,0 +1,110 @@
+"""What the end of transactions takes on the segment stores: merging what was committed, deleting what was not.
+
+Rules: stream-and-transaction-semantics 3.10, 3.11 and 5.1, segment-store-wire-protocol 4.8 and 7.5.
+"""
+
+from collections.abc import Mapping
+
+from sluice.domain.config import ScalingPolicy
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.errors import NotFoundError
+from sluice.domain.names import stream_key
+from sluice.domain.segment_id import segment_name
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction import batch
+from sluice.domain.transaction.batch import Commits, Positions
+from sluice.domain.transaction.decide import finish_abort
+from sluice.domain.transaction.state import Transaction, segment_names
+from sluice.domain.workflow import WorkflowKind
+from sluice.segmentstore.store import SegmentStore
+from sluice.workflows.segments import create_segments, seal_and_measure
+from sluice.workflows.steps import Step, Workflows, all_done
+from txn_manager.tools import TransactionTools
+
+NO_SCALING = ScalingPolicy()
+"""For segments that nobody writes to in the ordinary way, or not for long: no load of theirs is reported."""
+
+
+def _stream_of(tools: TransactionTools, scope: str, name: str) -> Stream:
+    stream = find_stream(tools.reader(stream_key(scope, name)), scope, name)
+    if stream is None:
+        raise NotFoundError(f"{scope}/{name} has transactions, but does not exist")
+    return stream
+
+
+async def merge(tools: TransactionTools, commits: Commits) -> Positions:
+    """Append the batch to the active segments, all of them side by side, each in the batch's order."""
+    assert commits.workflow is not None
+    stream, transactions = _stream_of(tools, commits.scope, commits.name), commits.workflow.transactions
+    goals = batch.targets(stream, transactions, rolls=False)
+    return await _merge_into(tools.store, stream, transactions, goals)
+
+
+async def merge_into_duplicates(tools: TransactionTools, commits: Commits) -> tuple[dict[int, int], Positions]:
+    """Fill and seal duplicates of the batch's own segments, create duplicates of the active ones behind them."""
+    assert commits.workflow is not None
+    stream, transactions = _stream_of(tools, commits.scope, commits.name), commits.workflow.transactions
+    if batch.has_rolled(stream):
+        return {}, {}
+    goals = batch.targets(stream, transactions, rolls=True)
+    following = batch.next_duplicates(stream)
+    await create_segments(tools.store, stream, goals.values(), NO_SCALING)
+    positions = await _merge_into(tools.store, stream, transactions, goals)
+    sizes = await seal_and_measure(tools.store, stream, goals.values())
+    await create_segments(tools.store, stream, following)
+    return sizes, positions
+
+
+async def seal_active(tools: TransactionTools, commits: Commits) -> dict[int, int]:
+    stream = _stream_of(tools, commits.scope, commits.name)
+    return await seal_and_measure(tools.store, stream, stream.active_epoch.segments)
+
+
+async def delete_segments(tools: TransactionTools, transaction: Transaction) -> None:
+    stream = _stream_of(tools, transaction.scope, transaction.stream)
+    names = segment_names(stream, transaction.id).values()
+    await all_done(tools.store.delete_segment(name) for name in names)
+
+
+async def _merge_into(
+    store: SegmentStore, stream: Stream, transactions: tuple[str, ...], goals: Mapping[int, int]
+) -> Positions:
+    names = [segment_names(stream, transaction) for transaction in transactions]
+    merges = [
+        store.merge_batch(segment_name(stream.scope, stream.name, goal), [of[number] for of in names])
+        for number, goal in goals.items()
+    ]
+    reached = dict(zip(goals.values(), await all_done(merges), strict=True))
+    return {t: {goal: ends[i] for goal, ends in reached.items()} for i, t in enumerate(transactions)}
+
+
+def _end_batch(most: int) -> "Step[TransactionTools]":
+    def record(reader: Reader, context: Context, state: Commits, positions: Positions) -> Decision:
+        return batch.end_batch(reader, state.scope, state.name, context, positions, most)
+
+    return Step("merge", merge, record)
+
+
+def _rolled(reader: Reader, context: Context, state: Commits, found: tuple[dict[int, int], Positions]) -> Decision:
+    sizes, positions = found
+    return batch.note_rolled(reader, state.scope, state.name, context, sizes, positions)
+
+
+def _roll_ended(reader: Reader, context: Context, state: Commits, sizes: dict[int, int]) -> Decision:
+    return batch.end_roll(reader, state.scope, state.name, context, sizes)
+
+
+def _aborted(reader: Reader, context: Context, state: Transaction, _outcome: None) -> Decision:
+    return finish_abort(reader, state.scope, state.stream, state.id, context.now)
+
+
+def workflows(most: int) -> Workflows[TransactionTools]:
+    """The workflows of this service; `most` transactions make a batch."""
+    return {
+        WorkflowKind.COMMIT_TRANSACTIONS: (_end_batch(most),),
+        WorkflowKind.ROLL_TRANSACTIONS: (
+            Step("merge-into-duplicates", merge_into_duplicates, _rolled),
+            Step("seal-active", seal_active, _roll_ended),
+        ),
+        WorkflowKind.ABORT_TRANSACTION: (Step("delete-segments", delete_segments, _aborted),),
+    }

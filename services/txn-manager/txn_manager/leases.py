@@ -1,0 +1,162 @@
+"""Leases that run out: who watches them, and what must be certain before one ends a transaction.
+
+A timer that fires asks a question, CheckLease. The question goes through the topic of pings and then through that of
+commits, under the key of the stream; so when it has come out of both, every sign of life that was appended before it
+has been decided. Only if the lease has run out all the same, counted in the broker's time and extended by the time we
+were not able to hear, it becomes an abort, which names the version of the transaction that this was decided on.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+from sluice.domain import events as ev
+from sluice.domain.commands import AbortReason, AbortTransaction, CheckLease
+from sluice.domain.names import stream_key
+from sluice.domain.transaction.index import StreamTransactions
+from sluice.domain.transaction.state import Transaction, TransactionState, open_transaction
+from sluice.journal.journal import Journal, now_ms
+from sluice.journal.record import Record
+from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
+from sluice.runtime import Runtime
+from txn_manager import metrics
+from txn_manager.hearing import Hearing
+from txn_manager.timers import Timers
+from txn_manager.wheel.errors import WheelUnavailableError
+from txn_manager.wheel.wheel import TimerWheel
+
+log = logging.getLogger(__name__)
+
+GRACE_SHARE = 20
+"""Beside the grace that is set, a lease gets this part of itself: some clients ping but once in a lease."""
+
+
+class Leases:
+    """Keeps the timers of the open transactions of the partitions owned here, and judges what they ask.
+
+    `grace_ms` is added to every lease.
+    """
+
+    def __init__(self, runtime: Runtime, wheel: TimerWheel, hearing: Hearing, tick_s: float, grace_ms: int) -> None:
+        self._runtime = runtime
+        self._journal: Journal = runtime.journal
+        self._wheel = wheel
+        self._hearing = hearing
+        self._grace_ms = grace_ms
+        self._owned: set[int] = set()
+        self.timers = Timers(wheel, self.ask, self.open_leases, self._listening, tick_s)
+        self._journal.on_record.append(self._heard)
+
+    def start(self) -> None:
+        self.timers.start()
+
+    async def stop(self) -> None:
+        await self.timers.stop()
+
+    async def own(self, partition: int) -> None:
+        """Look after the leases of a partition, whose view is at the end of the journal."""
+        await self.listen(partition)
+        self._owned.add(partition)
+        self.timers.own(partition)
+
+    async def listen(self, partition: int) -> None:
+        """Note since when nobody has listened to a partition that is taken over."""
+        try:
+            silent_ms = await self._wheel.silent_for(partition)
+        except WheelUnavailableError as error:
+            log.warning("nobody knows who listened before", extra={"partition": partition, "error": str(error)})
+            silent_ms = None
+        self._hearing.owned(partition, now_ms(), silent_ms)
+
+    def disown(self, partition: int) -> None:
+        self._owned.discard(partition)
+        self.timers.disown(partition)
+
+    def _listening(self) -> Iterable[int]:
+        return self._owned if self._hearing.hears(now_ms()) else ()
+
+    def ends_at(self, transaction: Transaction) -> int:
+        """When the transaction may be aborted unless something is heard of it, grace included."""
+        return transaction.lease_ends_at + self._grace_ms + max(0, transaction.lease_ms) // GRACE_SHARE
+
+    def open_leases(self, partition: int) -> Mapping[str, int]:
+        """All timers of a partition with what is left of their time, in ms."""
+        now = now_ms()
+        return {
+            _timer(t.scope, t.stream, t.id): max(0, self.ends_at(t) - now) for t in self._open_transactions(partition)
+        }
+
+    async def ask(self, partition: int, timers: list[str]) -> None:
+        """Ask whether these leases have really run out. Raises ProduceError."""
+        for timer in timers:
+            scope, stream, id = timer.split("/")
+            transaction = open_transaction(self._journal.reader(stream_key(scope, stream)), scope, stream, id)
+            if transaction is None:
+                self.timers.end(partition, timer)
+                continue
+            left = self.ends_at(transaction) - now_ms()
+            if left > 0:
+                self.timers.lease(partition, timer, left)
+                continue
+            question = CheckLease(scope=scope, stream=stream, transaction=id)
+            request = f"lease-{id}-{now_ms()}"
+            await self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, question))
+
+    async def passed_pings(self, request: str, command: CheckLease, asked_at: int) -> None:
+        """The question has passed all pings that were appended before it. Raises ProduceError."""
+        if self._has_run_out(command, asked_at) is not None:
+            await self._runtime.send(COMMIT, self._runtime.request(request, command))
+
+    async def passed_commits(self, request: str, command: CheckLease, asked_at: int) -> None:
+        """The question has passed all commits, too. Raises ProduceError."""
+        version = self._has_run_out(command, asked_at)
+        if version is None:
+            return
+        abort = AbortTransaction(
+            scope=command.scope,
+            stream=command.stream,
+            transaction=command.transaction,
+            reason=AbortReason.LEASE,
+            version=version,
+        )
+        metrics.LEASES.labels("abort").inc()
+        await self._runtime.send(ABORT, self._runtime.request(request, abort))
+
+    def _has_run_out(self, command: CheckLease, asked_at: int) -> int | None:
+        """The version of the transaction whose lease has run out before the question was appended, else None."""
+        reader, partition = self._journal.reader(command.key), self._journal.partition_of(command.key)
+        transaction = open_transaction(reader, command.scope, command.stream, command.transaction)
+        if transaction is None:
+            metrics.LEASES.labels("ended").inc()
+            return None
+        extension = self._hearing.extension(partition, transaction.heard_at, asked_at)
+        left = self.ends_at(transaction) + extension - asked_at
+        if left > 0:
+            metrics.LEASES.labels("extended" if extension else "renewed").inc()
+            self.timers.lease(partition, _timer(command.scope, command.stream, command.transaction), left)
+            return None
+        return reader.version(command.aggregate)
+
+    def _open_transactions(self, partition: int) -> Iterator[Transaction]:
+        view = self._journal.views()[partition]
+        for name, index in view.indexes():
+            if isinstance(index, StreamTransactions):
+                for id in index.open:
+                    state = view.get(f"txn:{name}/{id}")
+                    if isinstance(state, Transaction) and state.state is TransactionState.OPEN:
+                        yield state
+
+    def _heard(self, partition: int, record: Record) -> None:
+        if partition not in self._owned:
+            return
+        for event in record.events:
+            if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
+                state = self._journal.views()[partition].get(event.aggregate)
+                if isinstance(state, Transaction):
+                    left = max(0, self.ends_at(state) - now_ms())
+                    self.timers.lease(partition, _timer(event.scope, event.stream, event.transaction), left)
+            elif isinstance(event, ev.TransactionCommitting | ev.TransactionAborting):
+                self.timers.end(partition, _timer(event.scope, event.stream, event.transaction))
+
+
+def _timer(scope: str, stream: str, transaction: str) -> str:
+    return f"{scope}/{stream}/{transaction}"

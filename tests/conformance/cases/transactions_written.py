@@ -1,0 +1,294 @@
+"""What a transaction's events go through: apart until it is committed, then in its stream in the order of the commits.
+
+Also the marks of writers that a commit leaves. Semantics 6.6 to 6.8; segment-store-wire-protocol 7.5;
+controller-grpc-api 5.6, 5.7.
+"""
+
+from conformance.calls import check_scale, create_scope, create_stream, head, scale, truncate
+from conformance.case import Step, Subject
+from conformance.data import fate, write
+from conformance.group_calls import note_time, remove_writer
+from conformance.txn_calls import (
+    NO_TIMESTAMP,
+    abort,
+    aborted,
+    begin,
+    commit,
+    committed,
+    events,
+    part,
+    put,
+    state,
+    together,
+)
+
+WRITTEN = Subject("txn_written")
+case = WRITTEN.case
+
+_STREAM: tuple[Step, ...] = (create_scope(), create_stream(segments=2))
+
+case(
+    "not_seen_before_the_commit",
+    *_STREAM,
+    begin(),
+    put("x"),
+    put("y"),
+    events().gives([]),
+    commit(),
+    *committed("a"),
+    events().gives(["x", "y"]),
+    part().gives("gone"),
+)
+case(
+    "each_segment_has_its_own",
+    *_STREAM,
+    begin(),
+    put("x", segment=1),
+    put("y", segment=0),
+    put("z", segment=1),
+    commit(),
+    *committed("a"),
+    events(0).gives(["y"]),
+    events(1).gives(["x", "z"]),
+)
+case(
+    "some_segments_only",
+    *_STREAM,
+    begin(),
+    put("x", segment=1),
+    commit(),
+    *committed("a"),
+    events(0).gives([]),
+    events(1).gives(["x"]),
+    part(segment=0).gives("gone"),
+)
+case("nothing", *_STREAM, begin(), commit(), *committed("a"), events().gives([]), part().gives("gone"), write(9))
+case(
+    "aborted_is_gone",
+    *_STREAM,
+    begin(),
+    put("x"),
+    abort(),
+    *aborted("a"),
+    events().gives([]),
+    part().gives("gone"),
+    part(segment=1).gives("gone"),
+    put("y").until("gone"),
+)
+case("committed_takes_no_more", *_STREAM, begin(), put("x"), commit(), *committed("a"), put("y").until("gone"))
+case(
+    "behind_what_was_written_meanwhile",
+    *_STREAM,
+    begin(),
+    put("x"),
+    write(20),
+    commit(),
+    *committed("a"),
+    events().gives(["x" * 12, "x"]),
+)
+case(
+    "in_the_order_of_the_commits",
+    *_STREAM,
+    *(step for name in "abcd" for step in (begin(name), put(name, name), put(name, name, 1))),
+    commit("d"),
+    commit("b"),
+    commit("a"),
+    commit("c"),
+    *committed(*"abcd"),
+    events(0).gives(["d", "b", "a", "c"]),
+    events(1).gives(["d", "b", "a", "c"]),
+)
+case(
+    "a_second_commit_does_not_change_the_order",
+    *_STREAM,
+    *(step for name in "ab" for step in (begin(name), put(name, name))),
+    commit("b"),
+    commit("a"),
+    commit("b"),
+    *committed("a", "b"),
+    events().gives(["b", "a"]),
+)
+case(
+    "aborted_ones_between",
+    *_STREAM,
+    *(step for name in "abcd" for step in (begin(name), put(name, name))),
+    commit("c"),
+    abort("b"),
+    commit("a"),
+    abort("d"),
+    *committed("a", "c"),
+    *aborted("b", "d"),
+    events().gives(["c", "a"]),
+)
+case(
+    "one_after_the_other",
+    *_STREAM,
+    begin(),
+    put("x"),
+    commit(),
+    *committed("a"),
+    begin("b"),
+    put("y", "b"),
+    commit("b"),
+    *committed("b"),
+    events().gives(["x", "y"]),
+)
+
+_MANY = tuple(f"t{number}" for number in range(120))
+case(
+    "more_than_fit_in_a_batch",
+    create_scope(),
+    create_stream(),
+    *(begin(name) for name in _MANY),
+    together(*(put(name, name) for name in _MANY)).gives(["written"] * len(_MANY)),
+    *(commit(name) for name in _MANY),
+    *committed(*_MANY),
+    events().gives(list(_MANY)),
+)
+case(
+    "on_internal_stream",
+    create_scope(),
+    create_stream("_st"),
+    begin(stream="_st"),
+    put("x", stream="_st"),
+    commit("a", "_st"),
+    state("a", "_st").until("COMMITTED"),
+    events(0, "_st").gives(["x"]),
+)
+case(
+    "on_mark_stream",
+    *_STREAM,
+    begin(stream="_MARKst"),
+    commit("a", "_MARKst"),
+    state("a", "_MARKst").until("COMMITTED"),
+)
+case(
+    "into_a_truncated_segment",
+    create_scope(),
+    create_stream(),
+    write(50),
+    begin(),
+    put("x"),
+    truncate({0: 50}),
+    commit(),
+    *committed("a"),
+    head().gives({0: 50}),
+    truncate({0: 59}),
+    fate(0).gives("open from 59"),
+)
+case(
+    "open_while_the_stream_scales",
+    *_STREAM,
+    begin(),
+    scale([1], [(0.5, 0.75), (0.75, 1.0)]),
+    check_scale(0).until("SUCCESS"),
+    put("x"),
+    put("y", segment=1),
+    state(),
+    abort(),
+    *aborted("a"),
+    part(segment=1).gives("gone"),
+)
+
+# The events make segment 0 13 bytes longer.
+_MARKED: tuple[Step, ...] = (*_STREAM, begin(), put("hello"))
+case(
+    "by_a_writer_with_a_time",
+    *_MARKED,
+    commit(writer="w", timestamp=100),
+    *committed("a"),
+    note_time(99, {0: 13}).gives("INVALID_TIME"),
+    note_time(100, {0: 12}).gives("INVALID_POSITION"),
+    note_time(100, {0: 13}),
+    remove_writer(),
+)
+case(
+    "by_a_writer_without_a_time",
+    *_MARKED,
+    commit(writer="w", timestamp=NO_TIMESTAMP),
+    *committed("a"),
+    note_time(NO_TIMESTAMP, {0: 12}).gives("INVALID_POSITION"),
+    note_time(NO_TIMESTAMP, {0: 13}),
+    remove_writer(),
+)
+case(
+    "by_nobody",
+    *_MARKED,
+    commit(timestamp=100),
+    *committed("a"),
+    remove_writer().gives("UNKNOWN_WRITER"),
+    note_time(1, {0: 0}),
+)
+case(
+    "by_a_writer_marks_segments_without_events",
+    *_STREAM,
+    write(50, segment=1),
+    begin(),
+    put("hello"),
+    commit(writer="w", timestamp=100),
+    *committed("a"),
+    note_time(100, {1: 49}).gives("INVALID_POSITION"),
+    note_time(100, {1: 50}),
+)
+case(
+    "by_a_writer_twice",
+    *_MARKED,
+    begin("b"),
+    put("world", "b"),
+    commit(writer="w", timestamp=100),
+    *committed("a"),
+    commit("b", writer="w", timestamp=200),
+    *committed("b"),
+    note_time(199, {0: 26}).gives("INVALID_TIME"),
+    note_time(200, {0: 25}).gives("INVALID_POSITION"),
+    note_time(200, {0: 26}),
+)
+case(
+    "by_a_writer_earlier",
+    *_MARKED,
+    begin("b"),
+    put("world", "b"),
+    commit(writer="w", timestamp=100),
+    *committed("a"),
+    commit("b", writer="w", timestamp=50),
+    *committed("b"),
+    note_time(99, {0: 26}).gives("INVALID_TIME"),
+    note_time(100, {0: 13}),
+)
+case(
+    "by_two_writers",
+    *_MARKED,
+    begin("b"),
+    commit(writer="w", timestamp=100),
+    commit("b", writer="v", timestamp=50),
+    *committed("a", "b"),
+    note_time(99, {0: 13}).gives("INVALID_TIME"),
+    note_time(49, {0: 13}, "v").gives("INVALID_TIME"),
+    note_time(50, {0: 13}, "v"),
+)
+case(
+    "by_the_writer_of_the_first_commit",
+    *_MARKED,
+    commit(writer="w", timestamp=100),
+    commit(writer="v", timestamp=100),
+    *committed("a"),
+    remove_writer("v").gives("UNKNOWN_WRITER"),
+    remove_writer("w"),
+)
+case(
+    "by_a_writer_and_aborted",
+    *_MARKED,
+    abort(),
+    *aborted("a"),
+    commit(writer="w", timestamp=100).gives("FAILURE"),
+    remove_writer().gives("UNKNOWN_WRITER"),
+)
+case(
+    "by_a_writer_that_was_removed",
+    *_MARKED,
+    note_time(100, {0: 0}),
+    remove_writer(),
+    commit(writer="w", timestamp=200),
+    *committed("a"),
+    note_time(199, {0: 13}).gives("INVALID_TIME"),
+)
