@@ -26,12 +26,16 @@ CREATE_TXN = "createTransaction, 4 segments"
 PING_TXN = "pingTransaction"
 COMMIT_TXN = "commitTransaction"
 WHOLE_TXN = "transaction, open to COMMITTED"
+COMMITTED_ONE = f"committed transactions, 1 stream, {CALLERS} callers"
+COMMITTED_MANY = f"committed transactions, 100 streams, {CALLERS} callers"
 CREATE_STREAM_ALL = f"createStream, {CALLERS} callers"
 CREATE_TXN_ALL = f"createTransaction, {CALLERS} callers"
 CURRENT_SEGMENTS_ALL = f"getCurrentSegments, {CALLERS} callers"
 
 _DEADLINE_S = 60.0
+_DRAINED_S = 300.0
 _LEASE_MS = 30_000
+_MANY = [f"x{n}" for n in range(100)]
 _SCALED, _DROPPED, _READ = range(30), range(30, 60), range(60, 105)
 """Which of the streams made one by one each measurement uses; the first two change theirs."""
 
@@ -107,6 +111,25 @@ class Calls:
         _expect(self._stub.commitTransaction(request, timeout=_DEADLINE_S).status, "commitTransaction")
         until(lambda: self._is_committed(request))
 
+    def open_and_commit(self, stream: str) -> pb.TxnRequest:
+        """Returns what to ask for its state with; it is committed some time later."""
+        request = pb.TxnRequest(streamInfo=self._info(stream), txnId=self.open_transaction(stream))
+        _expect(self._stub.commitTransaction(request, timeout=_DEADLINE_S).status, "commitTransaction")
+        return request
+
+    def committed(self, streams: list[str], spell_s: float) -> Figures:
+        """Transactions per second that were opened and committed, the time until the last one is included.
+
+        Commits are made in the order in which they were asked for, so it suffices to wait for each caller's last.
+        """
+        asked: list[pb.TxnRequest] = []
+        began = time.perf_counter()
+        load = at_once(lambda n: asked.append(self.open_and_commit(streams[n % len(streams)])), spell_s, 0)
+        for request in reversed(asked[-max(CALLERS, len(streams)) * 2 :]):
+            until(lambda request=request: self._is_committed(request), _DRAINED_S)  # type: ignore[misc]
+        per_s = len(asked) / (time.perf_counter() - began)
+        return Figures(len(asked), per_s=round(per_s, 1), client_cpu=load.client_cpu)
+
     def last_commit_done(self, number: int) -> None:
         """Return when the commits of `commit_transaction` are through, so that they do not slow what comes next."""
         request = pb.TxnRequest(streamInfo=self._info("t"), txnId=self._opened(number))
@@ -159,6 +182,8 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
     yield PING_TXN, lambda: one_by_one(calls.ping_transaction, 100 // few)
     yield COMMIT_TXN, commit
     yield WHOLE_TXN, lambda: one_by_one(calls.whole_transaction, 30 // few)
+    yield COMMITTED_ONE, lambda: calls.committed(["o"], spell_s)
+    yield COMMITTED_MANY, lambda: calls.committed(_MANY, spell_s)
     yield CREATE_STREAM_ALL, lambda: at_once(lambda n: calls.create_stream(f"c{n}"), spell_s, warm_up_s)
     yield CREATE_TXN_ALL, lambda: at_once(lambda n: calls.open_transaction(f"s{_READ[n % reads]}"), spell_s, warm_up_s)
     yield CURRENT_SEGMENTS_ALL, lambda: at_once(calls.current_segments, spell_s, warm_up_s)
@@ -167,7 +192,8 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
 def measure(calls: Calls, report: Callable[[str, Figures], None], quick: bool = False) -> dict[str, Figures]:
     """Take every measurement; each is reported as soon as it is there."""
     calls.create_scope()
-    calls.create_stream("t", 4)
+    for name, segments in (("t", 4), ("o", 1), *((name, 1) for name in _MANY)):
+        calls.create_stream(name, segments)
     measured = {}
     for name, take in measurements(calls, quick):
         measured[name] = outcome(take)

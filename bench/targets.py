@@ -36,6 +36,11 @@ FASTER = {
     calls.CURRENT_SEGMENTS_ALL: 1.5,
     calls.SCALE: 4.0,
     calls.SEAL_DELETE: 4.0,
+    calls.CREATE_TXN: 1.5,
+    calls.PING_TXN: 3.0,
+    calls.WHOLE_TXN: 5.0,
+    calls.COMMITTED_ONE: 3.0,
+    calls.COMMITTED_MANY: 3.0,
 }
 """How many times faster (p50), or how many times as many per second, than the real controller."""
 

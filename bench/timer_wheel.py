@@ -1,12 +1,13 @@
 """What the timers of leases cost: ticks, changes and fills with many open timers on one instance and one Redis.
 
 A private Redis is started for it. The load keeps the number of open timers: most changes move a lease far away, some
-move it to within a second; those fire, the transaction ends, and another one begins. The load generator runs in the same
-process; what it takes by itself is measured first and told apart.
+move it to within a second; those fire, the transaction ends, and another one begins. The load generator runs in the
+same process; how much of its time it takes, the calls of `lease` included, is told apart.
 """
 
 import argparse
 import asyncio
+import os
 import random
 import socket
 import subprocess
@@ -32,7 +33,9 @@ _FAR_MS, _SOON_MS = 3_600_000, 1_000
 _SOON_SHARE = 0.02
 _BEAT_S = 0.005
 _STEP_S = 0.01
+_IDLE_S = 3.0
 _READY_S = 60.0
+_SLOW_US, _SLOW_KEPT = 500, 1_000
 
 
 class Spread(msgspec.Struct):
@@ -45,10 +48,11 @@ class Spread(msgspec.Struct):
 
 
 class Measured(msgspec.Struct):
-    """One run. CPU in shares of a core: of this process, of its load generator alone, of Redis.
+    """One run. CPU in shares of a core: of this process, of its load generator alone, of Redis. `machine_load` is the
+    load average of the last minute.
 
     `tick`: from the claim until everything due was asked about. `loop_lag`: how late a task of the same event loop is
-    woken. `redis_calls`: scripts, `slowest_redis_call_ms` the longest of them while the load ran.
+    woken, `loop_lag_idle` the same while nothing else is done: what the machine adds by itself. `redis_calls`: scripts, `slowest_redis_call_ms` the longest of them while the load ran.
     """
 
     timers: int
@@ -58,6 +62,7 @@ class Measured(msgspec.Struct):
     fired: int
     tick: Spread
     loop_lag: Spread
+    loop_lag_idle: Spread
     process_cpu: float
     load_cpu: float
     redis_cpu: float
@@ -70,6 +75,7 @@ class Measured(msgspec.Struct):
     fill_after_loss_s: float
     loop_lag_while_filling: Spread
     slowest_redis_call_while_filling_ms: float
+    machine_load: float
 
 
 class Leases:
@@ -126,14 +132,15 @@ class TimedTimers(Timers):
 class Load:
     """Changes leases at a steady pace, late by as much as the loop is."""
 
-    def __init__(self, leases: Leases, timers: Timers) -> None:
+    def __init__(self, leases: Leases) -> None:
         self._leases = leases
-        self._timers = timers
+        self._timers: Timers | None = None
         self.moves = 0
         self.fired = 0
         self.busy_s = 0.0
 
-    async def run(self, seconds: float, per_s: int) -> None:
+    async def run(self, timers: Timers, seconds: float, per_s: int) -> None:
+        self._timers = timers
         began = time.perf_counter()
         while (passed := time.perf_counter() - began) < seconds:
             self._catch_up(int(passed * per_s))
@@ -150,13 +157,14 @@ class Load:
     def _lease(self, partition: int, timer: str) -> None:
         delay_ms = self._leases.delay_ms()
         self._leases.ends_ms[partition][timer] = _loop_ms() + delay_ms
-        self._timers.lease(partition, timer, delay_ms)
+        if self._timers is not None:
+            self._timers.lease(partition, timer, delay_ms)
 
     async def on_due(self, partition: int, due: list[str]) -> None:
         """The question ended each transaction, and another one began."""
         self.fired += len(due)
         for timer in due:
-            if self._leases.ends_ms[partition].pop(timer, None) is not None:
+            if self._timers is not None and self._leases.ends_ms[partition].pop(timer, None) is not None:
                 self._timers.end(partition, timer)
                 self._lease(*self._leases.begin())
 
@@ -168,9 +176,13 @@ class Heartbeat:
         self._late_ms: list[float] = []
         self._task = asyncio.get_running_loop().create_task(self._beat())
 
-    def take(self) -> Spread:
-        taken, self._late_ms = self._late_ms, []
-        return spread(taken)
+    def restart(self) -> None:
+        """Forget what was noted so far."""
+        self._late_ms.clear()
+
+    def noted(self) -> Spread:
+        """Raises LoadFailedError if nothing was noted."""
+        return spread(self._late_ms)
 
     def stop(self) -> None:
         self._task.cancel()
@@ -203,9 +215,9 @@ class Server:
             return False
 
     def reset(self) -> None:
-        """Count from here on, and note every script of more than a tenth of a millisecond."""
-        self._client.config_set("slowlog-max-len", 100_000)
-        self._client.config_set("slowlog-log-slower-than", 100)
+        """Count from here on, and note slow scripts."""
+        self._client.config_set("slowlog-max-len", _SLOW_KEPT)
+        self._client.config_set("slowlog-log-slower-than", _SLOW_US)
         self._client.slowlog_reset()
         self._client.config_resetstat()
 
@@ -215,8 +227,9 @@ class Server:
         return int(stats["calls"]), round(float(stats["usec_per_call"]) / 1000, 3)
 
     def slowest_ms(self) -> float:
-        entries = self._client.slowlog_get(100_000)
-        scripts = [each["duration"] for each in entries if each["command"].upper().startswith("EVALSHA")]
+        """The longest of the slow scripts, 0 if there was none."""
+        entries = self._client.slowlog_get(_SLOW_KEPT)
+        scripts = [each["duration"] for each in entries if bytes(each["command"]).upper().startswith(b"EVALSHA")]
         return round(max(scripts, default=0) / 1000, 2)
 
     def cpu_s(self) -> float:
@@ -269,8 +282,10 @@ async def measure(port: int, timers: int, partitions: int, per_s: int, seconds: 
     server, heartbeat = Server(port), Heartbeat()
     leases = Leases(timers, partitions)
     wheel = TimerWheel(f"redis://127.0.0.1:{port}/0", "bench")
-    owned = TimedTimers(wheel, lambda *due: load.on_due(*due), leases.open_leases, lambda: range(partitions))
-    load = Load(leases, owned)
+    load = Load(leases)
+    owned = TimedTimers(wheel, load.on_due, leases.open_leases, lambda: range(partitions))
+    await asyncio.sleep(_IDLE_S)
+    idle = heartbeat.noted()
     memory, began = server.memory(), time.perf_counter()
     owned.start()
     for partition in range(partitions):
@@ -280,22 +295,22 @@ async def measure(port: int, timers: int, partitions: int, per_s: int, seconds: 
     memory = server.memory() - memory
 
     server.reset()
-    heartbeat.take()
+    heartbeat.restart()
     owned.ticks_ms.clear()
     began, cpu_s, redis_s = time.perf_counter(), time.process_time(), server.cpu_s()
-    await load.run(seconds, per_s)
+    await load.run(owned, seconds, per_s)
     took_s, cpu_s, redis_s = time.perf_counter() - began, time.process_time() - cpu_s, server.cpu_s() - redis_s
-    ticks, lag = spread(owned.ticks_ms), heartbeat.take()
+    ticks, lag = spread(owned.ticks_ms), heartbeat.noted()
     calls, mean_ms = server.calls()
     slowest_ms = server.slowest_ms()
 
     server.reset()
     before, began = refills(), time.perf_counter()
     server.lose_everything()
-    heartbeat.take()
+    heartbeat.restart()
     await filled(partitions, before)
     fill_after_loss_s = time.perf_counter() - began
-    lag_while_filling, slowest_while_filling_ms = heartbeat.take(), server.slowest_ms()
+    lag_while_filling, slowest_while_filling_ms = heartbeat.noted(), server.slowest_ms()
 
     await owned.stop()
     await wheel.close()
@@ -308,6 +323,7 @@ async def measure(port: int, timers: int, partitions: int, per_s: int, seconds: 
         fired=load.fired,
         tick=ticks,
         loop_lag=lag,
+        loop_lag_idle=idle,
         process_cpu=round(cpu_s / took_s, 3),
         load_cpu=round(load.busy_s / took_s, 3),
         redis_cpu=round(redis_s / took_s, 3),
@@ -320,6 +336,7 @@ async def measure(port: int, timers: int, partitions: int, per_s: int, seconds: 
         fill_after_loss_s=round(fill_after_loss_s, 2),
         loop_lag_while_filling=lag_while_filling,
         slowest_redis_call_while_filling_ms=slowest_while_filling_ms,
+        machine_load=round(os.getloadavg()[0], 1),
     )
 
 

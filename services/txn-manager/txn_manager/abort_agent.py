@@ -25,7 +25,7 @@ import faust.transport.drivers.aiokafka
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from sluice.messaging.topics import ABORT
+from sluice.messaging.topics import ABORT, MAX_RECORD_BYTES
 from sluice.settings import ServiceSettings
 from txn_manager.abort_lanes import Aborting, Handle, Lanes, OnFailure
 
@@ -132,6 +132,7 @@ class AbortAgent:
             broker_request_timeout=10.0,
             broker_commit_interval=COMMIT_INTERVAL_S,
             consumer_auto_offset_reset="earliest",
+            consumer_max_fetch_size=MAX_RECORD_BYTES,
             stream_buffer_maxsize=MAX_OPEN,
             # It would collect garbage until the lanes are empty; they empty themselves.
             stream_wait_empty=False,

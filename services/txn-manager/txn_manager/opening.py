@@ -1,7 +1,10 @@
-"""Opens transactions: the decision first, then the segments, then the answer.
+"""Opens transactions: the decision, the segments, then the answer.
 
 The id follows from the request, so whoever handles a request again finds the transaction it has opened, and goes on
 from there. The lease begins with the answer: however long the segments take, the client loses nothing of it.
+
+The segments are created while the decision is on its way to the journal, because both take time and the names can be
+those of no other transaction. If it is decided otherwise in the end, they are deleted.
 """
 
 import asyncio
@@ -11,56 +14,109 @@ from functools import partial
 from sluice.domain.commands import OpenTransaction
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.transaction.decide import decide_ready, opened_by
+from sluice.domain.events import TransactionOpened
+from sluice.domain.stream.state import find_stream
+from sluice.domain.transaction.decide import Limits, decide_open, decide_ready, opened_by
 from sluice.domain.transaction.state import open_transaction, segment_names
-from sluice.journal.journal import Journal, JournalError, now_ms
+from sluice.journal.group_commit import GroupCommit
+from sluice.journal.journal import Decide, Journal, JournalError, now_ms
+from sluice.journal.partition_view import GuardedReader
+from sluice.messaging.requests import Request
 from sluice.segmentstore.errors import SegmentStoreError
 from sluice.segmentstore.store import SegmentStore
 from sluice.workflows.backoff import delays
 from sluice.workflows.crash_points import CrashPoints
 from sluice.workflows.segments import create_named
+from sluice.workflows.steps import all_done
 from txn_manager import metrics
 
 log = logging.getLogger(__name__)
 
 
 class Opening:
-    """The part of opening that comes after the decision."""
-
-    def __init__(self, journal: Journal, store: SegmentStore, crash_points: CrashPoints) -> None:
+    def __init__(
+        self, journal: Journal, group: GroupCommit, store: SegmentStore, limits: Limits, crash_points: CrashPoints
+    ) -> None:
         self._journal = journal
+        self._group = group
         self._store = store
+        self._limits = limits
         self._crash_points = crash_points
 
-    async def finish(self, request: str, command: OpenTransaction, appended_at: int) -> None:
-        """Create the segments and answer; tried again until it is done or the transaction has ended."""
-        key = command.key
+    async def open(self, request: Request, command: OpenTransaction, appended_at: int) -> None:
+        """Open a transaction and answer; tried again until it is done or the transaction has ended."""
+
+        def decide(reader: Reader, context: Context) -> Decision:
+            return decide_open(reader, command, context, self._limits)
+
+        foreseen = self._foresee(request, command, decide)
+        decided = self._group.submit(command.key, request.id, appended_at, decide)
+        creating = asyncio.ensure_future(self._create_segments(command, foreseen)) if foreseen else None
+        refused = (await decided).reply is not None
+        self._crash_points.passed("open-transaction/decided")
+        transaction = "" if refused else self._opened_by(request, command)
+        if creating is not None and foreseen != transaction:
+            await asyncio.gather(creating, return_exceptions=True)
+            await self._delete_segments(command, foreseen)
+            creating = None
+        if not refused:
+            await self._finish(request, command, transaction, creating, appended_at)
+
+    def _foresee(self, request: Request, command: OpenTransaction, decide: Decide) -> str | None:
+        """The id that the transaction will have if nothing changes until it is decided."""
+        reader = GuardedReader(self._journal.reader(command.key))
+        foreseen = decide(reader, Context(now_ms(), request.id)).events
+        return next((e.transaction for e in foreseen if isinstance(e, TransactionOpened)), None)
+
+    def _opened_by(self, request: Request, command: OpenTransaction) -> str:
+        """The id of the transaction; empty if its stream has gone meanwhile."""
+        reader = self._journal.reader(command.key)
+        stream = find_stream(reader, command.scope, command.stream)
+        return opened_by(reader, stream, request.id) or "" if stream is not None else ""
+
+    async def _finish(
+        self,
+        request: Request,
+        command: OpenTransaction,
+        transaction: str,
+        creating: "asyncio.Future[None] | None",
+        appended_at: int,
+    ) -> None:
         for wait in delays():
-            reader = self._journal.reader(key)
-            stream = find_stream(reader, command.scope, command.stream)
-            transaction = opened_by(reader, stream, request) if stream is not None else None
-            if stream is None or transaction is None:
-                log.warning("nothing was opened", extra={"request": request, "stream": key})
-                return
             try:
-                if open_transaction(reader, command.scope, command.stream, transaction) is not None:
-                    self._crash_points.passed("open-transaction/before-segments")
-                    await self._create_segments(stream, transaction)
+                if (
+                    open_transaction(self._journal.reader(command.key), command.scope, command.stream, transaction)
+                    is not None
+                ):
+                    await (creating or self._create_segments(command, transaction))
                     self._crash_points.passed("open-transaction/after-segments")
                 at = max(appended_at, now_ms())
                 ready = partial(self._ready, command=command, transaction=transaction, at=at)
-                executed = await self._journal.execute(key, request, ready)
+                executed = await self._journal.execute(command.key, request.id, ready)
                 if executed.reply is not None and executed.reply.status == "OK":
                     metrics.OPENED.inc()
                 return
             except (SegmentStoreError, JournalError) as error:
-                facts = {"request": request, "transaction": transaction, "error": str(error)}
+                facts = {"request": request.id, "transaction": transaction, "error": str(error)}
                 log.warning("transaction not open yet", extra=facts)
+                creating = None
                 await asyncio.sleep(wait)
 
-    async def _create_segments(self, stream: Stream, transaction: str) -> None:
-        await create_named(self._store, stream, segment_names(stream, transaction).values(), ScalingPolicy())
+    async def _create_segments(self, command: OpenTransaction, transaction: str) -> None:
+        stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
+        if stream is not None:
+            await create_named(self._store, stream, segment_names(stream, transaction).values(), ScalingPolicy())
+
+    async def _delete_segments(self, command: OpenTransaction, transaction: str | None) -> None:
+        """What was created for a transaction that does not exist; what cannot be deleted stays, empty."""
+        stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
+        if stream is None or transaction is None:
+            return
+        try:
+            names = segment_names(stream, transaction).values()
+            await all_done(self._store.delete_segment(name) for name in names)
+        except SegmentStoreError as error:
+            log.warning("segments of no transaction are left", extra={"transaction": transaction, "error": str(error)})
 
     @staticmethod
     def _ready(reader: Reader, _context: Context, *, command: OpenTransaction, transaction: str, at: int) -> Decision:

@@ -63,7 +63,7 @@ class TxnService:
         self._limits = Limits(settings.max_open_transactions, settings.max_waiting_commits)
         self._crash_points = CrashPoints(settings.crash_at)
         self._group = GroupCommit(runtime.journal)
-        self._opening = Opening(runtime.journal, store, self._crash_points)
+        self._opening = Opening(runtime.journal, self._group, store, self._limits, self._crash_points)
         self.hearing = Hearing()
         wheel = TimerWheel(settings.redis_url, settings.cluster_name, int(settings.claim_s * 1000))
         runtime.stack.push_async_callback(wheel.close)
@@ -115,8 +115,7 @@ class TxnService:
         command = request.command
         match command:
             case c.OpenTransaction():
-                decided = self._submit(request, at, partial(decide.decide_open, limits=self._limits))
-                return self._seen_through(delivery, self._open(request, command, at, decided))
+                return self._seen_through(delivery, self._opening.open(request, command, at))
             case c.PingTransaction():
                 return self._seen_through(delivery, self._submit(request, at, decide.decide_ping))
             case c.CheckLease():
@@ -149,13 +148,6 @@ class TxnService:
             return choose(reader, command, context)
 
         return self._group.submit(command.key, request.id, at, decided)
-
-    async def _open(
-        self, request: Request, command: c.OpenTransaction, at: int, decided: asyncio.Future[Decision]
-    ) -> None:
-        if (await decided).reply is None:
-            self._crash_points.passed("open-transaction/decided")
-            await self._opening.finish(request.id, command, at)
 
     def _check(self, passed: Passed, request: Request, command: c.CheckLease, at: int) -> Awaitable[None]:
         return self._passed(self._group.everything_before(command.key), passed, request, command, at)

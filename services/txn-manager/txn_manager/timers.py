@@ -6,8 +6,10 @@ partitions are listened to; one fills slots from the journal. Nothing is kept fo
 not be written makes its slot stale, changes of a stale slot are let go, and the next fill has them, because it reads
 the journal later than they were made. So there is no order to restore and no memory to bound beyond what is pending.
 
-A slot is filled when it becomes ours, when Redis was away, when it is lost, when too much was pending, when Redis's
-clock was set back, and when another instance has filled it since: it may have read an older journal than we.
+A slot is filled when it becomes ours, when a change of it failed, when it is lost, when too much was pending, when
+Redis's clock was set back, and when another instance has filled it since: it may have read an older journal than we.
+Any other failure of Redis leaves slots as they are: one that lost anything meanwhile says so itself, and a Redis that
+is merely slow is not given everything to write again.
 
 Concurrency: everything belongs to the event loop. A fill reads the journal when no write is under way, so that no older
 change can land on the newer content.
@@ -216,9 +218,9 @@ class Timers:
             changes = {partition: slot.take(now_ms) for partition, slot in slots.items()}
             try:
                 lost = await self._call(self._wheel.change(changes))
-            except Exception:
+            except Exception as error:
                 for slot in slots.values():
-                    self._neglect(slot, Why.FAILED)
+                    self._neglect(slot, Why.AWAY if isinstance(error, WheelUnavailableError) else Why.FAILED)
                 raise
             for partition in lost:
                 self._neglect(slots[partition], Why.LOST)
@@ -243,7 +245,7 @@ class Timers:
         slot = self._slots.get(partition)
         if slot is None or self._away is not None:
             return True
-        why = slot.why.value
+        why = slot.why
         try:
             async with self._writing:
                 slot.begin()
@@ -252,6 +254,7 @@ class Timers:
             fill = await self._call(self._wheel.refill(partition, leases))
         except WheelUnavailableError:
             metrics.REFILL_FAILURES.inc()
+            slot.neglect(why)
             return False
         except Exception as error:
             metrics.REFILL_FAILURES.inc()
@@ -259,9 +262,10 @@ class Timers:
             slot.failure = repr(error)
             log.exception("timers not filled from the journal", extra={"partition": partition})
             return False
-        metrics.REFILLS.labels(why).inc()
-        log.info("timers filled from the journal", extra={"partition": partition, "timers": len(leases), "why": why})
-        # Redis may have been away for a change meanwhile, or too much been pending.
+        metrics.REFILLS.labels(why.value).inc()
+        facts = {"partition": partition, "timers": len(leases), "why": why.value}
+        log.info("timers filled from the journal", extra=facts)
+        # Too much may have been pending meanwhile, or the clock been set back.
         if slot.state is State.FILLING:
             slot.complete(fill, asyncio.get_running_loop().time())
             self._changed.set()
@@ -276,8 +280,6 @@ class Timers:
             if self._away is None:
                 log.warning("Redis away", extra={"error": str(error)})
             self._away = (time.time() if self._away is None else self._away[0], str(error))
-            for slot in self._slots.values():
-                self._neglect(slot, Why.AWAY)
             raise
         if self._away is not None:
             log.info("Redis back", extra={"away_s": round(time.time() - self._away[0], 1)})

@@ -1,6 +1,7 @@
 """The lanes of the abort agent: order, acknowledgement, failures, what happens to records when partitions go."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -38,8 +39,8 @@ class Handler:
 
     async def put(self, lanes: Lanes, partition: int, *offsets: int) -> None:
         for offset in offsets:
-            done = (partition, offset)
-            await lanes.put(record(partition, offset), lambda done=done: self.acknowledged.append(done))
+            acknowledge = partial(self.acknowledged.append, (partition, offset))
+            await lanes.put(record(partition, offset), acknowledge)
 
 
 async def test_a_partition_is_handled_and_acknowledged_in_order_beside_the_others() -> None:

@@ -273,7 +273,7 @@ async def test_nothing_is_lost_when_redis_dies_with_timers_pending(make: Make, s
         some(500)
         await until(lambda: instance.timers.problem(), "the outage is seen")
         some(500)
-        assert sum(len(slot.pending) for slot in instance.timers._slots.values()) == 0, "nothing is kept meanwhile"
+        await until(lambda: not any(slot.pending for slot in instance.timers._slots.values()), "nothing is kept")
         assert "Redis away since" in (instance.timers.problem() or "")
     some(500)
     await until(lambda: expected <= set(instance.asked), "everything is asked about")
@@ -300,6 +300,26 @@ async def test_a_frozen_redis_blocks_nothing_and_is_filled_again(make: Make, ser
     await until(lambda: instance.asked == [(3, "meanwhile")], "asked about as soon as Redis answers")
     await until(lambda: len(held(server, 3)) == 5_000, "all are there")
     assert counted("sluice_timer_refills_total", why="redis away") > before
+
+
+async def test_a_redis_that_kept_everything_is_not_filled_again(make: Make, server: PrivateRedis) -> None:
+    instance = make()
+    for partition in (3, 4):
+        instance.timers.own(partition)
+    await instance.filled(3, 4)
+    before = {why: counted("sluice_timer_refills_total", why=why) for why in ("redis away", "lost")}
+    server.freeze()
+    try:
+        await until(lambda: instance.timers.problem(), "the outage is seen")
+        instance.lease(3, "a", HOUR)
+        await until(lambda: instance.timers._slots[3].state.value == "stale", "the change failed")
+    finally:
+        server.thaw()
+    await until(lambda: set(held(server, 3)) == {"a"} and not instance.timers.problem(), "the change is there")
+    instance.lease(4, "b", 0)
+    await until(lambda: instance.asked == [(4, "b")], "the other slot goes on")
+    assert counted("sluice_timer_refills_total", why="redis away") == before["redis away"] + 1
+    assert counted("sluice_timer_refills_total", why="lost") == before["lost"]
 
 
 async def test_timers_start_while_redis_is_away(make: Make, server: PrivateRedis) -> None:

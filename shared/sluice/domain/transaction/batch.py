@@ -75,17 +75,32 @@ def _next_batch(
     reader: Reader, scope: str, name: str, context: Context, most: int, ending: tuple[str, ...]
 ) -> tuple[ev.CommitBatchStarted, ...]:
     """The batch behind those that are `ending`, if there is one and it may begin now."""
-    stream = find_stream(reader, scope, name)
-    if stream is None or why_not_now(reader, scope, name, context.now) is not None:
-        return ()
     first = len(ending)
     waiting = list(islice(transactions_of(reader, scope, name).committing, first, first + most))
     if not waiting:
         return ()
     epoch = epoch_of(waiting[0])
     alike = tuple(takewhile(lambda t: epoch_of(t) == epoch, waiting))
-    rolls = stream.epochs[epoch].reference != stream.active_epoch.reference
-    return (ev.CommitBatchStarted(scope=scope, stream=name, transactions=alike, at=context.now, rolls=rolls),)
+    return _started(reader, scope, name, context, alike)
+
+
+def batch_of_one(
+    reader: Reader, scope: str, name: str, context: Context, transaction: str
+) -> tuple[ev.CommitBatchStarted, ...]:
+    """The batch of a transaction before which none waits, if it may begin now."""
+    if running(find_commits(reader, scope, name)) is not None:
+        return ()
+    return _started(reader, scope, name, context, (transaction,))
+
+
+def _started(
+    reader: Reader, scope: str, name: str, context: Context, transactions: tuple[str, ...]
+) -> tuple[ev.CommitBatchStarted, ...]:
+    stream = find_stream(reader, scope, name)
+    if stream is None or why_not_now(reader, scope, name, context.now) is not None:
+        return ()
+    rolls = stream.epochs[epoch_of(transactions[0])].reference != stream.active_epoch.reference
+    return (ev.CommitBatchStarted(scope=scope, stream=name, transactions=transactions, at=context.now, rolls=rolls),)
 
 
 def targets(stream: Stream, transactions: tuple[str, ...], rolls: bool) -> dict[int, int]:

@@ -17,6 +17,7 @@ from sluice.domain.commands import (
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.names import transaction_aggregate
 from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.transaction.batch import batch_of_one
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import (
@@ -116,7 +117,10 @@ def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> D
 
 
 def decide_commit(reader: Reader, command: CommitTransaction, context: Context, limits: Limits) -> Decision:
-    """From here on it will be committed, in the order in which this was decided."""
+    """From here on it will be committed, in the order in which this was decided.
+
+    Where nothing waits before it, the batch begins in the same record.
+    """
     found = find_transaction(reader, command.scope, command.stream, command.transaction)
     if found is None:
         return refuse("FAILURE", "no such transaction")
@@ -124,7 +128,8 @@ def decide_commit(reader: Reader, command: CommitTransaction, context: Context, 
         return _SUCCESS
     if found.state is not TransactionState.OPEN:
         return refuse("FAILURE", _why(found))
-    if len(transactions_of(reader, command.scope, command.stream).committing) >= limits.waiting_commits:
+    before = transactions_of(reader, command.scope, command.stream).committing
+    if len(before) >= limits.waiting_commits:
         most = limits.waiting_commits
         return refuse("TOO_MANY_WAITING", f"{most} transactions of this stream wait for their commit, no more may")
     committing = ev.TransactionCommitting(
@@ -135,7 +140,8 @@ def decide_commit(reader: Reader, command: CommitTransaction, context: Context, 
         writer=command.writer,
         timestamp=command.timestamp,
     )
-    return Decision((committing,), Reply("SUCCESS"))
+    begun = () if before else batch_of_one(reader, command.scope, command.stream, context, command.transaction)
+    return Decision((committing, *begun), Reply("SUCCESS"))
 
 
 def decide_abort(reader: Reader, command: AbortTransaction, context: Context) -> Decision:
