@@ -52,7 +52,8 @@ class Measured(msgspec.Struct):
     load average of the last minute.
 
     `tick`: from the claim until everything due was asked about. `loop_lag`: how late a task of the same event loop is
-    woken, `loop_lag_idle` the same while nothing else is done: what the machine adds by itself. `redis_calls`: scripts, `slowest_redis_call_ms` the longest of them while the load ran.
+    woken; `loop_lag_idle` the same while nothing else is done: what the machine adds by itself. `redis_calls`: scripts;
+    `slowest_redis_call_ms`: the longest of them while the load ran. `fill_…`: all slots again after Redis was emptied.
     """
 
     timers: int
@@ -73,6 +74,8 @@ class Measured(msgspec.Struct):
     redis_bytes_per_timer: float
     first_fill_s: float
     fill_after_loss_s: float
+    fill_cpu_s: float
+    fill_redis_cpu_s: float
     loop_lag_while_filling: Spread
     slowest_redis_call_while_filling_ms: float
     machine_load: float
@@ -305,11 +308,13 @@ async def measure(port: int, timers: int, partitions: int, per_s: int, seconds: 
     slowest_ms = server.slowest_ms()
 
     server.reset()
+    fill_redis_s, fill_cpu_s = server.cpu_s(), time.process_time()
     before, began = refills(), time.perf_counter()
     server.lose_everything()
     heartbeat.restart()
     await filled(partitions, before)
     fill_after_loss_s = time.perf_counter() - began
+    fill_redis_s, fill_cpu_s = server.cpu_s() - fill_redis_s, time.process_time() - fill_cpu_s
     lag_while_filling, slowest_while_filling_ms = heartbeat.noted(), server.slowest_ms()
 
     await owned.stop()
@@ -334,6 +339,8 @@ async def measure(port: int, timers: int, partitions: int, per_s: int, seconds: 
         redis_bytes_per_timer=round(memory / timers, 1),
         first_fill_s=round(first_fill_s, 2),
         fill_after_loss_s=round(fill_after_loss_s, 2),
+        fill_cpu_s=round(fill_cpu_s, 2),
+        fill_redis_cpu_s=round(fill_redis_s, 2),
         loop_lag_while_filling=lag_while_filling,
         slowest_redis_call_while_filling_ms=slowest_while_filling_ms,
         machine_load=round(os.getloadavg()[0], 1),

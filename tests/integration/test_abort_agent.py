@@ -82,9 +82,13 @@ async def running(agent: AbortAgent) -> AsyncIterator[AbortAgent]:
     try:
         yield agent
     finally:
-        began = time.monotonic()
-        await agent.stop()
-        assert time.monotonic() - began < STOPS_S
+        await stopped(agent)
+
+
+async def stopped(agent: AbortAgent) -> None:
+    began = time.monotonic()
+    await agent.stop()
+    assert time.monotonic() - began < STOPS_S
 
 
 async def joined(agent: AbortAgent) -> None:
@@ -210,17 +214,20 @@ async def test_a_member_that_is_killed_loses_nothing(kafka: System, tmp_path: Pa
         member.wait()
 
 
-async def test_it_starts_without_kafka_and_goes_on_after_an_outage(kafka: System) -> None:
+async def test_it_starts_and_stops_without_kafka_and_goes_on_after_an_outage(kafka: System) -> None:
     mark = uuid4().hex
-    before, late = Handled(mark), Handled(mark)
+    before, late, leaving = Handled(mark), Handled(mark), Handled(mark)
     patient = agent_of(kafka.kafka_bootstrap, uuid4().hex, "patient", before)
-    async with running(patient), running(agent_of(kafka.kafka_bootstrap, uuid4().hex, "late", late)) as other:
+    leaver = agent_of(kafka.kafka_bootstrap, uuid4().hex, "leaver", leaving)
+    other = agent_of(kafka.kafka_bootstrap, uuid4().hex, "late", late)
+    async with running(patient), running(leaver), running(other):
         await joined(patient)
         await other.stop()
         expected = await asyncio.to_thread(send, kafka, mark, 100)
-        await eventually_async(lambda: before.values == expected, HANDLES_S, "all are handled")
+        await eventually_async(lambda: before.values == leaving.values == expected, HANDLES_S, "all are handled")
         await asyncio.to_thread(kafka.kill, "kafka")
         ends = time.monotonic() + OUTAGE_S
+        await stopped(leaver)
         await other.start()
         await eventually_async(lambda: isinstance(other.failure, KafkaAwayError), JOINS_S, "it says what is missing")
         await eventually_async(lambda: time.monotonic() > ends, 2 * OUTAGE_S, "the outage is over")

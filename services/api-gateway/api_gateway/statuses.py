@@ -46,6 +46,8 @@ STATUS_FIELDS: dict[type[c.Command], str] = {
 OTHERWISE_CALLED: Mapping[type[c.Command], Mapping[str, str]] = {
     c.NoteWriterTime: {"FAILURE": "INTERNAL_ERROR"},
     c.RemoveWriter: {"FAILURE": "INTERNAL_ERROR"},
+    # Clients take it for a ping that did not get through, and go on pinging.
+    c.PingTransaction: {"FAILURE": "DISCONNECTED"},
 }
 
 NOT_FOUND: frozenset[tuple[type[c.Command], str]] = frozenset({(c.NoteWriterTime, "STREAM_NOT_FOUND")})

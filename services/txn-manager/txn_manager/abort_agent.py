@@ -21,9 +21,9 @@ from typing import Any
 
 import faust
 import faust.tables.manager
-import faust.transport.drivers.aiokafka
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from faust.transport.drivers import aiokafka
 
 from sluice.messaging.topics import ABORT, MAX_RECORD_BYTES
 from sluice.settings import ServiceSettings
@@ -48,7 +48,34 @@ class AppEndedError(Exception):
     """Faust ended its app without saying why."""
 
 
+class _ConsumerThread(aiokafka.AIOKafkaConsumerThread):
+    async def on_thread_stop(self) -> None:
+        """Closed while Kafka is away, the client is cancelled by itself; Faust would wait a minute for that thread."""
+        try:
+            await super().on_thread_stop()
+        except asyncio.CancelledError:
+            log.warning("left the group without saying so: Kafka is away")
+            if self._consumer is not None:
+                await self._consumer._client.close()  # noqa: SLF001 - what its own closing has not come to
+
+    def on_crash(self, msg: str, *fmt: Any, **_: Any) -> None:
+        """Not on standard error, where only structured lines belong."""
+        log.error("thread of the consumer ended", extra={"error": msg.format(*fmt)})
+
+
+class _Consumer(aiokafka.Consumer):
+    def _new_consumer_thread(self) -> _ConsumerThread:
+        return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+
+class _Transport(aiokafka.Transport):
+    Consumer = _Consumer
+
+
 class _App(faust.App):
+    def _new_transport(self) -> _Transport:
+        return _Transport(self.conf.broker_consumer, self)
+
     async def on_first_start(self) -> None:
         """Make no folders: nothing is kept on disk."""
 
@@ -158,7 +185,7 @@ class AbortAgent:
 
         async def revoked(_app: Any, /, *partitions: Any, **_: Any) -> None:
             await lanes.clear(HANDLERS_END_S)
-            await app.consumer.commit()
+            await _committed(app)
             log.info("partitions revoked", extra=_named(*partitions))
 
         app.agent(topic, name="aborts")(aborts)
@@ -173,14 +200,27 @@ async def _run(app: faust.App) -> None:
     raise app.crash_reason or AppEndedError("Faust ended its app")
 
 
+async def _committed(app: faust.App) -> bool:
+    """Whether what was acknowledged could be committed; if not, it comes again."""
+    committing = asyncio.get_running_loop().create_task(app.consumer.commit())
+    # Not awaited beyond that: a commit that waits for another one swallows being cancelled.
+    await asyncio.wait((committing,), timeout=KAFKA_ANSWERS_S)
+    problem = committing.exception() if committing.done() else TimeoutError("Kafka does not answer")
+    if problem is not None:
+        committing.cancel()
+        log.warning("not committed", extra={"error": repr(problem)})
+    return problem is None
+
+
 async def _end(app: faust.App) -> None:
     """Commit, leave the group and end Faust's threads."""
-    began = time.monotonic()
+    if not await _committed(app):
+        # A client commits nothing: the commit at the end of the app would wait for Kafka without limit.
+        app.client_only = True
     try:
         await app.stop()
     except Exception:
-        log.exception("Faust did not stop cleanly; the group notices by the session")
-    log.info("abort agent stopped", extra={"seconds": round(time.monotonic() - began, 2)})
+        log.exception("Faust did not stop cleanly")
 
 
 def _named(partitions: Any) -> dict[str, object]:

@@ -9,7 +9,6 @@ those of no other transaction. If it is decided otherwise in the end, they are d
 
 import asyncio
 import logging
-from functools import partial
 
 from sluice.domain.commands import OpenTransaction
 from sluice.domain.config import ScalingPolicy
@@ -19,7 +18,7 @@ from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.decide import Limits, decide_open, decide_ready, opened_by
 from sluice.domain.transaction.state import open_transaction, segment_names
 from sluice.journal.group_commit import GroupCommit
-from sluice.journal.journal import Decide, Journal, JournalError, now_ms
+from sluice.journal.journal import Decide, Journal, now_ms
 from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.requests import Request
 from sluice.segmentstore.errors import SegmentStoreError
@@ -83,24 +82,25 @@ class Opening:
         appended_at: int,
     ) -> None:
         for wait in delays():
+            view = self._journal.reader(command.key)
+            if open_transaction(view, command.scope, command.stream, transaction) is None:
+                break
             try:
-                if (
-                    open_transaction(self._journal.reader(command.key), command.scope, command.stream, transaction)
-                    is not None
-                ):
-                    await (creating or self._create_segments(command, transaction))
-                    self._crash_points.passed("open-transaction/after-segments")
-                at = max(appended_at, now_ms())
-                ready = partial(self._ready, command=command, transaction=transaction, at=at)
-                executed = await self._journal.execute(command.key, request.id, ready)
-                if executed.reply is not None and executed.reply.status == "OK":
-                    metrics.OPENED.inc()
-                return
-            except (SegmentStoreError, JournalError) as error:
+                await (creating or self._create_segments(command, transaction))
+                break
+            except SegmentStoreError as error:
                 facts = {"request": request.id, "transaction": transaction, "error": str(error)}
                 log.warning("transaction not open yet", extra=facts)
                 creating = None
                 await asyncio.sleep(wait)
+        self._crash_points.passed("open-transaction/after-segments")
+
+        def ready(reader: Reader, context: Context) -> Decision:
+            return decide_ready(reader, command.scope, command.stream, transaction, context.now)
+
+        decision = await self._group.submit(command.key, request.id, appended_at, ready)
+        if decision.events:
+            metrics.OPENED.inc()
 
     async def _create_segments(self, command: OpenTransaction, transaction: str) -> None:
         stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
@@ -117,7 +117,3 @@ class Opening:
             await all_done(self._store.delete_segment(name) for name in names)
         except SegmentStoreError as error:
             log.warning("segments of no transaction are left", extra={"transaction": transaction, "error": str(error)})
-
-    @staticmethod
-    def _ready(reader: Reader, _context: Context, *, command: OpenTransaction, transaction: str, at: int) -> Decision:
-        return decide_ready(reader, command.scope, command.stream, transaction, at)

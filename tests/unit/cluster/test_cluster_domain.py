@@ -37,16 +37,25 @@ class View:
 
     def __init__(self, *events: ev.Event) -> None:
         self.state: Cluster | None = None
+        self.folded = 0
         self.fold(*events)
 
     def get(self, aggregate: str) -> Cluster | None:
         assert aggregate == CLUSTER
         return self.state
 
+    def version(self, aggregate: str) -> int:
+        assert aggregate == CLUSTER
+        return self.folded
+
+    def index(self, name: str) -> None:
+        return None
+
     def fold(self, *events: ev.Event) -> "View":
         for event in events:
             assert event.aggregate == CLUSTER
             self.state = EVOLVE[type(event)](self.state, event)
+            self.folded += 1
         return self
 
 

@@ -195,6 +195,39 @@ async def test_a_refill_that_is_disturbed_never_looks_complete(
     await other.close()
 
 
+async def test_a_fill_that_another_one_began_after_is_void(server: PrivateRedis, wheel: TimerWheel) -> None:
+    other = TimerWheel(server.url, "test", claim_ms=HOUR)
+
+    async def stop() -> None:
+        raise KeyError("stopped")
+
+    async def begin_another() -> None:
+        Disturbed(other, 2, stop)
+        with pytest.raises(KeyError):
+            await other.refill(3, {"of the other": HOUR})
+
+    Disturbed(wheel, 2, begin_another)
+    with pytest.raises(SlotLostError):
+        await wheel.refill(3, {"a": HOUR})
+    assert (await wheel.claim([3])).lost == [3]
+    await other.close()
+
+
+async def test_timers_are_not_late_by_the_time_a_fill_takes(server: PrivateRedis, wheel: TimerWheel) -> None:
+    began = now_ms(server)
+
+    async def linger() -> None:
+        await until(_after, "time passes")
+
+    async def _after() -> bool:
+        return now_ms(server) > began + 2_000
+
+    Disturbed(wheel, 2, linger)
+    await wheel.refill(3, {f"t{number:04d}": HOUR for number in range(2 * MAX_BATCH + 1)})
+    first, last = (server.client.zscore(SLOT, timer) for timer in ("t0000", f"t{2 * MAX_BATCH:04d}"))
+    assert last - first < 1_000
+
+
 async def test_until_a_refill_is_done_the_slot_stays_what_it_was(server: PrivateRedis, wheel: TimerWheel) -> None:
     await wheel.refill(3, {"old": 0})
     seen = []

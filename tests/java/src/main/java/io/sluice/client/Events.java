@@ -31,9 +31,14 @@ public final class Events {
     /** Writes the events with the numbers from {@code first} up to and without {@code end}; all are stored then. */
     public static void write(EventStreamWriter<String> writer, int first, int end) {
         for (int number = first; number < end; number++) {
-            writer.writeEvent("key-" + key(number), Integer.toString(number));
+            writer.writeEvent(routingKey(number), Integer.toString(number));
         }
         writer.flush();
+    }
+
+    /** The routing key of the event with this number. */
+    public static String routingKey(int number) {
+        return "key-" + key(number);
     }
 
     /** Every number of the range once. */

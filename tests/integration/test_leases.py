@@ -1,0 +1,233 @@
+"""Leases: no transaction of a client that pings is aborted, whatever is away meanwhile; others are, in time.
+
+Lengths of waits are measured and printed (`pytest -s`).
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.controller import Controller, controller, unique
+from support.kafka import Groups, read
+from support.transactions import LEASE_MS, Pinging, Transactions
+
+from harness import System, eventually
+from sluice.domain import events as ev
+from sluice.domain.names import stream_key
+from sluice.journal.record import decode_record
+from sluice.messaging.partition import partition_of
+from sluice.messaging.topics import COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
+from txn_manager.leases import GRACE_SHARE
+from txn_manager.settings import TxnSettings
+
+pytestmark = pytest.mark.integration
+
+CLIENTS = 6
+OUTAGE_S = 30.0
+DEADLINE_S = 60.0
+TAKE_OVER_MS = 4_000
+"""How long the partitions of an instance that was killed may be nobody's."""
+
+VICTIM, OTHER = "txn-manager-0", "txn-manager-1"
+_SETTINGS = TxnSettings(instance="unused")
+GRACE_MS = int(_SETTINGS.grace_s * 1000) + LEASE_MS // GRACE_SHARE
+TICK_MS = int(_SETTINGS.tick_s * 1000)
+
+
+@pytest.fixture(scope="module")
+def pair(runs_folder: Path) -> Iterator[System]:
+    """Two instances of txn-manager, one of everything else."""
+    with System(runs_folder / "leases", segment_stores=1, txn_managers=2) as system:
+        yield system
+
+
+@pytest.fixture(scope="module")
+def gateway(pair: System) -> Iterator[Controller]:
+    with controller(pair.grpc_address, DEADLINE_S) as client:
+        yield client
+
+
+@pytest.fixture
+def streams(gateway: Controller) -> list[Transactions]:
+    """Those of three new streams."""
+    scope = unique("leases")
+    assert gateway.create_scope(scope) == "SUCCESS"
+    names = [f"st{number}" for number in range(3)]
+    assert {gateway.create_stream(scope, name, 1) for name in names} == {"SUCCESS"}
+    return [Transactions(gateway, scope, name) for name in names]
+
+
+@pytest.fixture
+def alone(pair: System) -> Iterator[System]:
+    """With one instance of txn-manager; the other one is back after."""
+    pair.stop(OTHER)
+    settled(pair)
+    yield pair
+    pair.start(OTHER, deadline_s=DEADLINE_S)
+    settled(pair)
+
+
+def settled(system: System) -> dict[str, dict[str, set[int]]]:
+    """The partitions of every running instance in every topic, once all are given out."""
+    groups = Groups(system.kafka_bootstrap)
+    running = {name for name in (VICTIM, OTHER) if system.is_running(name)}
+
+    def given_out() -> dict[str, dict[str, set[int]]] | None:
+        topics = (REQUESTS_TRANSACTIONS, COMMIT)
+        owners = {topic.name: groups.owners(f"txn-manager-{topic.name}") for topic in topics}
+        each = [sorted(p for of in given.values() for p in of) for given in owners.values()]
+        complete = all(given == list(range(system.settings.partitions)) for given in each)
+        return owners if complete and all(given.keys() == running for given in owners.values()) else None
+
+    return eventually(given_out, DEADLINE_S, f"the partitions are given out to {sorted(running)}") or {}
+
+
+# --- in time
+
+
+class Life(msgspec.Struct):
+    """When a transaction was last heard of, when its end was decided, and why; times of the broker, epoch ms."""
+
+    heard_at: int = 0
+    aborting_at: int = 0
+    reason: str = ""
+
+
+def lives(system: System, transactions: Transactions) -> dict[str, Life]:
+    partition = partition_of(stream_key(transactions.scope, transactions.stream), system.settings.partitions)
+    found: dict[str, Life] = {}
+    for message in read(system.kafka_bootstrap, JOURNAL.name, [partition]):
+        for event in decode_record(message.value() or b"").events:
+            if isinstance(event, ev.TransactionEvent):
+                life = found.setdefault(event.transaction, Life())
+                if isinstance(event, ev.TransactionReady | ev.TransactionPinged):
+                    life.heard_at = event.at
+                elif isinstance(event, ev.TransactionAborting):
+                    life.aborting_at, life.reason = message.timestamp()[1], event.reason.value
+    return found
+
+
+def late_ms(system: System, transactions: Transactions, ids: list[str]) -> list[int]:
+    """How long after its lease, grace included, each was aborted; it must have been the lease that did it."""
+    of_all = lives(system, transactions)
+    assert {of_all[id].reason for id in ids} == {"lease"}
+    return [of_all[id].aborting_at - of_all[id].heard_at - LEASE_MS - GRACE_MS for id in ids]
+
+
+@pytest.mark.usefixtures("alone")
+def test_transactions_of_clients_that_stop_are_aborted_in_time(pair: System, streams: list[Transactions]) -> None:
+    transactions = streams[0]
+    never_pinged = [transactions.open() for _ in range(3)]
+    pinged = [transactions.open() for _ in range(3)]
+    assert {transactions.ping(id) for id in pinged} == {"OK"}
+    for id in never_pinged + pinged:
+        transactions.await_state(id, "ABORTED", deadline_s=2 * LEASE_MS / 1000)
+    late = late_ms(pair, transactions, never_pinged + pinged)
+    print(f"\naborted so many ms after lease and grace: {late}")
+    assert min(late) >= 0
+    assert max(late) <= 2 * TICK_MS
+
+
+def of_victim(system: System, sibling: Transactions) -> Transactions:
+    """Those of another new stream, whose leases the victim looks after."""
+    gateway, scope = sibling.gateway, sibling.scope
+    owned = settled(system)[REQUESTS_TRANSACTIONS.name][VICTIM]
+    names = (f"of-victim{number}" for number in range(1000))
+    name = next(n for n in names if partition_of(stream_key(scope, n), system.settings.partitions) in owned)
+    assert gateway.create_stream(scope, name, 1) == "SUCCESS"
+    return Transactions(gateway, scope, name)
+
+
+def test_an_instance_that_takes_over_aborts_what_has_stopped(pair: System, streams: list[Transactions]) -> None:
+    """The time in which nobody listened is given to the lease."""
+    transactions = of_victim(pair, streams[0])
+    ids = [transactions.open() for _ in range(3)]
+    pair.kill(VICTIM)
+    try:
+        for id in ids:
+            transactions.await_state(id, "ABORTED", deadline_s=3 * LEASE_MS / 1000)
+    finally:
+        pair.start(VICTIM, deadline_s=DEADLINE_S)
+        settled(pair)
+    late = late_ms(pair, transactions, ids)
+    print(f"\naborted so many ms after lease and grace, with a take-over: {late}")
+    assert min(late) >= 0
+    assert max(late) <= 2 * TICK_MS + TAKE_OVER_MS
+
+
+# --- not too early
+
+
+@contextmanager
+def clients(streams: list[Transactions]) -> Iterator[list[Pinging]]:
+    """Clients that ping; each commits its transaction in the end."""
+    with ExitStack() as stack:
+        pinging = [stack.enter_context(Pinging(streams[n % len(streams)])) for n in range(CLIENTS)]
+        yield pinging
+        heard_again(pinging)
+    longest = sorted(round(client.longest_s, 1) for client in pinging)
+    print(f"\nlongest between two pings that were heard: {longest} s")
+    assert {answer for client in pinging for answer in client.answers} == {"OK"}
+    for client in pinging:
+        assert client.transactions.commit(client.id) == "SUCCESS"
+    for client in pinging:
+        client.transactions.await_state(client.id, "COMMITTED")
+
+
+def heard_again(pinging: list[Pinging], times: int = 1) -> None:
+    """All are heard so many times more."""
+    goals = [client.heard + times for client in pinging]
+    eventually(
+        lambda: all(client.heard >= goal for client, goal in zip(pinging, goals, strict=True)),
+        DEADLINE_S,
+        "all clients are heard",
+    )
+
+
+def forget_all(system: System) -> None:
+    """Remove what a Redis that does not run has kept."""
+    folder = system.settings.data_dir / "redis"
+    kept = [path for path in folder.iterdir() if path.name.startswith("appendonly")]
+    assert kept
+    for path in kept:
+        path.unlink()
+
+
+def outlast(seconds: float) -> None:
+    """Let an outage last."""
+    ends = time.monotonic() + seconds
+    eventually(lambda: time.monotonic() >= ends, 2 * seconds, "the outage is over")
+
+
+@pytest.mark.usefixtures("alone")
+def test_nothing_is_aborted_because_txn_manager_was_away(pair: System, streams: list[Transactions]) -> None:
+    with clients(streams):
+        pair.kill(VICTIM)
+        outlast(OUTAGE_S)
+        pair.start(VICTIM, deadline_s=DEADLINE_S)
+
+
+def test_nothing_is_aborted_because_redis_was_emptied(pair: System, streams: list[Transactions]) -> None:
+    """It comes back without what it knew; meanwhile every lease had to be renewed once at least."""
+    with clients(streams) as pinging:
+        pair.kill("redis")
+        heard_again(pinging, times=2)
+        forget_all(pair)
+        pair.start("redis", deadline_s=DEADLINE_S)
+        heard_again(pinging)
+        left = streams[0].open()
+    streams[0].await_state(left, "ABORTED", deadline_s=2 * LEASE_MS / 1000)
+    (late,) = late_ms(pair, streams[0], [left])
+    print(f"\none that stopped after that was aborted {late} ms after lease and grace")
+    assert 0 <= late <= 2 * TICK_MS
+
+
+@pytest.mark.usefixtures("alone")
+def test_nothing_is_aborted_because_kafka_was_away(pair: System, streams: list[Transactions]) -> None:
+    with clients(streams):
+        pair.kill("kafka")
+        outlast(OUTAGE_S)
+        pair.start("kafka", deadline_s=DEADLINE_S)

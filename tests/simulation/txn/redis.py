@@ -1,0 +1,158 @@
+"""Redis's part of the timers, in memory: the twin of `txn_manager.wheel.wheel.TimerWheel`, with the same methods.
+
+Any number of wheels share one `MemoryRedis`, as instances share a server. It can be away, be emptied, and fail calls
+before or after their effect.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from random import Random
+
+from simulation.txn.lives import SimulationLoop
+
+from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
+from txn_manager.wheel.wheel import CANCEL, MAX_BATCH, Change, Claimed
+
+
+class _Slot:
+    def __init__(self, fill: str, due_ms: dict[str, int]) -> None:
+        self.fill = fill
+        self.due_ms = due_ms
+
+
+class MemoryRedis:
+    """`failing` is the share of calls that fail while it is there."""
+
+    def __init__(self, loop: SimulationLoop, random: Random) -> None:
+        self.loop = loop
+        self.random = random
+        self.slots: dict[int, _Slot] = {}
+        self.staged: dict[int, str] = {}
+        self.heard_ms: dict[int, int] = {}
+        self.away_until = 0.0
+        self.failing = 0.0
+        self.fills = 0
+
+    def now_ms(self) -> int:
+        return int(self.loop.now * 1000)
+
+    def empty(self) -> None:
+        """Come back without anything."""
+        self.slots.clear()
+        self.staged.clear()
+        self.heard_ms.clear()
+
+
+class MemoryWheel:
+    """One instance's way to it; `touch` is told of every call, and may not return."""
+
+    def __init__(self, redis: MemoryRedis, claim_ms: int, touch: Callable[[str], None]) -> None:
+        self.claim_ms = claim_ms
+        self._redis = redis
+        self._touch = touch
+
+    async def close(self) -> None:
+        """See TimerWheel."""
+
+    async def set(self, partition: int, delays_ms: Mapping[str, int]) -> None:
+        """See TimerWheel."""
+        if lost := await self.change({partition: delays_ms}):
+            raise SlotLostError(lost)
+
+    async def cancel(self, partition: int, timers: Iterable[str]) -> None:
+        """See TimerWheel."""
+        await self.change({partition: dict.fromkeys(timers, CANCEL)})
+
+    async def change(self, changes: Mapping[int, Mapping[str, Change]]) -> list[int]:
+        """See TimerWheel."""
+        fails = await self._before("change")
+        now, lost = self._redis.now_ms(), []
+        for partition, of_partition in changes.items():
+            slot = self._redis.slots.get(partition)
+            if slot is None:
+                lost.append(partition)
+                continue
+            for timer, delay_ms in of_partition.items():
+                if delay_ms is None:
+                    slot.due_ms.pop(timer, None)
+                else:
+                    slot.due_ms[timer] = now + delay_ms
+        self._after("change", fails)
+        return lost
+
+    async def refill(self, partition: int, delays_ms: Mapping[str, int]) -> str:
+        """See TimerWheel."""
+        redis = self._redis
+        fails = await self._before("stage")
+        redis.fills += 1
+        fill = redis.staged[partition] = f"fill-{redis.fills}"
+        now = redis.now_ms()
+        staged = {timer: now + delay_ms for timer, delay_ms in delays_ms.items()}
+        self._after("stage", fails)
+        fails = await self._before("publish")
+        if redis.staged.get(partition) != fill:
+            raise SlotLostError([partition])
+        del redis.staged[partition]
+        redis.slots[partition] = _Slot(fill, staged)
+        self._after("publish", fails)
+        return fill
+
+    async def claim(self, partitions: Collection[int], limit: int = MAX_BATCH) -> Claimed:
+        """See TimerWheel."""
+        fails = await self._before("claim")
+        now = self._redis.now_ms()
+        due: list[tuple[int, str]] = []
+        fills: dict[int, str] = {}
+        lost = []
+        for partition in partitions:
+            slot = self._redis.slots.get(partition)
+            if slot is None:
+                lost.append(partition)
+                continue
+            fills[partition] = slot.fill
+            taken = sorted((at, timer) for timer, at in slot.due_ms.items() if at <= now)[: limit - len(due)]
+            for _, timer in taken:
+                slot.due_ms[timer] = now + self.claim_ms
+                due.append((partition, timer))
+        self._after("claim", fails)
+        return Claimed(due, lost, fills, now)
+
+    async def mark_heard(self, partitions: Collection[int], until_ms: int | None = None) -> None:
+        """See TimerWheel."""
+        if not partitions:
+            return
+        fails = await self._before("hear")
+        now, heard = self._redis.now_ms(), self._redis.heard_ms
+        until = now if until_ms is None else min(now, until_ms)
+        for partition in partitions:
+            heard[partition] = max(heard.get(partition, 0), until)
+        self._after("hear", fails)
+
+    async def silent_for(self, partition: int) -> int | None:
+        """See TimerWheel."""
+        fails = await self._before("silence")
+        heard = self._redis.heard_ms.get(partition)
+        self._after("silence", fails)
+        return None if heard is None else max(0, self._redis.now_ms() - heard)
+
+    async def _before(self, call: str) -> bool:
+        """Whether the call is to fail after its effect. Raises WheelUnavailableError."""
+        self._touch(f"redis {call}")
+        redis = self._redis
+        if redis.loop.now < redis.away_until:
+            if redis.random.random() < 0.5:
+                await asyncio.sleep(min(2.0, redis.away_until - redis.loop.now))
+            raise WheelUnavailableError("away")
+        if not redis.failing:
+            return False
+        await asyncio.sleep(redis.random.choice((0.0, 0.001, 0.5)))
+        if redis.random.random() < redis.failing:
+            if redis.random.random() < 0.5:
+                raise WheelUnavailableError("failed before")
+            return True
+        return False
+
+    def _after(self, call: str, fails: bool) -> None:
+        self._touch(f"redis {call} done")
+        if fails:
+            raise WheelUnavailableError("failed after")

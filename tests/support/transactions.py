@@ -1,0 +1,127 @@
+"""Transactions of one stream as a user of the gateway's gRPC interface has them, without any client library."""
+
+import threading
+import time
+from typing import Any, Self
+
+import grpc
+
+from api_gateway.generated import controller_pb2 as pb
+from harness import eventually
+from sluice.domain.transaction.ids import halves, text_of
+from support.controller import Controller, info, outcome
+
+LEASE_MS = 10_000
+"""The shortest lease that may be had."""
+
+REASON = "sluice-reason"
+
+
+class Transactions:
+    """The transactions of one stream. Ids are texts."""
+
+    def __init__(self, gateway: Controller, scope: str, stream: str = "st") -> None:
+        self.gateway = gateway
+        self.scope, self.stream = scope, stream
+
+    def open(self, lease_ms: int = LEASE_MS, deadline_s: float | None = None) -> str:
+        """The id of a new one. Raises grpc.RpcError."""
+        request = pb.CreateTxnRequest(streamInfo=info(self.scope, self.stream), lease=lease_ms)
+        return id_of(self.gateway.call("createTransaction", request, deadline_s))
+
+    def ping(self, id: str, lease_ms: int = LEASE_MS, deadline_s: float | None = None) -> str:
+        request = pb.PingTxnRequest(streamInfo=info(self.scope, self.stream), txnId=_id(id), lease=lease_ms)
+        return self.gateway.status("pingTransaction", request, deadline_s)
+
+    def begin_commit(self, id: str, deadline_s: float | None = None) -> Any:
+        """The call, under way."""
+        return self.gateway.begin("commitTransaction", self._request(id), deadline_s)
+
+    def commit(self, id: str) -> str:
+        return outcome(self.begin_commit(id))
+
+    def abort(self, id: str) -> str:
+        return self.gateway.status("abortTransaction", self._request(id))
+
+    def state(self, id: str) -> str:
+        found = self.gateway.call("checkTransactionState", self._request(id))
+        return str(pb.TxnState.State.Name(found.state))
+
+    def await_state(self, id: str, state: str, deadline_s: float = 20.0) -> None:
+        eventually(lambda: self.state(id) == state, deadline_s, f"{id} is {state}")
+
+    def commit_refused_because(self, id: str) -> str:
+        """Why a commit of it is not accepted."""
+        call = self.begin_commit(id)
+        assert outcome(call) == "FAILURE"
+        reasons = [value for name, value in call.trailing_metadata() if name == REASON]
+        assert len(reasons) == 1, reasons
+        return str(reasons[0])
+
+    def completed(self) -> dict[str, str]:
+        """The last that ended, with COMMITTED or ABORTED."""
+        request = pb.ListCompletedTxnRequest(streamInfo=info(self.scope, self.stream))
+        return {
+            id_of(each): pb.TxnResponse.Status.Name(each.status)
+            for each in self.gateway.call("listCompletedTransactions", request).response
+        }
+
+    def _request(self, id: str) -> pb.TxnRequest:
+        return pb.TxnRequest(streamInfo=info(self.scope, self.stream), txnId=_id(id))
+
+
+def id_of(message: Any) -> str:
+    """The id that a message holds."""
+    return text_of(message.txnId.highBits, message.txnId.lowBits)
+
+
+def _id(id: str) -> pb.TxnId:
+    high, low = halves(id)
+    return pb.TxnId(highBits=high, lowBits=low)
+
+
+class Pinging(threading.Thread):
+    """A client that opens a transaction and pings it at half of its lease, for as long as it is told to.
+
+    A ping that fails, or is not answered, is tried again soon, as clients do. As a context it goes on inside.
+    """
+
+    INTERVAL_S = LEASE_MS / 2000
+    GIVES_UP_S = 2.0
+    TRIES_AGAIN_S = 0.3
+    UNHEARD = frozenset(code.name for code in grpc.StatusCode) - {"OK"}
+
+    def __init__(self, transactions: Transactions) -> None:
+        super().__init__(name=f"pinging-{transactions.scope}", daemon=True)
+        self.transactions = transactions
+        self.id = transactions.open()
+        self.heard = 0
+        self.answers: set[str] = set()
+        self.longest_s = 0.0
+        self._done = threading.Event()
+
+    def run(self) -> None:
+        heard_at, wait = time.monotonic(), self.INTERVAL_S
+        while not self._done.wait(wait):
+            answer = self.transactions.ping(self.id, deadline_s=self.GIVES_UP_S)
+            if answer in self.UNHEARD:
+                wait = self.TRIES_AGAIN_S
+                continue
+            now = time.monotonic()
+            self.longest_s, heard_at = max(self.longest_s, now - heard_at), now
+            self.answers.add(answer)
+            self.heard += 1
+            wait = self.INTERVAL_S
+
+    def finish(self) -> None:
+        """Stop to ping."""
+        self._done.set()
+        self.join(self.GIVES_UP_S + self.INTERVAL_S)
+        assert not self.is_alive()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()

@@ -1,0 +1,197 @@
+"""A stream with transactions for tests of the domain: what its clients ask, and what becomes of it batch by batch."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from sluice.domain.commands import (
+    AbortReason,
+    AbortTransaction,
+    CommitTransaction,
+    CreateReserved,
+    CreateStream,
+    OpenTransaction,
+    PingTransaction,
+    ScaleStream,
+)
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.segment_id import number_of, segment_id
+from sluice.domain.stream import decide as stream_decide
+from sluice.domain.stream import scale
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction import batch, decide
+from sluice.domain.transaction.batch import CommitBatch, Commits, Positions, find_commits
+from sluice.domain.transaction.decide import Limits
+from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction.index import StreamTransactions, transactions_of
+from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction
+from sluice.domain.workflow import WorkflowKind
+from support.domain_log import Log
+
+SCOPE, STREAM = "sc", "st"
+LEASE_MS = 10_000
+LIMITS = Limits(open=1000, waiting_commits=1000)
+
+
+class TxnLog(Log):
+    """One stream, two segments unless told otherwise. `now` is the time of the next decision."""
+
+    def __init__(self, segments: int = 2, limits: Limits = LIMITS, most: int = 100) -> None:
+        super().__init__()
+        self.now = 1000
+        self.limits = limits
+        self.most = most
+        config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
+        self.decide(CreateReserved(CreateStream(SCOPE, STREAM, config), "r", 1000), request="r")
+        self.apply(stream_decide.finish_create(self, SCOPE, STREAM))
+
+    @property
+    def stream(self) -> Stream:
+        stream = find_stream(self, SCOPE, STREAM)
+        assert stream is not None
+        return stream
+
+    @property
+    def index_of_all(self) -> StreamTransactions:
+        return transactions_of(self, SCOPE, STREAM)
+
+    @property
+    def commits(self) -> Commits | None:
+        return find_commits(self, SCOPE, STREAM)
+
+    @property
+    def batch(self) -> CommitBatch:
+        """The batch that is running."""
+        commits = self.commits
+        assert commits is not None and commits.workflow is not None
+        return commits.workflow
+
+    def transaction(self, id: str) -> Transaction | EndedTransaction | None:
+        return find_transaction(self, SCOPE, STREAM, id)
+
+    def state(self, id: str) -> TransactionState:
+        found = self.transaction(id)
+        return found.state if found is not None else TransactionState.UNKNOWN
+
+    # What clients ask.
+
+    def context(self, request: str | None = None, asked_at: int | None = None) -> Context:
+        return Context(self.now, request, self.now if asked_at is None else asked_at)
+
+    def open(self, request: str, lease_ms: int = LEASE_MS, ready: bool = True) -> str:
+        """Open one and return its id."""
+        assert self.ask_open(request, lease_ms) is None
+        id = transaction_id(self.stream.active_epoch.reference, request)
+        if ready:
+            assert self.ready(id).status == "OK"
+        return id
+
+    def ask_open(self, request: str, lease_ms: int = LEASE_MS) -> Reply | None:
+        command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=lease_ms)
+        return self.apply(decide.decide_open(self, command, self.context(request), self.limits)).reply
+
+    def ready(self, id: str) -> Reply:
+        return answered(self.apply(decide.decide_ready(self, SCOPE, STREAM, id, self.now)))
+
+    def ping(self, id: str, lease_ms: int = LEASE_MS, asked_at: int | None = None) -> Reply:
+        command = PingTransaction(scope=SCOPE, stream=STREAM, transaction=id, lease_ms=lease_ms)
+        return answered(self.apply(decide.decide_ping(self, command, self.context(asked_at=asked_at))))
+
+    def commit(self, id: str, writer: str = "", timestamp: int = 0) -> Reply:
+        command = CommitTransaction(scope=SCOPE, stream=STREAM, transaction=id, writer=writer, timestamp=timestamp)
+        return answered(self.apply(decide.decide_commit(self, command, self.context(), self.limits)))
+
+    def abort(self, id: str, reason: AbortReason = AbortReason.USER, version: int | None = None) -> Decision:
+        command = AbortTransaction(scope=SCOPE, stream=STREAM, transaction=id, reason=reason, version=version)
+        return self.apply(decide.decide_abort(self, command, self.context()))
+
+    def waiting(self, *requests: str, writer: str = "") -> list[str]:
+        """Transactions that wait for their commit, in this order."""
+        ids = [self.open(request) for request in requests]
+        for id in ids:
+            assert self.commit(id, writer).status == "SUCCESS"
+        return ids
+
+    # What becomes of it.
+
+    def begin(self) -> Decision:
+        return self.apply(batch.begin_batch(self, SCOPE, STREAM, self.context(), self.most))
+
+    def end(self, positions: Positions | None = None) -> Decision:
+        """End the batch that merges."""
+        return self.apply(batch.end_batch(self, SCOPE, STREAM, self.context(), positions or {}, self.most))
+
+    def note_rolled(self, sizes: dict[int, int] | None = None, positions: Positions | None = None) -> Decision:
+        return self.apply(batch.note_rolled(self, SCOPE, STREAM, self.context(), sizes or {}, positions or {}))
+
+    def end_roll(self, sizes: dict[int, int] | None = None) -> Decision:
+        return self.apply(batch.end_roll(self, SCOPE, STREAM, self.context(), sizes or {}))
+
+    def finish_batch(self) -> None:
+        """See the batch that is running through, whatever it takes."""
+        if self.batch.kind is WorkflowKind.ROLL_TRANSACTIONS:
+            self.note_rolled()
+            self.end_roll()
+        else:
+            self.end()
+
+    def finish_abort(self, id: str) -> Decision:
+        return self.apply(decide.finish_abort(self, SCOPE, STREAM, id, self.now))
+
+    def note_waiting(self, kind: str = "ScaleStream") -> Decision:
+        return self.apply(stream_decide.note_waiting(self, SCOPE, STREAM, kind, self.context()))
+
+    def start_scale(self, segment: int, at: int = 2000) -> Reply:
+        """Begin to split a segment of the active epoch into halves."""
+        known = self.stream.segments[segment]
+        middle = (known.low + known.high) / 2
+        ranges = ((known.low, middle), (middle, known.high))
+        return self.ask(ScaleStream(SCOPE, STREAM, seals=(segment,), ranges=ranges, at=at))
+
+    def split(self, number: int, at: int = 2000) -> None:
+        """Split the active segment of this number and see that through."""
+        segment = next(s for s in self.stream.active_epoch.segments if number_of(s) == number)
+        assert self.start_scale(segment, at).status == "STARTED"
+        self.apply(scale.add_epoch(self, SCOPE, STREAM))
+        self.apply(scale.finish_scale(self, SCOPE, STREAM, {segment: 100}))
+
+
+def answered(decision: Decision) -> Reply:
+    assert decision.reply is not None
+    return decision.reply
+
+
+def worked_example() -> tuple[TxnLog, str]:
+    """The stream of the reference's section 4.4 with a transaction of epoch 0: segment 1 is split at time 2000."""
+    log = TxnLog()
+    id = log.open("early")
+    log.split(1, at=2000)
+    assert log.stream.active_epoch.segments == (0, segment_id(1, 2), segment_id(1, 3))
+    return log, id
+
+
+Act = Callable[[TxnLog, str], Any]
+
+REACHED: dict[str, Act] = {
+    "opened": lambda log, request: log.open(request, ready=False),
+    "ready": lambda log, request: log.open(request),
+    "committing": lambda log, request: _then(log, request, log.commit),
+    "committed": lambda log, request: _then(log, request, log.commit, partial(_batch, log)),
+    "aborting": lambda log, request: _then(log, request, log.abort),
+    "aborted": lambda log, request: _then(log, request, log.abort, log.finish_abort),
+    "unknown": lambda _log, request: transaction_id(0, request),
+}
+"""How a transaction comes into each of its states; each gives the id."""
+
+
+def _then(log: TxnLog, request: str, *acts: Callable[[str], Any]) -> str:
+    id = log.open(request)
+    for act in acts:
+        act(id)
+    return id
+
+
+def _batch(log: TxnLog, _id: str) -> None:
+    log.begin()
+    log.finish_batch()

@@ -1,0 +1,396 @@
+"""Every decision on one transaction, in every state that it may be in (controller-grpc-api 5.6)."""
+
+from collections.abc import Callable
+
+import pytest
+from support.txn_log import LEASE_MS, REACHED, SCOPE, STREAM, TxnLog, answered, worked_example
+
+from sluice.domain import events as ev
+from sluice.domain.commands import (
+    AbortReason,
+    CreateReserved,
+    CreateStream,
+    OpenTransaction,
+    SealStream,
+)
+from sluice.domain.config import StreamConfig
+from sluice.domain.decision import Decision
+from sluice.domain.segment_id import segment_id
+from sluice.domain.stream import decide as stream_decide
+from sluice.domain.transaction import decide
+from sluice.domain.transaction.decide import Limits
+from sluice.domain.transaction.ids import epoch_of, transaction_id
+from sluice.domain.transaction.state import (
+    LONGEST_CREATION_MS,
+    LONGEST_LIFE_MS,
+    MAX_LEASE_MS,
+    MIN_LEASE_MS,
+    EndedTransaction,
+    Transaction,
+    TransactionState,
+    segment_names,
+    segments_to_write,
+)
+
+STATES = list(REACHED)
+
+
+def test_every_state_can_be_reached() -> None:
+    seen = {reached: TxnLog() for reached in STATES}
+    states = {reached: log.state(REACHED[reached](log, "t")) for reached, log in seen.items()}
+    assert states == {
+        "opened": TransactionState.OPEN,
+        "ready": TransactionState.OPEN,
+        "committing": TransactionState.COMMITTING,
+        "committed": TransactionState.COMMITTED,
+        "aborting": TransactionState.ABORTING,
+        "aborted": TransactionState.ABORTED,
+        "unknown": TransactionState.UNKNOWN,
+    }
+
+
+# Opening.
+
+
+def test_one_that_is_opened_is_answered_only_when_its_segments_exist() -> None:
+    log = TxnLog()
+    assert log.ask_open("t") is None
+    id = transaction_id(0, "t")
+    found = log.transaction(id)
+    assert isinstance(found, Transaction)
+    assert (found.state, found.ready, found.opened_at, found.heard_at) == (TransactionState.OPEN, False, 1000, 1000)
+    log.now = 1400
+    reply = log.ready(id)
+    assert (reply.status, reply.transaction) == ("OK", id)
+    assert [(s.id, s.low, s.high) for s in reply.segments] == [(0, 0.0, 0.5), (1, 0.5, 1.0)]
+    assert found.ready and found.heard_at == 1400
+
+
+def test_the_lease_begins_when_the_segments_exist() -> None:
+    log = TxnLog()
+    found = log.transaction(log.open("t", ready=False))
+    assert isinstance(found, Transaction)
+    assert found.lease_ends_at == 1000 + LEASE_MS + LONGEST_CREATION_MS
+    log.now = 5000
+    log.ready(found.id)
+    assert found.lease_ends_at == 5000 + LEASE_MS
+
+
+def test_a_request_that_comes_again_finds_what_it_has_opened() -> None:
+    log = TxnLog()
+    id = log.open("t", ready=False)
+    assert log.ask_open("t") is None
+    assert list(log.index_of_all.open) == [id]
+    log.ready(id)
+    before = log.version(f"txn:{SCOPE}/{STREAM}/{id}")
+    assert log.ready(id).status == "OK"
+    assert log.version(f"txn:{SCOPE}/{STREAM}/{id}") == before, "being ready is said once"
+
+
+def test_a_request_that_comes_again_after_a_scale_opens_no_second_one() -> None:
+    log, id = worked_example()
+    assert log.ask_open("early") is None
+    assert list(log.index_of_all.open) == [id]
+    assert decide.opened_by(log, log.stream, "early") == id
+    assert decide.opened_by(log, log.stream, "other") is None
+
+
+@pytest.mark.parametrize("reached", ["committing", "committed", "aborting", "aborted"])
+def test_one_that_ended_while_its_segments_were_created_is_refused(reached: str) -> None:
+    log = TxnLog()
+    reply = log.ready(REACHED[reached](log, "t"))
+    assert reply.status == "ENDED" and reply.reason
+
+
+def test_one_that_nobody_opened_does_not_become_ready() -> None:
+    log = TxnLog()
+    assert log.ready(transaction_id(0, "never")).status == "ENDED"
+
+
+@pytest.mark.parametrize(
+    ("lease_ms", "opens"),
+    [
+        (MIN_LEASE_MS - 1, False),
+        (MIN_LEASE_MS, True),
+        (MAX_LEASE_MS, True),
+        (MAX_LEASE_MS + 1, False),
+        (0, False),
+        (-(2**63), False),
+        (2**63 - 1, False),
+    ],
+)
+def test_a_lease_has_bounds(lease_ms: int, opens: bool) -> None:
+    reply = TxnLog().ask_open("t", lease_ms)
+    assert (reply is None) == opens
+    assert reply is None or (reply.status == "LEASE_OUT_OF_BOUNDS" and str(lease_ms) in reply.reason)
+
+
+def test_no_more_than_the_limit_may_be_open() -> None:
+    log = TxnLog(limits=Limits(open=2, waiting_commits=9))
+    first = log.open("a")
+    log.open("b")
+    refused = log.ask_open("c")
+    assert refused is not None and refused.status == "TOO_MANY_OPEN" and "2" in refused.reason
+    assert log.ask_open("b") is None, "what it has opened counts no more than once"
+    log.commit(first)
+    assert log.ask_open("c") is None
+
+
+def _open(log: TxnLog) -> Decision:
+    command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=LEASE_MS)
+    return decide.decide_open(log, command, log.context("t"), log.limits)
+
+
+def test_a_stream_that_is_not_there_yet_has_no_transactions() -> None:
+    log = TxnLog()
+    command = OpenTransaction(scope=SCOPE, stream="other", lease_ms=LEASE_MS)
+    assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
+    log.decide(CreateReserved(CreateStream(SCOPE, "other", StreamConfig()), "r2", 1000), request="r2")
+    assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
+    assert answered(decide.decide_ready(log, SCOPE, "none", transaction_id(0, "t"), 1)).status == "ENDED"
+
+
+def test_a_stream_that_is_being_sealed_opens_no_more() -> None:
+    log = TxnLog()
+    log.decide(SealStream(SCOPE, STREAM))
+    assert answered(_open(log)).status == "STREAM_SEALED"
+    log.apply(stream_decide.finish_seal(log, SCOPE, STREAM))
+    assert answered(_open(log)).status == "STREAM_SEALED"
+
+
+def test_what_is_wrong_with_the_lease_is_said_before_what_is_wrong_with_the_stream() -> None:
+    log = TxnLog()
+    log.decide(SealStream(SCOPE, STREAM))
+    refused = log.ask_open("t", 1)
+    assert refused is not None and refused.status == "LEASE_OUT_OF_BOUNDS"
+
+
+def test_the_segments_to_write_are_generalized_and_in_the_order_of_keys() -> None:
+    log, early = worked_example()
+    late = log.open("late")
+    assert epoch_of(late) == 1
+    written = segments_to_write(log.stream, late)
+    assert [s.id for s in written] == [segment_id(1, 0), segment_id(1, 2), segment_id(1, 3)]
+    assert [(s.low, s.high) for s in written] == [(0.0, 0.5), (0.5, 0.75), (0.75, 1.0)]
+    assert [s.id for s in segments_to_write(log.stream, early)] == [0, 1]
+    assert list(segment_names(log.stream, late)) == [0, 2, 3]
+    assert all(".#epoch.1#transaction.00000001" in name for name in segment_names(log.stream, late).values())
+    assert segment_names(log.stream, transaction_id(9, "elsewhere")) == {}
+
+
+# Pinging.
+
+
+@pytest.mark.parametrize(
+    ("reached", "status", "reason"),
+    [
+        ("opened", "OK", ""),
+        ("ready", "OK", ""),
+        ("committing", "COMMITTED", ""),
+        ("committed", "COMMITTED", ""),
+        ("aborting", "ABORTED", "the transaction is ABORTING: its client asked for that"),
+        ("aborted", "ABORTED", "the transaction is ABORTED: its client asked for that"),
+        ("unknown", "UNKNOWN", "no such transaction"),
+    ],
+)
+def test_pings(reached: str, status: str, reason: str) -> None:
+    log = TxnLog()
+    reply = log.ping(REACHED[reached](log, "t"))
+    assert (reply.status, reply.reason) == (status, reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (AbortReason.USER, "its client asked for that"),
+        (AbortReason.LEASE, "its lease ran out"),
+        (AbortReason.SEAL, "its stream was sealed"),
+    ],
+)
+def test_whoever_pings_too_late_is_told_why(reason: AbortReason, said: str) -> None:
+    log = TxnLog()
+    id = log.open("t")
+    log.abort(id, reason)
+    assert said in log.ping(id).reason
+    log.finish_abort(id)
+    assert said in log.ping(id).reason
+    assert log.transaction(id) == EndedTransaction(id, TransactionState.ABORTED, 1000, reason)
+
+
+def test_a_ping_renews_the_lease_from_when_it_is_decided() -> None:
+    log = TxnLog()
+    found = log.transaction(log.open("t"))
+    assert isinstance(found, Transaction)
+    log.now = 3000
+    assert log.ping(found.id, 20_000, asked_at=2500).status == "OK"
+    assert (found.heard_at, found.lease_ms, found.lease_ends_at) == (3000, 20_000, 23_000)
+
+
+def test_a_ping_that_is_decided_by_a_clock_that_is_behind_takes_nothing_back() -> None:
+    log = TxnLog()
+    found = log.transaction(log.open("t"))
+    assert isinstance(found, Transaction)
+    log.now = 900
+    assert log.ping(found.id, 600_000).status == "OK"
+    assert (found.heard_at, found.lease_ms) == (1000, LEASE_MS)
+
+
+@pytest.mark.parametrize(("lease_ms", "status"), [(MAX_LEASE_MS, "OK"), (MAX_LEASE_MS + 1, "LEASE_TOO_LARGE")])
+def test_a_ping_has_an_upper_bound(lease_ms: int, status: str) -> None:
+    log = TxnLog()
+    assert log.ping(log.open("t", 600_000), lease_ms).status == status
+
+
+@pytest.mark.parametrize("lease_ms", [0, 1, -5, -(2**63)])
+def test_a_ping_has_no_lower_bound(lease_ms: int) -> None:
+    log = TxnLog()
+    found = log.transaction(log.open("t"))
+    assert isinstance(found, Transaction)
+    assert log.ping(found.id, lease_ms).status == "OK"
+    assert found.lease_ends_at == 1000 + lease_ms
+
+
+def test_no_ping_makes_it_live_longer_than_its_first_lease_allows() -> None:
+    log = TxnLog()
+    found = log.transaction(log.open("t"))
+    assert isinstance(found, Transaction)
+    dies_at = 1000 + 1000 * LEASE_MS
+    assert found.dies_at == dies_at
+    log.now = dies_at
+    assert log.ping(found.id, asked_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was asked"
+    refused = log.ping(found.id, asked_at=dies_at - LEASE_MS + 1)
+    assert refused.status == "MAX_EXECUTION_TIME_EXCEEDED" and str(1000 * LEASE_MS) in refused.reason
+    assert found.state is TransactionState.OPEN, "it dies when its lease runs out"
+
+
+def test_nothing_lives_longer_than_a_day() -> None:
+    log = TxnLog()
+    found = log.transaction(log.open("t", MAX_LEASE_MS))
+    assert isinstance(found, Transaction)
+    assert found.dies_at == 1000 + LONGEST_LIFE_MS
+
+
+# Committing and aborting.
+
+
+@pytest.mark.parametrize(
+    ("reached", "status", "records"),
+    [
+        ("opened", "SUCCESS", True),
+        ("ready", "SUCCESS", True),
+        ("committing", "SUCCESS", False),
+        ("committed", "SUCCESS", False),
+        ("aborting", "FAILURE", False),
+        ("aborted", "FAILURE", False),
+        ("unknown", "FAILURE", False),
+    ],
+)
+def test_commits(reached: str, status: str, records: bool) -> None:
+    log = TxnLog()
+    id = REACHED[reached](log, "t")
+    before = log.version(f"txn:{SCOPE}/{STREAM}/{id}")
+    reply = log.commit(id, "w", 7)
+    assert reply.status == status and bool(reply.reason) == (status == "FAILURE")
+    assert log.version(f"txn:{SCOPE}/{STREAM}/{id}") - before == records
+    found = log.transaction(id)
+    if records:
+        assert isinstance(found, Transaction)
+        assert (found.state, found.writer, found.timestamp) == (TransactionState.COMMITTING, "w", 7)
+
+
+def test_a_commit_that_is_asked_again_keeps_its_place_and_its_time() -> None:
+    log = TxnLog()
+    first, second = log.waiting("a", "b")
+    assert log.commit(first, "other", 99).status == "SUCCESS"
+    assert list(log.index_of_all.committing) == [first, second]
+    found = log.transaction(first)
+    assert isinstance(found, Transaction)
+    assert (found.writer, found.timestamp) == ("", 0)
+
+
+def test_no_more_than_the_limit_may_wait_for_their_commit() -> None:
+    log = TxnLog(limits=Limits(open=9, waiting_commits=2))
+    first, _ = log.waiting("a", "b")
+    third = log.open("c")
+    refused = log.commit(third)
+    assert refused.status == "TOO_MANY_WAITING" and "2" in refused.reason
+    assert log.state(third) is TransactionState.OPEN
+    assert log.commit(first).status == "SUCCESS", "what waits already is told so"
+    log.begin()
+    log.finish_batch()
+    assert log.commit(third).status == "SUCCESS"
+
+
+@pytest.mark.parametrize(
+    ("reached", "status", "records"),
+    [
+        ("opened", "SUCCESS", True),
+        ("ready", "SUCCESS", True),
+        ("committing", "FAILURE", False),
+        ("committed", "FAILURE", False),
+        ("aborting", "SUCCESS", False),
+        ("aborted", "SUCCESS", False),
+        ("unknown", "FAILURE", False),
+    ],
+)
+def test_aborts(reached: str, status: str, records: bool) -> None:
+    log = TxnLog()
+    id = REACHED[reached](log, "t")
+    decision = log.abort(id)
+    assert answered(decision).status == status and bool(answered(decision).reason) == (status == "FAILURE")
+    assert [type(event) for event in decision.events] == ([ev.TransactionAborting] if records else [])
+    if records:
+        assert log.state(id) is TransactionState.ABORTING
+
+
+def test_an_abort_of_what_was_aborted_otherwise_keeps_the_first_reason() -> None:
+    log = TxnLog()
+    id = log.open("t")
+    log.abort(id, AbortReason.LEASE)
+    log.abort(id, AbortReason.USER)
+    found = log.transaction(id)
+    assert isinstance(found, Transaction) and found.reason is AbortReason.LEASE
+
+
+Heard = Callable[[TxnLog, str], object]
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        lambda log, txn: log.ping(txn),
+        lambda log, txn: log.commit(txn),
+        lambda log, txn: log.abort(txn),
+    ],
+    ids=["ping", "commit", "abort"],
+)
+def test_an_abort_with_a_version_does_nothing_once_anything_was_heard(heard: Heard) -> None:
+    log = TxnLog()
+    id = log.open("t")
+    seen = log.version(f"txn:{SCOPE}/{STREAM}/{id}")
+    heard(log, id)
+    before = log.state(id)
+    assert log.abort(id, AbortReason.LEASE, seen) == Decision()
+    assert log.state(id) is before
+
+
+def test_an_abort_with_the_version_that_it_was_decided_on_counts() -> None:
+    log = TxnLog()
+    id = log.open("t")
+    decision = log.abort(id, AbortReason.LEASE, log.version(f"txn:{SCOPE}/{STREAM}/{id}"))
+    assert answered(decision).status == "SUCCESS"
+    assert log.state(id) is TransactionState.ABORTING
+
+
+@pytest.mark.parametrize("reached", [reached for reached in STATES if reached != "aborting"])
+def test_only_what_is_being_aborted_can_have_been(reached: str) -> None:
+    log = TxnLog()
+    assert log.finish_abort(REACHED[reached](log, "t")) == Decision()
+
+
+def test_an_abort_ends_once() -> None:
+    log = TxnLog()
+    id = REACHED["aborting"](log, "t")
+    assert [type(event) for event in log.finish_abort(id).events] == [ev.TransactionAborted]
+    assert log.finish_abort(id) == Decision()
+    assert list(log.index_of_all.ended()) == [id]
