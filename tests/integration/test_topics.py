@@ -12,15 +12,27 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 from support.controller import Controller, controller, unique
 from support.kafka import header, produce, read
+from support.transactions import Transactions
 
 from harness import System
 from sluice.domain import commands, events
 from sluice.messaging.partition import partition_of
-from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, REQUESTS_STREAMS, TOPICS, Topic
+from sluice.messaging.topics import (
+    ABORT,
+    COMMIT,
+    DEAD_LETTERS,
+    JOURNAL,
+    REQUESTS_CLUSTER,
+    REQUESTS_STREAMS,
+    REQUESTS_TRANSACTIONS,
+    TOPICS,
+    Topic,
+)
 
 pytestmark = pytest.mark.integration
 
 BY_NAME = {topic.name: topic for topic in TOPICS}
+OF_TRANSACTIONS = (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +52,19 @@ def worked(gateway: Controller) -> str:
         assert gateway.create_stream(scope, name, 2) == "SUCCESS"
         assert gateway.seal(scope, name) == "SUCCESS"
         assert gateway.delete(scope, name) == "SUCCESS"
+    return scope
+
+
+@pytest.fixture(scope="module")
+def transacted(gateway: Controller) -> str:
+    """A scope with a stream whose transactions were committed and aborted, by their client and by their lease."""
+    scope = unique("topics")
+    assert gateway.create_scope(scope) == gateway.create_stream(scope, "st", 2) == "SUCCESS"
+    transactions = Transactions(gateway, scope)
+    committed, aborted, abandoned = (transactions.open() for _ in range(3))
+    assert transactions.commit(committed) == transactions.abort(aborted) == "SUCCESS"
+    assert transactions.ping(abandoned, lease_ms=0) == "OK"
+    transactions.await_state(abandoned, "ABORTED")
     return scope
 
 
@@ -64,8 +89,11 @@ def test_there_are_no_other_topics_of_ours(system: System) -> None:
     assert present == set(BY_NAME)
 
 
-@pytest.mark.parametrize("topic", [JOURNAL, REQUESTS_STREAMS, REQUESTS_CLUSTER], ids=lambda topic: topic.name)
-def test_records_are_json_with_the_attributes_of_cloud_events(system: System, worked: str, topic: Topic) -> None:
+@pytest.mark.usefixtures("worked", "transacted")
+@pytest.mark.parametrize(
+    "topic", [JOURNAL, REQUESTS_STREAMS, REQUESTS_CLUSTER, *OF_TRANSACTIONS], ids=lambda topic: topic.name
+)
+def test_records_are_json_with_the_attributes_of_cloud_events(system: System, topic: Topic) -> None:
     records = sound(read(system.kafka_bootstrap, topic.name))
     assert records
     for message in records:
@@ -110,6 +138,25 @@ def test_every_record_is_in_the_partition_of_its_key(system: System, worked: str
     for message in records:
         key = (message.key() or b"").decode()
         assert message.partition() == partition_of(key, count), key
+
+
+KINDS = {
+    REQUESTS_TRANSACTIONS: {"OpenTransaction", "PingTransaction", "CheckLease"},
+    COMMIT: {"CommitTransaction", "CheckLease"},
+    ABORT: {"AbortTransaction"},
+}
+
+
+@pytest.mark.parametrize("topic", OF_TRANSACTIONS, ids=lambda topic: topic.name)
+def test_a_topic_of_transactions_holds_the_commands_it_is_for(system: System, transacted: str, topic: Topic) -> None:
+    """Under the key of their stream; an abort says why."""
+    records = sound(
+        read(system.kafka_bootstrap, topic.name, [partition_of(f"{transacted}/st", partitions_of(system, topic))])
+    )
+    of_stream = [json.loads(m.value() or b"")["command"] for m in records if m.key() == f"{transacted}/st".encode()]
+    assert {command["type"] for command in of_stream} == KINDS[topic]
+    if topic is ABORT:
+        assert [command.get("reason", "user") for command in of_stream] == ["user", "lease"]
 
 
 def test_our_partitions_are_those_of_librdkafka(system: System) -> None:

@@ -9,6 +9,10 @@ import msgspec
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
+_TALKATIVE = ("faust", "kazoo", "mode", "uvicorn.access")
+_LOUD_IN_OUTAGES = ("aiokafka", "aiokafka.consumer.fetcher", "aiokafka.consumer.group_coordinator", "librdkafka")
+"""Each logger by itself: a filter does not reach those below."""
+
 
 class JsonFormatter(logging.Formatter):
     def __init__(self, service: str, instance: str) -> None:
@@ -52,6 +56,7 @@ def set_up_logs(service: str, instance: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(service, instance))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
-    logging.getLogger("librdkafka").addFilter(AtMost(records=5, seconds=10.0))
-    logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for name in _LOUD_IN_OUTAGES:
+        logging.getLogger(name).addFilter(AtMost(records=5, seconds=10.0))

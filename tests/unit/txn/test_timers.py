@@ -50,8 +50,16 @@ class Journal:
 class Instance:
     """One txn-manager's timers. Asking is noted; it ends the transaction if `ending`."""
 
-    def __init__(self, server: PrivateRedis, journal: Journal, claim_ms: int, ending: bool, **options: Any) -> None:
-        self.wheel = TimerWheel(server.url, "test", claim_ms, timeout_s=0.5)
+    def __init__(
+        self,
+        server: PrivateRedis,
+        journal: Journal,
+        claim_ms: int,
+        ending: bool,
+        timeout_s: float = 10.0,
+        **options: Any,
+    ) -> None:
+        self.wheel = TimerWheel(server.url, "test", claim_ms, timeout_s)
         self.journal = journal
         self.asked: list[tuple[int, str]] = []
         self.heard: list[int] = []
@@ -287,7 +295,7 @@ async def test_nothing_is_lost_when_redis_dies_with_timers_pending(make: Make, s
 
 
 async def test_a_frozen_redis_blocks_nothing_and_is_filled_again(make: Make, server: PrivateRedis) -> None:
-    instance = make()
+    instance = make(timeout_s=0.5)
     instance.timers.own(3)
     await instance.filled(3)
     before = counted("sluice_timer_refills_total", why="redis away")
@@ -307,7 +315,7 @@ async def test_a_frozen_redis_blocks_nothing_and_is_filled_again(make: Make, ser
 
 
 async def test_a_redis_that_kept_everything_is_not_filled_again(make: Make, server: PrivateRedis) -> None:
-    instance = make()
+    instance = make(timeout_s=0.5)
     for partition in (3, 4):
         instance.timers.own(partition)
     await instance.filled(3, 4)

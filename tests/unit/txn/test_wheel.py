@@ -29,7 +29,7 @@ def server() -> Iterator[PrivateRedis]:
 @pytest_asyncio.fixture
 async def wheel(server: PrivateRedis) -> AsyncIterator[TimerWheel]:
     server.client.flushall()
-    wheel = TimerWheel(server.url, "test", claim_ms=HOUR)
+    wheel = TimerWheel(server.url, "test", claim_ms=HOUR, timeout_s=10)
     yield wheel
     await wheel.close()
 

@@ -1,0 +1,160 @@
+"""The index of a stream's transactions: what it forgets, when, and what goes with that."""
+
+from collections.abc import Iterator
+
+import pytest
+from support.txn_log import SCOPE, STREAM, TxnLog
+
+from sluice.domain import events as ev
+from sluice.domain.aggregates import evolve
+from sluice.domain.aggregates import index as fold
+from sluice.domain.commands import AbortReason
+from sluice.domain.names import transaction_aggregate
+from sluice.domain.transaction import index as module
+from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction.index import KEPT_MS, NOTHING, transactions_of
+from sluice.domain.transaction.state import TransactionState
+from sluice.journal.partition_view import GuardedReader, PartitionView
+from sluice.journal.record import Record
+
+
+class Ends:
+    """Transactions that end one after the other, at times of their own."""
+
+    def __init__(self) -> None:
+        self.view = PartitionView(evolve, fold)
+        self._numbers = iter(range(100_000))
+
+    def one(self, at: int, stream: str = STREAM) -> str:
+        id = transaction_id(0, f"r{next(self._numbers)}")
+        for event in _life(id, at, stream):
+            self.fold(event)
+        return id
+
+    def fold(self, *events: ev.Event) -> None:
+        offset = self.view.next_offset
+        self.view.fold(Record(id=str(offset), at=0, by="t", expect={}, events=events), offset, 0)
+
+    def ended(self) -> list[str]:
+        return list(transactions_of(self.view, SCOPE, STREAM).ended())
+
+    def is_known(self, id: str) -> bool:
+        return self.view.get(transaction_aggregate(SCOPE, STREAM, id)) is not None
+
+
+def _life(id: str, at: int, stream: str) -> Iterator[ev.Event]:
+    yield ev.TransactionOpened(scope=SCOPE, stream=stream, transaction=id, lease_ms=10_000, at=at)
+    yield ev.TransactionAborting(scope=SCOPE, stream=stream, transaction=id, reason=AbortReason.USER, at=at)
+    yield ev.TransactionAborted(scope=SCOPE, stream=stream, transaction=id, at=at)
+
+
+def test_a_stream_without_transactions_has_none() -> None:
+    view = PartitionView(evolve, fold)
+    assert transactions_of(view, SCOPE, STREAM) is NOTHING
+    assert (NOTHING.live, list(NOTHING.ended())) == (0, [])
+
+
+def test_the_empty_index_that_all_share_is_never_written_to() -> None:
+    ends = Ends()
+    ends.one(5)
+    other = TxnLog()
+    other.open("a")
+    assert NOTHING == type(NOTHING)()
+
+
+def test_those_that_have_ended_come_last_one_first() -> None:
+    ends = Ends()
+    ids = [ends.one(10 + i) for i in range(5)]
+    assert ends.ended() == ids[::-1]
+    later = [ends.one(10 + KEPT_MS + i) for i in range(3)]
+    assert ends.ended() == [*later[::-1], *ids[::-1]]
+
+
+def test_they_are_remembered_for_a_day_and_forgotten_after_two() -> None:
+    ends = Ends()
+    start = 1_700_000_000_000
+    first = ends.one(start)
+    second = ends.one(start + KEPT_MS - 1)
+    third = ends.one(start + KEPT_MS)
+    assert ends.ended() == [third, second, first]
+    fourth = ends.one(start + 2 * KEPT_MS - 1)
+    assert ends.is_known(first) and ends.is_known(second), "second ended a day ago"
+    fifth = ends.one(start + 2 * KEPT_MS)
+    assert ends.ended() == [fifth, fourth, third]
+    assert not ends.is_known(first) and not ends.is_known(second)
+
+
+def test_no_more_are_remembered_than_twice_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT_MOST", 3)
+    ends = Ends()
+    ids = []
+    for i in range(20):
+        ids.append(ends.one(1000 + i))
+        kept = ends.ended()
+        assert kept == ids[::-1][: len(kept)], "the last ones, without a gap"
+        assert min(len(ids), 3) <= len(kept) <= 6
+        assert [id for id in ids if ends.is_known(id)] == kept[::-1]
+
+
+def test_what_is_forgotten_goes_with_its_aggregate_and_its_version() -> None:
+    ends = Ends()
+    gone = ends.one(1_000_000_000_000)
+    aggregate = transaction_aggregate(SCOPE, STREAM, gone)
+    assert ends.view.version(aggregate) == 3
+    before = GuardedReader(ends.view)
+    before.get(aggregate)
+    ends.one(1_000_000_000_000 + KEPT_MS)
+    ends.one(1_000_000_000_000 + 2 * KEPT_MS)
+    assert (ends.view.get(aggregate), ends.view.version(aggregate)) == (None, 0)
+    assert aggregate not in dict(ends.view.aggregates())
+    late = Record(id="late", at=0, by="t", expect=before.seen, events=())
+    assert ends.view.fold(late, ends.view.next_offset, 0).value == "stale", "who saw it then decides nothing now"
+
+
+def test_streams_forget_each_for_itself() -> None:
+    ends = Ends()
+    mine = ends.one(1_000_000_000_000)
+    for day in range(4):
+        ends.one(1_000_000_000_000 + day * KEPT_MS, stream="other")
+    assert ends.is_known(mine) and ends.ended() == [mine]
+    assert len(list(transactions_of(ends.view, SCOPE, "other").ended())) == 2
+
+
+def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:
+    ends = Ends()
+    start = 1_000_000_000_000
+    old = ends.one(start)
+    ends.one(start + KEPT_MS)
+    ids = [transaction_id(0, f"batch-{i}") for i in range(3)]
+    for id in ids:
+        for event in list(_life(id, start, STREAM))[:2]:
+            ends.fold(event)
+    at = start + 2 * KEPT_MS
+    ends.fold(*(ev.TransactionAborted(scope=SCOPE, stream=STREAM, transaction=id, at=at) for id in ids))
+    assert not ends.is_known(old)
+    assert ends.ended()[:3] == ids[::-1]
+    assert all(ends.is_known(id) for id in ids)
+
+
+def test_what_is_not_about_transactions_leaves_the_index_alone() -> None:
+    indexes: dict[str, object] = {}
+    assert list(fold(indexes, ev.ScopeCreated(scope=SCOPE, at=1))) == []
+    opened = ev.TransactionPinged(scope=SCOPE, stream=STREAM, transaction=transaction_id(0, "a"), lease_ms=1, at=1)
+    assert list(fold(indexes, opened)) == []
+    assert indexes == {}
+
+
+def test_the_index_follows_one_through_its_life() -> None:
+    log = TxnLog()
+    kept, aborted = log.open("a"), log.open("b")
+    index = log.index_of_all
+    assert (list(index.open), index.live) == ([kept, aborted], 2)
+    log.commit(kept)
+    log.abort(aborted)
+    assert (list(index.open), list(index.committing), list(index.aborting)) == ([], [kept], [aborted])
+    log.finish_abort(aborted)
+    log.begin()
+    assert list(index.committing) == [kept], "it waits until it is merged"
+    log.finish_batch()
+    assert (index.live, list(index.ended())) == (0, [kept, aborted])
+    assert log.state(kept) is TransactionState.COMMITTED
