@@ -27,6 +27,13 @@ NO_TIMESTAMP = -(2**63)
 NEVER_GIVEN = (0, 2**62)
 """An id that no controller has come to."""
 
+NOT_WRITTEN = Such("is a refusal", lambda told: told in ("gone", "sealed", "not now"))
+"""What a write into a transaction that has ended gives.
+
+A store that has just merged the segment may still take the set-up of a writer and drop the connection at its first
+event, until the merge has come to its long-term storage.
+"""
+
 Transaction = str | tuple[int, int] | None
 
 _EVENT_HEADER = struct.Struct(">ii")

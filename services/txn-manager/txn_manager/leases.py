@@ -6,6 +6,7 @@ has been decided. Only if the lease has run out all the same, counted in the bro
 were not able to hear, it becomes an abort, which names the version of the transaction that this was decided on.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -87,6 +88,7 @@ class Leases:
 
     async def ask(self, partition: int, timers: list[str]) -> None:
         """Ask whether these leases have really run out. Raises ProduceError."""
+        questions = []
         for timer in timers:
             scope, stream, id = timer.split("/")
             transaction = open_transaction(self._journal.reader(stream_key(scope, stream)), scope, stream, id)
@@ -99,7 +101,8 @@ class Leases:
                 continue
             question = CheckLease(scope=scope, stream=stream, transaction=id)
             request = f"lease-{id}-{now_ms()}"
-            await self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, question))
+            questions.append(self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, question)))
+        await asyncio.gather(*questions)
 
     async def passed_pings(self, request: str, command: CheckLease, asked_at: int) -> None:
         """The question has passed all pings that were appended before it. Raises ProduceError."""

@@ -29,6 +29,7 @@ from conformance.cases.scaling import HALVES
 from conformance.data import fate, write
 from conformance.group_calls import note_time
 from conformance.txn_calls import (
+    NOT_WRITTEN,
     abort,
     aborted,
     begin,
@@ -458,7 +459,7 @@ case(
     commit(),
     abort().gives("FAILURE"),
     ping().gives("COMMITTED"),
-    put("more").until("gone"),
+    put("more").gives(NOT_WRITTEN),
     epoch_segments(4).gives(NOT_FOUND),
 )
 case(

@@ -10,6 +10,7 @@ from conformance.data import fate, write
 from conformance.group_calls import note_time, remove_writer
 from conformance.txn_calls import (
     NO_TIMESTAMP,
+    NOT_WRITTEN,
     abort,
     aborted,
     begin,
@@ -73,9 +74,9 @@ case(
     events().gives([]),
     part().gives("gone"),
     part(segment=1).gives("gone"),
-    put("y").until("gone"),
+    put("y").gives(NOT_WRITTEN),
 )
-case("committed_takes_no_more", *_STREAM, begin(), put("x"), commit(), *committed("a"), put("y").until("gone"))
+case("committed_takes_no_more", *_STREAM, begin(), put("x"), commit(), *committed("a"), put("y").gives(NOT_WRITTEN))
 case(
     "behind_what_was_written_meanwhile",
     *_STREAM,
@@ -139,7 +140,7 @@ case(
     "more_than_fit_in_a_batch",
     create_scope(),
     create_stream(),
-    *(begin(name) for name in _MANY),
+    together(*(begin(name) for name in _MANY)).gives([(0, [(0, 0.0, 1.0)])] * len(_MANY)),
     together(*(put(name, name) for name in _MANY)).gives(["written"] * len(_MANY)),
     *(commit(name) for name in _MANY),
     *committed(*_MANY),

@@ -59,7 +59,7 @@ def test_the_empty_index_that_all_share_is_never_written_to() -> None:
     ends.one(5)
     other = TxnLog()
     other.open("a")
-    assert NOTHING == type(NOTHING)()
+    assert type(NOTHING)() == NOTHING
 
 
 def test_those_that_have_ended_come_last_one_first() -> None:

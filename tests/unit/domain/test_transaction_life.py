@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from support.txn_log import TxnLog
 
 from sluice.domain.errors import BusyError
+from sluice.domain.transaction.decide import opened_by
 from sluice.domain.transaction.ids import epoch_of, transaction_id
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState
 
@@ -29,16 +30,20 @@ class Life:
     def __init__(self) -> None:
         self.log = TxnLog(most=BATCH)
         self.ids: dict[str, str] = {}
+        self.all: set[str] = set()
         self.states: dict[str, TransactionState] = {}
         self.asked_to_commit: list[str] = []
-        self.ended: list[str] = []
 
     def act(self, act: str, request: str) -> None:
         self.log.now += 1
         id = self.ids.get(request) or transaction_id(self.log.stream.active_epoch.reference, request)
         if act == "open":
             self.log.ask_open(request)
-            self.ids.setdefault(request, id)
+            # Long after it was opened, a request opens another one: it is looked for in the last epochs only.
+            opened = opened_by(self.log, self.log.stream, request)
+            assert opened is not None
+            self.ids[request] = opened
+            self.all.add(opened)
         elif act in ("begin", "end", "split"):
             getattr(self, act)()
         else:
@@ -62,7 +67,7 @@ class Life:
 
     def look(self) -> None:
         """Note what has become of each, and hold that against what may have."""
-        for id in self.ids.values():
+        for id in self.all:
             before, after = self.states.get(id, UNKNOWN), self.log.state(id)
             if before is after:
                 continue
@@ -74,7 +79,7 @@ class Life:
         assert committed == self.asked_to_commit[: len(committed)], "committed in the order in which they were asked"
 
     def of(self, state: TransactionState) -> set[str]:
-        return {id for id in self.ids.values() if self.log.state(id) is state}
+        return {id for id in self.all if self.log.state(id) is state}
 
     def check_index(self) -> None:
         index = self.log.index_of_all
@@ -86,7 +91,7 @@ class Life:
         assert index.live == len(self.of(OPEN) | self.of(COMMITTING) | self.of(ABORTING))
 
     def check_aggregates(self) -> None:
-        for id in self.ids.values():
+        for id in self.all:
             found = self.log.transaction(id)
             if isinstance(found, EndedTransaction):
                 assert found.state in (COMMITTED, ABORTED)
@@ -128,10 +133,11 @@ def test_whatever_happened_everything_can_be_brought_to_its_end(script: list[tup
         life.act(act, request)
     for id in list(life.log.index_of_all.open):
         life.log.abort(id)
+    life.look()
     for id in list(life.log.index_of_all.aborting):
         life.log.finish_abort(id)
     life.end()
-    for _ in range(len(life.ids) + 1):
+    for _ in range(len(life.all) + 1):
         life.begin()
         life.end()
     assert life.log.index_of_all.live == 0
