@@ -42,7 +42,7 @@ def events_of(writer: str, number: int) -> list[tuple[str, str]]:
 
 
 def wanted_of(number: int) -> str:
-    return "abort" if number % ABORTED_EVERY == ABORTED_EVERY - 1 else "commit"
+    return "abort" if number % ABORTED_EVERY == 1 else "commit"
 
 
 def _key(number: int, index: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from sluice.domain import events as ev
 from sluice.domain.commands import (
     AbortReason,
     AbortTransaction,
@@ -106,11 +107,19 @@ class TxnLog(Log):
         command = AbortTransaction(scope=SCOPE, stream=STREAM, transaction=id, reason=reason, version=version)
         return self.apply(decide.decide_abort(self, command, self.context()))
 
-    def waiting(self, *requests: str, writer: str = "") -> list[str]:
-        """Transactions that wait for their commit, in this order."""
+    def queue(self, id: str, writer: str = "", timestamp: int = 0) -> None:
+        """Have it wait for its commit, as if something kept a batch from beginning."""
+        self.fold(
+            ev.TransactionCommitting(
+                scope=SCOPE, stream=STREAM, transaction=id, at=self.now, writer=writer, timestamp=timestamp
+            )
+        )
+
+    def waiting(self, *requests: str) -> list[str]:
+        """Transactions that wait for their commit, in this order, while no batch runs."""
         ids = [self.open(request) for request in requests]
         for id in ids:
-            assert self.commit(id, writer).status == "SUCCESS"
+            self.queue(id)
         return ids
 
     # What becomes of it.
@@ -193,5 +202,4 @@ def _then(log: TxnLog, request: str, *acts: Callable[[str], Any]) -> str:
 
 
 def _batch(log: TxnLog, _id: str) -> None:
-    log.begin()
     log.finish_batch()

@@ -98,8 +98,8 @@ class _Writer:
         self._transactions = Transactions(Controller(address), scope, stream)
         self._name = name
 
-    def write(self, number: int) -> Attempt:
-        """One transaction to its end; one that cannot be written is aborted."""
+    def write(self, number: int) -> "_Written":
+        """Write the events of a transaction; as soon as it is ended, or another one, they are stored."""
         problems: list[str] = []
         while True:
             try:
@@ -107,34 +107,44 @@ class _Writer:
             except _FAILURES as error:
                 problems.append(f"begin: {error}")
                 continue
-            id = str(UUID(int=transaction.get_txn_id()))
-            wanted = wanted_of(number)
+            written = _Written(number, transaction, wanted_of(number), problems)
             try:
                 for event, key in events_of(self._name, number):
                     transaction.write_event(event, key)
             except _FAILURES as error:
                 problems.append(f"write: {error}")
-                wanted = "abort"
-            told = self._end(transaction, id, wanted, problems)
-            return Attempt(self._name, number, id, *told, tuple(problems))
+                written.wanted = "abort"
+            return written
 
-    def _end(self, transaction: Any, id: str, wanted: str, problems: list[str]) -> tuple[str, str]:
-        """What was wanted in the end, and the answer."""
+    def end(self, written: "_Written") -> Attempt:
+        """Commit or abort it; one that cannot be committed is aborted."""
+        id, problems = str(UUID(int=written.transaction.get_txn_id())), written.problems
+        wanted, told = written.wanted, "SUCCESS"
         try:
-            transaction.commit() if wanted == "commit" else transaction.abort()
+            written.transaction.commit() if wanted == "commit" else written.transaction.abort()
         except _FAILURES as error:
             problems.append(f"{wanted}: {error}")
             # The client's object is of no more use, but somebody who has the id can ask again. What was not written
             # whole, or may not be, is not committed.
-            return self._end_again(id, "commit" if "TxnControllerError" in str(error) else "abort", problems)
-        return wanted, "SUCCESS"
+            wanted = "commit" if "TxnControllerError" in str(error) else "abort"
+            told = self._end_again(id, wanted, problems)
+        return Attempt(self._name, written.number, id, wanted, told, tuple(problems))
 
-    def _end_again(self, id: str, wanted: str, problems: list[str]) -> tuple[str, str]:
+    def _end_again(self, id: str, wanted: str, problems: list[str]) -> str:
         while True:
             told = self._transactions.commit(id) if wanted == "commit" else self._transactions.abort(id)
             if told in ("SUCCESS", "FAILURE"):
-                return wanted, told
+                return told
             problems.append(f"{wanted} again: {told}")
+
+
+class _Written(msgspec.Struct):
+    """A transaction with its events."""
+
+    number: int
+    transaction: Any
+    wanted: str
+    problems: list[str]
 
 
 def main() -> None:
@@ -147,10 +157,20 @@ def main() -> None:
             stopped.set()
 
     threading.Thread(target=listen, daemon=True).start()
+    # One that is to be aborted is kept until the next one is committed: the client does not wait for its events.
+    kept: list[_Written] = []
     for number in range(int(count)):
         if stopped.is_set():
-            return
-        print(msgspec.json.encode(writer.write(number)).decode(), flush=True)
+            break
+        kept.append(writer.write(number))
+        if kept[-1].wanted == "commit":
+            tell(writer, kept)
+    tell(writer, kept)
+
+
+def tell(writer: _Writer, kept: list[_Written]) -> None:
+    while kept:
+        print(msgspec.json.encode(writer.end(kept.pop())).decode(), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ failed record is in the topic is open. Records are dated when they land, as the 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -271,8 +271,3 @@ class EndOffsets:
 def _unknown(answer: asyncio.Future[Ends]) -> None:
     if not answer.done():
         answer.set_exception(BarrierError("Local: Timed out"))
-
-
-def whole(logs: Iterable[list[Message]]) -> dict[int, int]:
-    """The positions behind everything."""
-    return {partition: len(log) for partition, log in enumerate(logs)}

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from simulation.txn.broker import PARTITIONS, EndOffsets, Fetching, Message, Producer
 from simulation.txn.groups import AbortSource, KeyedSource
-from simulation.txn.lives import EPOCH_S, Life, Living
+from simulation.txn.lives import Killed, Life, Living
 from simulation.txn.redis import MemoryWheel
 
 from sluice.domain.commands import Command
@@ -66,7 +66,7 @@ class Instance:
         self.plant = plant
         self.settings = settings
         self.source = f"{self.name}/{number}"
-        self.life = Life(self.source)
+        self.life = Life(self.source, self.touch)
         self.life.context.run(_INSTANCE.set, self)
         self.stack = AsyncExitStack()
         self.on_heartbeat: list[Callable[[], None]] = []
@@ -103,7 +103,7 @@ class Instance:
                 self.fuse = None
                 action(self)
         if self.life.living is Living.DEAD:
-            raise self.plant.killed
+            raise Killed
 
     def request(self, id: str, command: Command) -> Request:
         """See Runtime."""
@@ -148,5 +148,3 @@ class WorkflowInstance(Instance):
 
 TXN_SETTINGS = TxnSettings(instance="0", partitions=PARTITIONS)
 WORKFLOW_SETTINGS = WorkflowSettings(instance="0", partitions=PARTITIONS)
-
-__all__ = ["EPOCH_S", "TXN_SETTINGS", "WORKFLOW_SETTINGS", "Instance", "TxnInstance", "WorkflowInstance", "memory_parts"]

@@ -8,7 +8,7 @@ killed process does nothing any more, not even what stands in its `finally`. Tim
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
 from heapq import heappop
@@ -33,10 +33,11 @@ class Living(Enum):
 
 
 class Life:
-    """Of one process. Whatever is begun in `context` belongs to it."""
+    """Of one process. Whatever is begun in `context` belongs to it; `touch` is called when it reaches the outside."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, touch: Callable[[str], None]) -> None:
         self.name = name
+        self.touch = touch
         self.living = Living.RUNNING
         self.parked: deque[Any] = deque()
         self.tasks: list[asyncio.Task[Any]] = []
@@ -59,7 +60,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.outside = contextvars.Context()
         """For what happens whoever lives or dies; callbacks get it by name, for they take the caller's otherwise."""
         self.failures: list[str] = []
-        self._tasks_outside: list[asyncio.Task[Any]] = []
+        self._tasks: list[asyncio.Task[Any]] = []
 
     def time(self) -> float:
         return self.now
@@ -69,7 +70,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
         task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, name=name, context=context)
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         life = LIFE.get()
-        (self._tasks_outside if life is None else life.tasks).append(task)
+        self._tasks.append(task)
+        if life is not None:
+            life.tasks.append(task)
         return task
 
     def freeze(self, life: Life) -> None:
@@ -129,7 +132,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def end(self) -> None:
         """Drop whatever is left."""
-        _bury(self._tasks_outside)
+        _bury(self._tasks)
         self.close()
 
 

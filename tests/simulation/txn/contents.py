@@ -1,0 +1,97 @@
+"""Invariants of what is stored: committed events once, together and in order; aborted ones nowhere; nothing left over."""
+
+from collections.abc import Iterable
+
+from simulation.txn.clients import EVENT, Clients, Written
+from simulation.txn.model import Model, Violation
+from simulation.txn.plant import Plant
+
+MARK = "#transaction."
+
+
+def check(plant: Plant, clients: Clients) -> None:
+    """To be called when nothing is under way any more."""
+    model = plant.auditor.model
+    _commits_in_order(model)
+    _nothing_left_over(plant)
+    found = _runs(plant)
+    for id, written in clients.written.items():
+        state = model.txns[(written.scope, written.stream, id)].state
+        runs = found.pop(written.number, [])
+        if state != "COMMITTED":
+            if runs:
+                raise Violation(f"{id} is {state}, but its events are in {[name for name, _ in runs]}")
+            continue
+        _committed_once(written, runs)
+    if found:
+        raise Violation(f"events of nobody: {found}")
+    _merged_in_order(plant)
+
+
+def _commits_in_order(model: Model) -> None:
+    for key, asked in model.committing.items():
+        done = model.committed.get(key, [])
+        if done != asked[: len(done)]:
+            raise Violation(f"{key}: commits were decided in the order {asked}, done in {done}")
+
+
+def _nothing_left_over(plant: Plant) -> None:
+    left = [name for name in plant.store.segments if MARK in name]
+    if left:
+        raise Violation(f"left over: {left}")
+
+
+def _runs(plant: Plant) -> dict[int, list[tuple[str, list[bytes]]]]:
+    """For each transaction's number the runs of its events: in which segment, and which."""
+    found: dict[int, list[tuple[str, list[bytes]]]] = {}
+    for name, content in plant.store.everything().items():
+        if MARK in name:
+            continue
+        before = -1
+        for event in _events(name, content):
+            number = int(event[:6])
+            runs = found.setdefault(number, [])
+            if number != before or not runs:
+                runs.append((name, []))
+            runs[-1][1].append(event)
+            before = number
+    return found
+
+
+def _events(name: str, content: bytes) -> Iterable[bytes]:
+    if len(content) % EVENT:
+        raise Violation(f"{name} has torn events")
+    return (content[i : i + EVENT] for i in range(0, len(content), EVENT))
+
+
+def _committed_once(written: Written, runs: list[tuple[str, list[bytes]]]) -> None:
+    wanted = sorted(events for events in written.events.values())
+    if sorted(events for _, events in runs) != wanted:
+        raise Violation(f"{written.id} has written {wanted}, in the stream is {runs}")
+    for name, events in runs:
+        place = int(name.rpartition("/")[2].partition(".")[0])
+        if events != written.events.get(place):
+            raise Violation(f"{written.id}: {events} went to {name}")
+
+
+def _merged_in_order(plant: Plant) -> None:
+    """In each target the merges stand in the order in which their commits were decided."""
+    model = plant.auditor.model
+    ranks = {
+        (*key, id): rank for key, asked in model.committing.items() for rank, id in enumerate(asked)
+    }
+    last: dict[str, int] = {}
+    seen: set[str] = set()
+    for target, source in plant.store.merges:
+        if source in seen:
+            raise Violation(f"{source} was merged twice")
+        seen.add(source)
+        scope, stream, _ = source.split("/")
+        digits = source.partition(MARK)[2]
+        id = f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+        rank = ranks.get((scope, stream, id))
+        if rank is None:
+            raise Violation(f"{source} was merged, but never committed")
+        if rank < last.get(target, -1):
+            raise Violation(f"{source} was merged into {target} behind a later commit")
+        last[target] = rank

@@ -1,0 +1,88 @@
+"""Invariants of leases: none ends a transaction too early, and none that nobody keeps lives on.
+
+Too early: before its lease, the grace and all the time in which clients could not be heard have passed since its last
+sign of life, or over a ping that was in its topic before that. Too late: see `latest_end_ms`.
+"""
+
+from simulation.txn.model import Txn, Violation
+from simulation.txn.plant import Plant
+
+from sluice.domain import commands as c
+from sluice.domain import events as ev
+from sluice.domain.commands import AbortReason
+from sluice.journal.record import Record
+from sluice.messaging.topics import COMMIT
+
+GRACE_SHARE = 20
+SHORT_MS = 3_000
+"""Deafness that no lease is extended for, and by how much less than a longer one leases may be extended."""
+SLACK_MS = 1_600
+"""What a process that comes back may believe to have heard: a heartbeat, a tick."""
+RETURN_MS = 5_000
+
+
+class LeaseRules:
+    """`grace_ms`, `tick_ms`, `claim_ms` as the processes have them."""
+
+    def __init__(self, plant: Plant, grace_ms: int, tick_ms: int, claim_ms: int) -> None:
+        self._plant = plant
+        self._grace_ms = grace_ms
+        self._tick_ms = tick_ms
+        self._claim_ms = claim_ms
+        plant.auditor.before.append(self._judge)
+
+    def deadline_ms(self, txn: Txn) -> int:
+        return txn.heard_at + txn.lease_ms + self._grace_ms + max(0, txn.lease_ms) // GRACE_SHARE
+
+    def latest_end_ms(self, txn: Txn, calm_since_ms: int) -> int:
+        """When it has been aborted if nobody keeps it and no fault has happened since `calm_since_ms`.
+
+        After a fault a lease may run anew, and a timer that was claimed by a process that is gone stays claimed.
+        """
+        lease_ms = txn.lease_ms + self._grace_ms + max(0, txn.lease_ms) // GRACE_SHARE
+        two_ticks_ms = 2 * self._tick_ms + 500
+        calm = calm_since_ms + max(0, lease_ms) + RETURN_MS + self._claim_ms
+        return max(self.deadline_ms(txn), calm if calm_since_ms else 0) + two_ticks_ms
+
+    def _judge(self, record: Record, at: int) -> None:
+        for event in record.events:
+            if isinstance(event, ev.TransactionAborting) and event.reason is AbortReason.LEASE:
+                self._judge_abort(record, event, at)
+
+    def _judge_abort(self, record: Record, event: ev.TransactionAborting, at: int) -> None:
+        auditor = self._plant.auditor
+        txn = auditor.model.txns[(event.scope, event.stream, event.transaction)]
+        asked = [
+            auditor.landed[(COMMIT.name, request)]
+            for request in record.answers
+            if isinstance(command := auditor.commands[request], c.AbortTransaction)
+            and command.transaction == txn.id
+            and (COMMIT.name, request) in auditor.landed
+        ]
+        if not asked or not txn.ready:
+            raise Violation(f"{event}: nobody has asked, or it was never answered to its client")
+        deadline = self.deadline_ms(txn)
+        if max(asked) < deadline:
+            raise Violation(f"{event} at {at}, {deadline - max(asked)} ms before its lease and grace were over")
+        deaf = self._deaf_ms(event, txn.heard_at, max(asked))
+        if max(asked) < deadline + deaf:
+            raise Violation(f"{event} at {at}: heard at {txn.heard_at}, nobody could be heard for {deaf} ms of it")
+        for ping in auditor.pings.get(txn.id, ()):
+            unheard = ping.request not in auditor.answers and ping.request not in record.answers
+            if unheard and ping.at <= deadline and ping.lease_ms <= 600_000:
+                raise Violation(f"{event} at {at} over a ping of {ping.at}, the lease ended at {deadline}")
+
+    def _deaf_ms(self, event: ev.TransactionAborting, since: int, until: int) -> int:
+        """How long nobody could be heard, as far as that has to be counted."""
+        plant = self._plant
+        partition = plant.partition_of(f"{event.scope}/{event.stream}")
+        spans = sorted(
+            (max(since, int(a * 1000)), min(until, int(b * 1000)))
+            for a, b in [*plant.broker.outages, *plant.deaf[partition]]
+        )
+        total, reached = 0, since
+        for begin, end in spans:
+            if end - max(begin, reached) > SHORT_MS + SLACK_MS:
+                total += end - max(begin, reached) - SHORT_MS - SLACK_MS
+            reached = max(reached, end)
+        return total

@@ -1,0 +1,287 @@
+"""What the auditor knows of streams and transactions: a small model of its own, folded from the journal's events.
+
+It shares nothing with the product but the events themselves. Every event that cannot follow from what is known is a
+violation: a transaction that leaves an end, a second batch, a workflow beside a batch.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sluice.domain import events as ev
+
+LIVE = ("OPEN", "COMMITTING", "ABORTING")
+ENDED = {"COMMITTING": "COMMITTED", "ABORTING": "ABORTED"}
+
+
+class Violation(AssertionError):
+    """The product has done what it promises not to do."""
+
+
+@dataclass(eq=False)
+class Txn:
+    """A transaction. Times in ms; `heard_at` is the last sign of life as it was decided."""
+
+    scope: str
+    stream: str
+    id: str
+    epoch: int
+    opened_at: int
+    lease_ms: int
+    heard_at: int
+    state: str = "OPEN"
+    ready: bool = False
+    reason: str = ""
+    ended_at: int = 0
+    committing_at: int = 0
+
+
+@dataclass(eq=False)
+class StreamModel:
+    """A stream of one incarnation: epochs with their references and segments as (id, low, high)."""
+
+    scope: str
+    name: str
+    incarnation: str
+    epochs: list[tuple[int, list[ev.Segment]]]
+    state: str = "CREATING"
+    active: int = 0
+    replacement: ev.Replacement | None = None
+    workflow: str = ""
+    batch: tuple[str, ...] = ()
+
+    @property
+    def reference(self) -> int:
+        return self.epochs[self.active][0]
+
+    def segments(self, epoch: int) -> list[ev.Segment]:
+        return sorted(self.epochs[epoch][1], key=lambda s: s.low)
+
+
+@dataclass
+class Model:
+    streams: dict[tuple[str, str], StreamModel] = field(default_factory=dict)
+    txns: dict[tuple[str, str, str], Txn] = field(default_factory=dict)
+    live: dict[tuple[str, str, str], Txn] = field(default_factory=dict)
+    committing: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    committed: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    ended: dict[tuple[str, str], list[Txn]] = field(default_factory=dict)
+    working: int = 0
+    """Workflows and batches under way."""
+
+    def apply(self, event: Any, at: int) -> None:
+        """Raises Violation."""
+        apply = _APPLY.get(type(event))
+        if apply is not None:
+            apply(self, event, at)
+
+    def txn(self, event: ev.TransactionEvent, *states: str) -> Txn:
+        txn = self.txns.get((event.scope, event.stream, event.transaction))
+        if txn is None or txn.state not in states:
+            raise Violation(f"{event} of a transaction that is {txn.state if txn else 'unknown'}")
+        return txn
+
+    def stream(self, event: Any) -> StreamModel:
+        stream = self.streams.get((event.scope, event.stream))
+        if stream is None:
+            raise Violation(f"{event} of a stream that is not there")
+        return stream
+
+    # Transactions.
+
+    def _opened(self, event: ev.TransactionOpened, _at: int) -> None:
+        key = (event.scope, event.stream, event.transaction)
+        stream = self.stream(event)
+        if key in self.txns:
+            raise Violation(f"{event}: the id was given before")
+        epoch = int(event.transaction.replace("-", "")[:8], 16)
+        if stream.state not in ("ACTIVE",):
+            raise Violation(f"{event} while the stream is {stream.state}")
+        if epoch != stream.reference:
+            raise Violation(f"{event}: its epoch is {epoch}, the active reference {stream.reference}")
+        txn = Txn(*key, epoch, event.at, event.lease_ms, event.at)
+        self.txns[key] = self.live[key] = txn
+
+    def _ready(self, event: ev.TransactionReady, _at: int) -> None:
+        txn = self.txn(event, "OPEN")
+        txn.ready, txn.heard_at = True, max(txn.heard_at, event.at)
+
+    def _pinged(self, event: ev.TransactionPinged, _at: int) -> None:
+        txn = self.txn(event, "OPEN")
+        if event.at >= txn.heard_at:
+            txn.heard_at, txn.lease_ms = event.at, event.lease_ms
+
+    def _committing(self, event: ev.TransactionCommitting, at: int) -> None:
+        txn = self.txn(event, "OPEN")
+        txn.state, txn.committing_at = "COMMITTING", at
+        self.committing.setdefault((event.scope, event.stream), []).append(event.transaction)
+
+    def _aborting(self, event: ev.TransactionAborting, at: int) -> None:
+        txn = self.txn(event, "OPEN")
+        txn.state, txn.reason, txn.ended_at = "ABORTING", event.reason.value, at
+
+    def _committed(self, event: ev.TransactionCommitted, at: int) -> None:
+        self._end(self.txn(event, "COMMITTING"), at)
+        self.committed.setdefault((event.scope, event.stream), []).append(event.transaction)
+
+    def _aborted(self, event: ev.TransactionAborted, at: int) -> None:
+        self._end(self.txn(event, "ABORTING"), at)
+
+    def _end(self, txn: Txn, at: int) -> None:
+        txn.state, txn.ended_at = ENDED[txn.state], at
+        key = (txn.scope, txn.stream, txn.id)
+        del self.live[key]
+        self.ended.setdefault(key[:2], []).append(txn)
+
+    def _batch_started(self, event: ev.CommitBatchStarted, _at: int) -> None:
+        stream = self.stream(event)
+        if stream.batch:
+            raise Violation(f"{event} beside {stream.batch}")
+        if stream.workflow not in ("", "seal"):
+            raise Violation(f"{event} beside {stream.workflow}")
+        txns = [self.txns[(event.scope, event.stream, t)] for t in event.transactions]
+        wrong = [t.id for t in txns if t.state != "COMMITTING"]
+        if wrong:
+            raise Violation(f"{event}: not committing: {wrong}")
+        if len({t.epoch for t in txns}) != 1:
+            raise Violation(f"{event}: of several epochs")
+        if event.rolls != (stream.epochs[txns[0].epoch][0] != stream.reference):
+            raise Violation(f"{event}: epoch {txns[0].epoch} over active reference {stream.reference}")
+        stream.batch = event.transactions
+        self.working += 1
+
+    def _batch_ended(self, event: ev.CommitBatchEnded, _at: int) -> None:
+        stream = self.stream(event)
+        left = [t for t in stream.batch if self.txns[(event.scope, event.stream, t)].state != "COMMITTED"]
+        if left or not stream.batch:
+            raise Violation(f"{event}: not committed: {left} of {stream.batch}")
+        stream.batch = ()
+        self.working -= 1
+
+    # Streams.
+
+    def _begin(self, stream: StreamModel, workflow: str) -> None:
+        if stream.workflow or (stream.batch and workflow != "create"):
+            raise Violation(f"{workflow} of {stream.name} beside {stream.workflow or stream.batch}")
+        stream.workflow = workflow
+        self.working += 1
+
+    def _finish(self, stream: StreamModel, state: str = "ACTIVE") -> None:
+        if not stream.workflow:
+            raise Violation(f"{stream.name}: the end of no workflow")
+        stream.workflow, stream.state, stream.replacement = "", state, None
+        self.working -= 1
+
+    def _creation_started(self, event: ev.StreamCreationStarted, _at: int) -> None:
+        key = (event.scope, event.stream)
+        if key in self.streams:
+            raise Violation(f"{event}: it is there")
+        self.streams[key] = stream = StreamModel(*key, event.incarnation, [(0, list(event.segments))])
+        self._begin(stream, "create")
+
+    def _created(self, event: ev.StreamCreated, _at: int) -> None:
+        self._finish(self.stream(event))
+
+    def _update_started(self, event: ev.StreamUpdateStarted, _at: int) -> None:
+        stream = self.stream(event)
+        self._begin(stream, "update")
+        stream.replacement = event.replacement
+
+    def _updated(self, event: ev.StreamUpdated, _at: int) -> None:
+        stream = self.stream(event)
+        if event.config is not None:
+            if stream.workflow or stream.batch:
+                raise Violation(f"{event} beside {stream.workflow or stream.batch}")
+            return
+        self._move(stream)
+        self._finish(stream)
+
+    def _scale_started(self, event: ev.StreamScaleStarted, _at: int) -> None:
+        stream = self.stream(event)
+        self._begin(stream, "scale")
+        stream.replacement = event.replacement
+
+    def _epoch_added(self, event: ev.StreamEpochAdded, _at: int) -> None:
+        stream = self.stream(event)
+        replacement = stream.replacement
+        if replacement is None or len(stream.epochs) != stream.active + 1:
+            raise Violation(f"{event}: nothing to add")
+        stays = [s for s in stream.epochs[stream.active][1] if s.id not in replacement.seals]
+        stream.epochs.append((len(stream.epochs), [*stays, *replacement.creates]))
+
+    def _scaled(self, event: ev.StreamScaled, _at: int) -> None:
+        stream = self.stream(event)
+        self._move(stream)
+        self._finish(stream)
+
+    def _epochs_rolled(self, event: ev.StreamEpochsRolled, _at: int) -> None:
+        stream = self.stream(event)
+        if not stream.batch or len(stream.epochs) != stream.active + 1:
+            raise Violation(f"{event}: no batch rolls")
+        for of in (event.duplicates, stream.active):
+            reference, segments = stream.epochs[of]
+            number = len(stream.epochs)
+            copies = [ev.Segment((number << 32) | (s.id & 0xFFFFFFFF), s.low, s.high) for s in segments]
+            stream.epochs.append((reference, copies))
+
+    def _rolled(self, event: ev.StreamRolled, _at: int) -> None:
+        self._move(self.stream(event))
+
+    def _move(self, stream: StreamModel) -> None:
+        stream.active = len(stream.epochs) - 1
+
+    def _truncation_started(self, event: ev.StreamTruncationStarted, _at: int) -> None:
+        self._begin(self.stream(event), "truncate")
+
+    def _truncated(self, event: ev.StreamTruncated, _at: int) -> None:
+        self._finish(self.stream(event))
+
+    def _seal_started(self, event: ev.StreamSealStarted, _at: int) -> None:
+        stream = self.stream(event)
+        self._begin(stream, "seal")
+        stream.state = "SEALING"
+
+    def _sealed(self, event: ev.StreamSealed, _at: int) -> None:
+        stream = self.stream(event)
+        key = (event.scope, event.stream)
+        left = [t.id for k, t in self.live.items() if k[:2] == key]
+        if left:
+            raise Violation(f"{event}: not ended: {left}")
+        self._finish(stream, "SEALED")
+
+    def _deletion_started(self, event: ev.StreamDeletionStarted, _at: int) -> None:
+        self._begin(self.stream(event), "delete")
+
+    def _deleted(self, event: ev.StreamDeleted, _at: int) -> None:
+        stream = self.stream(event)
+        if stream.workflow == "delete":
+            self._finish(stream)
+        del self.streams[(event.scope, event.stream)]
+
+
+_APPLY: dict[type, Callable[[Model, Any, int], None]] = {
+    ev.TransactionOpened: Model._opened,
+    ev.TransactionReady: Model._ready,
+    ev.TransactionPinged: Model._pinged,
+    ev.TransactionCommitting: Model._committing,
+    ev.TransactionAborting: Model._aborting,
+    ev.TransactionCommitted: Model._committed,
+    ev.TransactionAborted: Model._aborted,
+    ev.CommitBatchStarted: Model._batch_started,
+    ev.CommitBatchEnded: Model._batch_ended,
+    ev.StreamCreationStarted: Model._creation_started,
+    ev.StreamCreated: Model._created,
+    ev.StreamUpdateStarted: Model._update_started,
+    ev.StreamUpdated: Model._updated,
+    ev.StreamScaleStarted: Model._scale_started,
+    ev.StreamEpochAdded: Model._epoch_added,
+    ev.StreamScaled: Model._scaled,
+    ev.StreamEpochsRolled: Model._epochs_rolled,
+    ev.StreamRolled: Model._rolled,
+    ev.StreamTruncationStarted: Model._truncation_started,
+    ev.StreamTruncated: Model._truncated,
+    ev.StreamSealStarted: Model._seal_started,
+    ev.StreamSealed: Model._sealed,
+    ev.StreamDeletionStarted: Model._deletion_started,
+    ev.StreamDeleted: Model._deleted,
+}

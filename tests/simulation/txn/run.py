@@ -1,0 +1,151 @@
+"""One run: everything it does follows from its seed. First anything may fail; then nothing does, and all must end."""
+
+import asyncio
+import logging
+import random as product_random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+
+from simulation.txn import contents
+from simulation.txn.administration import Administration
+from simulation.txn.clients import Clients
+from simulation.txn.epoch_rules import EpochRules
+from simulation.txn.faults import Faults
+from simulation.txn.instances import memory_parts
+from simulation.txn.lease_rules import LeaseRules
+from simulation.txn.lives import SimulationLoop
+from simulation.txn.model import Violation
+from simulation.txn.plant import Plant
+from simulation.txn.turns_rules import TurnRules
+
+from sluice.domain import commands as c
+
+SCOPE = "sc"
+QUIET_S = 120.0
+"""How long after the last fault everything that was asked may take to end, leases apart."""
+LOOK_S = 0.25
+
+
+class Run:
+    """`seed` decides on everything."""
+
+    def __init__(self, loop: SimulationLoop, seed: int) -> None:
+        self.seed = seed
+        self.random = random = Random(seed)
+        self.calm = random.random() < 0.2
+        tick_s = random.choice((0.5, 1.0))
+        grace_s = random.choice((1.0, 2.0))
+        self.plant = plant = Plant(loop, Random(random.random()), {"tick_s": tick_s, "grace_s": grace_s, "batch": 5})
+        self.streams = [(SCOPE, name) for name in ("a", "b", "c")[: random.choice((1, 1, 2, 3))]]
+        self.pause_s = random.choice((0.05, 0.3, 2.0))
+        self.clients = Clients(plant, Random(random.random()), self.streams, self.pause_s)
+        self.administration = Administration(plant, Random(random.random()), self.streams, self.pause_s)
+        self.faults = Faults(plant, Random(random.random()), self.pause_s)
+        self.turns = TurnRules(plant)
+        self.epochs = EpochRules(plant)
+        self.leases = LeaseRules(plant, int(grace_s * 1000), int(tick_s * 1000), 10_000)
+
+    async def go(self) -> None:
+        """Raises Violation."""
+        random, plant = self.random, self.plant
+        plant.start_workflows()
+        plant.start_txn()
+        if random.random() < 0.2:
+            plant.start_txn()
+        await self._within(10.0, plant.ask(c.CreateScope(SCOPE)))
+        for scope, stream in self.streams:
+            await self._within(10.0, self.administration.create(random.randint(1, 4), scope, stream))
+        doing = [self.clients.run(random.randint(2, 5)) for _ in range(random.randint(1, 4))]
+        doing.append(self.administration.run(random.randint(0, 5)))
+        if not self.calm:
+            self.turns.faulty = True
+            doing.append(self.faults.run(random.randint(1, 5)))
+        await self._all(doing)
+        self.faults.end()
+        await self._all_ends()
+        contents.check(plant, self.clients)
+        self.epochs.check()
+
+    async def _within(self, seconds: float, work: object) -> None:
+        async with asyncio.timeout(seconds):
+            await work  # type: ignore[misc]
+
+    async def _all(self, doing: list[object]) -> None:
+        tasks = [asyncio.ensure_future(each) for each in doing]  # type: ignore[call-overload]
+        try:
+            while True:
+                done, waiting = await asyncio.wait(tasks, timeout=LOOK_S)
+                for task in done:
+                    task.result()
+                self._look()
+                if not waiting:
+                    return
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def _look(self) -> None:
+        plant = self.plant
+        if plant.violation is not None:
+            raise plant.violation
+        if plant.loop.failures:
+            raise Violation("; ".join(plant.loop.failures))
+        for instance in plant.instances:
+            if hasattr(instance, "journal") and instance.journal.failed:
+                raise Violation(f"{instance.source}: {instance.journal.failure}")
+
+    async def _all_ends(self) -> None:
+        """Everything that was asked is answered, everything begun is done, every lease nobody keeps has run out."""
+        plant, model = self.plant, self.plant.auditor.model
+        calm_ms = 0 if self.calm else plant.now_ms()
+        until_s = plant.loop.now + QUIET_S
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._look()
+            now = plant.now_ms()
+            for txn in model.live.values():
+                if txn.state == "OPEN" and now > self.leases.latest_end_ms(txn, calm_ms) and txn.ready:
+                    raise Violation(f"{txn} is open at {now}, faults ended at {calm_ms}")
+            if not model.live and not model.working and not plant.unanswered():
+                break
+            if plant.loop.now > until_s:
+                raise Violation(
+                    f"never ended: {list(model.live.values())}, {model.working} workflows, "
+                    f"unanswered: {[plant.auditor.commands[id] for id in plant.unanswered()]}"
+                )
+        await asyncio.sleep(3.0)
+        self._look()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """What services have to say is not heard, and not put together."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def run_seed(seed: int) -> Run:
+    """Raises Violation, with a text that says how to run it again."""
+    loop = SimulationLoop()
+    product_random.seed(seed)
+    with memory_parts():
+        run: Run | None = None
+
+        async def go() -> Run:
+            nonlocal run
+            run = Run(loop, seed)
+            await run.go()
+            return run
+
+        try:
+            return loop.run_until_complete(go())
+        except (Violation, TimeoutError) as error:
+            told = "\n  ".join(run.faults.told) if run is not None else ""
+            raise Violation(f"seed {seed}: {error!r}\n  {told}") from error
+        finally:
+            loop.end()

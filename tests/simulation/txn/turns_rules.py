@@ -1,0 +1,57 @@
+"""Invariants of turns: whoever waits for a stream, a workflow or commits, lets at most two of the others go first.
+
+Counted only as long as nothing fails: who waits while a process is down has no turn.
+"""
+
+from simulation.txn.model import Violation
+from simulation.txn.plant import Plant
+
+from sluice.domain import events as ev
+from sluice.journal.record import Record
+
+MOST = 2
+_WORKFLOWS = (
+    ev.StreamScaleStarted,
+    ev.StreamUpdateStarted,
+    ev.StreamTruncationStarted,
+    ev.StreamSealStarted,
+)
+
+
+class TurnRules:
+    """`holds()` says whether promises hold now."""
+
+    def __init__(self, plant: Plant) -> None:
+        self.faulty = False
+        self._plant = plant
+        self._batches: dict[tuple[str, str], int] = {}
+        self._workflows: dict[tuple[str, str], int] = {}
+        plant.auditor.after.append(self._judge)
+
+    def _judge(self, record: Record, _at: int) -> None:
+        if self.faulty:
+            self._batches.clear()
+            self._workflows.clear()
+            return
+        for event in record.events:
+            key = (getattr(event, "scope", ""), getattr(event, "stream", ""))
+            if isinstance(event, ev.WorkflowWaiting):
+                self._batches.setdefault(key, 0)
+            elif isinstance(event, _WORKFLOWS):
+                self._batches.pop(key, None)
+                if key in self._workflows:
+                    self._workflows[key] += 1
+            elif isinstance(event, ev.CommitBatchStarted):
+                self._workflows.pop(key, None)
+                if key in self._batches:
+                    self._batches[key] += 1
+            elif isinstance(event, ev.TransactionCommitting):
+                self._workflows.setdefault(key, 0)
+            elif isinstance(event, ev.StreamDeleted):
+                self._batches.pop(key, None)
+        for key in self._batches:
+            if self._batches[key] > MOST:
+                raise Violation(f"{key}: a workflow waits behind {self._batches[key]} batches")
+        for key in self._workflows:
+            if self._workflows[key] > MOST:
+                raise Violation(f"{key}: commits wait behind {self._workflows[key]} workflows")

@@ -1,0 +1,406 @@
+"""Batches of commits: their order and bounds, what they say of writers' times, and how they exclude workflows."""
+
+from collections.abc import Callable
+
+import pytest
+from support.txn_log import SCOPE, STREAM, TxnLog, worked_example
+
+from sluice.domain import events as ev
+from sluice.domain.aggregates import DECIDE
+from sluice.domain.commands import NoteWriterTime, OpenTransaction, ScaleStream, SealStream, UpdateStream
+from sluice.domain.config import StreamConfig
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.errors import BusyError
+from sluice.domain.segment_id import segment_id
+from sluice.domain.stream import decide as stream_decide
+from sluice.domain.transaction import batch
+from sluice.domain.transaction.batch import YIELD_MS, why_not_now
+from sluice.domain.transaction.decide import decide_open
+from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction.state import TransactionState
+from sluice.domain.workflow import WorkflowKind
+from sluice.journal.partition_view import GuardedReader, Outcome
+from sluice.journal.record import Record
+
+COMMITTED = TransactionState.COMMITTED
+
+
+def why_not(log: TxnLog) -> str | None:
+    return why_not_now(log, SCOPE, STREAM, log.now)
+
+
+# Which transactions, in which order.
+
+
+def test_nothing_that_waits_makes_no_batch() -> None:
+    log = TxnLog()
+    log.open("a")
+    assert log.begin() == Decision() and log.commits is None
+
+
+def test_a_stream_that_does_not_exist_has_no_batch() -> None:
+    log = TxnLog()
+    assert batch.begin_batch(log, SCOPE, "none", log.context(), 9) == Decision()
+    assert why_not_now(log, SCOPE, "none", 0) is None
+
+
+def test_a_batch_has_them_in_the_order_in_which_commits_were_asked() -> None:
+    log = TxnLog()
+    a, b, c = (log.open(request) for request in "abc")
+    for id in (c, a, b):
+        log.queue(id)
+    log.begin()
+    assert (log.batch.kind, log.batch.transactions) == (WorkflowKind.COMMIT_TRANSACTIONS, (c, a, b))
+    assert log.batch.since == log.now
+    ends = log.end().events
+    assert [e.transaction for e in ends if isinstance(e, ev.TransactionCommitted)] == [c, a, b]
+    assert list(log.index_of_all.ended()) == [b, a, c]
+
+
+def test_one_batch_at_a_time() -> None:
+    log = TxnLog()
+    log.waiting("a")
+    log.begin()
+    log.waiting("b")
+    assert log.begin() == Decision()
+
+
+def test_a_batch_is_bounded_and_the_next_one_begins_in_the_record_that_ends_it() -> None:
+    log = TxnLog(most=2)
+    ids = log.waiting(*"abcde")
+    log.begin()
+    seen = []
+    while (commits := log.commits) is not None and commits.workflow is not None:
+        seen.append(commits.workflow.transactions)
+        events = log.end().events
+        started = [e for e in events if isinstance(e, ev.CommitBatchStarted)]
+        assert len(started) == (1 if len(seen) < 3 else 0)
+        assert [type(e) for e in events][-2:].count(ev.CommitBatchEnded) == 1, "ended before the next one starts"
+    assert seen == [tuple(ids[0:2]), tuple(ids[2:4]), tuple(ids[4:5])]
+    assert commits is not None and commits.batches == 3
+    assert all(log.state(id) is COMMITTED for id in ids)
+
+
+def test_what_comes_meanwhile_is_taken_on_in_the_same_record() -> None:
+    log = TxnLog()
+    log.waiting("a")
+    log.begin()
+    (b,) = log.waiting("b")
+    log.end()
+    assert log.batch.transactions == (b,)
+
+
+def test_a_batch_never_mixes_epochs_and_keeps_the_order_of_commits() -> None:
+    log, early = worked_example()
+    late, later = log.open("late"), log.open("later")
+    other = transaction_id(0, "early-too")
+    log.fold(ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=other, lease_ms=10_000, at=1))
+    for id in (late, early, other, later):
+        log.queue(id)
+    log.begin()
+    assert (log.batch.transactions, log.batch.kind) == ((late,), WorkflowKind.COMMIT_TRANSACTIONS)
+    log.end()
+    assert (log.batch.transactions, log.batch.kind) == ((early, other), WorkflowKind.ROLL_TRANSACTIONS)
+    log.note_rolled()
+    assert not any(isinstance(e, ev.CommitBatchStarted) for e in log.end_roll().events)
+    log.begin()
+    assert (log.batch.transactions, log.batch.kind) == ((later,), WorkflowKind.COMMIT_TRANSACTIONS)
+
+
+def test_a_batch_ends_once_and_only_as_what_it_is() -> None:
+    log = TxnLog()
+    assert log.end() == log.end_roll() == log.note_rolled() == Decision()
+    log.waiting("a")
+    log.begin()
+    assert log.note_rolled() == log.end_roll() == Decision()
+    assert log.end().events
+    assert log.end() == Decision()
+    rolling, early = worked_example()
+    rolling.commit(early)
+    assert rolling.end() == Decision()
+    assert rolling.end_roll() == Decision(), "the duplicates are not named yet"
+
+
+def test_a_commit_before_which_none_waits_begins_its_batch_in_the_same_record() -> None:
+    log = TxnLog()
+    a, b, c = (log.open(request) for request in "abc")
+    log.commit(a)
+    assert log.batch.transactions == (a,) and log.state(a) is TransactionState.COMMITTING
+    log.commit(b)
+    log.commit(c)
+    assert log.batch.transactions == (a,) and log.commits is not None and log.commits.batches == 1
+    log.end()
+    assert log.batch.transactions == (b, c)
+
+
+def test_a_commit_does_not_pass_by_those_that_wait() -> None:
+    log = TxnLog()
+    (a,) = log.waiting("a")
+    b = log.open("b")
+    log.commit(b)
+    assert log.commits is None
+    log.begin()
+    assert log.batch.transactions == (a, b)
+
+
+def test_a_commit_of_an_epoch_that_has_passed_begins_its_batch_as_one_that_rolls() -> None:
+    log, early = worked_example()
+    log.commit(early)
+    assert (log.batch.kind, log.batch.transactions) == (WorkflowKind.ROLL_TRANSACTIONS, (early,))
+
+
+def test_a_commit_is_accepted_while_a_workflow_keeps_its_batch_from_beginning() -> None:
+    running, waiting = TxnLog(), TxnLog()
+    ids = {log: log.open("a") for log in (running, waiting)}
+    running.start_scale(0)
+    waiting.fold(ev.WorkflowWaiting(scope=SCOPE, stream=STREAM, kind="ScaleStream", at=waiting.now))
+    for log, id in ids.items():
+        assert log.commit(id).status == "SUCCESS"
+        assert log.commits is None and list(log.index_of_all.committing) == [id]
+
+
+def test_the_segments_to_merge_into() -> None:
+    log, early = worked_example()
+    two, three = segment_id(1, 2), segment_id(1, 3)
+    assert batch.targets(log.stream, (log.open("late"),), rolls=False) == {0: 0, 2: two, 3: three}
+    assert batch.targets(log.stream, (early,), rolls=True) == {0: segment_id(2, 0), 1: segment_id(2, 1)}
+    assert batch.next_duplicates(log.stream) == [segment_id(3, 0), segment_id(3, 2), segment_id(3, 3)]
+
+
+# Writers' times.
+
+
+def committed_by(log: TxnLog, *commits: tuple[str, str, int]) -> list[str]:
+    """Open and commit: request, writer, time."""
+    ids = []
+    for request, writer, timestamp in commits:
+        ids.append(log.open(request))
+        log.queue(ids[-1], writer, timestamp)
+    log.begin()
+    return ids
+
+
+def times(log: TxnLog) -> dict[str, tuple[int, dict[int, int]]]:
+    return {writer: (mark.timestamp, mark.position) for writer, mark in log.stream.writers.items()}
+
+
+def test_the_latest_time_of_each_writer_in_a_batch_is_noted_with_its_position() -> None:
+    log = TxnLog()
+    a, b, c, d = committed_by(log, ("a", "w", 5), ("b", "w", 9), ("c", "w", 7), ("d", "v", -(2**63)))
+    log.end({a: {0: 1, 1: 1}, b: {0: 2, 1: 2}, c: {0: 3, 1: 3}, d: {0: 4, 1: 4}})
+    assert times(log) == {"w": (9, {0: 2, 1: 2}), "v": (-(2**63), {0: 4, 1: 4})}
+
+
+def test_of_two_equal_times_the_first_counts() -> None:
+    log = TxnLog()
+    a, b = committed_by(log, ("a", "w", 5), ("b", "w", 5))
+    log.end({a: {0: 1}, b: {0: 2}})
+    assert times(log) == {"w": (5, {0: 1})}
+
+
+def test_nobody_is_noted_who_gave_no_name() -> None:
+    log = TxnLog()
+    (a,) = committed_by(log, ("a", "", 5))
+    log.end({a: {0: 1}})
+    assert times(log) == {}
+
+
+@pytest.mark.parametrize(("timestamp", "position"), [(4, {0: 9}), (5, {0: 2})], ids=["time", "position"])
+def test_a_time_that_would_be_refused_is_left_out_and_the_batch_ends_all_the_same(
+    timestamp: int, position: dict[int, int]
+) -> None:
+    log = TxnLog()
+    log.decide(NoteWriterTime(scope=SCOPE, stream=STREAM, writer="w", timestamp=5, position={0: 3}))
+    a, b = committed_by(log, ("a", "w", timestamp), ("b", "v", 1))
+    log.end({a: position, b: {0: 10}})
+    assert times(log) == {"w": (5, {0: 3}), "v": (1, {0: 10})}
+    assert log.state(a) is log.state(b) is COMMITTED
+
+
+def test_a_transaction_whose_position_is_not_known_says_nothing_of_its_writer() -> None:
+    log = TxnLog()
+    a, _ = committed_by(log, ("a", "w", 5), ("b", "w", 9))
+    log.end({a: {0: 1}})
+    assert times(log) == {"w": (5, {0: 1})}
+
+
+def test_a_batch_that_rolls_notes_times_with_the_new_epoch() -> None:
+    log, early = worked_example()
+    log.commit(early, "w", 3)
+    committed = segment_id(2, 0)
+    noted = log.note_rolled({committed: 8}, {early: {committed: 8}})
+    assert [type(e) for e in noted.events] == [ev.StreamEpochsRolled, ev.WriterTimeNoted]
+    assert times(log) == {"w": (3, {committed: 8})}
+
+
+# Turns with workflows.
+
+
+def test_no_batch_begins_while_a_workflow_runs() -> None:
+    log = TxnLog()
+    log.waiting("a")
+    log.start_scale(0)
+    assert why_not(log) == "scale-stream is running"
+    assert log.begin() == Decision()
+
+
+def test_a_stream_that_is_being_sealed_waits_for_its_commits() -> None:
+    log = TxnLog(most=1)
+    a, b = log.waiting("a", "b")
+    log.decide(SealStream(SCOPE, STREAM))
+    assert why_not(log) is None
+    log.begin()
+    log.end()
+    assert log.batch.transactions == (b,)
+    log.end()
+    assert log.state(a) is log.state(b) is COMMITTED
+
+
+def test_no_workflow_begins_while_a_batch_runs() -> None:
+    log = TxnLog()
+    log.waiting("a")
+    log.begin()
+    for command in (SealStream(SCOPE, STREAM), UpdateStream(SCOPE, STREAM, StreamConfig())):
+        with pytest.raises(BusyError, match="commit-transactions is running"):
+            log.decide(command)
+    with pytest.raises(BusyError, match="commit-transactions is running"):
+        log.start_scale(0)
+
+
+def test_a_workflow_that_waits_goes_before_the_next_batch() -> None:
+    log = TxnLog(most=1)
+    log.waiting("a", "b")
+    log.begin()
+    log.note_waiting("ScaleStream")
+    assert why_not(log) == "ScaleStream waits its turn"
+    assert not any(isinstance(e, ev.CommitBatchStarted) for e in log.end().events)
+    assert log.begin() == Decision()
+    assert log.start_scale(0).status == "STARTED"
+    assert log.stream.waiting is None, "its turn has come"
+
+
+def test_a_workflow_that_has_stopped_to_say_that_it_waits_is_waited_for_no_longer() -> None:
+    log = TxnLog()
+    log.waiting("a")
+    log.begin()
+    log.note_waiting()
+    log.waiting("b")
+    log.end()
+    log.now += YIELD_MS - 1
+    assert why_not(log) is not None and log.begin() == Decision()
+    log.now += 1
+    assert why_not(log) is None
+    assert log.begin().events
+
+
+def test_whoever_says_again_that_it_waits_is_waited_for_again() -> None:
+    log = TxnLog()
+    log.waiting("a")
+    log.begin()
+    log.note_waiting()
+    log.now += YIELD_MS - 1
+    log.note_waiting()
+    log.now += YIELD_MS - 1
+    assert why_not(log) is not None
+
+
+def test_nobody_waits_for_commits_that_are_not_running() -> None:
+    log = TxnLog()
+    log.waiting("a")
+    assert log.note_waiting() == Decision() and log.stream.waiting is None
+    assert stream_decide.note_waiting(log, SCOPE, "none", "ScaleStream", log.context()) == Decision()
+
+
+def test_every_beginning_of_a_workflow_ends_the_waiting() -> None:
+    starts: list[Callable[[TxnLog], object]] = [
+        lambda log: log.start_scale(0),
+        lambda log: log.decide(SealStream(SCOPE, STREAM)),
+        lambda log: log.decide(UpdateStream(SCOPE, STREAM, StreamConfig())),
+        # Tags alone: one record, without a workflow.
+        lambda log: log.decide(
+            UpdateStream(SCOPE, STREAM, StreamConfig(scaling=log.stream.config.scaling, tags=("t",)))
+        ),
+    ]
+    for start in starts:
+        log = TxnLog()
+        log.waiting("a")
+        log.begin()
+        log.note_waiting()
+        log.end()
+        start(log)
+        assert log.stream.waiting is None
+
+
+# Exclusion under the fold rule.
+
+
+def proposed(log: TxnLog, decide: Callable[[Reader], Decision], id: str) -> Record:
+    """What an instance would append that decides on the present view."""
+    reader = GuardedReader(log.view)
+    decision = decide(reader)
+    assert decision.events
+    for event in decision.events:
+        reader.get(event.aggregate)
+    return Record(id=id, at=log.now, by="t", expect=reader.seen, events=decision.events)
+
+
+def fold(log: TxnLog, record: Record) -> Outcome:
+    return log.view.fold(record, log.view.next_offset, 0)
+
+
+def a_batch(log: TxnLog) -> Record:
+    return proposed(log, lambda reader: batch.begin_batch(reader, SCOPE, STREAM, log.context(), 9), "batch")
+
+
+def a_scale(log: TxnLog) -> Record:
+    command = ScaleStream(SCOPE, STREAM, seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=2000)
+    return proposed(log, lambda reader: DECIDE[ScaleStream](reader, command, Context(2000, "s")), "scale")
+
+
+def test_of_a_batch_and_a_scale_that_are_decided_on_the_same_view_only_the_first_record_counts() -> None:
+    for first, second in ((a_batch, a_scale), (a_scale, a_batch)):
+        log = TxnLog()
+        log.waiting("a")
+        records = first(log), second(log)
+        assert [fold(log, record) for record in records] == [Outcome.COUNTED, Outcome.STALE]
+        running = [log.stream.workflow, log.commits.workflow if log.commits is not None else None]
+        assert sum(workflow is not None for workflow in running) == 1
+
+
+def test_of_two_batches_that_are_decided_on_the_same_view_only_the_first_record_counts() -> None:
+    log = TxnLog()
+    log.waiting("a")
+    one, other = a_batch(log), a_batch(log)
+    assert [fold(log, record) for record in (one, other)] == [Outcome.COUNTED, Outcome.STALE]
+    assert log.commits is not None and log.commits.batches == 1
+
+
+def test_a_batch_that_is_taken_on_and_a_scale_that_waits_exclude_each_other() -> None:
+    log = TxnLog(most=1)
+    log.waiting("a", "b")
+    log.begin()
+    following = proposed(
+        log, lambda reader: batch.end_batch(reader, SCOPE, STREAM, log.context(), {}, 1), "ends and begins"
+    )
+    waits = proposed(
+        log,
+        lambda reader: stream_decide.note_waiting(reader, SCOPE, STREAM, "ScaleStream", log.context()),
+        "waits",
+    )
+    assert fold(log, waits) is Outcome.COUNTED
+    assert fold(log, following) is Outcome.STALE, "it would have passed by whoever waits"
+    log.end()
+    assert log.commits is not None and log.commits.workflow is None
+
+
+def test_an_opening_that_was_decided_before_its_stream_is_sealed_does_not_count_after() -> None:
+    log = TxnLog()
+    opening = proposed(log, lambda reader: _opened(log, reader), "open")
+    log.decide(SealStream(SCOPE, STREAM))
+    assert fold(log, opening) is Outcome.STALE
+    assert log.index_of_all.live == 0
+
+
+def _opened(log: TxnLog, reader: Reader) -> Decision:
+    command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=10_000)
+    return decide_open(reader, command, log.context("t"), log.limits)

@@ -1,0 +1,184 @@
+"""A batch of an epoch that the stream has left: its segments come between two epochs, as in the worked example of
+stream-and-transaction-semantics 5.2.
+"""
+
+from itertools import pairwise
+
+from support.txn_log import TxnLog, worked_example
+
+from sluice.domain.decision import Decision
+from sluice.domain.segment_id import segment_id
+from sluice.domain.stream import queries
+from sluice.domain.stream.state import Epoch, Stream
+from sluice.domain.transaction import batch
+from sluice.domain.transaction.ids import epoch_of
+from sluice.domain.transaction.state import TransactionState, segments_to_write
+from sluice.domain.workflow import WorkflowKind
+
+T = 5000
+TWO, THREE = segment_id(1, 2), segment_id(1, 3)
+ZERO_2, ONE_2 = 8589934592, 8589934593
+ZERO_3, TWO_3, THREE_3 = 12884901888, 12884901890, 12884901891
+
+
+def rolling() -> tuple[TxnLog, str]:
+    """The worked example with its batch begun."""
+    log, early = worked_example()
+    log.now = T
+    log.commit(early)
+    assert log.batch.kind is WorkflowKind.ROLL_TRANSACTIONS
+    return log, early
+
+
+def successors(stream: Stream, segment: int) -> dict[int, list[int]]:
+    return {s.id: before for s, before in queries.successors_with_predecessors(stream, segment)}
+
+
+def assert_example(stream: Stream) -> None:
+    """The two tables of 5.2."""
+    assert stream.epochs == [
+        Epoch(0, 0, 1000, (0, 1)),
+        Epoch(1, 1, 2000, (0, TWO, THREE)),
+        Epoch(2, 0, T, (ZERO_2, ONE_2)),
+        Epoch(3, 1, T + 1, (ZERO_3, TWO_3, THREE_3)),
+    ]
+    ranges = {s.id: (s.low, s.high) for s in stream.segments.values()}
+    assert ranges[ZERO_2] == (0.0, 0.5) and ranges[ONE_2] == (0.5, 1.0)
+    assert [ranges[s] for s in (ZERO_3, TWO_3, THREE_3)] == [(0.0, 0.5), (0.5, 0.75), (0.75, 1.0)]
+    assert stream.sealed_in == {1: 1, 0: 2, TWO: 2, THREE: 2, ZERO_2: 3, ONE_2: 3}
+    assert successors(stream, 0) == {ZERO_2: [0]}
+    assert successors(stream, TWO) == successors(stream, THREE) == {ONE_2: [TWO, THREE]}
+    assert successors(stream, ZERO_2) == {ZERO_3: [ZERO_2]}
+    assert successors(stream, ONE_2) == {TWO_3: [ONE_2], THREE_3: [ONE_2]}
+    assert successors(stream, 1) == {TWO: [1], THREE: [1]}
+
+
+def test_the_worked_example() -> None:
+    log, early = rolling()
+    log.note_rolled({ZERO_2: 70, ONE_2: 80})
+    assert_example(log.stream)
+    log.now = T + 500
+    log.end_roll({0: 10, TWO: 20, THREE: 30})
+    stream = log.stream
+    assert_example(stream)
+    assert stream.sealed_sizes == {1: 100, 0: 10, TWO: 20, THREE: 30, ZERO_2: 70, ONE_2: 80}
+    assert stream.active_epoch.number == 3
+    assert [s.id for s in queries.current_segments(stream)] == [ZERO_3, TWO_3, THREE_3]
+    assert all(successors(stream, s) == {} for s in (ZERO_3, TWO_3, THREE_3))
+    assert log.state(early) is TransactionState.COMMITTED
+    assert log.commits is not None and log.commits.workflow is None
+
+
+def test_writers_keep_to_the_old_segments_until_these_are_sealed() -> None:
+    log, early = rolling()
+    log.note_rolled()
+    stream = log.stream
+    assert batch.has_rolled(stream)
+    assert stream.active_epoch.number == 1
+    assert [s.id for s in queries.current_segments(stream)] == [0, TWO, THREE]
+    assert log.state(early) is TransactionState.COMMITTING
+    assert {0, TWO, THREE}.isdisjoint(stream.sealed_sizes)
+
+
+def test_each_record_of_a_roll_is_made_once() -> None:
+    log, _ = rolling()
+    log.note_rolled()
+    assert log.note_rolled({ZERO_2: 9}) == Decision()
+    log.end_roll()
+    assert log.end_roll() == log.note_rolled() == Decision()
+    assert_example(log.stream)
+
+
+def test_times_of_epochs_grow_even_if_the_clock_does_not() -> None:
+    log, _ = rolling()
+    log.now = 3
+    log.note_rolled()
+    assert [e.created_at for e in log.stream.epochs] == [1000, 2000, 2001, 2002]
+
+
+def test_after_a_roll_transactions_belong_to_the_epoch_that_it_refers_to() -> None:
+    log, _ = rolling()
+    log.note_rolled()
+    log.end_roll()
+    late = log.open("late")
+    assert epoch_of(late) == 1
+    assert [s.id for s in segments_to_write(log.stream, late)] == [segment_id(1, 0), TWO, THREE]
+    log.commit(late)
+    assert log.batch.kind is WorkflowKind.COMMIT_TRANSACTIONS, "its epoch is the active one, twice over"
+    assert batch.targets(log.stream, (late,), rolls=False) == {0: ZERO_3, 2: TWO_3, 3: THREE_3}
+
+
+def test_a_second_roll_comes_after_the_first_and_refers_to_the_same_epochs() -> None:
+    log = TxnLog()
+    first, second = log.open("first"), log.open("second")
+    log.split(1, at=2000)
+    log.now = T
+    for id in (first, second):
+        log.commit(id)
+        assert log.batch.kind is WorkflowKind.ROLL_TRANSACTIONS
+        log.note_rolled()
+        log.end_roll()
+    stream = log.stream
+    assert [(e.number, e.reference) for e in stream.epochs] == [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]
+    four, five = stream.epochs[4].segments, stream.epochs[5].segments
+    assert four == (segment_id(4, 0), segment_id(4, 1))
+    assert five == (segment_id(5, 0), segment_id(5, 2), segment_id(5, 3))
+    assert successors(stream, ZERO_3) == {four[0]: [ZERO_3]}
+    assert successors(stream, TWO_3) == {four[1]: [TWO_3, THREE_3]}
+    assert successors(stream, four[1]) == {five[1]: [four[1]], five[2]: [four[1]]}
+    assert stream.active == 5 and log.index_of_all.live == 0
+
+
+def test_a_scale_after_a_roll_goes_on_from_the_newest_epoch() -> None:
+    log, _ = rolling()
+    log.note_rolled()
+    log.end_roll()
+    log.split(0, at=9000)
+    stream = log.stream
+    four, five = segment_id(4, 4), segment_id(4, 5)
+    assert stream.active_epoch == Epoch(4, 4, 9000, (TWO_3, THREE_3, four, five))
+    assert successors(stream, ZERO_3) == {four: [ZERO_3], five: [ZERO_3]}
+    assert epoch_of(log.open("later")) == 4
+
+
+def test_transactions_of_three_epochs_each_find_their_place() -> None:
+    log = TxnLog()
+    of_0 = log.open("zero")
+    log.split(1, at=2000)
+    of_1 = log.open("one")
+    log.split(0, at=3000)
+    of_2 = log.open("two")
+    log.now = T
+    kinds = []
+    for id in (of_1, of_0, of_2):
+        log.commit(id)
+        kinds.append(log.batch.kind)
+        log.finish_batch()
+    rolls, merges = WorkflowKind.ROLL_TRANSACTIONS, WorkflowKind.COMMIT_TRANSACTIONS
+    assert kinds == [rolls, rolls, merges]
+    assert [e.reference for e in log.stream.epochs] == [0, 1, 2, 1, 2, 0, 2]
+    assert all(log.state(id) is TransactionState.COMMITTED for id in (of_0, of_1, of_2))
+
+
+def test_every_epoch_covers_all_keys_and_every_replaced_segment_has_successors() -> None:
+    log = TxnLog(segments=3)
+    waiting = []
+    for round in range(4):
+        waiting.append(log.open(f"t{round}"))
+        log.split(max(log.stream.active_epoch.segments) & 0xFFFFFFFF, at=2000 + round)
+    log.now = T
+    for id in waiting:
+        log.commit(id)
+        log.finish_batch()
+    stream = log.stream
+    for epoch in stream.epochs:
+        segments = stream.epoch_segments(epoch)
+        assert (segments[0].low, segments[-1].high) == (0.0, 1.0)
+        assert all(before.high == after.low for before, after in pairwise(segments))
+    for before, after in pairwise(stream.epochs):
+        assert before.created_at < after.created_at
+        for segment in set(before.segments) - set(after.segments):
+            assert stream.sealed_in[segment] == after.number
+            found = successors(stream, segment)
+            assert found and set(found) <= set(after.segments)
+            assert all(segment in predecessors for predecessors in found.values())
