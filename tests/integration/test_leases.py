@@ -61,12 +61,18 @@ def streams(gateway: Controller) -> list[Transactions]:
 
 
 @pytest.fixture
-def alone(pair: System) -> Iterator[System]:
-    """With one instance of txn-manager; the other one is back after."""
-    pair.stop(OTHER)
+def alone(pair: System) -> None:
+    """With one instance of txn-manager."""
+    if pair.is_running(OTHER):
+        pair.stop(OTHER)
     settled(pair)
-    yield pair
-    pair.start(OTHER, deadline_s=DEADLINE_S)
+
+
+@pytest.fixture
+def both(pair: System) -> None:
+    """With two instances of txn-manager."""
+    if not pair.is_running(OTHER):
+        pair.start(OTHER, deadline_s=DEADLINE_S)
     settled(pair)
 
 
@@ -117,6 +123,33 @@ def late_ms(system: System, transactions: Transactions, ids: list[str]) -> list[
     return [of_all[id].aborting_at - of_all[id].heard_at - LEASE_MS - GRACE_MS for id in ids]
 
 
+def of_victim(system: System, sibling: Transactions) -> Transactions:
+    """Those of another new stream, whose leases the victim looks after."""
+    gateway, scope = sibling.gateway, sibling.scope
+    owned = settled(system)[REQUESTS_TRANSACTIONS.name][VICTIM]
+    names = (f"of-victim{number}" for number in range(1000))
+    name = next(n for n in names if partition_of(stream_key(scope, n), system.settings.partitions) in owned)
+    assert gateway.create_stream(scope, name, 1) == "SUCCESS"
+    return Transactions(gateway, scope, name)
+
+
+@pytest.mark.usefixtures("both")
+def test_an_instance_that_takes_over_aborts_what_has_stopped(pair: System, streams: list[Transactions]) -> None:
+    """The time in which nobody listened is given to the lease."""
+    transactions = of_victim(pair, streams[0])
+    ids = [transactions.open() for _ in range(3)]
+    pair.kill(VICTIM)
+    try:
+        for id in ids:
+            transactions.await_state(id, "ABORTED", deadline_s=3 * LEASE_MS / 1000)
+    finally:
+        pair.start(VICTIM, deadline_s=DEADLINE_S)
+    late = late_ms(pair, transactions, ids)
+    print(f"\naborted so many ms after lease and grace, with a take-over: {late}")
+    assert min(late) >= 0
+    assert max(late) <= 2 * TICK_MS + TAKE_OVER_MS
+
+
 @pytest.mark.usefixtures("alone")
 def test_transactions_of_clients_that_stop_are_aborted_in_time(pair: System, streams: list[Transactions]) -> None:
     transactions = streams[0]
@@ -129,33 +162,6 @@ def test_transactions_of_clients_that_stop_are_aborted_in_time(pair: System, str
     print(f"\naborted so many ms after lease and grace: {late}")
     assert min(late) >= 0
     assert max(late) <= 2 * TICK_MS
-
-
-def of_victim(system: System, sibling: Transactions) -> Transactions:
-    """Those of another new stream, whose leases the victim looks after."""
-    gateway, scope = sibling.gateway, sibling.scope
-    owned = settled(system)[REQUESTS_TRANSACTIONS.name][VICTIM]
-    names = (f"of-victim{number}" for number in range(1000))
-    name = next(n for n in names if partition_of(stream_key(scope, n), system.settings.partitions) in owned)
-    assert gateway.create_stream(scope, name, 1) == "SUCCESS"
-    return Transactions(gateway, scope, name)
-
-
-def test_an_instance_that_takes_over_aborts_what_has_stopped(pair: System, streams: list[Transactions]) -> None:
-    """The time in which nobody listened is given to the lease."""
-    transactions = of_victim(pair, streams[0])
-    ids = [transactions.open() for _ in range(3)]
-    pair.kill(VICTIM)
-    try:
-        for id in ids:
-            transactions.await_state(id, "ABORTED", deadline_s=3 * LEASE_MS / 1000)
-    finally:
-        pair.start(VICTIM, deadline_s=DEADLINE_S)
-        settled(pair)
-    late = late_ms(pair, transactions, ids)
-    print(f"\naborted so many ms after lease and grace, with a take-over: {late}")
-    assert min(late) >= 0
-    assert max(late) <= 2 * TICK_MS + TAKE_OVER_MS
 
 
 # --- not too early
@@ -210,6 +216,15 @@ def test_nothing_is_aborted_because_txn_manager_was_away(pair: System, streams: 
         pair.start(VICTIM, deadline_s=DEADLINE_S)
 
 
+@pytest.mark.usefixtures("alone")
+def test_nothing_is_aborted_because_kafka_was_away(pair: System, streams: list[Transactions]) -> None:
+    with clients(streams):
+        pair.kill("kafka")
+        outlast(OUTAGE_S)
+        pair.start("kafka", deadline_s=DEADLINE_S)
+
+
+@pytest.mark.usefixtures("alone")
 def test_nothing_is_aborted_because_redis_was_emptied(pair: System, streams: list[Transactions]) -> None:
     """It comes back without what it knew; meanwhile every lease had to be renewed once at least."""
     with clients(streams) as pinging:
@@ -223,11 +238,3 @@ def test_nothing_is_aborted_because_redis_was_emptied(pair: System, streams: lis
     (late,) = late_ms(pair, streams[0], [left])
     print(f"\none that stopped after that was aborted {late} ms after lease and grace")
     assert 0 <= late <= 2 * TICK_MS
-
-
-@pytest.mark.usefixtures("alone")
-def test_nothing_is_aborted_because_kafka_was_away(pair: System, streams: list[Transactions]) -> None:
-    with clients(streams):
-        pair.kill("kafka")
-        outlast(OUTAGE_S)
-        pair.start("kafka", deadline_s=DEADLINE_S)

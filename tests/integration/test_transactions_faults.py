@@ -31,6 +31,8 @@ from txn_manager.ending_steps import workflows
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 WRITERS, EACH = 8, 250
+BETWEEN_FAULTS = 150
+WRITES_S = 240.0
 DEADLINE_S = 90.0
 DIES_S = 60.0
 TXN_MANAGER, STREAM_WORKFLOWS = "txn-manager-0", "stream-workflows-0"
@@ -70,34 +72,34 @@ async def test_what_is_committed_is_read_exactly_once_whatever_dies(single: Syst
 
     first, second = single.segment_store_addresses
     with TxnTraffic(gateway, single.grpc_address, WRITERS, EACH) as traffic:
-        traffic.goes_on()
+        traffic.goes_on(BETWEEN_FAULTS)
         traffic.scale()
         done_with("a scale")
         for name in (TXN_MANAGER, STREAM_WORKFLOWS):
-            traffic.goes_on()
+            traffic.goes_on(BETWEEN_FAULTS)
             single.kill(name)
             single.start(name, deadline_s=DEADLINE_S)
             traffic.scale()
             done_with(f"{name} was killed, a scale")
-        traffic.goes_on()
+        traffic.goes_on(BETWEEN_FAULTS)
         assert Redis.from_url(single.redis_url).flushall()
         traffic.scale()
         done_with("Redis was emptied, a scale")
-        traffic.goes_on()
+        traffic.goes_on(BETWEEN_FAULTS)
         single.kill("segment-store-1")
         eventually(lambda: places(gateway) == {first}, DEADLINE_S, "all names are on the store that lives")
         done_with("a segment store was killed, its containers have moved")
         single.start("segment-store-1", deadline_s=DEADLINE_S)
         eventually(lambda: places(gateway) == {first, second}, DEADLINE_S, "names are on both stores")
-        traffic.goes_on()
+        traffic.goes_on(BETWEEN_FAULTS)
         traffic.scale()
         done_with("it is back, a scale")
         single.kill(TXN_MANAGER)
         single.start(TXN_MANAGER, deadline_s=DEADLINE_S)
-        traffic.goes_on()
+        traffic.goes_on(BETWEEN_FAULTS)
         traffic.scale()
         done_with(f"{TXN_MANAGER} was killed again, a scale")
-        ended = await traffic.ends_exactly_once(DEADLINE_S)
+        ended = await traffic.ends_exactly_once(WRITES_S)
     done_with(f"the end, all is read: {dict(ended)}")
     assert ended.total() == WRITERS * EACH
     past = history(single, traffic.scope, traffic.stream)

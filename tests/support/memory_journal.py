@@ -17,7 +17,7 @@ from sluice.journal.barrier import Ends
 from sluice.journal.journal import Journal
 from sluice.journal.partition_view import PartitionView
 from sluice.journal.record import Record, decode_record, encode_record
-from sluice.messaging.producer import ProduceError
+from sluice.messaging.producer import ProduceError, RecordTooLargeError
 from sluice.messaging.requests import Headers, Request
 from sluice.messaging.topics import JOURNAL, Topic
 
@@ -90,13 +90,17 @@ class Instance:
 
 
 class JournalWorld:
-    """`refusals` and `losses` count the next appends that are not taken, and that are taken without a word."""
+    """`refusals` and `losses` count the next appends that are not taken, and that are taken without a word.
+
+    No record may have more than `most_bytes`.
+    """
 
     def __init__(self, instances: int = 1) -> None:
         self.log: list[list[Message]] = [[] for _ in range(PARTITIONS)]
         self.refusals = 0
         self.losses = 0
         self.attempts = 0
+        self.most_bytes = 1 << 30
         self.before_append: list[Callable[[], None]] = []
         self.instances = [Instance(self, number) for number in range(instances)]
 
@@ -109,6 +113,8 @@ class JournalWorld:
         if self.refusals:
             self.refusals -= 1
             raise ProduceError("away")
+        if len(value) > self.most_bytes:
+            raise RecordTooLargeError(f"{len(value)} bytes")
         while self.before_append:
             self.before_append.pop()()
         lost = self.losses > 0

@@ -129,13 +129,20 @@ class TxnLog(Log):
 
     def end(self, positions: Positions | None = None) -> Decision:
         """End the batch that merges."""
-        return self.apply(batch.end_batch(self, SCOPE, STREAM, self.context(), positions or {}, self.most))
+        positions = self._positions() if positions is None else positions
+        return self.apply(batch.end_batch(self, SCOPE, STREAM, self.context(), positions, self.most))
+
+    def _positions(self) -> Positions:
+        running = self.commits.workflow if self.commits is not None else None
+        return {id: {} for id in running.transactions} if running is not None else {}
 
     def note_rolled(self, sizes: dict[int, int] | None = None, positions: Positions | None = None) -> Decision:
-        return self.apply(batch.note_rolled(self, SCOPE, STREAM, self.context(), sizes or {}, positions or {}))
+        positions = self._positions() if positions is None else positions
+        return self.apply(batch.note_rolled(self, SCOPE, STREAM, self.context(), sizes or {}, positions))
 
     def end_roll(self, sizes: dict[int, int] | None = None) -> Decision:
-        return self.apply(batch.end_roll(self, SCOPE, STREAM, self.context(), sizes or {}))
+        sizes = dict.fromkeys(self.stream.active_epoch.segments, 0) if sizes is None else sizes
+        return self.apply(batch.end_roll(self, SCOPE, STREAM, self.context(), sizes))
 
     def finish_batch(self) -> None:
         """See the batch that is running through, whatever it takes."""

@@ -19,15 +19,14 @@ from sluice.domain.commands import (
     CreateReserved,
     CreateScope,
     CreateStream,
+    DeleteStream,
     KickWorkflow,
-    StreamCommand,
 )
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.errors import BusyError
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of, scope_aggregate
 from sluice.domain.scope import Scope
-from sluice.domain.stream.state import Stream
 from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.dead_letters import source_of
@@ -45,7 +44,7 @@ from sluice.workflows.runner import Runner
 from sluice.workflows.sending import Sender
 from stream_workflows.settings import WorkflowSettings
 from stream_workflows.tools import StreamTools
-from stream_workflows.turns import Turns
+from stream_workflows.turns import TakesTurns, Turns
 from stream_workflows.workflows import WORKFLOWS
 
 log = logging.getLogger(__name__)
@@ -91,9 +90,8 @@ class WorkflowService:
         request = decode_request(delivery.value or b"")
         command = request.command
         self._crash_points.passed(f"{type(command).__name__}/before-decision")
-        if isinstance(command, StreamCommand):
-            async with delivery.waiting():
-                await self._turns.commits_first(command)
+        if isinstance(command, TakesTurns):
+            await self._turns.commits_first(command, delivery)
         executed = await self._execute(request, delivery)
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         if executed.decision is not None and executed.decision.sends:
@@ -101,6 +99,8 @@ class WorkflowService:
         delivery.accept()
         if not isinstance(command, KickWorkflow | CancelWorkflow):
             await self._see_through(command.aggregate, delivery)
+        if isinstance(command, TakesTurns):
+            self._turns.ended(command)
         return None
 
     async def _see_through(self, aggregate: str, delivery: Delivery) -> None:
@@ -110,9 +110,6 @@ class WorkflowService:
         """
         if not aggregate.startswith("scope:"):
             await self._runner.run(aggregate, delivery)
-            stream = self._journal.reader(delivery.key).get(aggregate)
-            if isinstance(stream, Stream):
-                self._turns.ended(stream.scope, stream.name)
         elif self._runner.workflow_of(self._journal.reader(delivery.key).get(aggregate)) is not None:
             self._resume(delivery.partition, aggregate)
 
@@ -135,7 +132,7 @@ class WorkflowService:
 
     async def _wait_for(self, error: Exception, command: Command, wait: float) -> None:
         """Return when it may be worth another attempt."""
-        if isinstance(error, BusyError) and isinstance(command, StreamCommand):
+        if isinstance(error, BusyError) and isinstance(command, TakesTurns | DeleteStream):
             try:
                 await self._turns.wait(command)
                 return

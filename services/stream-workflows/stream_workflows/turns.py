@@ -9,21 +9,25 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from sluice.domain.commands import StreamCommand
+from sluice.domain.commands import ScaleStream, SealStream, StreamCommand, TruncateStream, UpdateStream
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.names import stream_key
 from sluice.domain.stream.decide import note_waiting
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.batch import YIELD_MS, find_commits
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.workflow import running
 from sluice.journal.journal import Journal, JournalError
+from sluice.messaging.keyed_consumer import Delivery
 
 SAY_AGAIN_S = YIELD_MS / 2000
 """A request that waits says so again before the commits stop to heed it."""
 
 COMMITS_FIRST_S = 1.0
 """How long a request waits at most for a batch that may not come."""
+
+
+TakesTurns = UpdateStream | ScaleStream | TruncateStream | SealStream
+"""What begins a workflow on a stream that commits may be waiting for."""
 
 
 class Turns:
@@ -33,23 +37,24 @@ class Turns:
         self._journal = journal
         self._after: dict[str, int] = {}
 
-    def ended(self, scope: str, stream: str) -> None:
-        """A workflow of the stream has ended: if commits wait, it is their turn."""
-        reader = self._journal.reader(stream_key(scope, stream))
-        if transactions_of(reader, scope, stream).committing:
-            self._after[stream_key(scope, stream)] = _batches(reader, scope, stream)
+    def ended(self, command: TakesTurns) -> None:
+        """What the command has begun on its stream has ended: if commits wait, it is their turn."""
+        reader = self._journal.reader(command.key)
+        if transactions_of(reader, command.scope, command.stream).committing:
+            self._after[command.key] = _batches(reader, command.scope, command.stream)
 
-    async def commits_first(self, command: StreamCommand) -> None:
+    async def commits_first(self, command: TakesTurns, delivery: Delivery) -> None:
         """Let one batch begin if it is the commits' turn."""
         before = self._after.pop(command.key, None)
         if before is None:
             return
         scope, stream = command.scope, command.stream
-        await self._until(
-            command.key,
-            COMMITS_FIRST_S,
-            lambda view: _batches(view, scope, stream) != before or not transactions_of(view, scope, stream).committing,
-        )
+
+        def holds(view: Reader) -> bool:
+            return _batches(view, scope, stream) != before or not transactions_of(view, scope, stream).committing
+
+        async with delivery.waiting():
+            await self._until(command.key, COMMITS_FIRST_S, holds)
 
     async def wait(self, command: StreamCommand) -> None:
         """Return when the stream is free, or after a while. Raises JournalError."""

@@ -56,7 +56,10 @@ async def merge_into_duplicates(tools: TransactionTools, commits: Commits) -> tu
 
 
 async def seal_active(tools: TransactionTools, commits: Commits) -> dict[int, int]:
+    """Nothing unless successors are named: the roll they were created for may have ended and another one have begun."""
     stream = _stream_of(tools, commits.scope, commits.name)
+    if not batch.has_rolled(stream):
+        return {}
     return await seal_and_measure(tools.store, stream, stream.active_epoch.segments)
 
 

@@ -16,9 +16,9 @@ from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import TransactionOpened
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.decide import Limits, decide_open, decide_ready, opened_by
-from sluice.domain.transaction.state import open_transaction, segment_names
+from sluice.domain.transaction.state import Transaction, find_transaction, open_transaction, segment_names
 from sluice.journal.group_commit import GroupCommit
-from sluice.journal.journal import Decide, Journal, now_ms
+from sluice.journal.journal import Decide, Journal, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.requests import Request
 from sluice.segmentstore.errors import SegmentStoreError
@@ -81,6 +81,8 @@ class Opening:
         creating: "asyncio.Future[None] | None",
         appended_at: int,
     ) -> None:
+        names = self._names(command, transaction)
+        under_way = creating
         for wait in delays():
             view = self._journal.reader(command.key)
             if open_transaction(view, command.scope, command.stream, transaction) is None:
@@ -101,6 +103,30 @@ class Opening:
         decision = await self._group.submit(command.key, request.id, appended_at, ready)
         if decision.events:
             metrics.OPENED.inc()
+        if decision.reply is not None and decision.reply.status != "OK":
+            if under_way is not None:
+                await asyncio.gather(under_way, return_exceptions=True)
+            await self._clear(command, transaction, names)
+
+    async def _clear(self, command: OpenTransaction, transaction: str, names: tuple[str, ...]) -> None:
+        """Delete what was created late, or once more, of one that has ended; what is being merged has to stay."""
+
+        def has_ended(view: Reader) -> bool:
+            return not isinstance(find_transaction(view, command.scope, command.stream, transaction), Transaction)
+
+        for wait in delays():
+            try:
+                await self._journal.until(command.key, has_ended)
+                await all_done(self._store.delete_segment(name) for name in names)
+                break
+            except (SegmentStoreError, JournalError) as error:
+                log.warning("segments not deleted yet", extra={"transaction": transaction, "error": str(error)})
+                await asyncio.sleep(wait)
+
+    def _names(self, command: OpenTransaction, transaction: str) -> tuple[str, ...]:
+        """Of the transaction's segments, as long as its stream is there."""
+        stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
+        return tuple(segment_names(stream, transaction).values()) if stream is not None and transaction else ()
 
     async def _create_segments(self, command: OpenTransaction, transaction: str) -> None:
         stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)

@@ -216,8 +216,9 @@ class Timers:
                 return
             now_ms = _now_ms()
             changes = {partition: slot.take(now_ms) for partition, slot in slots.items()}
+            fills = {partition: slot.fill for partition, slot in slots.items()}
             try:
-                lost = await self._call(self._wheel.change(changes))
+                lost = await self._call(self._wheel.change(changes, fills))
             except Exception as error:
                 for slot in slots.values():
                     self._neglect(slot, Why.AWAY if isinstance(error, WheelUnavailableError) else Why.FAILED)

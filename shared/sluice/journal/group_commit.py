@@ -18,6 +18,7 @@ from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.events import Event
 from sluice.journal.journal import Decide, Journal, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader, Outcome
+from sluice.messaging.producer import RecordTooLargeError
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class GroupCommit:
     def submit(self, key: str, request: str | None, asked_at: int, decide: Decide) -> asyncio.Future[Decision]:
         """The decision, once the record that holds it counts. `asked_at` is when the broker appended the request.
 
-        Fails only with what `decide` raises; while the journal is away it waits.
+        Fails only with what `decide` raises, or if no record can hold it; while the journal is away it waits.
         """
         loop = asyncio.get_running_loop()
         partition = self._journal.partition_of(key)
@@ -84,24 +85,33 @@ class GroupCommit:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _work(self, partition: int, queue: deque[_Item]) -> None:
+        most = self._most
         try:
             while queue:
                 taken: list[_Item] = []
                 try:
-                    await self._one_record(queue, taken)
+                    await self._one_record(queue, taken, most)
+                    most = self._most
                 except JournalError as error:
-                    log.warning("requests wait", extra={"partition": partition, "error": str(error)})
-                    queue.extendleft(reversed(taken))
-                    await asyncio.sleep(RETRY_S)
+                    facts = {"partition": partition, "requests": len(taken), "error": str(error)}
+                    log.warning("requests wait", extra=facts)
+                    if not isinstance(error.__cause__, RecordTooLargeError):
+                        queue.extendleft(reversed(taken))
+                        await asyncio.sleep(RETRY_S)
+                    elif len(taken) > 1:
+                        queue.extendleft(reversed(taken))
+                        most = len(taken) // 2
+                    elif not taken[0].decided.done():
+                        taken[0].decided.set_exception(error)
         finally:
             del self._tasks[partition]
 
-    async def _one_record(self, queue: deque[_Item], taken: list[_Item]) -> None:
+    async def _one_record(self, queue: deque[_Item], taken: list[_Item], most: int) -> None:
         """Decide what fits into one record and append it. `taken` says what was, should it have to be done again."""
         while True:
             queue.extendleft(reversed(taken))
             taken.clear()
-            record = self._gather(queue, taken)
+            record = self._gather(queue, taken, most)
             if not record.events and not record.answers:
                 break
             at = now_ms()
@@ -115,9 +125,9 @@ class GroupCommit:
             if not item.decided.done():
                 item.decided.set_result(decision)
 
-    def _gather(self, queue: deque[_Item], taken: list[_Item]) -> _Record:
+    def _gather(self, queue: deque[_Item], taken: list[_Item], most: int) -> _Record:
         record, touched = _Record(), set[str]()
-        while queue and len(taken) < self._most:
+        while queue and len(taken) < most:
             item = queue[0]
             reader = GuardedReader(self._journal.reader(item.key))
             try:

@@ -63,13 +63,15 @@ class MemoryWheel:
         """See TimerWheel."""
         await self.change({partition: dict.fromkeys(timers, CANCEL)})
 
-    async def change(self, changes: Mapping[int, Mapping[str, Change]]) -> list[int]:
+    async def change(
+        self, changes: Mapping[int, Mapping[str, Change]], fills: Mapping[int, str] | None = None
+    ) -> list[int]:
         """See TimerWheel."""
         fails = await self._before("change")
         now, lost = self._redis.now_ms(), []
         for partition, of_partition in changes.items():
             slot = self._redis.slots.get(partition)
-            if slot is None:
+            if slot is None or (fills or {}).get(partition, slot.fill) != slot.fill:
                 lost.append(partition)
                 continue
             for timer, delay_ms in of_partition.items():

@@ -30,7 +30,8 @@ class Stores(InMemorySegmentStore):
         self.slow_s = 0.0
         self.past: dict[str, bytes] = {}
         self.gone: dict[str, int] = {}
-        self.merges: list[tuple[str, str]] = []
+        self.merges: list[tuple[str, str, int]] = []
+        """Targets, sources and how many bytes those had."""
         self._touch = touch
 
     def whole(self, name: str) -> bytes:
@@ -52,10 +53,9 @@ class Stores(InMemorySegmentStore):
         return asyncio.sleep(0.002) if random.random() < 0.1 else None
 
     def _merge_noted(self, request: segments.MergeSegmentsBatch, target: MemorySegment) -> Command:
-        present = [name for name in request.sources if name in self.segments]
+        present = {name: self.segments[name].length for name in request.sources if name in self.segments}
         answer = self._merge(request, target)
-        merged = [name for name in present if name not in self.segments]
-        self.merges += [(request.segment, name) for name in merged]
+        self.merges += [(request.segment, name, size) for name, size in present.items() if name not in self.segments]
         return answer
 
     def _truncate_noted(self, request: segments.TruncateSegment, segment: MemorySegment) -> Command:

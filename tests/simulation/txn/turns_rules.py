@@ -7,6 +7,7 @@ from simulation.txn.model import Violation
 from simulation.txn.plant import Plant
 
 from sluice.domain import events as ev
+from sluice.domain.commands import StreamCommand
 from sluice.journal.record import Record
 
 MOST = 2
@@ -33,6 +34,10 @@ class TurnRules:
             self._batches.clear()
             self._workflows.clear()
             return
+        command = self._plant.auditor.commands.get(record.request or "")
+        if record.reply is not None and isinstance(command, StreamCommand):
+            # Refused, or done at once: it waits no more.
+            self._batches.pop((command.scope, command.stream), None)
         for event in record.events:
             key = (getattr(event, "scope", ""), getattr(event, "stream", ""))
             if isinstance(event, ev.WorkflowWaiting):

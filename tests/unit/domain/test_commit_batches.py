@@ -121,6 +121,31 @@ def test_a_batch_ends_once_and_only_as_what_it_is() -> None:
     assert rolling.end_roll() == Decision(), "the duplicates are not named yet"
 
 
+def test_a_batch_is_ended_only_by_whoever_has_merged_it() -> None:
+    log = TxnLog(most=1)
+    a, b = log.waiting("a", "b")
+    log.begin()
+    log.end()
+    assert log.batch.transactions == (b,)
+    assert log.end({a: {0: 1}}) == Decision(), "that was the batch before"
+    assert log.end({b: {0: 1}}).events
+
+
+def test_a_roll_is_noted_and_ended_only_by_whoever_has_carried_it_out() -> None:
+    log = TxnLog()
+    a, b = log.open("a"), log.open("b")
+    log.split(1)
+    log.commit(a)
+    replaced = dict.fromkeys(log.stream.active_epoch.segments, 1)
+    log.note_rolled()
+    log.end_roll(replaced)
+    log.commit(b)
+    assert log.note_rolled({}, {a: {}}) == Decision()
+    log.note_rolled()
+    assert log.end_roll(replaced) == log.end_roll({}) == Decision(), "those were sealed by the roll before"
+    assert log.end_roll().events and log.state(b) is COMMITTED
+
+
 def test_a_commit_before_which_none_waits_begins_its_batch_in_the_same_record() -> None:
     log = TxnLog()
     a, b, c = (log.open(request) for request in "abc")
@@ -130,7 +155,7 @@ def test_a_commit_before_which_none_waits_begins_its_batch_in_the_same_record() 
     log.commit(c)
     assert log.batch.transactions == (a,) and log.commits is not None and log.commits.batches == 1
     log.end()
-    assert log.batch.transactions == (b, c)
+    assert list(log.batch.transactions) == [b, c]
 
 
 def test_a_commit_does_not_pass_by_those_that_wait() -> None:
@@ -215,13 +240,6 @@ def test_a_time_that_would_be_refused_is_left_out_and_the_batch_ends_all_the_sam
     log.end({a: position, b: {0: 10}})
     assert times(log) == {"w": (5, {0: 3}), "v": (1, {0: 10})}
     assert log.state(a) is log.state(b) is COMMITTED
-
-
-def test_a_transaction_whose_position_is_not_known_says_nothing_of_its_writer() -> None:
-    log = TxnLog()
-    a, _ = committed_by(log, ("a", "w", 5), ("b", "w", 9))
-    log.end({a: {0: 1}})
-    assert times(log) == {"w": (5, {0: 1})}
 
 
 def test_a_batch_that_rolls_notes_times_with_the_new_epoch() -> None:
@@ -377,10 +395,10 @@ def test_of_two_batches_that_are_decided_on_the_same_view_only_the_first_record_
 
 def test_a_batch_that_is_taken_on_and_a_scale_that_waits_exclude_each_other() -> None:
     log = TxnLog(most=1)
-    log.waiting("a", "b")
+    a, _ = log.waiting("a", "b")
     log.begin()
     following = proposed(
-        log, lambda reader: batch.end_batch(reader, SCOPE, STREAM, log.context(), {}, 1), "ends and begins"
+        log, lambda reader: batch.end_batch(reader, SCOPE, STREAM, log.context(), {a: {}}, 1), "ends and begins"
     )
     waits = proposed(
         log,

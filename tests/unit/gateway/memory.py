@@ -9,12 +9,24 @@ from typing import Any
 
 from sluice.domain import events as ev
 from sluice.domain import group, scope, table
-from sluice.domain.aggregates import DECIDE, evolve
-from sluice.domain.commands import AddSubscriber, Command, NameKind, ReleaseName, RemoveSubscriber
+from sluice.domain.aggregates import DECIDE, evolve, index
+from sluice.domain.commands import (
+    AbortTransaction,
+    AddSubscriber,
+    Command,
+    CommitTransaction,
+    NameKind,
+    OpenTransaction,
+    PingTransaction,
+    ReleaseName,
+    RemoveSubscriber,
+)
 from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.names import key_of
 from sluice.domain.stream import decide, scale
 from sluice.domain.stream.state import find_stream
+from sluice.domain.transaction import decide as transactions
+from sluice.domain.transaction.decide import Limits
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.journal.partition_view import PartitionView
 from sluice.journal.record import Record
@@ -52,6 +64,15 @@ RECORDS: dict[WorkflowKind, tuple[Finish, ...]] = {
 """What a workflow notes in the journal."""
 
 
+LIMITS = Limits(open=100, waiting_commits=100)
+
+OF_TRANSACTIONS: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+    PingTransaction: transactions.decide_ping,
+    CommitTransaction: lambda reader, command, context: transactions.decide_commit(reader, command, context, LIMITS),
+    AbortTransaction: transactions.decide_abort,
+}
+
+
 class MemoryJournal:
     """`unavailable` is raised by every barrier as long as it is set."""
 
@@ -59,7 +80,7 @@ class MemoryJournal:
         self.partitions = PARTITIONS
         self.unavailable: Exception | None = None
         self.barriers: list[set[int]] = []
-        self._views = [PartitionView(evolve) for _ in range(PARTITIONS)]
+        self._views = [PartitionView(evolve, index) for _ in range(PARTITIONS)]
         self._replies: dict[str, asyncio.Future[Reply]] = {}
 
     def partition_of(self, key: str) -> int:
@@ -96,12 +117,13 @@ class MemoryJournal:
 
 
 class MemoryRuntime:
-    """`silent` leaves requests unanswered, `refusing` makes sending fail."""
+    """`silent` leaves requests unanswered, `refusing` makes sending fail, `answer` is what every request is told."""
 
     def __init__(self) -> None:
         self.journal = MemoryJournal()
         self.silent = False
         self.refusing: Exception | None = None
+        self.answer: Reply | None = None
         self.sent: list[tuple[str, Request]] = []
 
     def request(self, id: str, command: Command) -> Request:
@@ -121,8 +143,27 @@ class MemoryRuntime:
 
     def _decide(self, command: Command, request: str | None) -> None:
         key = command.key
-        self._count(key, DECIDE[type(command)](self.journal.reader(key), command, Context(NOW, request)), request)
-        self._see_through(command.aggregate)
+        reader, context = self.journal.reader(key), Context(NOW, request, NOW)
+        if self.answer is not None:
+            self._count(key, Decision(reply=self.answer), request)
+        elif isinstance(command, OpenTransaction):
+            self._open(command, context)
+        elif type(command) in OF_TRANSACTIONS:
+            self._count(key, OF_TRANSACTIONS[type(command)](reader, command, context), request)
+        else:
+            self._count(key, DECIDE[type(command)](reader, command, context), request)
+            self._see_through(command.aggregate)
+
+    def _open(self, command: OpenTransaction, context: Context) -> None:
+        """Open a transaction, whose segments are there at once."""
+        key, scope, name = command.key, command.scope, command.stream
+        reader, request = self.journal.reader(key), context.request
+        opened = transactions.decide_open(reader, command, context, LIMITS)
+        self._count(key, opened, request)
+        stream = find_stream(reader, scope, name)
+        if opened.reply is None and stream is not None and request is not None:
+            id = transactions.opened_by(reader, stream, request)
+            self._count(key, transactions.decide_ready(reader, scope, name, id or "", NOW), request)
 
     def _count(self, key: str, decision: Decision, request: str | None) -> None:
         self.journal.append(key, *decision.events, request=request, reply=decision.reply)

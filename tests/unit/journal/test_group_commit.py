@@ -18,6 +18,7 @@ from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import Transaction, TransactionState, find_transaction
 from sluice.journal import group_commit
 from sluice.journal.group_commit import RETRY_S, GroupCommit
+from sluice.journal.journal import JournalError
 
 SCOPE, STREAM, KEY = "sc", "st", "sc/st"
 LIMITS = Limits(open=100, waiting_commits=100)
@@ -53,6 +54,12 @@ class Group:
     def commit(self, number: int, request: str) -> asyncio.Future[Decision]:
         command = CommitTransaction(scope=SCOPE, stream=STREAM, transaction=IDS[number])
         return self.group.submit(KEY, request, 0, lambda r, c: decide.decide_commit(r, command, c, LIMITS))
+
+    def commit_as(self, number: int, request: str, writer: str) -> asyncio.Future[Decision]:
+        """Begins no batch, so that such commits can come together."""
+        id = IDS[number]
+        committing = ev.TransactionCommitting(scope=SCOPE, stream=STREAM, transaction=id, at=1, writer=writer)
+        return self.group.submit(KEY, request, 0, lambda _r, _c: Decision((committing,), Reply("SUCCESS")))
 
     def abort(self, number: int, request: str, version: int | None = None) -> asyncio.Future[Decision]:
         command = AbortTransaction(
@@ -233,6 +240,30 @@ def test_a_record_that_cannot_be_told_from_a_lost_one_ends_in_the_same_state() -
         found = find_transaction(view, SCOPE, STREAM, IDS[0])
         assert found is not None and found.state is TransactionState.COMMITTING
         assert events.count(events[0]) >= 1
+
+    run(scenario)
+
+
+def test_requests_that_are_too_much_for_one_record_come_in_several() -> None:
+    async def scenario(group: Group) -> None:
+        group.world.most_bytes = 3000
+        decided = await asyncio.gather(*(group.commit_as(number, f"{number}", "w" * 1000) for number in range(7)))
+        assert all(d.reply == Reply("SUCCESS") for d in decided)
+        assert [request for requests in group.records() for request in requests] == [f"{n}" for n in range(7)]
+
+    run(scenario)
+
+
+def test_a_request_that_no_record_can_hold_fails_alone() -> None:
+    async def scenario(group: Group) -> None:
+        group.world.most_bytes = 3000
+        before, failing = group.ping(0, "a"), group.commit_as(1, "b", "w" * 4000)
+        after = [group.ping(number, f"c{number}") for number in range(2, 6)]
+        with pytest.raises(JournalError, match="bytes"):
+            await failing
+        for decided in (before, *after):
+            assert (await decided).reply == Reply("OK")
+        assert group.transaction(1).state is TransactionState.OPEN
 
     run(scenario)
 

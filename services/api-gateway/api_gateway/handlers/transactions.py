@@ -37,6 +37,8 @@ _REFUSALS: dict[str, type[Exception]] = {
 REASON = "sluice-reason"
 """The trailing metadata that says, for people, why something was refused."""
 
+_REASON_MOST = 500
+
 
 class TransactionHandlers:
     def __init__(self, reads: Reads, requests: Requests) -> None:
@@ -105,12 +107,17 @@ class TransactionHandlers:
         if reply.status == "TOO_MANY_WAITING":
             raise _refusal(reply)
         if reply.reason:
-            context.set_trailing_metadata(((REASON, reply.reason),))
+            context.set_trailing_metadata(((REASON, _as_metadata(reply.reason)),))
         return response(command, reply)
 
 
 def _id_of(id: pb.TxnId) -> str:
     return text_of(id.highBits, id.lowBits)
+
+
+def _as_metadata(reason: str) -> str:
+    """gRPC fails a call whose metadata is anything but printable ASCII, or too long for the client."""
+    return "".join(c if " " <= c <= "~" else "?" for c in reason[:_REASON_MOST])
 
 
 def _refusal(reply: Reply) -> Exception:

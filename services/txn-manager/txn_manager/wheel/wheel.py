@@ -93,13 +93,16 @@ class TimerWheel:
         """End timers; those of a lost slot are gone anyway. Raises WheelUnavailableError."""
         await self.change({partition: dict.fromkeys(timers, CANCEL)})
 
-    async def change(self, changes: Mapping[int, Mapping[str, Change]]) -> list[int]:
+    async def change(
+        self, changes: Mapping[int, Mapping[str, Change]], fills: Mapping[int, str] | None = None
+    ) -> list[int]:
         """Set and cancel timers of many partitions; return those whose slots are lost.
 
-        Raises WheelUnavailableError; a part may be done then.
+        With `fills` a slot that was filled by somebody else since counts as lost: what a process that was frozen has to
+        change may be older than that fill. Raises WheelUnavailableError; a part may be done then.
         """
         lost: set[int] = set()
-        for partitions, args in _batches(changes):
+        for partitions, args in _batches(changes, fills or {}):
             answer = await self._run(self._scripts.change, [self._slot(each) for each in partitions], args)
             lost.update(partitions[position - 1] for position in answer)
         return sorted(lost)
@@ -184,7 +187,9 @@ class TimerWheel:
             raise WheelUnavailableError(f"{type(error).__name__}: {error}") from error
 
 
-def _batches(changes: Mapping[int, Mapping[str, Change]]) -> Iterator[tuple[list[int], list[str | int]]]:
+def _batches(
+    changes: Mapping[int, Mapping[str, Change]], fills: Mapping[int, str]
+) -> Iterator[tuple[list[int], list[str | int]]]:
     """Cut changes into calls of at most MAX_BATCH: the partitions of each, and the arguments of the script."""
     partitions: list[int] = []
     args: list[str | int] = []
@@ -193,7 +198,7 @@ def _batches(changes: Mapping[int, Mapping[str, Change]]) -> Iterator[tuple[list
         rest = iter(of_partition.items())
         while part := list(islice(rest, room)):
             partitions.append(partition)
-            args.append(len(part))
+            args += (len(part), fills.get(partition, ""))
             for timer, delay_ms in part:
                 args += (timer, "" if delay_ms is None else delay_ms)
             room -= len(part)

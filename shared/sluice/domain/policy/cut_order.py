@@ -74,21 +74,27 @@ def lower_bound(cuts: Iterable[Cut], ranges: Ranges) -> dict[int, int]:
 
 def _positions(cut: Cut, ranges: Ranges) -> list[tuple[float, float, tuple[int, int]]]:
     """(low, high, (segment, offset)) over the keys in order: of the segments over a key the oldest one."""
-    return list(_sweep(sorted((*ranges[s], s, at) for s, at in cut.items())))
+    segments = sorted([(*ranges[s], (s, at)) for s, at in cut.items()])
+    reached = 0.0
+    for low, high, _ in segments:
+        if low < reached:
+            return list(_sweep(segments))
+        reached = high
+    return segments
 
 
 def _sweep(
-    segments: list[tuple[float, float, int, int]],
+    segments: list[tuple[float, float, tuple[int, int]]],
 ) -> Iterator[tuple[float, float, tuple[int, int]]]:
-    bounds = sorted({bound for low, high, _, _ in segments for bound in (low, high)})
-    over: list[tuple[int, int, float]] = []
+    bounds = sorted({bound for low, high, _ in segments for bound in (low, high)})
+    over: list[tuple[tuple[int, int], float]] = []
     begun = 0
     for low, high in pairwise(bounds):
         while begun < len(segments) and segments[begun][0] <= low:
-            _, end, segment, at = segments[begun]
-            heappush(over, (segment, at, end))
+            _, end, position = segments[begun]
+            heappush(over, (position, end))
             begun += 1
-        while over and over[0][2] <= low:
+        while over and over[0][1] <= low:
             heappop(over)
         if over:
-            yield low, high, over[0][:2]
+            yield low, high, over[0][0]

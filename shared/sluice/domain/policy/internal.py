@@ -1,7 +1,7 @@
 """The streams that Pravega and its clients keep for themselves: what may be dropped of each, whatever policy says.
 
-A policy for all streams that reached these, too, had to be taken back from Pravega (users-ask 2.7); left alone they grew
-for ever. So each kind has a rule of its own, and `retention.decide_retention` leaves them alone.
+A policy for all streams that reached these, too, had to be taken back from Pravega (users-ask 2.7); left alone they
+grew for ever. So each kind has a rule of its own, and `retention.decide_retention` leaves them alone.
 Rules: background-and-other-workflows 3.1 to 3.6, users-ask 2.7.
 """
 
@@ -42,7 +42,7 @@ class MarkEntry(msgspec.Struct, frozen=True):
 
 
 def rule_of(scope: str, stream: str) -> InternalRule | None:
-    """The rule of an internal stream; None for one of a user, whatever its name begins with."""
+    """The rule of an internal stream; None for every other one."""
     if stream.startswith(MARK_PREFIX):
         return InternalRule.WATERMARKS
     if stream.startswith(READER_GROUP_PREFIX):

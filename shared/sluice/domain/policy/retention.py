@@ -78,7 +78,7 @@ class RetentionState(msgspec.Struct, frozen=True):
     head: SizedCut
     subscribers: dict[str, SizedCut] = {}
     bound: SizedCut | None = None
-    set: RetentionSet = RetentionSet()
+    sampled: RetentionSet = RetentionSet()
     ranges: dict[int, tuple[float, float]] = {}
     asked: Asked | None = None
     decision: RetentionDecision | None = None
@@ -93,7 +93,7 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
         return state
     newest = _begun(report, told) if told > state.told else state
     policy = newest.policy or report.policy
-    known = state.set
+    known = state.sampled
     if report.sample is not None and policy is not None:
         sample = Sample(report.at, report.sample.size, report.sample.cut)
         known = added(known, sample, policy.retention_type)
@@ -104,9 +104,9 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
         head=newest.head,
         subscribers=newest.subscribers,
         bound=newest.bound,
-        set=beyond(known, newest.head.size),
+        sampled=beyond(known, newest.head.size),
     )
-    return msgspec.structs.replace(seen, ranges=_named(seen, {**state.ranges, **report.ranges}))
+    return msgspec.structs.replace(seen, ranges=_ranges(state, seen, report))
 
 
 def noted(state: RetentionState, decision: RetentionDecision, now: int) -> RetentionState:
@@ -122,8 +122,8 @@ def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) 
         return RetentionDecision(RetentionCode.INTERNAL_STREAM, f"not truncated by a policy: {rule.value}")
     if state.policy is None:
         return RetentionDecision(RetentionCode.NO_POLICY, "not truncated: the stream has no retention policy")
-    if not state.set.references():
-        return RetentionDecision(RetentionCode.NO_CUT, "not truncated: no cut behind the head has been sampled yet")
+    if not state.sampled.references():
+        return RetentionDecision(RetentionCode.NO_CUT, "not truncated: no cut after the head has been sampled yet")
     choose = _by_time if state.policy.retention_type is RetentionType.TIME else _by_size
     return _checked(state, choose(_Question(state, state.policy, now)), now, pause_ms)
 
@@ -137,8 +137,8 @@ class _Question:
     def __init__(self, state: RetentionState, policy: RetentionPolicy, now: int) -> None:
         self.minimum, self.maximum = policy.minimum, max(policy.maximum, policy.minimum)
         self.now = now
-        self.cuts = state.set.references()
-        self.written = max(s.size for s in self.cuts)
+        self.cuts = state.sampled.references()
+        self.written = self.cuts[-1].size
         self.bound = state.bound
         self.ranges: Ranges = state.ranges
         self.reader, self.reader_at = _last_reader(state)
@@ -156,9 +156,7 @@ class _Question:
 
     def at_sample(self, code: RetentionCode, sample: Sample, why: str) -> RetentionDecision:
         age = duration(max(self.now - sample.at, 0))
-        return RetentionDecision(
-            code, f"truncated to the cut of {age} ago: {why}", SizedCut(sample.cut, sample.size)
-        )
+        return RetentionDecision(code, f"truncated to the cut of {age} ago: {why}", SizedCut(sample.cut, sample.size))
 
     def at_bound(self, bound: SizedCut) -> RetentionDecision:
         why = f"truncated to where reader group {self.reader} stands, {self.reader_at}: all have read what is before"
@@ -192,12 +190,12 @@ def _by_size(ask: _Question) -> RetentionDecision:
         return ask.at_bound(bound)
     if least < 0:
         held = amount(ask.written - ask.cuts[0].size)
-        why = f"not truncated: {held} behind the oldest cut, the minimum is {amount(ask.minimum)}"
+        why = f"not truncated: {held} after the oldest cut, the minimum is {amount(ask.minimum)}"
         return RetentionDecision(RetentionCode.WITHIN_MINIMUM, why)
     sample = ask.cuts[least]
     if bound is not None and ask.order(sample, bound) is not Order.BEFORE:
         return ask.at_passed(ask.passed(least, bound))
-    why = f"{amount(ask.written - sample.size)} behind it are at least the minimum of {amount(ask.minimum)}"
+    why = f"{amount(ask.written - sample.size)} after it are at least the minimum of {amount(ask.minimum)}"
     return ask.at_sample(RetentionCode.BEYOND_MINIMUM, sample, why)
 
 
@@ -268,14 +266,27 @@ def _begun(report: RetentionReport, told: tuple[int, str]) -> RetentionState:
     )
 
 
-def _named(state: RetentionState, ranges: Ranges) -> dict[int, tuple[float, float]]:
-    """The ranges of the segments that the state names."""
-    cuts = [s.cut for s in state.set.samples]
-    cuts += [s.cut for s in (state.head, state.set.last, state.bound) if s is not None]
+def _ranges(before: RetentionState, after: RetentionState, report: RetentionReport) -> dict[int, tuple[float, float]]:
+    """The ranges of the segments that the state names: as a rule one cut more than before; else all are looked at."""
+    kept, left = before.sampled.samples, after.sampled.samples
+    named = _named_once(after)
+    if (left is kept or len(left) == len(kept) + 1) and _named_once(before) <= named:
+        named |= before.ranges.keys()
+        if left is not kept and report.sample is not None:
+            named |= report.sample.cut.keys()
+    else:
+        named.update(*(s.cut for s in left))
+    known = {**before.ranges, **report.ranges}
+    return {segment: known[segment] for segment in named}
+
+
+def _named_once(state: RetentionState) -> set[int]:
+    """The segments that the state names outside the sampled cuts."""
+    cuts = [s.cut for s in (state.head, state.sampled.last, state.bound) if s is not None]
     cuts += [s.cut for s in state.subscribers.values()]
     if state.asked is not None:
         cuts.append(state.asked.target.cut)
-    return {segment: ranges[segment] for segment in sorted(set().union(*cuts))}
+    return set().union(*cuts)
 
 
 def _last_reader(state: RetentionState) -> tuple[str, str]:
@@ -283,11 +294,9 @@ def _last_reader(state: RetentionState) -> tuple[str, str]:
     if state.bound is None:
         return "", ""
     bound = state.bound.cut.items()
-    name = min(
-        (name for name, s in state.subscribers.items() if not bound.isdisjoint(s.cut.items())),
-        key=lambda name: (state.subscribers[name].size, name),
-    )
-    return name, f"{amount(state.subscribers[name].size - state.head.size)} behind the head"
+    there = [name for name, s in state.subscribers.items() if not bound.isdisjoint(s.cut.items())]
+    name = min(there or state.subscribers, key=lambda name: (state.subscribers[name].size, name))
+    return name, f"{amount(state.subscribers[name].size - state.head.size)} after the head"
 
 
 def _size(sample: Sample) -> int:

@@ -6,7 +6,7 @@ not on the order it was heard of in, and a cut chosen from the set is off by abo
 (up to `MAX_SAMPLES`; streams so wide that `MAX_OFFSETS` comes first get a coarser grid). The newest cut always stays.
 """
 
-from bisect import insort
+from bisect import bisect_right
 from itertools import pairwise
 
 import msgspec
@@ -43,17 +43,19 @@ class RetentionSet(msgspec.Struct, frozen=True):
 
 def added(known: RetentionSet, sample: Sample, by: RetentionType) -> RetentionSet:
     """The set with the sample in it, if it is new and the grid has room for it."""
-    samples, level = [*known.samples], known.level
-    insort(samples, sample, key=_order)
+    samples, level = known.samples, known.level
     last = sample if known.last is None else max(known.last, sample, key=_order)
-    samples = _thinned(samples, level, by)
+    at, cell = bisect_right(samples, _order(sample), key=_order), _key(sample, by) >> level
+    if at == 0 or _key(samples[at - 1], by) >> level != cell:
+        takes_place = at < len(samples) and _key(samples[at], by) >> level == cell
+        samples = (*samples[:at], sample, *samples[at + takes_place :])
     limit = _limit(samples)
     if len(samples) > limit:
         keys = [_key(s, by) for s in samples]
         # Neighbours share a cell from the level on that is the length of what differs in their keys.
         level = sorted(((a ^ b).bit_length() for a, b in pairwise(keys)), reverse=True)[limit - 1]
         samples = _thinned(samples, level, by)
-    return RetentionSet(tuple(samples), last, level)
+    return RetentionSet(samples, last, level)
 
 
 def beyond(known: RetentionSet, size: int) -> RetentionSet:
@@ -74,7 +76,7 @@ def _key(sample: Sample, by: RetentionType) -> int:
     return sample.at if by is RetentionType.TIME else sample.size
 
 
-def _thinned(samples: list[Sample], level: int, by: RetentionType) -> list[Sample]:
+def _thinned(samples: tuple[Sample, ...], level: int, by: RetentionType) -> tuple[Sample, ...]:
     left: list[Sample] = []
     cell = None
     for sample in samples:
@@ -82,9 +84,11 @@ def _thinned(samples: list[Sample], level: int, by: RetentionType) -> list[Sampl
         if its_cell != cell:
             left.append(sample)
             cell = its_cell
-    return left
+    return tuple(left)
 
 
-def _limit(samples: list[Sample] | tuple[Sample, ...]) -> int:
-    widest = max((len(s.cut) for s in samples), default=1)
+def _limit(samples: tuple[Sample, ...]) -> int:
+    if len(samples) <= MIN_SAMPLES:
+        return MIN_SAMPLES
+    widest = max(len(s.cut) for s in samples)
     return max(MIN_SAMPLES, min(MAX_SAMPLES, MAX_OFFSETS // max(widest, 1)))

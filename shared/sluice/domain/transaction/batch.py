@@ -122,11 +122,16 @@ def has_rolled(stream: Stream) -> bool:
 
 
 def end_batch(reader: Reader, scope: str, name: str, context: Context, positions: Positions, most: int) -> Decision:
-    """Everything is merged. What waits behind is taken on in the same record, unless something else waits."""
+    """Everything is merged. What waits behind is taken on in the same record, unless something else waits.
+
+    `positions` are of the batch that was merged: it may have been ended by somebody else, and another one be running.
+    """
     commits = _running(reader, scope, name, WorkflowKind.COMMIT_TRANSACTIONS)
     if commits is None or commits.workflow is None:
         return Decision()
     transactions = commits.workflow.transactions
+    if positions.keys() != set(transactions):
+        return Decision()
     marks = _marks(reader, scope, name, transactions, positions, context)
     following = _next_batch(reader, scope, name, context, most, transactions)
     return Decision((*marks, *_ended(commits, context), *following))
@@ -135,11 +140,13 @@ def end_batch(reader: Reader, scope: str, name: str, context: Context, positions
 def note_rolled(
     reader: Reader, scope: str, name: str, context: Context, sealed_sizes: dict[int, int], positions: Positions
 ) -> Decision:
-    """The duplicates exist: name them as successors. Nothing to do if that is so already."""
+    """The duplicates of this batch exist: name them as successors. Nothing to do if that is so already."""
     stream, commits = find_stream(reader, scope, name), _running(reader, scope, name, WorkflowKind.ROLL_TRANSACTIONS)
     if stream is None or commits is None or commits.workflow is None or has_rolled(stream):
         return Decision()
     transactions = commits.workflow.transactions
+    if positions.keys() != set(transactions):
+        return Decision()
     rolled = ev.StreamEpochsRolled(
         scope=scope,
         stream=name,
@@ -151,9 +158,11 @@ def note_rolled(
 
 
 def end_roll(reader: Reader, scope: str, name: str, context: Context, sealed_sizes: dict[int, int]) -> Decision:
-    """The segments that were active are sealed."""
+    """The segments that were active, those that have sizes, are sealed."""
     stream, commits = find_stream(reader, scope, name), _running(reader, scope, name, WorkflowKind.ROLL_TRANSACTIONS)
     if stream is None or commits is None or not has_rolled(stream):
+        return Decision()
+    if sealed_sizes.keys() != set(stream.active_epoch.segments):
         return Decision()
     return Decision((ev.StreamRolled(scope=scope, stream=name, sealed_sizes=sealed_sizes), *_ended(commits, context)))
 
@@ -179,7 +188,7 @@ def _marks(
     latest: dict[str, Transaction] = {}
     for id in transactions:
         found = find_transaction(reader, scope, name, id)
-        if isinstance(found, Transaction) and found.writer and id in positions:
+        if isinstance(found, Transaction) and found.writer:
             before = latest.get(found.writer)
             if before is None or found.timestamp > before.timestamp:
                 latest[found.writer] = found

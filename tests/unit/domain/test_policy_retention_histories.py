@@ -1,0 +1,223 @@
+"""Retention over random histories of real streams: what it never does, whatever is reported and in whatever order."""
+
+from collections.abc import Callable
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.domain_log import Log
+
+from sluice.domain.commands import (
+    AddSubscriber,
+    CreateReserved,
+    CreateStream,
+    ScaleStream,
+    TruncateStream,
+    UpdateSubscriberCut,
+)
+from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
+from sluice.domain.policy.cut_order import Order, compare, is_at_or_before, lower_bound
+from sluice.domain.policy.retention import RetentionCode, RetentionState, decide_retention, noted, observe
+from sluice.domain.policy.retention_set import Sample
+from sluice.domain.stream import cuts, decide, retention, scale
+from sluice.domain.stream.queries import head
+from sluice.domain.stream.retention import RetentionReport
+from sluice.domain.stream.state import Stream, find_stream
+
+READERS = ("sc/a", "sc/b")
+Draw = Callable[[st.SearchStrategy[int]], int]
+
+
+class World:
+    """A stream that is written to, scaled, read by groups and truncated; a time unit passes with every step."""
+
+    def __init__(self, policy: RetentionPolicy) -> None:
+        self.log = Log()
+        self.now = 10_000
+        config = StreamConfig(retention=policy)
+        self.log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
+        self.log.apply(decide.finish_create(self.log, "sc", "st"))
+        self.lengths = dict.fromkeys(self.stream.segments, 0)
+        self.readers = {name: head(self.stream) for name in READERS}
+        for name in READERS:
+            self.log.decide(AddSubscriber("sc", "st", name, "id", 0))
+
+    @property
+    def stream(self) -> Stream:
+        stream = find_stream(self.log, "sc", "st")
+        assert stream is not None
+        return stream
+
+    @property
+    def ranges(self) -> dict[int, tuple[float, float]]:
+        return {s.id: (s.low, s.high) for s in self.stream.segments.values()}
+
+    def write(self, draw: Draw) -> None:
+        for segment in self.stream.active_epoch.segments:
+            self.lengths[segment] += draw(st.integers(0, 60))
+
+    def scale(self, draw: Draw) -> None:
+        active = self.stream.active_segments()
+        first = draw(st.integers(0, len(active) - 1))
+        sealed = active[first : first + draw(st.integers(1, 3))]
+        low, high = sealed[0].low, sealed[-1].high
+        ways = draw(st.integers(1, 3))
+        middle = [low + (high - low) * i / ways for i in range(1, ways)]
+        bounds = [low, *middle, high]
+        seals = tuple(s.id for s in sealed)
+        ranges = tuple(zip(bounds, bounds[1:], strict=False))  # noqa: RUF007
+        reply = self.log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=self.now))
+        assert reply.status == "STARTED"
+        self.log.apply(scale.add_epoch(self.log, "sc", "st"))
+        self.log.apply(scale.finish_scale(self.log, "sc", "st", {s: self.lengths[s] for s in seals}))
+        self.lengths.update({s.id: 0 for s in reply.segments})
+
+    def read(self, draw: Draw, name: str) -> None:
+        """Read on in some of the segments the reader has begun; those read to the end give way to their successors."""
+        cut = self.readers[name]
+        for segment in [s for s, at in cut.items() if at >= 0]:
+            at = cut[segment] + draw(st.integers(0, 80))
+            cut[segment] = min(at, self.lengths[segment])
+            if segment in self.stream.sealed_in and cut[segment] == self.lengths[segment]:
+                self._pass(cut, segment)
+
+    def _pass(self, cut: dict[int, int], segment: int) -> None:
+        del cut[segment]
+        for successor in cuts.successors(self.stream, segment):
+            before = self.stream.epochs[self.stream.sealed_in[segment] - 1].segments
+            waits = any(s in cut and cut[s] >= 0 and self._overlap(s, successor.id) for s in before)
+            cut[successor.id] = -1 if waits else 0
+
+    def _overlap(self, one: int, other: int) -> bool:
+        (low, high), (other_low, other_high) = self.ranges[one], self.ranges[other]
+        return low < other_high and other_low < high
+
+    def publish(self, name: str) -> None:
+        self.log.decide(UpdateSubscriberCut("sc", "st", name, "id", 0, dict(self.readers[name])))
+
+    def report(self) -> RetentionReport:
+        tail = {s: self.lengths[s] for s in self.stream.active_epoch.segments}
+        found = retention.report(self.stream, tail, f"r{self.now}", "test", self.now)
+        assert found is not None
+        return found
+
+    def truncate(self, cut: dict[int, int]) -> None:
+        """As asked; refused only for what stands on segments not yet reached, which is after no cut (8.1)."""
+        if self.log.decide(TruncateStream("sc", "st", cut=cut)).reply is not None:
+            assert any(at < 0 for at in (*cut.values(), *self.stream.cut.values()))
+            return
+        self.log.apply(decide.finish_truncate(self.log, "sc", "st"))
+        for name, at in self.readers.items():
+            if not is_at_or_before(self.stream.cut, at, self.ranges):
+                self.readers[name] = dict(self.stream.cut)
+
+    def step(self, draw: Draw) -> None:
+        self.now += draw(st.integers(1, 30))
+        self.write(draw)
+        what = draw(st.integers(0, 5))
+        if what == 0:
+            self.scale(draw)
+        if what in (1, 2, 3):
+            name = READERS[what % 2]
+            self.read(draw, name)
+            self.publish(name)
+
+
+POLICIES = st.builds(
+    RetentionPolicy,
+    st.sampled_from(RetentionType),
+    st.integers(0, 200),
+    st.one_of(st.integers(0, 500), st.just(2**63 - 1)),
+)
+
+
+def check_floor(world: World, state: RetentionState, samples: list[Sample], cut: dict[int, int], size: int) -> None:
+    assert state.policy is not None
+    if state.policy.retention_type is RetentionType.SIZE:
+        assert samples[-1].size - size >= state.policy.minimum
+    else:
+        old = [s for s in samples if world.now - s.at >= state.policy.minimum]
+        assert old and is_at_or_before(cut, old[-1].cut, world.ranges), "the minimum is a floor"
+
+
+@settings(max_examples=200, deadline=None)
+@given(policy=POLICIES, data=st.data())
+def test_what_is_decided_leaves_the_minimum_and_what_readers_need(policy: RetentionPolicy, data: st.DataObject) -> None:
+    draw: Draw = data.draw
+    world = World(policy)
+    state: RetentionState | None = None
+    samples: list[Sample] = []
+    for _ in range(draw(st.integers(1, 15))):
+        world.step(draw)
+        report = world.report()
+        assert report.sample is not None
+        samples.append(Sample(report.at, report.sample.size, report.sample.cut))
+        state = observe(state, report)
+        found = decide_retention(state, world.now, pause_ms=0)
+        assert found == decide_retention(state, world.now, pause_ms=0) and found.reason
+        if found.target is None:
+            continue
+        cut, ranges = found.target.cut, world.ranges
+        assert compare(cut, head(world.stream), ranges) is Order.AFTER, "never backwards"
+        assert cuts.is_valid(world.stream, cut)
+        check_floor(world, state, samples, cut, found.target.size)
+        if found.code is not RetentionCode.BEYOND_MAXIMUM:
+            assert all(is_at_or_before(cut, s.cut, ranges) for s in state.subscribers.values())
+        else:
+            assert state.subscribers
+        before = cuts.segments_between(world.stream, {}, cut)
+        assert found.target.size == cuts.size_between(world.stream, {}, cut, before)
+        state = noted(state, found, world.now)
+        assert decide_retention(state, world.now, pause_ms=0).target is None, "asked once"
+        if draw(st.integers(0, 2)):
+            world.truncate(cut)
+
+
+@settings(max_examples=100, deadline=None)
+@given(policy=POLICIES, data=st.data())
+def test_what_is_known_does_not_depend_on_the_order_of_reports(policy: RetentionPolicy, data: st.DataObject) -> None:
+    draw: Draw = data.draw
+    world = World(policy)
+    reports = []
+    for _ in range(draw(st.integers(1, 8))):
+        world.step(draw)
+        reports.append(world.report())
+        found = decide_retention(observe(None, reports[-1]), world.now, pause_ms=0)
+        if found.cut is not None:
+            world.truncate(found.cut)
+    if draw(st.integers(0, 1)):
+        gone = retention.gone("sc", "st", "gone", "test", world.now + 1)
+        reports.insert(draw(st.integers(0, len(reports))), gone)
+    mixed = data.draw(st.permutations([*reports, *data.draw(st.lists(st.sampled_from(reports)))]))
+    first = second = None
+    for report in sorted(reports, key=lambda r: r.at):
+        first = observe(first, report)
+    for report in mixed:
+        second = observe(second, report)
+    assert first == second and first is not None
+    kept = {s: world.ranges[s] for s in first.ranges}
+    assert first.ranges == kept
+    assert msgspec.json.decode(msgspec.json.encode(first), type=RetentionState) == first
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_cuts_compare_as_in_the_history_and_their_bound_is_a_valid_cut(data: st.DataObject) -> None:
+    draw: Draw = data.draw
+    world = World(RetentionPolicy(RetentionType.TIME, 0, 0))
+    found = [dict(cut) for cut in world.readers.values()]
+    for _ in range(draw(st.integers(1, 12))):
+        world.step(draw)
+        found += [dict(cut) for cut in world.readers.values()]
+    chosen = data.draw(st.lists(st.sampled_from(found), min_size=1, max_size=4))
+    for cut in chosen:
+        for other in chosen:
+            order = compare(cut, other, world.ranges)
+            if all(at >= 0 for at in (*cut.values(), *other.values())):
+                assert (order in (Order.AFTER, Order.SAME)) == cuts.is_equal_or_after(world.stream, cut, other)
+    bound = lower_bound(chosen, world.ranges)
+    assert cuts.is_valid(world.stream, bound)
+    assert all(is_at_or_before(bound, cut, world.ranges) for cut in chosen)
+    assert all(any(cut.get(s) == at for cut in chosen) for s, at in bound.items()), "nothing less than needed"
+    assert bound == lower_bound(reversed(chosen), world.ranges)
+    assert compare(lower_bound([chosen[0]], world.ranges), chosen[0], world.ranges) is Order.SAME

@@ -1,0 +1,293 @@
+"""Scaling: the rules of the reference one by one, then what surrounds a decision."""
+
+import msgspec
+import pytest
+
+from sluice.domain.config import MAX_SEGMENTS, ScaleType
+from sluice.domain.events import Segment
+from sluice.domain.policy import requests, what_if
+from sluice.domain.policy.scaling import (
+    COOLDOWN_MS,
+    MAX_LOADS,
+    VALID_MS,
+    ScaleCode,
+    ScaleDecision,
+    ScalingState,
+    decide_scaling,
+    muted_until,
+    noted,
+    observe,
+    split_range,
+)
+from sluice.domain.segment_id import segment_id
+from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
+
+NOW = 10_000_000
+EVENTS = PolicyInForce(ScaleType.EVENTS, 100, 4, 1)
+C = ScaleCode
+
+
+def segments(count: int) -> list[Segment]:
+    return [Segment(i, i / count, (i + 1) / count) for i in range(count)]
+
+
+def told(
+    segment: int,
+    direction: Direction,
+    of: list[Segment],
+    at: int = NOW,
+    splits: int = 2,
+    silent: bool = False,
+    policy: PolicyInForce = EVENTS,
+    epoch: int = 0,
+    since: int = 0,
+    count: int | None = None,
+    incarnation: str = "r",
+    active: bool = True,
+) -> ScaleReport:
+    by_id = {s.id: s for s in of}
+    its = by_id[segment]
+    beside = tuple(s for s in of if its.low == s.high or its.high == s.low) if active else ()
+    return ScaleReport(
+        id=f"{segment}-{direction.value}-{at}",
+        by="test",
+        at=at,
+        scope="sc",
+        stream="st",
+        incarnation=incarnation,
+        segment=segment,
+        direction=direction,
+        splits=splits if direction is Direction.UP else 0,
+        silent=silent,
+        range=(its.low, its.high),
+        active=active,
+        epoch=epoch,
+        epoch_since=since,
+        epoch_segments=count or len(of),
+        neighbours=beside,
+        policy=policy,
+    )
+
+
+def state_of(reports: list[ScaleReport], now: int = NOW) -> ScalingState:
+    state = None
+    for report in reports:
+        state = observe(state, report, now)
+    assert state is not None
+    return state
+
+
+def decided(reports: list[ScaleReport], now: int = NOW) -> ScaleDecision:
+    return decide_scaling(state_of(reports, now), now)
+
+
+def cold(segment: int, of: list[Segment], **more: object) -> ScaleReport:
+    return told(segment, Direction.DOWN, of, **more)  # type: ignore[arg-type]
+
+
+def hot(segment: int, of: list[Segment], **more: object) -> ScaleReport:
+    return told(segment, Direction.UP, of, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("splits", "factor", "parts"), [(0, 0, 2), (1, 5, 2), (3, 2, 2), (3, 0, 2), (3, 5, 3), (9, 4, 4)]
+)
+def test_9_2_up_splits_into_what_is_asked_for_within_the_factor(splits: int, factor: int, parts: int) -> None:
+    policy = PolicyInForce(ScaleType.KBYTES, 100, factor, 1)
+    found = decided([hot(1, segments(2), splits=splits, policy=policy)])
+    assert (found.code, found.seals, len(found.ranges)) == (C.SPLIT, (1,), parts)
+    assert found.ranges == split_range(0.5, 1.0, parts) and found.segments == 1 + parts
+    assert found.reason == f"split 1.#epoch.0 into {parts}: above the target of 100 KB/s"
+
+
+def test_9_2_ranges_are_those_of_the_example() -> None:
+    third, two_thirds = 0.6666666666666666, 0.8333333333333333
+    assert split_range(0.5, 1.0, 3) == ((0.5, third), (third, two_thirds), (two_thirds, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("total", "least", "reported", "code", "seals"),
+    [
+        (4, 1, (1, 2), C.MERGE, (1, 2)),
+        (4, 1, (0, 1, 2), C.MERGE, (0, 1, 2)),
+        (4, 3, (0, 1, 2), C.MERGE, (0, 1)),
+        (4, 4, (0, 1, 2), C.AT_MINIMUM, ()),
+        (4, 9, (0, 1), C.AT_MINIMUM, ()),
+        (4, 1, (0, 2), C.NO_COLD_NEIGHBOUR, ()),
+        (4, 1, (3,), C.NO_COLD_NEIGHBOUR, ()),
+        (6, 1, (0, 1, 2, 3, 4, 5), C.MERGE, (0, 1, 2, 3, 4, 5)),
+        (6, 3, (0, 1, 2, 3, 4, 5), C.MERGE, (0, 1, 2, 3, 4)),
+        (6, 1, (0, 1, 2, 3), C.MERGE, (0, 1, 2)),
+        (6, 5, (0, 1, 4, 5), C.MERGE, (0, 1)),
+        (6, 2, (0, 1, 4, 5), C.MERGE, (0, 1, 4, 5)),
+    ],
+)
+def test_9_2_down_merges_adjacent_cold_segments(
+    total: int, least: int, reported: tuple[int, ...], code: ScaleCode, seals: tuple[int, ...]
+) -> None:
+    policy = PolicyInForce(ScaleType.EVENTS, 100, 2, least)
+    found = decided([cold(s, segments(total), policy=policy) for s in reported])
+    assert (found.code, found.seals) == (code, seals)
+    assert found.reason.startswith("merged " if seals else "not scaled: ")
+    if seals:
+        assert found.segments >= least and found.segments == total - len(seals) + len(found.ranges)
+        assert found.ranges[0][0] == seals[0] / total and found.ranges[-1][1] == (seals[-1] + 1) / total
+
+
+def test_9_2_fixed_streams_are_never_scaled() -> None:
+    fixed = PolicyInForce(ScaleType.FIXED, 0, 0, 1)
+    found = decided([hot(0, segments(2), policy=fixed), cold(1, segments(2), policy=fixed)])
+    assert (found.code, found.seals) == (C.FIXED, ())
+
+
+def test_9_2_reports_of_ten_minutes_ago_are_dropped() -> None:
+    two = segments(2)
+    assert observe(None, hot(0, two, at=NOW - VALID_MS), NOW) is None
+    state = state_of([hot(0, two, at=NOW - VALID_MS + 1)])
+    assert observe(state, cold(1, two, at=NOW - VALID_MS, silent=True), NOW) is state
+    assert decide_scaling(state, NOW).code is C.SPLIT
+
+
+def test_9_2_a_cold_segment_is_so_for_ten_minutes_a_silent_one_until_it_is_heard_of() -> None:
+    two = segments(2)
+    for silent, code in ((False, C.STEADY), (True, C.NO_COLD_NEIGHBOUR)):
+        state = state_of([cold(0, two, silent=silent)])
+        assert decide_scaling(state, NOW + VALID_MS - 1).code is C.NO_COLD_NEIGHBOUR
+        assert decide_scaling(state, NOW + VALID_MS).code is code
+    silent_one = state_of([cold(0, two, silent=True)])
+    much_later = NOW + 100 * VALID_MS
+    both = observe(silent_one, cold(1, two, at=much_later), much_later)
+    assert both is not None and decide_scaling(both, much_later).seals == (0, 1)
+    woken = observe(both, cold(0, two, at=much_later), much_later)
+    assert woken is not None and not woken.loads[0].silent
+    busy = observe(both, hot(0, two, at=much_later), much_later)
+    assert busy is not None and decide_scaling(busy, much_later).seals == (0,)
+
+
+def test_the_later_word_on_a_segment_counts() -> None:
+    two = segments(2)
+    reports = [hot(0, two, at=NOW - 5), cold(0, two, at=NOW - 9), cold(1, two, at=NOW - 7)]
+    assert decided(reports).code is C.SPLIT
+    assert decided([*reports, cold(0, two, at=NOW)]).code is C.MERGE
+
+
+def test_all_that_is_due_is_one_scale() -> None:
+    found = decided([hot(0, segments(5)), cold(2, segments(5)), cold(3, segments(5)), hot(4, segments(5))])
+    assert (found.code, found.seals) == (C.SPLIT_AND_MERGE, (0, 2, 3, 4))
+    assert sorted(found.ranges) == [(0, 0.1), (0.1, 0.2), (0.4, 0.8), (0.8, 0.9), (0.9, 1)]
+    assert found.segments == 6
+
+
+def test_a_stream_is_left_alone_after_each_scale_whoever_asked_for_it() -> None:
+    four = segments(4)
+    state = state_of([hot(0, four, since=NOW - 1000)])
+    assert decide_scaling(state, NOW).code is C.COOLING_DOWN
+    assert muted_until(state) == NOW - 1000 + COOLDOWN_MS
+    assert decide_scaling(state, NOW, cooldown_ms=0).code is C.SPLIT
+    assert decide_scaling(state, NOW - 1000 + COOLDOWN_MS).code is C.SPLIT
+    state = state_of([hot(0, four)])
+    first = decide_scaling(state, NOW)
+    state = noted(state, first, NOW)
+    both = observe(state, hot(2, four, at=NOW + 1), NOW + 1)
+    assert both is not None and decide_scaling(both, NOW + 1).code is C.COOLING_DOWN and both.decision == first
+    assert decide_scaling(both, NOW + COOLDOWN_MS).seals == (0, 2)
+
+
+def test_the_limit_of_segments() -> None:
+    two = segments(2)
+    found = decided([hot(0, two, splits=9, count=MAX_SEGMENTS - 2)])
+    assert (len(found.ranges), found.segments) == (3, MAX_SEGMENTS)
+    full = decided([hot(0, two, count=MAX_SEGMENTS)])
+    assert (full.code, full.seals) == (C.AT_MAXIMUM, ())
+    narrow = [Segment(0, 0.5, 0.5000000000000001), Segment(1, 0.5000000000000001, 1)]
+    assert decided([hot(0, narrow)]).code is C.AT_MAXIMUM
+
+
+def test_segments_that_were_replaced_are_left_alone() -> None:
+    two = segments(2)
+    low, high = segment_id(1, 2), segment_id(1, 3)
+    after = [two[0], Segment(low, 0.5, 0.75), Segment(high, 0.75, 1.0)]
+    reports = [hot(1, two, at=NOW - 9), cold(0, two, at=NOW - 8, silent=True)]
+    assert decided([*reports, hot(1, two, at=NOW - 9, epoch=1, active=False)]).code is C.STEADY
+    state = state_of([*reports, cold(high, after, epoch=1, since=5)])
+    assert decide_scaling(state, NOW).code is C.NO_COLD_NEIGHBOUR, "0 is not known to be there still"
+    state = state_of([*reports, cold(low, after, epoch=1, since=5)])
+    assert decide_scaling(state, NOW).seals == (0, low), "as a neighbour it is known to be"
+    late = observe(state, hot(1, two, at=NOW - 1), NOW)
+    assert late is not None and (late.epoch, late.epoch_segments) == (1, 3)
+    assert decide_scaling(late, NOW).seals == (0, low), "a report of an epoch that has passed"
+
+
+def test_what_a_scale_of_ours_left_out_is_there_still() -> None:
+    four = segments(4)
+    state = state_of([hot(0, four), cold(2, four, silent=True)])
+    split = decide_scaling(state, NOW)
+    state = noted(state, split, NOW)
+    later = NOW + VALID_MS
+    halves = [Segment(segment_id(1, 4 + i), *r) for i, r in enumerate(split.ranges)]
+    after = [*halves, *four[1:]]
+    for since, code in ((NOW, C.NO_COLD_NEIGHBOUR), (NOW + 1, C.STEADY)):
+        report = hot(halves[0].id, after, at=NOW + 2, epoch=1, since=since)
+        seen = observe(state, report, NOW + 2)
+        assert seen is not None and seen.epoch_segments == split.segments
+        assert decide_scaling(seen, later + 5).code is code, "another scale may have replaced it"
+
+
+def test_reports_of_another_life() -> None:
+    two = segments(2)
+    state = state_of([hot(0, two, since=50)])
+    assert observe(state, hot(1, two, since=40, incarnation="before"), NOW) is state
+    after = observe(state, cold(1, two, since=60, incarnation="after"), NOW)
+    assert after is not None and (after.incarnation, list(after.loads)) == ("after", [1])
+
+
+def test_the_state_is_bounded_and_survives_as_json() -> None:
+    state = state_of([hot(0, segments(5)), cold(2, segments(5)), cold(3, segments(5))])
+    state = noted(state, decide_scaling(state, NOW), NOW)
+    assert msgspec.json.decode(msgspec.json.encode(state), type=ScalingState) == state
+    load = state.loads[2]
+    many = {
+        i: msgspec.structs.replace(load, segment=Segment(i, 0.0, 1.0), at=NOW + i) for i in range(10, MAX_LOADS + 10)
+    }
+    full = observe(msgspec.structs.replace(state, loads=many), hot(0, segments(5), at=NOW + 9), NOW)
+    assert full is not None and len(full.loads) == MAX_LOADS and 0 not in full.loads
+
+
+def test_ids_follow_from_the_decision() -> None:
+    state = state_of([hot(0, segments(2))])
+    found = decide_scaling(state, NOW)
+    request = requests.scale(state, found, NOW)
+    assert request is not None
+    id, command = request
+    assert id == requests.scale_id("sc", "st", "r", 0, (0,)) and command.seals == (0,)
+    again = requests.scale(state, decide_scaling(state, NOW + 5), NOW + 5)
+    assert again is not None and again[0] == id
+    others = [
+        ("sc", "st", "r", 1, (0,)),
+        ("sc", "st", "r", 0, (0, 1)),
+        ("sc", "st", "q", 0, (0,)),
+        ("sc", "t", "r", 0, (0,)),
+    ]
+    assert id not in {requests.scale_id(*other) for other in others}
+    assert requests.scale(state, ScaleDecision(C.STEADY, "not scaled"), NOW) is None
+
+
+def test_what_another_policy_would_have_scaled() -> None:
+    two = segments(2)
+    reports = [hot(0, two, at=NOW, splits=6), cold(1, two, at=NOW + 1), hot(1, two, at=NOW + 2, splits=2)]
+
+    def would(policy: PolicyInForce, cooldown_ms: int = 0) -> list[tuple[int, tuple[int, ...], int]]:
+        found = what_if.rescaled(reports, policy, NOW + 5, cooldown_ms)
+        return [(t.at, t.decision.seals, len(t.decision.ranges)) for t in found][:-1]
+
+    assert would(PolicyInForce(ScaleType.EVENTS, 100, 9, 1)) == [
+        (NOW, (0,), 6),
+        (NOW + 1, (0,), 6),
+        (NOW + 2, (0, 1), 8),
+    ]
+    assert would(PolicyInForce(ScaleType.EVENTS, 100, 9, 1), COOLDOWN_MS) == [(NOW, (0,), 6)]
+    assert would(PolicyInForce(ScaleType.EVENTS, 300, 9, 1)) == [(NOW, (0,), 2), (NOW + 1, (0,), 2)]
+    assert would(PolicyInForce(ScaleType.EVENTS, 50, 9, 1), COOLDOWN_MS) == [(NOW, (0,), 9)]
+    assert would(PolicyInForce(ScaleType.FIXED, 0, 0, 2)) == []
+    assert would(PolicyInForce(ScaleType.KBYTES, 100, 9, 1)) == []
+    assert would(PolicyInForce(ScaleType.EVENTS, 1000, 9, 1)) == []
