@@ -10,7 +10,7 @@ LOCAL := $(BIN)/python -m sluice_local
 CODE := shared services deploy/local tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status test lint format bench lock clean
+.PHONY: help setup run up down status test soak lint format bench lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -33,6 +33,9 @@ status: ## every part with its process, address, readiness and log
 
 test: setup ## all tests
 	@$(BIN)/python -m pytest tests
+
+soak: setup ## simulated faults of transactions, seed after seed; SOAK_SEEDS=10000, SOAK_SECONDS and SOAK_FROM
+	@PYTHONPATH=tests $(BIN)/python -m simulation.txn.soak
 
 lint: setup ## style, types and layers
 	@$(BIN)/ruff check .

@@ -37,7 +37,7 @@ DEADLINE_S = 90.0
 DIES_S = 60.0
 TXN_MANAGER, STREAM_WORKFLOWS = "txn-manager-0", "stream-workflows-0"
 
-OPENING = tuple(f"open-transaction/{moment}" for moment in ("decided", "before-segments", "after-segments"))
+OPENING = tuple(f"open-transaction/{moment}" for moment in ("decided", "after-segments"))
 ENDING = tuple(
     f"{kind.value}/{moment}-{step.name}"
     for kind, steps in workflows(1).items()
@@ -51,6 +51,13 @@ def single(runs_folder: Path) -> Iterator[System]:
     """One of each service and two segment stores: whatever dies is missed."""
     with System(runs_folder / "transactions", segment_stores=2) as system:
         yield system
+        for name in ("segment-store-0", "segment-store-1"):
+            assert not given_up(system, name), f"containers of {name} had to give up"
+
+
+def given_up(system: System, name: str) -> list[str]:
+    """What a segment store has said about data that it cannot bring to long-term storage, ever."""
+    return [line for line in system.log(name).read_text(errors="replace").splitlines() if "CriticalError" in line]
 
 
 @pytest.fixture(scope="module")

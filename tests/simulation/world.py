@@ -83,6 +83,8 @@ class Process:
         self.settings = settings
         self.journal = Journal({}, self, self.source, PARTITIONS)  # type: ignore[arg-type]
         self.journal._ends = _EndOffsets(world)  # type: ignore[assignment]
+        # While it loads, a journal freezes what the collector knows, each time for ever.
+        self.journal.loaded.set()
         for log in world.journal:
             self.journal._on_batch(log)  # type: ignore[arg-type]
         self.service = WorkflowService(self, settings, world.store)  # type: ignore[arg-type]

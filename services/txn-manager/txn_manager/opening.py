@@ -49,23 +49,29 @@ class Opening:
             return decide_open(reader, command, context, self._limits)
 
         foreseen = self._foresee(request, command, decide)
+        names = self._names(command, foreseen)
         decided = self._group.submit(command.key, request.id, appended_at, decide)
-        creating = asyncio.ensure_future(self._create_segments(command, foreseen)) if foreseen else None
+        creating = asyncio.ensure_future(self._create_segments(command, names)) if names else None
         refused = (await decided).reply is not None
         self._crash_points.passed("open-transaction/decided")
-        transaction = "" if refused else self._opened_by(request, command)
-        if creating is not None and foreseen != transaction:
-            await asyncio.gather(creating, return_exceptions=True)
-            await self._delete_segments(command, foreseen)
-            creating = None
+        transaction = self._opened_by(request, command)
+        as_foreseen = foreseen == transaction and names == self._names(command, transaction)
+        is_open = False
         if not refused:
-            await self._finish(request, command, transaction, creating, appended_at)
+            under_way = creating if as_foreseen else None
+            is_open = await self._finish(request, command, transaction, under_way, appended_at)
+        elif transaction:
+            # It was opened before its stream was sealed, and handled once more since.
+            await self._clear(command, transaction, self._names(command, transaction))
+        if creating is not None and not (is_open and as_foreseen):
+            await asyncio.gather(creating, return_exceptions=True)
+            await self._clear(command, foreseen, names)
 
-    def _foresee(self, request: Request, command: OpenTransaction, decide: Decide) -> str | None:
-        """The id that the transaction will have if nothing changes until it is decided."""
+    def _foresee(self, request: Request, command: OpenTransaction, decide: Decide) -> str:
+        """The id that the transaction will have if nothing changes until it is decided; empty if there will be none."""
         reader = GuardedReader(self._journal.reader(command.key))
         foreseen = decide(reader, Context(now_ms(), request.id)).events
-        return next((e.transaction for e in foreseen if isinstance(e, TransactionOpened)), None)
+        return next((e.transaction for e in foreseen if isinstance(e, TransactionOpened)), "")
 
     def _opened_by(self, request: Request, command: OpenTransaction) -> str:
         """The id of the transaction; empty if its stream has gone meanwhile."""
@@ -80,15 +86,15 @@ class Opening:
         transaction: str,
         creating: "asyncio.Future[None] | None",
         appended_at: int,
-    ) -> None:
+    ) -> bool:
+        """Answer once the segments exist; say whether the transaction is open then."""
         names = self._names(command, transaction)
-        under_way = creating
         for wait in delays():
             view = self._journal.reader(command.key)
             if open_transaction(view, command.scope, command.stream, transaction) is None:
                 break
             try:
-                await (creating or self._create_segments(command, transaction))
+                await (creating or self._create_segments(command, names))
                 break
             except SegmentStoreError as error:
                 facts = {"request": request.id, "transaction": transaction, "error": str(error)}
@@ -103,43 +109,35 @@ class Opening:
         decision = await self._group.submit(command.key, request.id, appended_at, ready)
         if decision.events:
             metrics.OPENED.inc()
-        if decision.reply is not None and decision.reply.status != "OK":
-            if under_way is not None:
-                await asyncio.gather(under_way, return_exceptions=True)
+        is_open = decision.reply is not None and decision.reply.status == "OK"
+        if not is_open:
             await self._clear(command, transaction, names)
+        return is_open
+
+    def _names(self, command: OpenTransaction, transaction: str) -> tuple[str, ...]:
+        """Of the transaction's segments. A later stream of the name has others, so they are put together only once."""
+        stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
+        return tuple(segment_names(stream, transaction).values()) if stream is not None and transaction else ()
+
+    async def _create_segments(self, command: OpenTransaction, names: tuple[str, ...]) -> None:
+        stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
+        if stream is not None:
+            await create_named(self._store, stream, names, ScalingPolicy())
 
     async def _clear(self, command: OpenTransaction, transaction: str, names: tuple[str, ...]) -> None:
-        """Delete what was created late, or once more, of one that has ended; what is being merged has to stay."""
+        """Delete what was created for a transaction that did not come about, or created once more when it had ended.
 
-        def has_ended(view: Reader) -> bool:
+        What another instance has opened, and may be merging just now, has to stay until it has ended.
+        """
+
+        def is_gone(view: Reader) -> bool:
             return not isinstance(find_transaction(view, command.scope, command.stream, transaction), Transaction)
 
         for wait in delays():
             try:
-                await self._journal.until(command.key, has_ended)
+                await self._journal.until(command.key, is_gone)
                 await all_done(self._store.delete_segment(name) for name in names)
                 break
             except (SegmentStoreError, JournalError) as error:
                 log.warning("segments not deleted yet", extra={"transaction": transaction, "error": str(error)})
                 await asyncio.sleep(wait)
-
-    def _names(self, command: OpenTransaction, transaction: str) -> tuple[str, ...]:
-        """Of the transaction's segments, as long as its stream is there."""
-        stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
-        return tuple(segment_names(stream, transaction).values()) if stream is not None and transaction else ()
-
-    async def _create_segments(self, command: OpenTransaction, transaction: str) -> None:
-        stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
-        if stream is not None:
-            await create_named(self._store, stream, segment_names(stream, transaction).values(), ScalingPolicy())
-
-    async def _delete_segments(self, command: OpenTransaction, transaction: str | None) -> None:
-        """What was created for a transaction that does not exist; what cannot be deleted stays, empty."""
-        stream = find_stream(self._journal.reader(command.key), command.scope, command.stream)
-        if stream is None or transaction is None:
-            return
-        try:
-            names = segment_names(stream, transaction).values()
-            await all_done(self._store.delete_segment(name) for name in names)
-        except SegmentStoreError as error:
-            log.warning("segments of no transaction are left", extra={"transaction": transaction, "error": str(error)})

@@ -1,4 +1,4 @@
-"""The auditor: follows the journal as it grows, decides by itself which records count, and predicts every answer in them.
+"""The auditor follows the journal as it grows, decides by itself which records count, and predicts their answers.
 
 It calls nothing of the product's: versions, answers and states are counted here. An answer is judged at the state in
 front of its record, for what one record decides together never reads what it changes.

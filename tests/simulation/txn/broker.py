@@ -1,4 +1,4 @@
-"""Kafka in memory: topics are lists. Producers keep the order of what they send to a partition, followers and groups read.
+"""Kafka in memory: topics are lists. Producers keep their order in a partition, followers and groups read.
 
 An outage stops both ways: what is sent then lands when it is over, or fails after the producer's time, and whether a
 failed record is in the topic is open. Records are dated when they land, as the broker does.
@@ -183,6 +183,9 @@ class Producer:
         loop = self._broker.loop
         when = max(when, self._last.get(where, 0.0) + _TICK_S)
         self._last[where] = when
+        if when <= loop.now:
+            loop.call_soon(self._land, topic, key, value, done, context=loop.outside)
+            return
         loop.call_at(when, self._land, topic, key, value, done, context=loop.outside)
 
     def _land(self, topic: str, key: str, value: bytes, done: Callable[[None], None]) -> None:
@@ -222,7 +225,10 @@ class Fetching:
             self._due = True
             loop = self._broker.loop
             when = max(loop.now + self._broker.delay_s(), self.stale_until)
-            loop.call_at(when, self._fetch, context=self._context)
+            if when <= loop.now:
+                loop.call_soon(self._fetch, context=self._context)
+            else:
+                loop.call_at(when, self._fetch, context=self._context)
 
     def _fetch(self) -> None:
         self._due = False

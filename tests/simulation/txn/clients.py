@@ -72,8 +72,11 @@ class Clients:
     async def _transaction(self) -> None:
         random, plant = self.random, self.plant
         scope, stream = random.choice(self.streams)
-        lease_ms = random.choice((10_000, 10_000, 12_000, 15_000, 20_000, 9_999, 600_001) if random.random() < 0.2
-                                 else (10_000, 12_000, 15_000))
+        lease_ms = random.choice(
+            (10_000, 10_000, 12_000, 15_000, 20_000, 9_999, 600_001)
+            if random.random() < 0.2
+            else (10_000, 12_000, 15_000)
+        )
         opened = await self._asked(plant.ask(c.OpenTransaction(scope=scope, stream=stream, lease_ms=lease_ms)))
         if opened is None or opened.status != "OK":
             return
@@ -102,11 +105,10 @@ class Clients:
         random = self.random
         for _ in range(random.randint(1, 3)):
             await asyncio.sleep(random.choice((0.1, 1.0, lease_ms / 2000, lease_ms / 1200)))
-            lease = random.choice((lease_ms, lease_ms, lease_ms, 600_001, 3_000, 0, -1) if random.random() < 0.3
-                                  else (lease_ms,))
-            ping = c.PingTransaction(
-                scope=written.scope, stream=written.stream, transaction=written.id, lease_ms=lease
+            lease = random.choice(
+                (lease_ms, lease_ms, lease_ms, 600_001, 3_000, 0, -1) if random.random() < 0.3 else (lease_ms,)
             )
+            ping = c.PingTransaction(scope=written.scope, stream=written.stream, transaction=written.id, lease_ms=lease)
             await self._asked(self.plant.ask(ping))
             self._write(written)
 
@@ -123,9 +125,7 @@ class Clients:
         )
 
     def _abort(self, written: Written) -> Awaitable[Reply]:
-        return self.plant.ask(
-            c.AbortTransaction(scope=written.scope, stream=written.stream, transaction=written.id)
-        )
+        return self.plant.ask(c.AbortTransaction(scope=written.scope, stream=written.stream, transaction=written.id))
 
     async def _end(self, written: Written, ways: object) -> None:
         """One after the other, or all at once, and once more what was answered."""

@@ -1,4 +1,4 @@
-"""Invariants of what is stored: committed events once, together and in order; aborted ones nowhere; nothing left over."""
+"""Invariants of what is stored: committed events once, together, in order; aborted ones nowhere; nothing left over."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,8 @@ def check(plant: Plant, clients: Clients) -> None:
     """To be called when nothing is under way any more."""
     model = plant.auditor.model
     _commits_in_order(model)
-    _nothing_left_over(plant)
+    if (left := left_over(plant)) is not None:
+        raise Violation(left)
     found = _runs(plant)
     for id, written in clients.written.items():
         state = model.txns[(written.scope, written.stream, id)].state
@@ -35,15 +36,16 @@ def _commits_in_order(model: Model) -> None:
             raise Violation(f"{key}: commits were decided in the order {asked}, done in {done}")
 
 
-def _nothing_left_over(plant: Plant) -> None:
-    """Not of any transaction that there was; what was created for one that never came about is at least empty."""
+def left_over(plant: Plant) -> str | None:
+    """A segment of a transaction that there was; what was created for one that never came about is at least empty."""
     known = {id.replace("-", ""): txn for (_, _, id), txn in plant.auditor.model.txns.items()}
     for name, segment in plant.store.segments.items():
         id = name.partition(MARK)[2]
-        if id in known:
-            raise Violation(f"{name} is left over of {known[id]}")
+        if id in known and known[id].state in ("COMMITTED", "ABORTED"):
+            return f"{name} is left over of {known[id]}"
         if id and segment.length:
-            raise Violation(f"{name} is of no transaction, and not empty")
+            return f"{name} is of no transaction, and not empty"
+    return None
 
 
 def _runs(plant: Plant) -> dict[int, list[tuple[str, list[bytes]]]]:
@@ -82,9 +84,7 @@ def _committed_once(written: Written, runs: list[tuple[str, list[bytes]]]) -> No
 def _merged_in_order(plant: Plant) -> None:
     """In each target the merges stand in the order in which their commits were decided."""
     model = plant.auditor.model
-    ranks = {
-        (*key, id): rank for key, asked in model.committing.items() for rank, id in enumerate(asked)
-    }
+    ranks = {(*key, id): rank for key, asked in model.committing.items() for rank, id in enumerate(asked)}
     last: dict[str, int] = {}
     seen: set[str] = set()
     for target, source, size in plant.store.merges:

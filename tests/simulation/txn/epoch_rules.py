@@ -1,4 +1,4 @@
-"""Invariants of epochs: after every change the history of a stream is whole, and in the end the stores agree with it."""
+"""Invariants of epochs: after every change a stream's history is whole, and in the end the stores agree with it."""
 
 from itertools import pairwise
 
@@ -61,7 +61,9 @@ def _well_formed(stream: Stream) -> None:
             raise Violation(f"{stream.name}: epoch {at} has segments of later ones: {segments}")
         if epoch.reference != at:
             of = stream.epoch_segments(stream.epochs[epoch.reference])
-            if [(s.id & 0xFFFFFFFF, s.low, s.high) for s in of] != [(s.id & 0xFFFFFFFF, s.low, s.high) for s in segments]:
+            if [(s.id & 0xFFFFFFFF, s.low, s.high) for s in of] != [
+                (s.id & 0xFFFFFFFF, s.low, s.high) for s in segments
+            ]:
                 raise Violation(f"{stream.name}: epoch {at} is no duplicate of {epoch.reference}")
     if any(a.created_at >= b.created_at for a, b in pairwise(stream.epochs)):
         raise Violation(f"{stream.name}: epochs do not follow each other in time")

@@ -124,7 +124,7 @@ class _Member:
 
 
 class Group:
-    """The readers of one topic. `on_owned` is told when a partition has no owner any more (None) and when it has one."""
+    """The readers of one topic. `on_owned` is told when a partition has lost its owner (None) and when it has one."""
 
     def __init__(
         self,
@@ -140,6 +140,7 @@ class Group:
         self._eager = eager
         self._on_owned = on_owned
         self._members: list[_Member] = []
+        self._lost: list[_Member] = []
 
     def join(self, life: Life, source: Source) -> None:
         self._members.append(_Member(self, life, source))
@@ -163,10 +164,6 @@ class Group:
             if member.life is life:
                 delay_s = self.broker.random.choice((0.001, 0.05, 0.3))
                 loop.call_later(delay_s, self._rejoin, member, context=life.context)
-
-    @property
-    def _lost(self) -> list[_Member]:
-        return self.__dict__.setdefault("_lost_members", [])  # type: ignore[no-any-return]
 
     def commit(self, member: _Member) -> None:
         if self.broker.back_s is not None:

@@ -1,4 +1,4 @@
-"""The processes of the simulation: the production services on a runtime that reaches the broker, Redis and stores in memory."""
+"""The processes of the simulation: the production services on a runtime that reaches only what is in memory."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -73,9 +73,10 @@ class LeaseRules:
                 raise Violation(f"{event} at {at} over a ping of {ping.at}, the lease ended at {deadline}")
 
     def _deaf_ms(self, event: ev.TransactionAborting, since: int, until: int) -> int:
-        """How long nobody could be heard, as far as that has to be counted."""
+        """How long nobody could be heard, as far as that counts: since the owner of the partition is its owner."""
         plant = self._plant
         partition = plant.partition_of(f"{event.scope}/{event.stream}")
+        since = max(since, int(plant.known_since[partition] * 1000))
         spans = sorted(
             (max(since, int(a * 1000)), min(until, int(b * 1000)))
             for a, b in [*plant.broker.outages, *plant.deaf[partition]]

@@ -1,4 +1,4 @@
-"""Time and processes for the simulation: one loop runs all processes, each of which can be frozen or killed at any await.
+"""Time and processes for the simulation: one loop runs all processes; each can be frozen or killed at any await.
 
 Every callback carries the life it belongs to in its context: what code of a process schedules is the process's. The
 loop runs callbacks of those who live, keeps those of the frozen until they thaw, and drops those of the dead, so that a
@@ -128,7 +128,6 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def _write_to_self(self) -> None:
         """Nobody is to be woken: there is one thread."""
-
 
     def end(self) -> None:
         """Drop whatever is left."""

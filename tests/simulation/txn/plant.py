@@ -56,6 +56,8 @@ class Plant:
         }
         self.instances: list[Instance] = []
         self.txn_settings = TXN_SETTINGS.model_copy(update=txn)
+        self.known_since = [loop.now] * PARTITIONS
+        """From when on whoever owns a partition of the requests knows in which time nobody was heard."""
         self.fell_s = loop.now
         """When the last process died, froze, woke or began."""
         self._numbers = count(1)
@@ -125,12 +127,15 @@ class Plant:
     # Listening.
 
     def _owned(self, partition: int, life: Life | None) -> None:
+        now = self.loop.now
         if life is None:
-            self._unheard.setdefault(partition, self.loop.now)
-        else:
-            since = self._unheard.pop(partition, None)
-            if since is not None and since < self.loop.now:
-                self.deaf[partition].append((since, self.loop.now))
+            self._unheard.setdefault(partition, now)
+            return
+        since = self._unheard.pop(partition, now)
+        if since < now:
+            self.deaf[partition].append((since, now))
+        alone = sum(isinstance(each, TxnInstance) for each in self.instances) == 1
+        self.known_since[partition] = since if alone else now
 
     # What clients do.
 

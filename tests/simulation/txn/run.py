@@ -1,11 +1,15 @@
 """One run: everything it does follows from its seed. First anything may fail; then nothing does, and all must end."""
 
 import asyncio
+import gc
 import logging
 import random as product_random
-from collections.abc import Iterator
+import time
+from collections.abc import Awaitable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from random import Random
+from typing import Any
 
 from simulation.txn import contents
 from simulation.txn.administration import Administration
@@ -17,7 +21,7 @@ from simulation.txn.lease_rules import LeaseRules
 from simulation.txn.lives import SimulationLoop
 from simulation.txn.model import Violation
 from simulation.txn.plant import Plant
-from simulation.txn.turns_rules import TurnRules
+from simulation.txn.turn_rules import TurnRules
 
 from sluice.domain import commands as c
 
@@ -67,12 +71,12 @@ class Run:
         contents.check(plant, self.clients)
         self.epochs.check()
 
-    async def _within(self, seconds: float, work: object) -> None:
+    async def _within(self, seconds: float, work: Awaitable[Any]) -> None:
         async with asyncio.timeout(seconds):
-            await work  # type: ignore[misc]
+            await work
 
-    async def _all(self, doing: list[object]) -> None:
-        tasks = [asyncio.ensure_future(each) for each in doing]  # type: ignore[call-overload]
+    async def _all(self, doing: Sequence[Coroutine[Any, Any, None]]) -> None:
+        tasks = [asyncio.ensure_future(each) for each in doing]
         try:
             while True:
                 done, waiting = await asyncio.wait(tasks, timeout=LOOK_S)
@@ -107,8 +111,10 @@ class Run:
             for txn in model.live.values():
                 if txn.state == "OPEN" and now > self.leases.latest_end_ms(txn, calm_ms) and txn.ready:
                     raise Violation(f"{txn} is open at {now}, faults ended at {calm_ms}")
-            if not model.live and not model.working and not plant.unanswered():
+            if not model.live and not model.working and not plant.unanswered() and not contents.left_over(plant):
                 break
+            if plant.loop.now > until_s and (left := contents.left_over(plant)):
+                raise Violation(left)
             if plant.loop.now > until_s:
                 raise Violation(
                     f"never ended: {list(model.live.values())}, {model.working} workflows, "
@@ -129,6 +135,25 @@ def quiet() -> Iterator[None]:
         logging.disable(before)
 
 
+def run_seeds(seeds: Iterator[int], until_s: float = inf) -> int:
+    """Run one seed after the other, to the end or until a time of the monotonic clock; how many. Raises Violation."""
+    done = 0
+    gc.collect()
+    gc.disable()
+    try:
+        with quiet():
+            for seed in seeds:
+                run_seed(seed)
+                done += 1
+                if done % 50 == 0:
+                    gc.collect()
+                if time.monotonic() >= until_s:
+                    break
+    finally:
+        gc.enable()
+    return done
+
+
 def run_seed(seed: int) -> Run:
     """Raises Violation, with a text that says how to run it again."""
     loop = SimulationLoop()
@@ -146,6 +171,7 @@ def run_seed(seed: int) -> Run:
             return loop.run_until_complete(go())
         except (Violation, TimeoutError) as error:
             told = "\n  ".join(run.faults.told) if run is not None else ""
-            raise Violation(f"seed {seed}: {error!r}\n  {told}") from error
+            again = f"SIM_SEED={seed} pytest tests/simulation/test_transactions.py"
+            raise Violation(f"seed {seed}: {error!r}\n  {told}\nrun it again: {again}") from error
         finally:
             loop.end()

@@ -88,6 +88,7 @@ SIZE_CASES = [
     Case("1.7 between minimum and maximum: bound", 150, 200, SIZES, {0: 220}, C.CONSUMED, {0: 220}),
     Case("1.7 the minimum exactly: bound", 150, 200, SIZES, {0: 250}, C.CONSUMED, {0: 250}),
     Case("1.7 the maximum exactly: bound, as far as max", 150, 200, SIZES, {0: 200}, C.CONSUMED, {0: 200}),
+    Case("1.7 the maximum exactly: max", 50, 250, SIZES, {0: 150}, C.BEYOND_MAXIMUM, {0: 200}),
     Case("1.7 beyond the maximum: max", 150, 200, SIZES, {0: 120}, C.BEYOND_MAXIMUM, {0: 200}),
     Case("1.5 max is the oldest within the maximum", 50, 250, SIZES, {0: 20}, C.BEYOND_MAXIMUM, {0: 200}),
     Case("1.5 none within the maximum: max is min", 110, 190, SIZES, {0: 20}, C.BEYOND_MAXIMUM, {0: 200}),
@@ -287,3 +288,11 @@ def test_what_another_policy_would_have_dropped() -> None:
     assert found[-1].at == 100 and found[-1].decision.code is C.ASKED
     assert [t.decision.code for t in what_if.retained(reports, None, 100)] == [C.NO_POLICY]
     assert list(what_if.retained([], kept, 100)) == []
+
+
+def test_ranges_go_with_what_named_their_segments() -> None:
+    ranges = {0: (0.0, 1.0), 7: (0.0, 1.0)}
+    state = state_of([told(1, {7: 9}, SIZE, {"sc/rg": {0: 5}}, head={0: 1}, ranges=ranges)])
+    assert state.ranges == ranges
+    state = observe(state, told(2, None, SIZE, head={7: 3}, ranges={7: (0.0, 1.0)}))
+    assert state.ranges == {7: (0.0, 1.0)}

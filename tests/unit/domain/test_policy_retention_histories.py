@@ -221,3 +221,25 @@ def test_cuts_compare_as_in_the_history_and_their_bound_is_a_valid_cut(data: st.
     assert all(any(cut.get(s) == at for cut in chosen) for s, at in bound.items()), "nothing less than needed"
     assert bound == lower_bound(reversed(chosen), world.ranges)
     assert compare(lower_bound([chosen[0]], world.ranges), chosen[0], world.ranges) is Order.SAME
+
+
+def test_a_report_has_the_bound_of_several_subscribers_with_the_bytes_before_it() -> None:
+    """Neither reader's own cut nor size is that of the bound: one is behind on the old segment, one on the new ones."""
+    world = World(RetentionPolicy(RetentionType.SIZE, 0, 0))
+    world.lengths[0] = 100
+    half = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=2000)
+    assert world.log.ask(half).status == "STARTED"
+    world.log.apply(scale.add_epoch(world.log, "sc", "st"))
+    world.log.apply(scale.finish_scale(world.log, "sc", "st", {0: 100}))
+    low, high = world.stream.active_epoch.segments
+    world.lengths.update({low: 50, high: 50})
+    assert world.report().bound is None, "nobody has reported yet"
+    world.readers = {"sc/a": {low: 10, high: 40}, "sc/b": {low: 30, high: 5}}
+    for name in READERS:
+        world.publish(name)
+    report = world.report()
+    assert report.bound is not None and (report.bound.cut, report.bound.size) == ({low: 10, high: 5}, 115)
+    assert {name: s.size for name, s in report.subscribers.items()} == {"sc/a": 150, "sc/b": 135}
+    world.truncate({low: 20, high: 0})
+    moved = world.report()
+    assert moved.bound is not None and moved.bound.cut == {low: 20, high: 0}, "who was forced on is at the head"

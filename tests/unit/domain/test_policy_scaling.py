@@ -190,7 +190,13 @@ def test_a_stream_is_left_alone_after_each_scale_whoever_asked_for_it() -> None:
     state = noted(state, first, NOW)
     both = observe(state, hot(2, four, at=NOW + 1), NOW + 1)
     assert both is not None and decide_scaling(both, NOW + 1).code is C.COOLING_DOWN and both.decision == first
-    assert decide_scaling(both, NOW + COOLDOWN_MS).seals == (0, 2)
+    second = decide_scaling(both, NOW + COOLDOWN_MS)
+    assert (second.seals, second.segments) == ((2,), 6), "0 was asked for"
+    again = observe(both, hot(0, four), NOW + 2)
+    assert again is not None and decide_scaling(again, NOW + COOLDOWN_MS).seals == (2,)
+    refused = NOW + VALID_MS
+    still = observe(both, hot(0, four, at=refused), refused)
+    assert still is not None and decide_scaling(still, refused).seals == (0, 2)
 
 
 def test_the_limit_of_segments() -> None:
@@ -280,14 +286,34 @@ def test_what_another_policy_would_have_scaled() -> None:
         found = what_if.rescaled(reports, policy, NOW + 5, cooldown_ms)
         return [(t.at, t.decision.seals, len(t.decision.ranges)) for t in found][:-1]
 
-    assert would(PolicyInForce(ScaleType.EVENTS, 100, 9, 1)) == [
-        (NOW, (0,), 6),
-        (NOW + 1, (0,), 6),
-        (NOW + 2, (0, 1), 8),
-    ]
+    assert would(PolicyInForce(ScaleType.EVENTS, 100, 9, 1)) == [(NOW, (0,), 6), (NOW + 2, (1,), 2)]
     assert would(PolicyInForce(ScaleType.EVENTS, 100, 9, 1), COOLDOWN_MS) == [(NOW, (0,), 6)]
-    assert would(PolicyInForce(ScaleType.EVENTS, 300, 9, 1)) == [(NOW, (0,), 2), (NOW + 1, (0,), 2)]
+    assert would(PolicyInForce(ScaleType.EVENTS, 300, 9, 1)) == [(NOW, (0,), 2)]
     assert would(PolicyInForce(ScaleType.EVENTS, 50, 9, 1), COOLDOWN_MS) == [(NOW, (0,), 9)]
     assert would(PolicyInForce(ScaleType.FIXED, 0, 0, 2)) == []
     assert would(PolicyInForce(ScaleType.KBYTES, 100, 9, 1)) == []
     assert would(PolicyInForce(ScaleType.EVENTS, 1000, 9, 1)) == []
+
+
+def test_the_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_heard_of() -> None:
+    two = segments(2)
+    found = decided([hot(0, two, count=MAX_SEGMENTS - 1), hot(1, two, count=MAX_SEGMENTS - 1)])
+    assert (found.seals, found.segments) == ((0,), MAX_SEGMENTS)
+    four, policy = segments(4), PolicyInForce(ScaleType.EVENTS, 100, 2, 3)
+    state = state_of([cold(0, four, policy=policy), cold(1, four, policy=policy)])
+    state = noted(state, decide_scaling(state, NOW), NOW)
+    for segment in (2, 3):
+        state = state_of_more(state, cold(segment, four, at=NOW + 1, policy=policy))
+    assert decide_scaling(state, NOW + COOLDOWN_MS).code is C.AT_MINIMUM
+
+
+def test_the_later_word_on_a_place_is_that_of_the_later_epoch() -> None:
+    two = segments(2)
+    state = state_of([hot(1, two, at=NOW - 9, epoch=1, active=False), hot(1, two, at=NOW)])
+    assert not state.loads[1].active and state.loads[1].at == NOW
+
+
+def state_of_more(state: ScalingState, report: ScaleReport) -> ScalingState:
+    more = observe(state, report, report.at)
+    assert more is not None
+    return more

@@ -59,7 +59,7 @@ class World:
         assert self.stream.config.scaling.min_segments <= len(active) <= MAX_SEGMENTS
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_what_is_decided_on_the_present_epoch_is_accepted(data: st.DataObject) -> None:
     least = data.draw(st.integers(1, 4))
@@ -175,7 +175,7 @@ def test_load_between_half_of_the_target_and_the_target_changes_nothing(data: st
     assert len(world.stream.epochs) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     weights=st.lists(st.integers(0, 12), min_size=8, max_size=8),
     total=st.integers(0, 15),

@@ -128,8 +128,8 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
         active=report.active,
         neighbours=report.neighbours,
     )
-    known = state.loads.get(segment.id)
     loads = {id: held for id, held in state.loads.items() if held.holds(now)}
+    known = loads.get(segment.id)
     loads[segment.id] = _joined(known, load) if known is not None else load
     if len(loads) > MAX_LOADS:
         oldest = min(loads.values(), key=lambda held: (held.epoch, held.at, held.segment.id))
@@ -142,13 +142,14 @@ def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingStat
     if not decision.seals:
         return msgspec.structs.replace(state, decision=decision)
     # What is known of the epoch by then must not depend on the scale before this one, which is forgotten here.
-    here = {load.segment.id for load in _present(state)}
-    loads = {
-        id: msgspec.structs.replace(load, epoch=state.epoch, neighbours=_neighbours(load, state.epoch))
-        if id in here
-        else load
-        for id, load in state.loads.items()
-    }
+    loads = dict(state.loads)
+    for load in _present(state):
+        beside = load.neighbours if load.epoch == state.epoch else ()
+        loads[load.segment.id] = msgspec.structs.replace(load, epoch=state.epoch, neighbours=beside)
+    # Silent segments are not heard of again, so nobody would say that they are gone. If they are not, then because the
+    # scale was refused, and what is said of them once this has run out counts again.
+    for id in decision.seals:
+        loads[id] = msgspec.structs.replace(loads[id], epoch=decision.epoch + 1, active=False, neighbours=())
     return msgspec.structs.replace(state, loads=loads, scaled=Scaled(decision, now), decision=decision)
 
 
@@ -171,13 +172,13 @@ def decide_scaling(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS
         left = duration(muted_until(state, cooldown_ms) - now)
         return ScaleDecision(ScaleCode.COOLING_DOWN, f"not scaled: the last scale was a moment ago, again in {left}")
     splits = list(_splits(state, hot))
-    merges = list(_merges(cold, state.epoch_segments - state.policy.min_segments))
+    merges = list(_merges(cold, _count(state) - state.policy.min_segments))
     if splits or merges:
         return _scale(state, splits, merges)
     if hot:
         why = f"segments {_names(load.segment for load in hot)} are hot and cannot be split any further"
         return ScaleDecision(ScaleCode.AT_MAXIMUM, f"not scaled: {why}")
-    if state.epoch_segments <= state.policy.min_segments:
+    if _count(state) <= state.policy.min_segments:
         why = f"segments {_names(cold)} are cold, but the policy's minimum is {state.policy.min_segments} segments"
         return ScaleDecision(ScaleCode.AT_MINIMUM, f"not scaled: {why}")
     why = f"segments {_names(cold)} are cold, but none beside them is"
@@ -206,13 +207,13 @@ def _scale(
         parts = ["+".join(_name(segment) for segment in group) for group in merges]
         reasons.append(f"merged {some(parts)}: below half of {target}")
     code = ScaleCode.SPLIT_AND_MERGE if splits and merges else ScaleCode.SPLIT if splits else ScaleCode.MERGE
-    segments = state.epoch_segments - len(seals) + len(ranges)
+    segments = _count(state) - len(seals) + len(ranges)
     return ScaleDecision(code, "; ".join(reasons), tuple(sorted(seals)), tuple(ranges), state.epoch, segments)
 
 
 def _splits(state: ScalingState, hot: list[Load]) -> Iterator[tuple[Segment, tuple[Range, ...]]]:
     """The hot segments with the ranges they are split into, as far as the stream may grow."""
-    room = MAX_SEGMENTS - state.epoch_segments
+    room = MAX_SEGMENTS - _count(state)
     for load in hot:
         count = min(max(2, load.splits), max(2, state.policy.scale_factor), room + 1)
         ranges = split_range(load.segment.low, load.segment.high, count) if count >= 2 else ()
@@ -236,6 +237,12 @@ def _merges(cold: list[Segment], spare: int) -> Iterator[list[Segment]]:
         group.append(segment)
     if len(group) > 1:
         yield group
+
+
+def _count(state: ScalingState) -> int:
+    """How many segments there are, as if the last scale were done: its epoch may never be reported on."""
+    last = state.scaled.decision if state.scaled is not None else None
+    return last.segments if last is not None and last.epoch == state.epoch else state.epoch_segments
 
 
 def _present(state: ScalingState) -> list[Load]:
@@ -265,10 +272,6 @@ def _joined(known: Load, load: Load) -> Load:
     said = max(known, load, key=lambda o: (o.at, o.direction is Direction.UP, o.splits, not o.silent))
     placed = max(known, load, key=lambda o: (o.epoch, not o.active))
     return msgspec.structs.replace(said, epoch=placed.epoch, active=placed.active, neighbours=placed.neighbours)
-
-
-def _neighbours(load: Load, epoch: int) -> tuple[Segment, ...]:
-    return load.neighbours if load.epoch == epoch else ()
 
 
 def _told(report: ScaleReport) -> tuple[int, int, str]:

@@ -18,7 +18,7 @@ from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.names import transaction_aggregate
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.transaction.batch import batch_of_one
-from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction.ids import transaction_id, transaction_ids
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import (
     MAX_LEASE_MS,
@@ -71,10 +71,13 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
 
 
 def opened_by(reader: Reader, stream: Stream, request: str) -> str | None:
-    """The id of the transaction that a request has opened, in this epoch or before the last changes of epochs."""
-    for epoch in dict.fromkeys(e.reference for e in reversed(stream.epochs[-4:])):
-        transaction = transaction_id(epoch, request)
-        if reader.get(transaction_aggregate(stream.scope, stream.name, transaction)) is not None:
+    """The id of the transaction that a request has opened, however many epochs ago.
+
+    That there is none in an older epoch needs no guard: nothing is opened there any more.
+    """
+    for transaction in transaction_ids(dict.fromkeys(e.reference for e in reversed(stream.epochs)), request):
+        aggregate = transaction_aggregate(stream.scope, stream.name, transaction)
+        if reader.version(aggregate) and reader.get(aggregate) is not None:
             return transaction
     return None
 

@@ -25,15 +25,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** Four writers commit transactions while the stream is scaled; every fifth is aborted and written again. */
 public final class TransactionsExactlyOnce implements Scenario {
     private static final int WRITERS = 4;
-    private static final int TRANSACTIONS = 65;
+    private static final int TRANSACTIONS = 40;
     private static final int EVENTS = 5;
     private static final int ABORTED_EVERY = 5;
-    private static final int SCALED_EVERY = 50;
+    private static final int SCALED_EVERY = 40;
     private static final Duration DEADLINE = Duration.ofSeconds(50);
 
     @Override
     public void run(Session session) throws Exception {
-        Stream stream = session.stream("st", 4);
+        Stream stream = session.stream("st", 2);
         Groups.create(session, "rg", "st");
         AtomicInteger committed = new AtomicInteger();
         ExecutorService threads = Executors.newFixedThreadPool(WRITERS);
@@ -50,7 +50,7 @@ public final class TransactionsExactlyOnce implements Scenario {
             for (int goal = SCALED_EVERY; goal < WRITERS * TRANSACTIONS; goal += SCALED_EVERY) {
                 int reached = goal;
                 deadline.await(() -> written.isDone() || committed.get() >= reached, reached + " are committed");
-                scaling.scaleTo(stream, 4 + goal / SCALED_EVERY % 2);
+                scaling.scaleTo(stream, 2 + goal / SCALED_EVERY % 2);
             }
         }
         written.join();
@@ -63,6 +63,7 @@ public final class TransactionsExactlyOnce implements Scenario {
 
     private static void write(TransactionalEventStreamWriter<String> writer, int first, AtomicInteger committed) {
         try {
+            Transaction<String> last = null;
             for (int number = 0; number < TRANSACTIONS; number++) {
                 int event = first + number * EVENTS;
                 if (number % ABORTED_EVERY == 0) {
@@ -70,9 +71,10 @@ public final class TransactionsExactlyOnce implements Scenario {
                 }
                 Transaction<String> transaction = Transactions.begin(writer, event, event + EVENTS);
                 transaction.commit();
-                Transactions.await(transaction, Transaction.Status.COMMITTED);
                 committed.incrementAndGet();
+                last = transaction;
             }
+            Transactions.await(last, Transaction.Status.COMMITTED);
         } catch (TxnFailedException failure) {
             throw new IllegalStateException(failure);
         }

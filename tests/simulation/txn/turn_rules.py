@@ -3,6 +3,8 @@
 Counted only as long as nothing fails: who waits while a process is down has no turn.
 """
 
+from typing import Any
+
 from simulation.txn.model import Violation
 from simulation.txn.plant import Plant
 
@@ -20,7 +22,7 @@ _WORKFLOWS = (
 
 
 class TurnRules:
-    """`holds()` says whether promises hold now."""
+    """`faulty` suspends the rules."""
 
     def __init__(self, plant: Plant) -> None:
         self.faulty = False
@@ -39,24 +41,26 @@ class TurnRules:
             # Refused, or done at once: it waits no more.
             self._batches.pop((command.scope, command.stream), None)
         for event in record.events:
-            key = (getattr(event, "scope", ""), getattr(event, "stream", ""))
-            if isinstance(event, ev.WorkflowWaiting):
-                self._batches.setdefault(key, 0)
-            elif isinstance(event, _WORKFLOWS):
-                self._batches.pop(key, None)
-                if key in self._workflows:
-                    self._workflows[key] += 1
-            elif isinstance(event, ev.CommitBatchStarted):
-                self._workflows.pop(key, None)
-                if key in self._batches:
-                    self._batches[key] += 1
-            elif isinstance(event, ev.TransactionCommitting):
-                self._workflows.setdefault(key, 0)
-            elif isinstance(event, ev.StreamDeleted):
-                self._batches.pop(key, None)
-        for key in self._batches:
-            if self._batches[key] > MOST:
-                raise Violation(f"{key}: a workflow waits behind {self._batches[key]} batches")
-        for key in self._workflows:
-            if self._workflows[key] > MOST:
-                raise Violation(f"{key}: commits wait behind {self._workflows[key]} workflows")
+            self._count(event, (getattr(event, "scope", ""), getattr(event, "stream", "")))
+        for key, passed in self._batches.items():
+            if passed > MOST:
+                raise Violation(f"{key}: a workflow waits behind {passed} batches")
+        for key, passed in self._workflows.items():
+            if passed > MOST:
+                raise Violation(f"{key}: commits wait behind {passed} workflows")
+
+    def _count(self, event: Any, key: tuple[str, str]) -> None:
+        if isinstance(event, ev.WorkflowWaiting):
+            self._batches.setdefault(key, 0)
+        elif isinstance(event, _WORKFLOWS):
+            self._batches.pop(key, None)
+            if key in self._workflows:
+                self._workflows[key] += 1
+        elif isinstance(event, ev.CommitBatchStarted):
+            self._workflows.pop(key, None)
+            if key in self._batches:
+                self._batches[key] += 1
+        elif isinstance(event, ev.TransactionCommitting):
+            self._workflows.setdefault(key, 0)
+        elif isinstance(event, ev.StreamDeleted):
+            self._batches.pop(key, None)

@@ -1,0 +1,156 @@
+"""Transactions under faults: the production services on a broker, a Redis and segment stores in memory, run by seeds.
+
+`SIM_SEED` runs one seed, `SIM_SECONDS` sets for how long seeds are run (55 s). `make soak` runs as many as one likes.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+from simulation.txn import lives, run
+from simulation.txn.model import Violation
+
+from sluice.domain.transaction import batch, index
+from sluice.journal.group_commit import GroupCommit
+from txn_manager import ending_steps
+from txn_manager.endings import Endings
+from txn_manager.hearing import Hearing
+from txn_manager.leases import Leases
+
+SECONDS = float(os.environ.get("SIM_SECONDS", "55"))
+SEED = os.environ.get("SIM_SEED")
+
+
+def test_whatever_fails_transactions_keep_their_promises(capsys: pytest.CaptureFixture[str]) -> None:
+    seeds = [int(SEED)] if SEED else count()
+    done = run.run_seeds(iter(seeds), time.monotonic() + SECONDS)
+    with capsys.disabled():
+        print(f" {done} seeds", end="")
+
+
+def events_of(seed: int) -> list[str]:
+    """What a run has put into the journal, and when; ids of records are not of the seed."""
+    logs = run.run_seed(seed).plant.broker.logs("sluice.journal")
+    return [f"{message.timestamp()} {_without_ids(message.value().decode())}" for log in logs for message in log]
+
+
+def _without_ids(record: str) -> str:
+    return record[record.index('"expect"') :]
+
+
+def test_a_seed_says_everything() -> None:
+    with run.quiet():
+        assert events_of(5) == events_of(5)
+        assert events_of(5) != events_of(6)
+
+
+# The auditor can fail: each of these is a product that breaks one promise.
+
+
+def merge_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    merge = ending_steps._merge_into
+
+    async def twice(store: Any, stream: Any, transactions: Any, goals: Any) -> Any:
+        before = {name: segment.data for name, segment in store.segments.items()}
+        merged = len(store.merges)
+        positions = await merge(store, stream, transactions, goals)
+        for target, source, _ in store.merges[merged:]:
+            store.segments[target].data += before[source]
+        return positions
+
+    monkeypatch.setattr(ending_steps, "_merge_into", twice)
+
+
+def lose_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    transactions_of = index.transactions_of
+
+    def backwards(*names: Any) -> Any:
+        found = transactions_of(*names)
+        return type(found)(found.open, dict(reversed(found.committing.items())))
+
+    monkeypatch.setattr(batch, "transactions_of", backwards)
+
+
+def abort_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Leases, "ends_at", lambda _self, transaction: transaction.lease_ends_at)
+
+
+def abort_the_unheard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hearing, "extension", lambda *_: 0)
+
+
+def forget_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Leases, "open_leases", lambda *_: {})
+
+
+def forget_what_others_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def take_over(endings: Endings, partition: int) -> None:
+        endings._committing[partition] = set()
+
+    monkeypatch.setattr(Endings, "take_over", take_over)
+
+
+def guard_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    gather = GroupCommit._gather
+
+    def unguarded(group: GroupCommit, *args: Any) -> Any:
+        record = gather(group, *args)
+        record.expect.clear()
+        return record
+
+    monkeypatch.setattr(GroupCommit, "_gather", unguarded)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "seen"),
+    [
+        (merge_twice, "has written"),
+        (lose_order, "in the order"),
+        (abort_early, "before its lease and grace were over"),
+        (abort_the_unheard, "nobody could be heard"),
+        (forget_leases, "is open at"),
+        (forget_what_others_left, "never ended"),
+        (guard_nothing, "Violation"),
+    ],
+)
+def test_a_broken_product_is_found(
+    break_it: Callable[[pytest.MonkeyPatch], None], seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_it(monkeypatch)
+    with pytest.raises(Violation, match=seen):
+        run.run_seeds(iter(range(400)))
+
+
+def test_a_frozen_process_does_nothing_and_a_dead_one_not_even_its_end() -> None:
+    loop = lives.SimulationLoop()
+    done: list[str] = []
+
+    async def work(name: str) -> None:
+        try:
+            await asyncio.sleep(1)
+            done.append(name)
+        finally:
+            await asyncio.sleep(1)
+            done.append(f"{name} ended")
+
+    async def scenario() -> None:
+        frozen, dead = (lives.Life(name, lambda _what: None) for name in ("frozen", "dead"))
+        for life in (frozen, dead):
+            loop.call_soon(lambda name: loop.create_task(work(name)), life.name, context=life.context)
+        await asyncio.sleep(0.5)
+        loop.freeze(frozen)
+        loop.kill(dead)
+        await asyncio.sleep(10)
+        assert done == []
+        loop.thaw(frozen)
+        await asyncio.sleep(10)
+        assert done == ["frozen", "frozen ended"]
+
+    try:
+        loop.run_until_complete(scenario())
+    finally:
+        loop.end()
