@@ -16,7 +16,13 @@ from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import TransactionOpened
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.decide import Limits, decide_open, decide_ready, opened_by
-from sluice.domain.transaction.state import Transaction, find_transaction, open_transaction, segment_names
+from sluice.domain.transaction.state import (
+    Transaction,
+    TransactionState,
+    find_transaction,
+    open_transaction,
+    segment_names,
+)
 from sluice.journal.group_commit import GroupCommit
 from sluice.journal.journal import Decide, Journal, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
@@ -125,17 +131,21 @@ class Opening:
             await create_named(self._store, stream, names, ScalingPolicy())
 
     async def _clear(self, command: OpenTransaction, transaction: str, names: tuple[str, ...]) -> None:
-        """Delete what was created for a transaction that did not come about, or created once more when it had ended.
+        """Delete what was created for a transaction that did not come about, or created once more when it was aborted.
 
-        What another instance has opened, and may be merging just now, has to stay until it has ended.
+        Never that of a committed one: a segment store that is told to delete a segment soon after it has merged it loses
+        the container (the merge in its long-term storage finds nothing). What is left of those is empty.
         """
 
-        def is_gone(view: Reader) -> bool:
+        def is_decided(view: Reader) -> bool:
             return not isinstance(find_transaction(view, command.scope, command.stream, transaction), Transaction)
 
         for wait in delays():
             try:
-                await self._journal.until(command.key, is_gone)
+                await self._journal.until(command.key, is_decided)
+                found = find_transaction(self._journal.reader(command.key), command.scope, command.stream, transaction)
+                if found is not None and found.state is TransactionState.COMMITTED:
+                    return
                 await all_done(self._store.delete_segment(name) for name in names)
                 break
             except (SegmentStoreError, JournalError) as error:

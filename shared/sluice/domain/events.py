@@ -160,6 +160,10 @@ class WorkflowWaiting(StreamEvent, frozen=True):
     at: int
 
 
+class WorkflowTurnTaken(StreamEvent, frozen=True):
+    """What waited for the stream has been decided, whatever came of it."""
+
+
 class StreamEpochsRolled(StreamEvent, frozen=True):
     """Two epochs come after the newest: duplicates of the epoch `duplicates`, which hold what was committed and are
     sealed at these sizes, then duplicates of the active epoch. The active segments have yet to be sealed.
@@ -476,6 +480,7 @@ Event = (
     | StreamTruncationStarted
     | StreamTruncated
     | WorkflowWaiting
+    | WorkflowTurnTaken
     | StreamEpochsRolled
     | StreamRolled
     | TransactionOpened

@@ -8,6 +8,8 @@ stream-and-transaction-semantics 3.4 to 3.9.
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from sluice.domain import events as ev
 from sluice.domain.commands import (
     CreateReserved,
@@ -238,10 +240,27 @@ def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
     return Decision((undone,))
 
 
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
-    UpdateStream: decide_update,
-    ScaleStream: scale.decide_scale,
-    TruncateStream: decide_truncate,
-    SealStream: decide_seal,
-    DeleteStream: decide_delete,
+Decide = Callable[[Reader, Any, Context], Decision]
+
+
+def _in_turn(decide: Decide) -> Decide:
+    """The decision on a request that may have waited for the stream: whatever it is, nothing waits any more."""
+
+    def decided(reader: Reader, command: Any, context: Context) -> Decision:
+        decision = decide(reader, command, context)
+        stream = find_stream(reader, command.scope, command.stream)
+        if stream is None or stream.waiting is None:
+            return decision
+        taken = ev.WorkflowTurnTaken(scope=stream.scope, stream=stream.name)
+        return msgspec.structs.replace(decision, events=(*decision.events, taken))
+
+    return decided
+
+
+DECIDE: dict[type, Decide] = {
+    UpdateStream: _in_turn(decide_update),
+    ScaleStream: _in_turn(scale.decide_scale),
+    TruncateStream: _in_turn(decide_truncate),
+    SealStream: _in_turn(decide_seal),
+    DeleteStream: _in_turn(decide_delete),
 }

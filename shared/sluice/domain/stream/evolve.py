@@ -32,7 +32,6 @@ def _done(state: Stream, _event: Any) -> Stream:
 
 def _update_started(state: Stream, event: ev.StreamUpdateStarted) -> Stream:
     state.config = event.config
-    state.waiting = None
     state.state = StreamState.UPDATING
     state.workflow = StreamWorkflow(WorkflowKind.UPDATE_STREAM, event.request, event.at, replacement=event.replacement)
     return state
@@ -41,13 +40,10 @@ def _update_started(state: Stream, event: ev.StreamUpdateStarted) -> Stream:
 def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
     if event.config is not None:
         state.config = event.config
-    # An update that is a single record never started, but may have waited all the same.
-    state.waiting = None
     return _move_to_newest_epoch(state, event.sealed_sizes)
 
 
 def _scale_started(state: Stream, event: ev.StreamScaleStarted) -> Stream:
-    state.waiting = None
     state.state = StreamState.SCALING
     state.workflow = StreamWorkflow(WorkflowKind.SCALE_STREAM, None, event.at, replacement=event.replacement)
     return state
@@ -90,14 +86,12 @@ def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream
 def _truncation_started(state: Stream, event: ev.StreamTruncationStarted) -> Stream:
     state.cut = event.cut
     state.cut_size = event.size_till
-    state.waiting = None
     state.state = StreamState.TRUNCATING
     state.workflow = StreamWorkflow(WorkflowKind.TRUNCATE_STREAM, event.request, event.at, deletes=event.deleted)
     return state
 
 
 def _seal_started(state: Stream, event: ev.StreamSealStarted) -> Stream:
-    state.waiting = None
     state.state = StreamState.SEALING
     state.workflow = StreamWorkflow(WorkflowKind.SEAL_STREAM, event.request, event.at)
     return state
@@ -120,6 +114,11 @@ def _deleted(state: Stream, event: ev.StreamDeleted) -> DeletedStream:
 
 def _waiting(state: Stream, event: ev.WorkflowWaiting) -> Stream:
     state.waiting = Waiting(event.kind, event.at)
+    return state
+
+
+def _turn_taken(state: Stream, _event: ev.WorkflowTurnTaken) -> Stream:
+    state.waiting = None
     return state
 
 
@@ -156,6 +155,7 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.StreamTruncationStarted: _truncation_started,
     ev.StreamTruncated: _done,
     ev.WorkflowWaiting: _waiting,
+    ev.WorkflowTurnTaken: _turn_taken,
     ev.StreamEpochsRolled: _epochs_rolled,
     ev.StreamRolled: _rolled,
     ev.StreamSealStarted: _seal_started,
