@@ -38,9 +38,14 @@ class Hearing:
         since = 0 if silent_ms is None else now - silent_ms
         self._unowned[partition] = [*_recent(self._unowned.get(partition, ()), now), (since, now)]
 
-    def hears(self, now: int) -> bool:
-        """Whether Kafka is there, as far as is known."""
-        return self._acknowledged_at is not None and now - self._acknowledged_at <= SILENCE_MS
+    def hears(self, partition: int, now: int) -> bool:
+        """Whether there is nothing that the next owner would have to know of to judge a lease: no silence that still
+        matters to one.
+        """
+        if self._acknowledged_at is None or now - self._acknowledged_at > SILENCE_MS:
+            return False
+        spans = [*self._outages, *self._unowned.get(partition, ())]
+        return all(until - since <= SILENCE_MS or until <= now - MAX_LEASE_MS for since, until in spans)
 
     def extension(self, partition: int, since: int, now: int) -> int:
         """Milliseconds to add to a lease of the partition whose last sign of life came at `since`."""

@@ -73,7 +73,8 @@ class Leases:
         self.timers.disown(partition)
 
     def _listening(self) -> Iterable[int]:
-        return self._owned if self._hearing.hears(now_ms()) else ()
+        now = now_ms()
+        return [partition for partition in self._owned if self._hearing.hears(partition, now)]
 
     def ends_at(self, transaction: Transaction) -> int:
         """When the transaction may be aborted unless something is heard of it, grace included."""

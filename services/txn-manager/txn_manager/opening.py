@@ -133,8 +133,8 @@ class Opening:
     async def _clear(self, command: OpenTransaction, transaction: str, names: tuple[str, ...]) -> None:
         """Delete what was created for a transaction that did not come about, or created once more when it was aborted.
 
-        Never that of a committed one: a segment store that is told to delete a segment soon after it has merged it loses
-        the container (the merge in its long-term storage finds nothing). What is left of those is empty.
+        Never that of a committed one: a segment store that is told to delete a segment soon after it has merged it
+        loses the container (the merge in its long-term storage finds nothing). What is left of those is empty.
         """
 
         def is_decided(view: Reader) -> bool:

@@ -111,7 +111,8 @@ class Run:
             for txn in model.live.values():
                 if txn.state == "OPEN" and now > self.leases.latest_end_ms(txn, calm_ms) and txn.ready:
                     raise Violation(f"{txn} is open at {now}, faults ended at {calm_ms}")
-            if not model.live and not model.working and not plant.unanswered() and not contents.left_over(plant):
+            ended = not model.live and not model.working and not plant.unanswered() and not plant.store.under_way
+            if ended and not contents.left_over(plant):
                 break
             if plant.loop.now > until_s and (left := contents.left_over(plant)):
                 raise Violation(left)

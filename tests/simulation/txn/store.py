@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from sluice.segmentstore.failure import ConnectionFailure, Failure
 from sluice.segmentstore.memory import InMemorySegmentStore, MemorySegment, Moment
 from sluice.segmentstore.wire import segments
-from sluice.segmentstore.wire.command import Command
+from sluice.segmentstore.wire.command import Command, Numbered
 
 _FAILURES = (Failure.TIMED_OUT, Failure.CLOSED_BY_PEER, Failure.LOST, Failure.NO_ROUTE)
 
@@ -32,7 +32,17 @@ class Stores(InMemorySegmentStore):
         self.gone: dict[str, int] = {}
         self.merges: list[tuple[str, str, int]] = []
         """Targets, sources and how many bytes those had."""
+        self.under_way = 0
+        """Requests that are not answered yet."""
         self._touch = touch
+
+    async def call(self, request: Numbered, timeout_s: float) -> Command:
+        """See InMemorySegmentStore."""
+        self.under_way += 1
+        try:
+            return await super().call(request, timeout_s)
+        finally:
+            self.under_way -= 1
 
     def whole(self, name: str) -> bytes:
         """All that was ever stored in a segment."""

@@ -22,13 +22,13 @@ def regular(begin: int, end: int) -> list[int]:
 
 
 def test_whoever_was_never_acknowledged_does_not_hear() -> None:
-    assert not Hearing().hears(0)
+    assert not Hearing().hears(0, 0)
 
 
 def test_it_hears_as_long_as_it_was_acknowledged_lately() -> None:
     hearing = listening(10_000)
-    assert hearing.hears(10_000 + SILENCE_MS)
-    assert not hearing.hears(10_000 + SILENCE_MS + 1)
+    assert hearing.hears(0, 10_000 + SILENCE_MS)
+    assert not hearing.hears(0, 10_000 + SILENCE_MS + 1)
 
 
 def test_time_in_which_it_heard_is_not_added() -> None:
@@ -106,3 +106,19 @@ def test_it_is_never_more_than_the_time_itself_and_the_return(
     added = hearing.extension(P, since, until)
     assert 0 <= added <= (until - since) + RETURN_MS
     assert added <= SILENCE_MS or added >= RETURN_MS
+
+
+def test_a_partition_counts_as_heard_again_when_its_silence_matters_to_no_lease() -> None:
+    hearing = Hearing()
+    taken_over = 10 * MAX_LEASE_MS
+    hearing.owned(1, taken_over, None)
+    hearing.owned(2, taken_over, SILENCE_MS)
+    hearing.acknowledged(taken_over)
+    assert not hearing.hears(1, taken_over) and hearing.hears(2, taken_over)
+    hearing.acknowledged(taken_over + MAX_LEASE_MS)
+    assert not hearing.hears(1, taken_over + MAX_LEASE_MS - 1)
+    assert not hearing.hears(2, taken_over + MAX_LEASE_MS), "Kafka was away meanwhile"
+    hearing = Hearing()
+    hearing.owned(1, taken_over, None)
+    hearing.acknowledged(taken_over + MAX_LEASE_MS)
+    assert hearing.hears(1, taken_over + MAX_LEASE_MS)
