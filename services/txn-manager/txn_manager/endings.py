@@ -11,6 +11,7 @@ from contextlib import suppress
 from sluice.domain import events as ev
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.names import commits_aggregate, key_of, stream_key
+from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.batch import begin_batch, why_not_now
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.workflow import WorkflowKind
@@ -113,7 +114,7 @@ class Endings:
         waits = delays()
         while True:
             await self._runner.run(aggregate, delivery)
-            if not transactions_of(view, scope, stream).committing:
+            if not transactions_of(view, scope, stream).committing or find_stream(view, scope, stream) is None:
                 return
             try:
                 executed = await self._journal.execute(key, None, begin)

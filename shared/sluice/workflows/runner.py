@@ -84,27 +84,34 @@ class Runner(Generic[ToolsT]):
         return self._journal.reader(key_of(aggregate)).get(aggregate)
 
     async def _attempt(self, aggregate: str, workflow: Workflow, progress: list[str]) -> None:
-        kind, request = workflow.kind, workflow.request
+        kind = workflow.kind
         for step in self._workflows[kind]:
             progress[0] = step.name
             self._crash_points.passed(f"{kind.value}/before-{step.name}")
             state = self._state(aggregate)
-            if (present := running(state)) is None or present.kind is not kind:
+            if running(state) is not workflow:
                 return
-            if present.cancelled and can_cancel(state):
-                await self._record(aggregate, request, _cancel, state, None)
+            if workflow.cancelled and can_cancel(state):
+                await self._record(aggregate, workflow, _cancel, state, None)
                 return
             outcome = await step.carry_out(self._tools, state)
             self._crash_points.passed(f"{kind.value}/after-{step.name}")
             if step.record is not None:
-                await self._record(aggregate, request, step.record, state, outcome)
+                await self._record(aggregate, workflow, step.record, state, outcome)
                 self._crash_points.passed(f"{kind.value}/recorded-{step.name}")
 
-    async def _record(self, aggregate: str, request: str | None, record: Record, state: Any, outcome: Any) -> None:
-        """Append what a step brought about; a record that stands there already is not made again."""
-        await self._journal.execute(
-            key_of(aggregate), request, lambda reader, context: record(reader, context, state, outcome)
-        )
+    async def _record(self, aggregate: str, workflow: Workflow, record: Record, state: Any, outcome: Any) -> None:
+        """Append what a step brought about; a record that stands there already is not made again.
+
+        Nor is one of a workflow that somebody else has ended meanwhile: the next one may be of the same kind.
+        """
+
+        def decide(reader: Reader, context: Context) -> Decision:
+            if running(reader.get(aggregate)) is not workflow:
+                return Decision()
+            return record(reader, context, state, outcome)
+
+        await self._journal.execute(key_of(aggregate), workflow.request, decide)
 
     def _tell(self, aggregate: str, kind: WorkflowKind, step: str, attempts: int, error: Exception) -> None:
         metrics.WORKFLOW_RETRIES.labels(kind.value).inc()

@@ -37,14 +37,18 @@ def _commits_in_order(model: Model) -> None:
 
 
 def left_over(plant: Plant) -> str | None:
-    """A segment of a transaction that there was; what was created for one that never came about is at least empty."""
+    """A segment of an aborted transaction. Of a committed one, or one that never came about, it is at least empty.
+
+    Created late it stays for good then: a real segment store must not be told to delete what it has just merged.
+    """
     known = {id.replace("-", ""): txn for (_, _, id), txn in plant.auditor.model.txns.items()}
     for name, segment in plant.store.segments.items():
         id = name.partition(MARK)[2]
-        if id in known and known[id].state in ("COMMITTED", "ABORTED"):
-            return f"{name} is left over of {known[id]}"
-        if id and segment.length:
-            return f"{name} is of no transaction, and not empty"
+        txn = known.get(id)
+        if txn is not None and txn.state == "ABORTED":
+            return f"{name} is left over of {txn}"
+        if id and segment.length and (txn is None or txn.state == "COMMITTED"):
+            return f"{name} is left over, and not empty"
     return None
 
 

@@ -75,8 +75,8 @@ def _next_batch(
     reader: Reader, scope: str, name: str, context: Context, most: int, ending: tuple[str, ...]
 ) -> tuple[ev.CommitBatchStarted, ...]:
     """The batch behind those that are `ending`, if there is one and it may begin now."""
-    first = len(ending)
-    waiting = list(islice(transactions_of(reader, scope, name).committing, first, first + most))
+    first = islice(transactions_of(reader, scope, name).committing, len(ending) + most)
+    waiting = [transaction for transaction in first if transaction not in ending][:most]
     if not waiting:
         return ()
     epoch = epoch_of(waiting[0])
