@@ -27,6 +27,7 @@ from sluice.domain.decision import Context, Decision
 from sluice.domain.errors import BusyError
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of, scope_aggregate
 from sluice.domain.scope import Scope
+from sluice.domain.workflow import running
 from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.dead_letters import source_of
@@ -125,10 +126,18 @@ class WorkflowService:
             try:
                 return await self._journal.execute(command.key, request.id, decided)
             except (JournalError, BusyError) as error:
+                if self._has_begun(request):
+                    return Executed(None, None)
                 log.info("request waits", extra={"request": request.id, "error": str(error)})
                 async with delivery.waiting():
                     await self._wait_for(error, command, wait)
         raise AssertionError("delays never end")
+
+    def _has_begun(self, request: Request) -> bool:
+        """Whether what runs is what this request has begun: its record counted, though Kafka did not say so in time."""
+        command = request.command
+        workflow = running(self._journal.reader(command.key).get(command.aggregate))
+        return workflow is not None and workflow.request == request.id
 
     async def _wait_for(self, error: Exception, command: Command, wait: float) -> None:
         """Return when it may be worth another attempt."""
