@@ -88,10 +88,15 @@ def decide_delete_scope(reader: Reader, command: DeleteScope, _context: Context)
 
 
 def decide_delete_recursive(reader: Reader, command: DeleteScopeRecursive, context: Context) -> Decision:
-    """Nothing to delete, or on its way already, is success (5.1)."""
+    """Nothing to delete, or on its way already, is success (5.1).
+
+    The request that has begun it, if it comes again, is answered at the end.
+    """
     scope = find_scope(reader, command.scope)
-    if scope is None or scope.workflow is not None:
+    if scope is None:
         return Decision(reply=Reply("SUCCESS"))
+    if scope.workflow is not None:
+        return Decision() if scope.workflow.request == context.request else Decision(reply=Reply("SUCCESS"))
     return Decision((ev.ScopeDeletionStarted(scope=command.scope, request=context.request, at=context.now),))
 
 

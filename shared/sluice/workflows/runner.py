@@ -27,6 +27,10 @@ from sluice.workflows.steps import Record, ToolsT, Workflows
 log = logging.getLogger(__name__)
 
 
+class UnendedError(Exception):
+    """The last step of a workflow has not ended it: tried again like a step that failed, so that it shows."""
+
+
 def _cancel(reader: Reader, context: Context, state: Any, _outcome: Any) -> Decision:
     return cancel(reader, context, state)
 
@@ -99,6 +103,8 @@ class Runner(Generic[ToolsT]):
             if step.record is not None:
                 await self._record(aggregate, workflow, step.record, state, outcome)
                 self._crash_points.passed(f"{kind.value}/recorded-{step.name}")
+        if running(self._state(aggregate)) is workflow:
+            raise UnendedError(f"all steps of {kind.value} are done, but it has not ended")
 
     async def _record(self, aggregate: str, workflow: Workflow, record: Record, state: Any, outcome: Any) -> None:
         """Append what a step brought about; a record that stands there already is not made again.
@@ -111,7 +117,11 @@ class Runner(Generic[ToolsT]):
                 return Decision()
             return record(reader, context, state, outcome)
 
-        await self._journal.execute(key_of(aggregate), workflow.request, decide)
+        # A record of a request that was answered before would be void.
+        request = workflow.request
+        if request is not None and self._journal.reader(key_of(aggregate)).answer(request) is not None:
+            request = None
+        await self._journal.execute(key_of(aggregate), request, decide)
 
     def _tell(self, aggregate: str, kind: WorkflowKind, step: str, attempts: int, error: Exception) -> None:
         metrics.WORKFLOW_RETRIES.labels(kind.value).inc()

@@ -8,11 +8,13 @@ from sluice.domain.commands import (
     CreateScope,
     CreateStream,
     DeleteScope,
+    DeleteScopeRecursive,
     JoinCreation,
     NameKind,
     ReleaseName,
 )
 from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Decision, Reply
 from sluice.domain.scope import Scope
 
 CONFIG = StreamConfig()
@@ -82,3 +84,11 @@ def test_release_of_an_older_incarnation_does_nothing() -> None:
     assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1")).events == ()
     assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r2")).events != ()
     assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r2")).events == ()
+
+
+def test_the_request_that_began_a_recursive_deletion_is_answered_only_at_its_end() -> None:
+    """It comes again when a process dies before it was accepted; an answer then would void the last record."""
+    log = with_scope()
+    assert log.decide(DeleteScopeRecursive("sc"), "first").reply is None
+    assert log.decide(DeleteScopeRecursive("sc"), "first") == Decision()
+    assert log.decide(DeleteScopeRecursive("sc"), "second").reply == Reply("SUCCESS")

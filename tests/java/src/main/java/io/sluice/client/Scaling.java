@@ -27,13 +27,17 @@ public final class Scaling implements AutoCloseable {
 
     /** Replaces all segments of a stream by so many; returns when it is done. */
     public void scaleTo(Stream stream, int segments) throws Exception {
+        assertTrue(tryScaleTo(stream, segments), "scaling of " + stream + " to " + segments + " segments");
+    }
+
+    /** The same; says no if the segments were replaced by others meanwhile, as a rolling transaction does. */
+    public boolean tryScaleTo(Stream stream, int segments) throws Exception {
         Map<Double, Double> ranges = new HashMap<>();
         for (int index = 0; index < segments; index++) {
             ranges.put((double) index / segments, (double) (index + 1) / segments);
         }
-        boolean done = controller.scaleStream(stream, segmentsOf(stream), ranges, threads).getFuture()
+        return controller.scaleStream(stream, segmentsOf(stream), ranges, threads).getFuture()
                 .get(DEADLINE_SECONDS, TimeUnit.SECONDS);
-        assertTrue(done, "scaling of " + stream + " to " + segments + " segments");
     }
 
     /** The ids of the current segments. */

@@ -50,7 +50,9 @@ public final class TransactionsExactlyOnce implements Scenario {
             for (int goal = SCALED_EVERY; goal < WRITERS * TRANSACTIONS; goal += SCALED_EVERY) {
                 int reached = goal;
                 deadline.await(() -> written.isDone() || committed.get() >= reached, reached + " are committed");
-                scaling.scaleTo(stream, 2 + goal / SCALED_EVERY % 2);
+                while (!scaling.tryScaleTo(stream, 2 + goal / SCALED_EVERY % 2)) {
+                    deadline.check("the stream is scaled after " + reached);
+                }
             }
         }
         written.join();
