@@ -490,16 +490,16 @@ async def test_a_failed_write_keeps_the_order(make: Make, server: PrivateRedis, 
     await instance.filled(3)
     change, failed = instance.wheel.change, asyncio.Event()
 
-    async def fail_after_all(changes: dict[int, dict[str, Change]]) -> list[int]:
+    async def fail_after_all(changes: dict[int, dict[str, Change]], fills: dict[int, str]) -> list[int]:
         instance.wheel.change = change  # type: ignore[method-assign]
-        await change(changes)
+        await change(changes, fills)
         failed.set()
         raise error
 
     instance.wheel.change = fail_after_all  # type: ignore[method-assign,assignment]
     instance.lease(3, "a", HOUR)
     instance.lease(3, "b", HOUR)
-    await failed.wait()
+    await until(failed.is_set, "it has failed")
     instance.end(3, "a")
     instance.lease(3, "b", 0)
     instance.lease(3, "c", HOUR)

@@ -132,6 +132,16 @@ async def test_a_server_that_comes_back_with_its_data_has_lost_its_slots(server:
     await wheel.close()
 
 
+async def test_a_change_that_belongs_to_an_older_fill_changes_nothing(server: PrivateRedis, wheel: TimerWheel) -> None:
+    """A process that was frozen sends what it had to change when another one has filled the slot anew."""
+    older = await wheel.refill(3, {"a": HOUR})
+    newer = await wheel.refill(3, {"a": HOUR})
+    assert await wheel.change({3: {"a": None, "b": 0}}, {3: older}) == [3]
+    assert timers_in(server) == {"a"}
+    assert await wheel.change({3: {"a": None, "b": HOUR}}, {3: newer}) == []
+    assert timers_in(server) == {"b"}
+
+
 async def test_a_refill_drops_what_is_not_in_it(server: PrivateRedis, wheel: TimerWheel) -> None:
     first = await wheel.refill(3, {"old": HOUR, "both": HOUR})
     second = await wheel.refill(3, {"both": 0, "new": 0})
