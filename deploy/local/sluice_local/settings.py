@@ -42,6 +42,8 @@ class LocalSettings(BaseSettings):
     stream_workflows: Count = 1
     cluster_managers: Count = 1
     txn_managers: Count = 1
+    retention_sparks: Annotated[int, Field(ge=0, le=1)] = 1
+    """0 or 1: the streaming queries run once, in one Spark driver."""
 
     kafka_port: Port = 9092
     kafka_controller_port: Port = 9093
@@ -75,6 +77,11 @@ class LocalSettings(BaseSettings):
     def data_dir(self) -> Path:
         """The folder that holds one folder of data per part."""
         return (self.home / "data").absolute()
+
+    @property
+    def decisions_dir(self) -> Path:
+        """The folder that holds where the streaming queries stand, and the history of their decisions."""
+        return self.data_dir / "retention-spark"
 
     @property
     def logs_dir(self) -> Path:

@@ -14,6 +14,7 @@ from sluice.domain import events as ev
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.decision import Decision, Reader
 from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.policy.cut_order import lower_bound
 from sluice.domain.stream import cuts
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, StreamState, find_stream
@@ -30,8 +31,9 @@ class RetentionReport(msgspec.Struct, frozen=True):
     """What is true of a stream's retention; `at` in epoch ms, `id` follows from the rest.
 
     `policy` is None once there is none, or no such stream any more. `sample` is a cut over the tail as it was at `at`,
-    None if only other things have changed. `subscribers` that never reported are not among them. `ranges` has the key
-    range of every segment named.
+    None if only other things have changed. `subscribers` that never reported are not among them; `bound` is the
+    furthest cut that none of them has yet to pass, None without them: it may be made of several of theirs, and how many
+    bytes lie before it only the stream's history can tell. `ranges` has the key range of every segment named.
     """
 
     id: str
@@ -44,6 +46,7 @@ class RetentionReport(msgspec.Struct, frozen=True):
     head: SizedCut
     sample: SizedCut | None = None
     subscribers: dict[str, SizedCut] = {}
+    bound: SizedCut | None = None
     ranges: dict[int, tuple[float, float]] = {}
 
 
@@ -65,9 +68,13 @@ def report(stream: Stream, tail: Mapping[int, int] | None, id: str, by: str, at:
         if sample is None:
             return None
     reported = {name: s.cut for name, s in sorted(stream.subscribers.items()) if s.cut}
-    sized = {name: _sized(stream, cut) for name, cut in reported.items()}
     here = head(stream)
+    at_head = SizedCut(here, stream.cut_size)
+    # A subscriber behind the head has nothing left to wait for: it is where the head is.
+    subscribers = {name: _sized(stream, cut) or at_head for name, cut in reported.items()}
     named = {*here, *(tail or ()), *(s for cut in reported.values() for s in cut)}
+    ranges = {s: (stream.segments[s].low, stream.segments[s].high) for s in sorted(named)}
+    bound = lower_bound((s.cut for s in subscribers.values()), ranges)
     return RetentionReport(
         id=id,
         by=by,
@@ -76,11 +83,11 @@ def report(stream: Stream, tail: Mapping[int, int] | None, id: str, by: str, at:
         stream=stream.name,
         incarnation=stream.incarnation,
         policy=stream.config.retention,
-        head=SizedCut(here, stream.cut_size),
+        head=at_head,
         sample=sample,
-        # A subscriber behind the head has nothing left to wait for: it is where the head is.
-        subscribers={name: found or SizedCut(here, stream.cut_size) for name, found in sized.items()},
-        ranges={s: (stream.segments[s].low, stream.segments[s].high) for s in sorted(named)},
+        subscribers=subscribers,
+        bound=(_sized(stream, bound) or at_head) if bound else None,
+        ranges=ranges,
     )
 
 

@@ -1,0 +1,89 @@
+"""The streams that Pravega and its clients keep for themselves: what may be dropped of each, whatever policy says.
+
+A policy for all streams that reached these, too, had to be taken back from Pravega (users-ask 2.7); left alone they
+grew for ever. So each kind has a rule of its own, and `retention.decide_retention` leaves them alone.
+Rules: background-and-other-workflows 3.1 to 3.6, users-ask 2.7.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+import msgspec
+
+from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, REQUEST_STREAM, SYSTEM_SCOPE
+from sluice.domain.policy.cut_order import Ranges, is_at_or_before
+from sluice.domain.policy.wording import amount
+from sluice.domain.stream.watermark import Watermark
+
+MARKS_KEPT = 2
+"""The attribute of a mark segment that says where its readers may begin is one watermark behind the last (3.6)."""
+
+
+class InternalRule(Enum):
+    """What is dropped of an internal stream, as a sentence."""
+
+    WATERMARKS = "watermarks go once no reader can stand before them"
+    STATE = "the clients of a reader group compact its state themselves"
+    REPORTS = "reports of load go once they were passed on"
+
+
+class InternalDecision(msgspec.Struct, frozen=True):
+    """`cut` is where to truncate, None for not at all."""
+
+    reason: str
+    cut: dict[int, int] | None = None
+
+
+class MarkEntry(msgspec.Struct, frozen=True):
+    """A watermark and the offset at which it begins in the mark segment."""
+
+    offset: int
+    watermark: Watermark
+
+
+def rule_of(scope: str, stream: str) -> InternalRule | None:
+    """The rule of an internal stream; None for every other one."""
+    if stream.startswith(MARK_PREFIX):
+        return InternalRule.WATERMARKS
+    if stream.startswith(READER_GROUP_PREFIX):
+        return InternalRule.STATE
+    if (scope, stream) == (SYSTEM_SCOPE, REQUEST_STREAM):
+        return InternalRule.REPORTS
+    return None
+
+
+def decide_marks(
+    segment: int, start: int, entries: Sequence[MarkEntry], head: Mapping[int, int], ranges: Ranges
+) -> InternalDecision:
+    """What to keep of a mark stream, given its watermarks in order from the offset `start` of its one `segment` on.
+
+    No reader stands before the head of the stream that the watermarks are about. The last watermark at or before the
+    head tells each of them how far time had come; those before that tell nobody anything. `ranges` has the key ranges
+    of the head's segments.
+    """
+    here = {**ranges, **{s.id: (s.low, s.high) for entry in entries for s in entry.watermark.cut}}
+    keep = 0
+    for index, entry in enumerate(entries):
+        if not is_at_or_before({s.id: at for s, at in entry.watermark.cut.items()}, head, here):
+            break
+        keep = index
+    keep = min(keep, max(len(entries) - MARKS_KEPT, 0))
+    if keep == 0 or entries[keep].offset <= start:
+        return InternalDecision(f"not truncated: a reader may still need each of the {len(entries)} watermarks")
+    return InternalDecision(
+        f"truncated behind {keep} of {len(entries)} watermarks: the head of the stream has passed them",
+        {segment: entries[keep].offset},
+    )
+
+
+def decide_reports(cut: Mapping[int, int], passed_bytes: int, keep_bytes: int) -> InternalDecision:
+    """Drop the reports of load up to `cut`, before which all were passed on, once those are `keep_bytes` or more."""
+    if passed_bytes < max(keep_bytes, 1):
+        why = f"not truncated: {amount(passed_bytes)} were passed on, up to {amount(keep_bytes)} stay"
+        return InternalDecision(why)
+    return InternalDecision(f"truncated behind {amount(passed_bytes)} that were passed on", dict(cut))
+
+
+def decide_state() -> InternalDecision:
+    """Nothing is dropped of a reader group's state: only its clients know which of its updates they have compacted."""
+    return InternalDecision(f"not truncated: {InternalRule.STATE.value}")

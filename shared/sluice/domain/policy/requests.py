@@ -1,0 +1,41 @@
+"""The commands that decisions become, with ids that follow from what was decided.
+
+Whoever decides may be started again and decide the same again: then the same is asked, under an id that is known, and
+is done once.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+from sluice.domain.commands import ScaleStream, TruncateStream
+from sluice.domain.policy.retention import RetentionDecision, RetentionState
+from sluice.domain.policy.scaling import ScaleDecision, ScalingState
+
+
+def truncation_id(scope: str, stream: str, incarnation: str, cut: Mapping[int, int]) -> str:
+    return _id("truncate", scope, stream, incarnation, *(f"{s}@{at}" for s, at in sorted(cut.items())))
+
+
+def scale_id(scope: str, stream: str, incarnation: str, epoch: int, seals: Iterable[int]) -> str:
+    return _id("scale", scope, stream, incarnation, str(epoch), *(str(s) for s in sorted(seals)))
+
+
+def truncation(state: RetentionState, decision: RetentionDecision) -> tuple[str, TruncateStream] | None:
+    """The request's id and the command; None if the decision is not to truncate."""
+    if decision.cut is None:
+        return None
+    id = truncation_id(state.scope, state.stream, state.incarnation, decision.cut)
+    return id, TruncateStream(state.scope, state.stream, cut=decision.cut)
+
+
+def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, ScaleStream] | None:
+    """The request's id and the command; None if the decision is not to scale. `now` in epoch ms."""
+    if not decision.seals:
+        return None
+    id = scale_id(state.scope, state.stream, state.incarnation, decision.epoch, decision.seals)
+    return id, ScaleStream(state.scope, state.stream, seals=decision.seals, ranges=decision.ranges, at=now)
+
+
+def _id(kind: str, *parts: str) -> str:
+    """No part holds a line break, so no two lists of parts are told alike."""
+    return f"{kind}-{blake2b(chr(10).join(parts).encode(), digest_size=16).hexdigest()}"

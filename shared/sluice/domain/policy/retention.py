@@ -1,0 +1,307 @@
+"""Where a stream is truncated: a decision on what reports say of it, and the reason for people.
+
+The minimum of a policy is a floor: what it covers is never dropped. Above it, data stay until every reader group that
+subscribes has passed them; the maximum is a ceiling that overrides reader groups, not the floor (a maximum below the
+minimum is the minimum). What is chosen must lie after the head and after what was asked before.
+
+Reports may come twice, late and in any order. The newest one tells policy, head and subscribers, every one of them may
+bring a sampled cut; so under one type of policy the state depends on which reports came alone. A report of another
+incarnation counts if it is newer than all of this one; `retention.gone` ends the state in the same way.
+Rules: background-and-other-workflows 1.4 to 1.9.
+"""
+
+from bisect import bisect_left, bisect_right
+from enum import Enum
+
+import msgspec
+
+from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.policy.cut_order import Order, Ranges, compare, is_at_or_before
+from sluice.domain.policy.internal import rule_of
+from sluice.domain.policy.retention_set import RetentionSet, Sample, added, beyond
+from sluice.domain.policy.wording import amount, duration
+from sluice.domain.stream.retention import RetentionReport, SizedCut
+
+PAUSE_MS = 30 * 60 * 1000
+"""Between two truncations of a stream: Pravega's retention period."""
+
+ASK_AGAIN_MS = 60 * 60 * 1000
+"""A truncation that was asked for this long ago and is not to be seen has been refused."""
+
+
+class RetentionCode(Enum):
+    """What a decision comes to; the last three truncate."""
+
+    NO_POLICY = "no-policy"
+    INTERNAL_STREAM = "internal-stream"
+    NO_CUT = "no-cut"
+    WITHIN_MINIMUM = "within-minimum"
+    HELD_BY_READERS = "held-by-readers"
+    AT_HEAD = "at-head"
+    ASKED = "asked"
+    PAUSED = "paused"
+    BEYOND_MINIMUM = "beyond-minimum"
+    CONSUMED = "consumed"
+    BEYOND_MAXIMUM = "beyond-maximum"
+
+
+class RetentionDecision(msgspec.Struct, frozen=True):
+    """`target` is where to truncate, None for not at all; `reason` is a sentence for people."""
+
+    code: RetentionCode
+    reason: str
+    target: SizedCut | None = None
+
+    @property
+    def cut(self) -> dict[int, int] | None:
+        return self.target.cut if self.target is not None else None
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A truncation that was decided at `at`, epoch ms."""
+
+    target: SizedCut
+    at: int
+
+
+class RetentionState(msgspec.Struct, frozen=True):
+    """What is known of a stream's retention; `told` is (at, id) of the newest report.
+
+    `bound` is the furthest cut that no subscriber has yet to pass; `ranges` has the key range of every segment named.
+    """
+
+    scope: str
+    stream: str
+    incarnation: str
+    told: tuple[int, str]
+    policy: RetentionPolicy | None
+    head: SizedCut
+    subscribers: dict[str, SizedCut] = {}
+    bound: SizedCut | None = None
+    sampled: RetentionSet = RetentionSet()
+    ranges: dict[int, tuple[float, float]] = {}
+    asked: Asked | None = None
+    decision: RetentionDecision | None = None
+
+
+def observe(state: RetentionState | None, report: RetentionReport) -> RetentionState:
+    """What is known after the report."""
+    told = (report.at, report.id)
+    if state is None or (report.incarnation != state.incarnation and told > state.told):
+        state = _begun(report, told)
+    elif report.incarnation != state.incarnation:
+        return state
+    newest = _begun(report, told) if told > state.told else state
+    policy = newest.policy or report.policy
+    known = state.sampled
+    if report.sample is not None and policy is not None:
+        sample = Sample(report.at, report.sample.size, report.sample.cut)
+        known = added(known, sample, policy.retention_type)
+    seen = msgspec.structs.replace(
+        state,
+        told=newest.told,
+        policy=newest.policy,
+        head=newest.head,
+        subscribers=newest.subscribers,
+        bound=newest.bound,
+        sampled=beyond(known, newest.head.size),
+    )
+    return msgspec.structs.replace(seen, ranges=_ranges(state, seen, report))
+
+
+def noted(state: RetentionState, decision: RetentionDecision, now: int) -> RetentionState:
+    """What is known once the decision is on its way."""
+    asked = Asked(decision.target, now) if decision.target is not None else state.asked
+    return msgspec.structs.replace(state, asked=asked, decision=decision)
+
+
+def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) -> RetentionDecision:
+    """Where to truncate, if anywhere; `now` in epoch ms."""
+    rule = rule_of(state.scope, state.stream)
+    if rule is not None:
+        return RetentionDecision(RetentionCode.INTERNAL_STREAM, f"not truncated by a policy: {rule.value}")
+    if state.policy is None:
+        return RetentionDecision(RetentionCode.NO_POLICY, "not truncated: the stream has no retention policy")
+    if not state.sampled.references():
+        return RetentionDecision(RetentionCode.NO_CUT, "not truncated: no cut after the head has been sampled yet")
+    choose = _by_time if state.policy.retention_type is RetentionType.TIME else _by_size
+    return _checked(state, choose(_Question(state, state.policy, now)), now, pause_ms)
+
+
+class _Question:
+    """What the rules of both types ask of the state at a moment.
+
+    `least` is the newest cut that leaves the minimum, as an index; -1 if there is none.
+    """
+
+    def __init__(self, state: RetentionState, policy: RetentionPolicy, now: int) -> None:
+        self.minimum, self.maximum = policy.minimum, max(policy.maximum, policy.minimum)
+        self.now = now
+        self.cuts = state.sampled.references()
+        self.written = self.cuts[-1].size
+        self.bound = state.bound
+        self.ranges: Ranges = state.ranges
+        self.reader, self.reader_at = _last_reader(state)
+
+    def order(self, sample: Sample, bound: SizedCut) -> Order:
+        """Where a sampled cut lies as seen from the subscribers' bound."""
+        return compare(sample.cut, bound.cut, self.ranges)
+
+    def passed(self, least: int, bound: SizedCut) -> Sample | None:
+        """The newest cut, not after the one at `least`, that all subscribers have passed (1.9)."""
+        at = bisect_left(
+            self.cuts, True, hi=least + 1, key=lambda s: not is_at_or_before(s.cut, bound.cut, self.ranges)
+        )
+        return self.cuts[at - 1] if at > 0 else None
+
+    def at_sample(self, code: RetentionCode, sample: Sample, why: str) -> RetentionDecision:
+        age = duration(max(self.now - sample.at, 0))
+        return RetentionDecision(code, f"truncated to the cut of {age} ago: {why}", SizedCut(sample.cut, sample.size))
+
+    def at_bound(self, bound: SizedCut) -> RetentionDecision:
+        why = f"truncated to where reader group {self.reader} stands, {self.reader_at}: all have read what is before"
+        return RetentionDecision(RetentionCode.CONSUMED, why, bound)
+
+    def forced(self, sample: Sample, why: str) -> RetentionDecision:
+        why = f"{why}, although reader group {self.reader} stands {self.reader_at}"
+        return self.at_sample(RetentionCode.BEYOND_MAXIMUM, sample, why)
+
+    def at_passed(self, sample: Sample | None) -> RetentionDecision:
+        if sample is not None:
+            why = f"the last one that reader group {self.reader} has passed"
+            return self.at_sample(RetentionCode.CONSUMED, sample, why)
+        return self.held()
+
+    def held(self) -> RetentionDecision:
+        why = f"not truncated: reader group {self.reader} stands {self.reader_at}"
+        return RetentionDecision(RetentionCode.HELD_BY_READERS, why)
+
+
+def _by_size(ask: _Question) -> RetentionDecision:
+    """1.7, with the references of 1.5."""
+    least = bisect_right(ask.cuts, ask.written - ask.minimum, key=_size) - 1
+    bound = ask.bound
+    retained = ask.written - bound.size if bound is not None else 0
+    if bound is not None and retained >= ask.minimum:
+        oldest = bisect_left(ask.cuts, ask.written - ask.maximum, key=_size)
+        most = ask.cuts[min(oldest, least)] if least >= 0 else None
+        if retained >= ask.maximum and most is not None and ask.written - most.size < retained:
+            return ask.forced(most, f"more than the maximum of {amount(ask.maximum)} would be held")
+        return ask.at_bound(bound)
+    if least < 0:
+        held = amount(ask.written - ask.cuts[0].size)
+        why = f"not truncated: {held} after the oldest cut, the minimum is {amount(ask.minimum)}"
+        return RetentionDecision(RetentionCode.WITHIN_MINIMUM, why)
+    sample = ask.cuts[least]
+    if bound is not None and ask.order(sample, bound) is not Order.BEFORE:
+        return ask.at_passed(ask.passed(least, bound))
+    why = f"{amount(ask.written - sample.size)} after it are at least the minimum of {amount(ask.minimum)}"
+    return ask.at_sample(RetentionCode.BEYOND_MINIMUM, sample, why)
+
+
+def _by_time(ask: _Question) -> RetentionDecision:
+    """1.8, with the references of 1.5."""
+    least = bisect_right(ask.cuts, ask.now - ask.minimum, key=_at) - 1
+    bound = ask.bound
+    if least < 0:
+        why = f"not truncated: no cut is older than the minimum of {duration(ask.minimum)}"
+        return RetentionDecision(RetentionCode.WITHIN_MINIMUM, why)
+    sample = ask.cuts[least]
+    where = ask.order(sample, bound) if bound is not None else Order.BEFORE
+    if bound is None or where is Order.BEFORE:
+        return ask.at_sample(RetentionCode.BEYOND_MINIMUM, sample, f"older than {duration(ask.minimum)}")
+    passed = ask.passed(least, bound) if where is Order.OVERLAPS else None
+    overdue = bisect_right(ask.cuts, ask.now - ask.maximum, key=_at) - 1
+    if overdue >= 0:
+        over = ask.cuts[overdue]
+        why = f"what is before is older than the maximum of {duration(ask.maximum)}"
+        if where is Order.OVERLAPS:
+            # The reference lets a reader group that is ahead over some keys hold the others beyond any maximum.
+            if passed is None or passed.at < over.at:
+                return ask.forced(over, why)
+        else:
+            of_bound = compare(bound.cut, over.cut, ask.ranges)
+            if of_bound is Order.BEFORE:
+                oldest = bisect_left(ask.cuts, ask.now - ask.maximum, key=_at)
+                return ask.forced(ask.cuts[min(oldest, least)], why)
+            if of_bound is Order.OVERLAPS:
+                return ask.forced(over, why)
+    return ask.at_passed(passed) if where is Order.OVERLAPS else ask.at_bound(bound)
+
+
+def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_ms: int) -> RetentionDecision:
+    """The choice, unless it leads nowhere or has been asked for."""
+    if choice.target is None:
+        return choice
+    code, why = None, ""
+    asked = state.asked
+    if compare(choice.target.cut, state.head.cut, state.ranges) is not Order.AFTER:
+        reader, reader_at = _last_reader(state)
+        if choice.code is RetentionCode.CONSUMED:
+            code, why = RetentionCode.HELD_BY_READERS, f"reader group {reader} stands {reader_at}"
+        else:
+            code, why = RetentionCode.AT_HEAD, "the head is there or further already"
+    elif asked is not None:
+        ago = now - asked.at
+        is_after = compare(choice.target.cut, asked.target.cut, state.ranges) is Order.AFTER
+        if not is_after and ago < ASK_AGAIN_MS:
+            code, why = RetentionCode.ASKED, f"asked for {duration(max(ago, 0))} ago already"
+        elif ago < pause_ms:
+            left = duration(pause_ms - max(ago, 0))
+            code, why = RetentionCode.PAUSED, f"truncated {duration(max(ago, 0))} ago, again in {left}"
+    return choice if code is None else RetentionDecision(code, f"not truncated: {why}")
+
+
+def _begun(report: RetentionReport, told: tuple[int, str]) -> RetentionState:
+    """What the report alone says, without its sample."""
+    return RetentionState(
+        scope=report.scope,
+        stream=report.stream,
+        incarnation=report.incarnation,
+        told=told,
+        policy=report.policy,
+        head=report.head,
+        subscribers=report.subscribers,
+        bound=report.bound,
+    )
+
+
+def _ranges(before: RetentionState, after: RetentionState, report: RetentionReport) -> dict[int, tuple[float, float]]:
+    """The ranges of the segments that the state names: as a rule one cut more than before; else all are looked at."""
+    kept, left = before.sampled.samples, after.sampled.samples
+    named = _named_once(after)
+    if (left is kept or len(left) == len(kept) + 1) and _named_once(before) <= named:
+        named |= before.ranges.keys()
+        if left is not kept and report.sample is not None:
+            named |= report.sample.cut.keys()
+    else:
+        named.update(*(s.cut for s in left))
+    known = {**before.ranges, **report.ranges}
+    return {segment: known[segment] for segment in named}
+
+
+def _named_once(state: RetentionState) -> set[int]:
+    """The segments that the state names outside the sampled cuts."""
+    cuts = [s.cut for s in (state.head, state.sampled.last, state.bound) if s is not None]
+    cuts += [s.cut for s in state.subscribers.values()]
+    if state.asked is not None:
+        cuts.append(state.asked.target.cut)
+    return set().union(*cuts)
+
+
+def _last_reader(state: RetentionState) -> tuple[str, str]:
+    """The subscriber furthest back of those that make the bound, and where it stands, for people."""
+    if state.bound is None:
+        return "", ""
+    bound = state.bound.cut.items()
+    there = [name for name, s in state.subscribers.items() if not bound.isdisjoint(s.cut.items())]
+    name = min(there or state.subscribers, key=lambda name: (state.subscribers[name].size, name))
+    return name, f"{amount(state.subscribers[name].size - state.head.size)} after the head"
+
+
+def _size(sample: Sample) -> int:
+    return sample.size
+
+
+def _at(sample: Sample) -> int:
+    return sample.at

@@ -1,0 +1,301 @@
+"""Which segments of a stream are split or merged: a decision on the segment stores' reports of load, and the reason.
+
+A store reports a segment as hot above its target rate and as cold below half of it; of what lies between nobody hears
+anything, so a segment that was split or merged to a rate between the two stays as it is. A report holds for ten
+minutes, that of a segment nothing is written to (told only once) until the segment is heard of again or replaced. After
+each scale the stream is left alone for a while; what is reported meanwhile is done in one scale afterwards.
+
+Reports may come twice, late and in any order, so the state keeps for each segment the latest word on its load and,
+apart from that, on its place in the stream; at one `now` the state depends on which reports came alone. Only segments
+known to be in the active epoch are touched: because a report on them or on a neighbour said so, or because the epoch
+came of what was decided here and they were left out. Reports on an earlier incarnation change nothing.
+Rules: stream-and-transaction-semantics 9.2, segment-store-cluster A9, B10.
+"""
+
+from collections.abc import Iterator
+from enum import Enum
+from itertools import pairwise
+
+import msgspec
+
+from sluice.domain.config import MAX_SEGMENTS, ScaleType
+from sluice.domain.events import Segment
+from sluice.domain.policy.wording import duration, some
+from sluice.domain.segment_id import epoch_of, number_of
+from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
+
+VALID_MS = 10 * 60 * 1000
+"""How long a report holds (9.2)."""
+
+COOLDOWN_MS = 2 * 60 * 1000
+"""How long a stream is left alone after a scale: the interval at which stores look at a segment (B10)."""
+
+MAX_LOADS = MAX_SEGMENTS
+MERGED_AT_ONCE = 3
+"""A segment with its two neighbours (9.2)."""
+
+Range = tuple[float, float]
+
+
+class ScaleCode(Enum):
+    """What a decision comes to; the last three scale."""
+
+    FIXED = "fixed"
+    STEADY = "steady"
+    COOLING_DOWN = "cooling-down"
+    AT_MAXIMUM = "at-maximum"
+    AT_MINIMUM = "at-minimum"
+    NO_COLD_NEIGHBOUR = "no-cold-neighbour"
+    SPLIT = "split"
+    MERGE = "merge"
+    SPLIT_AND_MERGE = "split-and-merge"
+
+
+class ScaleDecision(msgspec.Struct, frozen=True):
+    """Replace `seals` of `epoch` by segments over `ranges`; nothing if there are none. `segments` are there then."""
+
+    code: ScaleCode
+    reason: str
+    seals: tuple[int, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    epoch: int = 0
+    segments: int = 0
+
+
+class Load(msgspec.Struct, frozen=True):
+    """The latest word on a segment's load, at `at` (epoch ms at the store), and the latest on its place.
+
+    In `epoch` it was `active`, or not any more, beside `neighbours`.
+    """
+
+    segment: Segment
+    direction: Direction
+    at: int
+    splits: int
+    silent: bool
+    epoch: int
+    active: bool
+    neighbours: tuple[Segment, ...]
+
+    def holds(self, now: int) -> bool:
+        return (self.silent and self.active) or now < self.at + VALID_MS
+
+
+class Scaled(msgspec.Struct, frozen=True):
+    """A scale that was decided at `at`, epoch ms."""
+
+    decision: ScaleDecision
+    at: int
+
+
+class ScalingState(msgspec.Struct, frozen=True):
+    """What is known of a stream's load; `told` is (epoch, at, id) of the report that tells most of the stream.
+
+    The active epoch is number `epoch`, since `epoch_since` (epoch ms), with `epoch_segments` segments.
+    """
+
+    scope: str
+    stream: str
+    incarnation: str
+    told: tuple[int, int, str]
+    policy: PolicyInForce
+    epoch: int
+    epoch_since: int
+    epoch_segments: int
+    loads: dict[int, Load] = {}
+    scaled: Scaled | None = None
+    decision: ScaleDecision | None = None
+
+
+def observe(state: ScalingState | None, report: ScaleReport, now: int) -> ScalingState | None:
+    """What is known after the report; `now` in epoch ms. None while no report has counted."""
+    if report.at + VALID_MS <= now:
+        return state
+    if state is None or (report.incarnation != state.incarnation and report.epoch_since > state.epoch_since):
+        # Every epoch of an incarnation began before all those of the next one.
+        state = _begun(report)
+    elif report.incarnation != state.incarnation:
+        return state
+    newest = _begun(report) if _told(report) > state.told else state
+    segment = Segment(report.segment, *report.range)
+    load = Load(
+        segment=segment,
+        direction=report.direction,
+        at=report.at,
+        splits=report.splits,
+        silent=report.silent,
+        epoch=report.epoch,
+        active=report.active,
+        neighbours=report.neighbours,
+    )
+    loads = {id: held for id, held in state.loads.items() if held.holds(now)}
+    known = loads.get(segment.id)
+    loads[segment.id] = _joined(known, load) if known is not None else load
+    if len(loads) > MAX_LOADS:
+        oldest = min(loads.values(), key=lambda held: (held.epoch, held.at, held.segment.id))
+        del loads[oldest.segment.id]
+    return msgspec.structs.replace(newest, loads=loads, scaled=state.scaled, decision=state.decision)
+
+
+def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingState:
+    """What is known once the decision is on its way; `now` as in the command, which becomes the time of its epoch."""
+    if not decision.seals:
+        return msgspec.structs.replace(state, decision=decision)
+    # What is known of the epoch by then must not depend on the scale before this one, which is forgotten here.
+    loads = dict(state.loads)
+    for load in _present(state):
+        beside = load.neighbours if load.epoch == state.epoch else ()
+        loads[load.segment.id] = msgspec.structs.replace(load, epoch=state.epoch, neighbours=beside)
+    # Silent segments are not heard of again, so nobody would say that they are gone. If they are not, then because the
+    # scale was refused, and what is said of them once this has run out counts again.
+    for id in decision.seals:
+        loads[id] = msgspec.structs.replace(loads[id], epoch=decision.epoch + 1, active=False, neighbours=())
+    return msgspec.structs.replace(state, loads=loads, scaled=Scaled(decision, now), decision=decision)
+
+
+def muted_until(state: ScalingState, cooldown_ms: int = COOLDOWN_MS) -> int:
+    """Until when, in epoch ms, the stream is left alone: after its last scale, whoever asked for it."""
+    last = max(state.epoch_since, state.scaled.at if state.scaled is not None else 0)
+    return last + cooldown_ms
+
+
+def decide_scaling(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS) -> ScaleDecision:
+    """What to split and merge, if anything; `now` in epoch ms."""
+    if state.policy.scale_type is ScaleType.FIXED:
+        return ScaleDecision(ScaleCode.FIXED, "not scaled: the stream has a fixed number of segments")
+    present = sorted((load for load in _present(state) if load.holds(now)), key=lambda load: load.segment.low)
+    hot = [load for load in present if load.direction is Direction.UP]
+    cold = [load.segment for load in present if load.direction is Direction.DOWN]
+    if not present:
+        return ScaleDecision(ScaleCode.STEADY, "not scaled: no segment is above its target or below half of it")
+    if now < muted_until(state, cooldown_ms):
+        left = duration(muted_until(state, cooldown_ms) - now)
+        return ScaleDecision(ScaleCode.COOLING_DOWN, f"not scaled: the last scale was a moment ago, again in {left}")
+    splits = list(_splits(state, hot))
+    merges = list(_merges(cold, _count(state) - state.policy.min_segments))
+    if splits or merges:
+        return _scale(state, splits, merges)
+    if hot:
+        why = f"segments {_names(load.segment for load in hot)} are hot and cannot be split any further"
+        return ScaleDecision(ScaleCode.AT_MAXIMUM, f"not scaled: {why}")
+    if _count(state) <= state.policy.min_segments:
+        why = f"segments {_names(cold)} are cold, but the policy's minimum is {state.policy.min_segments} segments"
+        return ScaleDecision(ScaleCode.AT_MINIMUM, f"not scaled: {why}")
+    why = f"segments {_names(cold)} are cold, but none beside them is"
+    return ScaleDecision(ScaleCode.NO_COLD_NEIGHBOUR, f"not scaled: {why}")
+
+
+def split_range(low: float, high: float, count: int) -> tuple[Range, ...]:
+    """`count` ranges of equal width, the last one to `high` exactly (9.2)."""
+    width = (high - low) / count
+    bounds = [low + width * i for i in range(count)] + [high]
+    return tuple(pairwise(bounds))
+
+
+def _scale(
+    state: ScalingState, splits: list[tuple[Segment, tuple[Range, ...]]], merges: list[list[Segment]]
+) -> ScaleDecision:
+    seals = [segment.id for segment, _ in splits] + [segment.id for group in merges for segment in group]
+    ranges = [range for _, ranges in splits for range in ranges] + [(g[0].low, g[-1].high) for g in merges]
+    unit = "KB/s" if state.policy.scale_type is ScaleType.KBYTES else "events/s"
+    target = f"the target of {state.policy.target_rate} {unit}"
+    reasons = []
+    if splits:
+        parts = [f"{_name(segment)} into {len(ranges)}" for segment, ranges in splits]
+        reasons.append(f"split {some(parts)}: above {target}")
+    if merges:
+        parts = ["+".join(_name(segment) for segment in group) for group in merges]
+        reasons.append(f"merged {some(parts)}: below half of {target}")
+    code = ScaleCode.SPLIT_AND_MERGE if splits and merges else ScaleCode.SPLIT if splits else ScaleCode.MERGE
+    segments = _count(state) - len(seals) + len(ranges)
+    return ScaleDecision(code, "; ".join(reasons), tuple(sorted(seals)), tuple(ranges), state.epoch, segments)
+
+
+def _splits(state: ScalingState, hot: list[Load]) -> Iterator[tuple[Segment, tuple[Range, ...]]]:
+    """The hot segments with the ranges they are split into, as far as the stream may grow."""
+    room = MAX_SEGMENTS - _count(state)
+    for load in hot:
+        count = min(max(2, load.splits), max(2, state.policy.scale_factor), room + 1)
+        ranges = split_range(load.segment.low, load.segment.high, count) if count >= 2 else ()
+        # A segment can be too narrow for as many ranges as doubles allow.
+        if ranges and all(low < high for low, high in ranges):
+            room -= count - 1
+            yield load.segment, ranges
+
+
+def _merges(cold: list[Segment], spare: int) -> Iterator[list[Segment]]:
+    """Groups of two or three adjacent cold segments; all together take `spare` segments away at most."""
+    group: list[Segment] = []
+    for segment in cold:
+        if group and (group[-1].high != segment.low or len(group) == min(MERGED_AT_ONCE, spare + 1)):
+            if len(group) > 1:
+                spare -= len(group) - 1
+                yield group
+            group = []
+        if spare < 1:
+            return
+        group.append(segment)
+    if len(group) > 1:
+        yield group
+
+
+def _count(state: ScalingState) -> int:
+    """How many segments there are, as if the last scale were done: its epoch may never be reported on."""
+    last = state.scaled.decision if state.scaled is not None else None
+    return last.segments if last is not None and last.epoch == state.epoch else state.epoch_segments
+
+
+def _present(state: ScalingState) -> list[Load]:
+    """The loads of segments that are known to be in the active epoch."""
+    loads = state.loads.values()
+    beside = {n.id for load in loads if load.epoch == state.epoch for n in load.neighbours}
+    left_out = _left_out(state)
+    return [
+        load
+        for load in loads
+        if load.active and (load.epoch == state.epoch or load.segment.id in beside or load.segment.id in left_out)
+    ]
+
+
+def _left_out(state: ScalingState) -> set[int]:
+    """If the active epoch came of the last scale decided here: the segments that were there before and not sealed."""
+    if state.scaled is None:
+        return set()
+    last, at = state.scaled.decision, state.scaled.at
+    if (last.epoch + 1, last.segments, at) != (state.epoch, state.epoch_segments, state.epoch_since):
+        return set()
+    return {id for id, load in state.loads.items() if load.epoch == last.epoch and id not in last.seals}
+
+
+def _joined(known: Load, load: Load) -> Load:
+    """The later word on the load with the later word on the place."""
+    said = max(known, load, key=lambda o: (o.at, o.direction is Direction.UP, o.splits, not o.silent))
+    placed = max(known, load, key=lambda o: (o.epoch, not o.active))
+    return msgspec.structs.replace(said, epoch=placed.epoch, active=placed.active, neighbours=placed.neighbours)
+
+
+def _told(report: ScaleReport) -> tuple[int, int, str]:
+    return report.epoch, report.at, report.id
+
+
+def _begun(report: ScaleReport) -> ScalingState:
+    """What the report alone says of the stream."""
+    return ScalingState(
+        scope=report.scope,
+        stream=report.stream,
+        incarnation=report.incarnation,
+        told=_told(report),
+        policy=report.policy,
+        epoch=report.epoch,
+        epoch_since=report.epoch_since,
+        epoch_segments=report.epoch_segments,
+    )
+
+
+def _name(segment: Segment) -> str:
+    """The segment as its data are named: number and epoch."""
+    return f"{number_of(segment.id)}.#epoch.{epoch_of(segment.id)}"
+
+
+def _names(segments: Iterator[Segment] | list[Segment]) -> str:
+    return some([_name(segment) for segment in segments])
