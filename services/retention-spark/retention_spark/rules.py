@@ -101,7 +101,7 @@ class ScaleRule(msgspec.Struct, frozen=True):
 
 
 class RetentionRule(msgspec.Struct, frozen=True):
-    """Truncations; a stream without a policy is forgotten after a day: no late report can bring its policy back then."""
+    """Truncations; without a policy a stream is forgotten after a day: no late report brings the policy back then."""
 
     tick_ms: int = 60_000
     pause_ms: int = retention.PAUSE_MS

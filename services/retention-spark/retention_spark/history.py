@@ -1,0 +1,41 @@
+"""The history of decisions as people read it: the last ones of a stream, from the Parquet table.
+
+A batch that ran again has written its rows again; they have the same ids. Days are read from the newest one back, and
+no more of them than it takes.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from retention_spark.deciding import HistoryRow
+
+
+def last_decisions(folder: str, scope: str, stream: str, count: int) -> list[HistoryRow]:
+    """The newest decisions on a stream, the oldest of them first."""
+    found: dict[str, HistoryRow] = {}
+    for day in sorted(Path(folder).glob("day=*"), reverse=True):
+        found.update((row.id, row) for row in _rows(day, scope, stream))
+        if len(found) >= count:
+            break
+    return sorted(found.values(), key=lambda row: (row.at, row.kind, row.id))[-count:]
+
+
+def _rows(day: Path, scope: str, stream: str) -> Iterator[HistoryRow]:
+    columns = [name for name in HistoryRow.__struct_fields__ if name != "kind"]
+    for file in sorted(day.glob("kind=*/*.parquet")):
+        table = pq.read_table(file, columns=columns, partitioning=None)
+        wanted = pc.and_(pc.equal(table["scope"], scope), pc.equal(table["stream"], stream))
+        kind = file.parent.name.removeprefix("kind=")
+        for row in table.filter(wanted).to_pylist():
+            yield msgspec.convert({**row, "kind": kind}, HistoryRow)
+
+
+def line_of(row: HistoryRow) -> str:
+    """One decision, for people."""
+    at = datetime.fromtimestamp(row.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return f"{at}  {row.kind:9}  {row.code:16}  {row.reason}"
