@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.decisions import asked, halves, hot, sampled, tell
+from support.health import metric, readiness
+from support.kafka import produce, read
 
 from harness import System
 from harness.wait import eventually
@@ -14,9 +17,6 @@ from sluice.domain.commands import DecisionKind, NoteDecision, ScaleStream, Trun
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.stream.traffic import Direction
 from sluice.messaging.topics import DEAD_LETTERS, SCALE, ensure_topics
-from support.decisions import asked, halves, hot, sampled, tell
-from support.health import metric, readiness
-from support.kafka import produce, read
 
 pytestmark = pytest.mark.integration
 
@@ -25,6 +25,7 @@ PARTITIONS = 4
 READY_S = 90.0
 DECIDED_S = 40.0
 EXIT_UNFIT = 2
+AWAY_S = 20.0
 NOTHING = "127.0.0.1:1"
 
 
@@ -144,7 +145,8 @@ def test_killed_in_the_middle_of_a_batch_it_loses_no_decision_and_doubles_none(s
 def test_kafka_away_for_a_while(system: System) -> None:
     pid = system.pid(SPARK)
     system.kill("kafka")
-    time.sleep(20)
+    back = time.monotonic() + AWAY_S
+    eventually(lambda: time.monotonic() >= back, AWAY_S + 1, "Kafka was away for long enough")
     system.start("kafka")
     tell(system.kafka_bootstrap, hot("after-outage", now_ms()))
     eventually(

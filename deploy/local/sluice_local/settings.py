@@ -38,6 +38,8 @@ class LocalSettings(BaseSettings):
 
     segment_stores: Count = Field(default=1, validation_alias=AliasChoices("segment_stores", "SEGMENT_STORES"))
     """Embedded segment stores; 0 starts neither a segment store nor a bookie."""
+    segment_store_options: dict[str, str] = Field(default={})
+    """More of the segment stores' own settings, by their full names; in the environment as JSON."""
     api_gateways: Count = 1
     stream_workflows: Count = 1
     cluster_managers: Count = 1

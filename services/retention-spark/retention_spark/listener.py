@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql.streaming.listener import (
@@ -17,12 +18,27 @@ from retention_spark import metrics
 
 log = logging.getLogger(__name__)
 
+SILENCE_S = 60.0
+"""An outage of Kafka shows by then; a batch that is large, or waits for the machine, does not."""
+
 
 class ProgressListener(StreamingQueryListener):
+    """Remembers when each query last ended a batch; batches come whether there is input or not."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ended: dict[str, float] = {}
+
+    def problem(self, query: str) -> str | None:
+        """What is wrong if a query that was seen at work is not any more."""
+        silent = self._clock() - self._ended.get(query, self._clock())
+        return f"has ended no batch for {silent:.0f} s" if silent > SILENCE_S else None
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         log.info("query started", extra={"query": event.name})
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        self._ended[event.progress.name or ""] = self._clock()
         note_progress(json.loads(event.progress.json))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802

@@ -70,7 +70,8 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     checks["started"] = lambda: "starting Spark"
     session = await asyncio.to_thread(open_session, SERVICE, settings)
     stack.push_async_callback(asyncio.to_thread, session.stop)
-    session.streams.addListener(ProgressListener())
+    progress = ProgressListener()
+    session.streams.addListener(progress)
     queries = plans(settings)
     for plan in queries:
         fit = Fit(FORMAT, cluster, plan.topic.name, settings.partitions, settings.spark_state_partitions)
@@ -78,6 +79,7 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     for plan in queries:
         runner = _runner(session, plan, settings)
         checks[f"query {plan.name}"] = runner.problem
+        checks[f"batches of {plan.name}"] = partial(progress.problem, plan.name)
         stack.push_async_callback(asyncio.to_thread, runner.stop, DRAIN_S)
         runner.start()
     checks["started"] = lambda: None

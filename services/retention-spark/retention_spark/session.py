@@ -13,7 +13,15 @@ from retention_spark.settings import SparkSettings
 
 # Spark searches the text of an interrupted batch's error by a recursion as deep as the text is long.
 _JAVA = "-XX:+UseSerialGC -Xss8m -Djava.net.preferIPv4Stack=true"
-_ON_THIS_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_ON_THIS_MACHINE = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # Hadoop's own way starts a program or two for each file it writes, unless it has its native library.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _ENVIRONMENT = """\
 # A signal to the process group is for the driver, which then ends this program in order.
@@ -59,6 +67,7 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
     local = str(settings.spark_local.absolute())
     return {
         "spark.jars": jars,
+        "spark.driver.extraClassPath": f"{settings.spark_jars.absolute()}/*",
         "spark.driver.memory": settings.spark_memory,
         "spark.driver.extraJavaOptions": f"{_JAVA} -Djava.io.tmpdir={local}",
         "spark.local.dir": local,

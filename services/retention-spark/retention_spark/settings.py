@@ -28,7 +28,7 @@ class SparkSettings(ServiceSettings):
     spark_state_partitions: int = Field(default=2, ge=1)
     spark_batch_records: int = Field(default=20_000, ge=1)
     scale_trigger_s: float = Field(default=1.0, ge=0)
-    retention_trigger_s: float = Field(default=1.0, ge=0)
+    retention_trigger_s: float = Field(default=5.0, ge=0)
     retention_tick_s: float = Field(default=60.0, gt=0)
     retention_pause_s: float = Field(default=1800.0, ge=0)
     scale_cooldown_s: float = Field(default=120.0, ge=0)

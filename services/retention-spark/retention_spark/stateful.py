@@ -22,6 +22,9 @@ HEADERS = "array<struct<key: string, value: binary>>"
 HISTORY = "id string, kind string, at bigint, scope string, stream string, code string, reason string"
 OUTPUT = f"topic string, key string, value binary, headers {HEADERS}, {HISTORY}, request string, command string"
 _NAMES = ("topic", "key", "value", "headers", *HistoryRow.__struct_fields__)
+# Empty instead of null: pandas guesses another type for columns in which nothing is.
+_NO_SENDING = ("", "", b"", [])
+_NO_ROW = msgspec.structs.astuple(HistoryRow("", "", 0, "", "", "", "", "", ""))
 
 Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
 
@@ -82,6 +85,6 @@ def output(step: Step) -> Iterator[tuple[Any, ...]]:
     """The rows of a step, by `OUTPUT`."""
     for sending in step.sendings:
         headers = [{"key": k, "value": v.encode() if isinstance(v, str) else v} for k, v in sending.headers]
-        yield (sending.topic, sending.key, sending.value, headers, *[None] * len(HistoryRow.__struct_fields__))
+        yield (sending.topic, sending.key, sending.value, headers, *_NO_ROW)
     for row in step.rows:
-        yield (*[None] * 4, *msgspec.structs.astuple(row))
+        yield (*_NO_SENDING, *msgspec.structs.astuple(row))

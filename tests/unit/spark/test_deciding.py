@@ -3,6 +3,7 @@
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from support.decisions import halves, hot, sampled
 
 from retention_spark.deciding import TELL_AGAIN_MS, Decider, Heard, Sending, Told, is_news
 from retention_spark.rules import RetentionRule, ScaleRule, Verdict
@@ -13,7 +14,6 @@ from sluice.domain.stream.retention import RetentionReport, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.messaging.requests import decode_request
 from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_STREAMS
-from support.decisions import halves, hot, sampled
 
 NOW = 1_700_000_000_000
 COOLDOWN_MS = 120_000

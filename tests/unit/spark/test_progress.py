@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from retention_spark.fitness import FORMAT, Fit, UnfitError, check
-from retention_spark.listener import lag, note_progress
+from retention_spark.listener import SILENCE_S, ProgressListener, lag, note_progress
 
 FIT = Fit(FORMAT, "cluster", "sluice.scale", 16, 2)
 
@@ -66,3 +66,22 @@ def test_a_checkpoint_that_fits() -> None:
 def test_a_checkpoint_that_does_not(change: dict[str, Any], text: str) -> None:
     with pytest.raises(UnfitError, match=text):
         check(FIT, msgspec.structs.replace(FIT, **change), "folder")
+
+
+class Event:
+    """What Spark tells of a batch that ended."""
+
+    class progress:  # noqa: N801 - Spark's name
+        name = "a-query"
+        json = msgspec.json.encode(progress()).decode()
+
+
+def test_a_query_that_ends_no_batch_any_more_is_a_problem() -> None:
+    now = 0.0
+    listener = ProgressListener(lambda: now)
+    assert listener.problem("a-query") is None, "it may not have begun yet"
+    listener.onQueryProgress(Event)  # type: ignore[arg-type]
+    now = SILENCE_S
+    assert listener.problem("a-query") is None
+    now = SILENCE_S + 1
+    assert listener.problem("a-query") == "has ended no batch for 61 s"

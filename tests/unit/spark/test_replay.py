@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from support.decisions import halves, hot, sampled
 
 from retention_spark.asking import UnreadableError, retention_of, scaling_of
 from retention_spark.replay import OtherScaling, Record, RetentionReplay, ScalingReplay, replayed
@@ -10,7 +11,6 @@ from retention_spark.what_if import beside
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import Direction, ScaleReport
-from support.decisions import halves, hot, sampled
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000
