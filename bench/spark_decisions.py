@@ -18,6 +18,7 @@ from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 from support.decisions import hot
 from support.kafka import read
+from support.spark import SPARK, kafka_and_spark
 
 from bench.figures import quantile
 from harness import System, eventually
@@ -25,8 +26,7 @@ from sluice.domain.commands import ScaleStream
 from sluice.messaging.requests import decode_request
 from sluice.messaging.topics import REQUESTS_STREAMS, SCALE, ensure_topics
 
-SPARK = "retention-spark-0"
-_NOTHING = "127.0.0.1:1"
+_PARTITIONS = 16
 _READY_S, _DECIDED_S = 180.0, 300.0
 _QUEUED = 10_000
 
@@ -49,34 +49,27 @@ class Measured(msgspec.Struct):
 
 
 def measure(reports: int, streams: int, rate: int) -> Measured:
-    with tempfile.TemporaryDirectory() as folder, _system(Path(folder)) as system:
-        ensure_topics({"bootstrap.servers": system.kafka_bootstrap}, system.settings.partitions, 1)
-        system.wait_ready(SPARK, _READY_S)
-        _tell(system, 1, 1, 1, "warm-up")
-        eventually(lambda: _requests(system), _DECIDED_S, "a first decision")
-        began = time.monotonic()
-        _tell(system, reports, streams, rate, "st")
-        took = time.monotonic() - began
-        eventually(lambda: _metric(system, "input_records_total") >= reports + 1, _DECIDED_S, "all reports are read")
-        drained = time.monotonic() - began - took
-        eventually(lambda: len(_requests(system)) > streams, _DECIDED_S, "every stream has its request")
-        return _figures(system, reports, streams, took, drained)
+    with tempfile.TemporaryDirectory() as folder:
+        system = kafka_and_spark(Path(folder) / "system", partitions=_PARTITIONS, ready_s=_READY_S, keep_logs=False)
+        try:
+            system.start("kafka")
+            ensure_topics({"bootstrap.servers": system.kafka_bootstrap}, _PARTITIONS, 1)
+            system.start(SPARK)
+            return _measured(system, reports, streams, rate)
+        finally:
+            system.down()
 
 
-def _system(folder: Path) -> System:
-    return System(
-        folder,
-        segment_stores=0,
-        api_gateways=0,
-        stream_workflows=0,
-        cluster_managers=0,
-        txn_managers=0,
-        retention_sparks=1,
-        zookeeper=_NOTHING,
-        redis_url=f"redis://{_NOTHING}/0",
-        start_timeout_s=_READY_S,
-        keep_logs=False,
-    )
+def _measured(system: System, reports: int, streams: int, rate: int) -> Measured:
+    _tell(system, 1, 1, 1, "warm-up")
+    eventually(lambda: _requests(system), _DECIDED_S, "a first decision")
+    began = time.monotonic()
+    _tell(system, reports, streams, rate, "st")
+    took = time.monotonic() - began
+    eventually(lambda: _metric(system, "input_records_total") >= reports + 1, _DECIDED_S, "all reports are read")
+    drained = time.monotonic() - began - took
+    eventually(lambda: len(_requests(system)) > streams, _DECIDED_S, "every stream has its request")
+    return _figures(system, reports, streams, took, drained)
 
 
 def _tell(system: System, reports: int, streams: int, rate: int, prefix: str) -> None:

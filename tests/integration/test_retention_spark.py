@@ -9,6 +9,7 @@ import pytest
 from support.decisions import asked, halves, hot, sampled, tell
 from support.health import metric, readiness
 from support.kafka import produce, read
+from support.spark import SPARK, kafka_and_spark
 
 from harness import System
 from harness.wait import eventually
@@ -20,28 +21,17 @@ from sluice.messaging.topics import DEAD_LETTERS, SCALE, ensure_topics
 
 pytestmark = pytest.mark.integration
 
-SPARK = "retention-spark-0"
 PARTITIONS = 4
 READY_S = 90.0
 DECIDED_S = 40.0
 EXIT_UNFIT = 2
 AWAY_S = 20.0
-NOTHING = "127.0.0.1:1"
 
 
 @pytest.fixture(scope="module")
 def system(runs_folder: Path) -> Iterator[System]:
     """Kafka and the driver, and the topics once the driver waits for them."""
-    nobody = {"segment_stores": 0, "api_gateways": 0, "stream_workflows": 0, "cluster_managers": 0, "txn_managers": 0}
-    system = System(
-        runs_folder / "retention-spark",
-        **nobody,
-        retention_sparks=1,
-        zookeeper=NOTHING,
-        redis_url=f"redis://{NOTHING}/0",
-        partitions=PARTITIONS,
-        start_timeout_s=READY_S,
-    )
+    system = kafka_and_spark(runs_folder / "retention-spark", partitions=PARTITIONS, ready_s=READY_S)
     try:
         system.start("kafka")
         system.start(SPARK, wait=False, environment=ENVIRONMENT)

@@ -1,22 +1,32 @@
 """Reports as stream-workflows tells them, and what retention-spark asks for because of them."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from sluice.domain.commands import StreamCommand
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType
 from sluice.domain.events import Segment
 from sluice.domain.names import stream_key
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
-from sluice.messaging.requests import Request, decode_request
+from sluice.messaging.requests import decode_request
 from sluice.messaging.topics import REQUESTS_STREAMS, RETENTION, SCALE
 from support.kafka import produce, read
 
 POLICY = PolicyInForce(ScaleType.EVENTS, 10, 2, 1)
 WHOLE = {0: (0.0, 1.0)}
 BY_SIZE = RetentionPolicy(RetentionType.SIZE, 100, 1 << 62)
+
+C = TypeVar("C", bound=StreamCommand)
+
+
+class Asked(msgspec.Struct, Generic[C], frozen=True):
+    """A request for something to be done with a stream."""
+
+    id: str
+    command: C
 
 
 def hot(stream: str, at: int, **changes: Any) -> ScaleReport:
@@ -77,12 +87,12 @@ def tell(bootstrap: str, *reports: ScaleReport | RetentionReport) -> None:
         produce(bootstrap, topic.name, stream_key(report.scope, report.stream), msgspec.json.encode(report))
 
 
-def asked(bootstrap: str, kind: type[Any], streams: Iterable[str] | None = None) -> list[Request]:
+def asked(bootstrap: str, kind: type[C], streams: Iterable[str] | None = None) -> list[Asked[C]]:
     """All requests with a command of a kind, in the order of each key; of some streams only, if they are named."""
     requests = [decode_request(message.value() or b"") for message in read(bootstrap, REQUESTS_STREAMS.name)]
     wanted = None if streams is None else set(streams)
     return [
-        request
+        Asked(request.id, request.command)
         for request in requests
         if isinstance(request.command, kind) and (wanted is None or request.command.stream in wanted)
     ]

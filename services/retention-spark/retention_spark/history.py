@@ -4,6 +4,7 @@ A batch that ran again has written its rows again; they have the same ids. Days 
 no more of them than it takes.
 """
 
+import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,15 +15,26 @@ import pyarrow.parquet as pq
 
 from retention_spark.deciding import HistoryRow
 
+ATTEMPTS = 5
+"""Files are joined seldom: twice in a row is chance, more is something else."""
+
 
 def last_decisions(folder: str, scope: str, stream: str, count: int) -> list[HistoryRow]:
     """The newest decisions on a stream, the oldest of them first."""
     found: dict[str, HistoryRow] = {}
     for day in sorted(Path(folder).glob("day=*"), reverse=True):
-        found.update((row.id, row) for row in _rows(day, scope, stream))
+        found.update((row.id, row) for row in _rows_of(day, scope, stream))
         if len(found) >= count:
             break
     return sorted(found.values(), key=lambda row: (row.at, row.kind, row.id))[-count:]
+
+
+def _rows_of(day: Path, scope: str, stream: str) -> list[HistoryRow]:
+    """The rows of a day; read again if files were joined meanwhile."""
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(FileNotFoundError):
+            return list(_rows(day, scope, stream))
+    return list(_rows(day, scope, stream))
 
 
 def _rows(day: Path, scope: str, stream: str) -> Iterator[HistoryRow]:

@@ -10,11 +10,14 @@ import signal
 import sys
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 
 import uvloop
 from confluent_kafka import KafkaException
+from pyarrow import ArrowException
 from pyspark.sql import SparkSession
 
+from retention_spark.compaction import compact
 from retention_spark.deciding import SERVICE
 from retention_spark.fitness import FORMAT, Fit, UnfitError, claim, look_at_topics
 from retention_spark.listener import ProgressListener
@@ -28,6 +31,7 @@ from sluice.telemetry.logs import set_up_logs
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = 0.5
+JOIN_S = 600.0
 DRAIN_S = 5.0
 
 
@@ -59,8 +63,7 @@ async def _live(settings: SparkSettings) -> None:
         if starting.done():
             starting.result()
             await ended
-        starting.cancel()
-        await asyncio.gather(starting, return_exceptions=True)
+        await _cancel(starting)
         log.info("stopping")
     log.info("stopped")
 
@@ -82,6 +85,9 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
         checks[f"batches of {plan.name}"] = partial(progress.problem, plan.name)
         stack.push_async_callback(asyncio.to_thread, runner.stop, DRAIN_S)
         runner.start()
+    if "://" not in settings.spark_history:
+        joining = asyncio.get_running_loop().create_task(_join_history(Path(settings.spark_history)))
+        stack.push_async_callback(_cancel, joining)
     checks["started"] = lambda: None
     log.info("started", extra={"master": settings.spark_master, "checkpoints": settings.spark_checkpoints})
 
@@ -89,6 +95,20 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
 def _runner(session: SparkSession, plan: QueryPlan, settings: SparkSettings) -> QueryRunner:
     source = f"{SERVICE}/{settings.instance}"
     return QueryRunner(plan.name, partial(start_query, session, plan, settings, source))
+
+
+async def _join_history(folder: Path) -> None:
+    while True:
+        await asyncio.sleep(JOIN_S)
+        try:
+            await asyncio.to_thread(compact, folder)
+        except (OSError, ArrowException) as error:
+            log.warning("history not joined", extra={"folder": str(folder), "error": str(error)})
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _topics(settings: SparkSettings, checks: Checks) -> str:

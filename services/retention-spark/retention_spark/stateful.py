@@ -23,7 +23,7 @@ HISTORY = "id string, kind string, at bigint, scope string, stream string, code 
 OUTPUT = f"topic string, key string, value binary, headers {HEADERS}, {HISTORY}, request string, command string"
 _NAMES = ("topic", "key", "value", "headers", *HistoryRow.__struct_fields__)
 # Empty instead of null: pandas guesses another type for columns in which nothing is.
-_NO_SENDING = ("", "", b"", [])
+_NO_SENDING: tuple[Any, ...] = ("", "", b"", [])
 _NO_ROW = msgspec.structs.astuple(HistoryRow("", "", 0, "", "", "", "", "", ""))
 
 Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
