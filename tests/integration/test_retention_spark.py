@@ -1,6 +1,9 @@
 """retention-spark with a real Kafka and a real Spark, and nobody who carries out what it asks for."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,6 +152,25 @@ def test_kafka_away_for_a_while(system: System) -> None:
 def test_it_ends_in_order(system: System) -> None:
     system.stop(SPARK)
     assert system.exit_code(SPARK) == 0
+
+
+def test_what_another_policy_would_have_done(system: System) -> None:
+    local = system.settings.home / "what-if"
+    environment = {
+        **os.environ,
+        "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap,
+        "SLUICE_SPARK_JARS": str(system.settings.jars_dir / "spark"),
+        "SLUICE_SPARK_HISTORY": str(system.settings.decisions_dir / "history"),
+        "SLUICE_SPARK_LOCAL": str(local),
+    }
+    command = [sys.executable, "-m", "retention_spark.what_if", "s/aged", "time=1h"]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=READY_S, check=False, cwd=system.settings.home
+    )
+    assert done.returncode == 0, done.stderr
+    happened, would = done.stdout.splitlines()[1].split(" | ")
+    assert "1 of them to act" in happened and "0 of them to act" in would
+    assert "no cut is older than the minimum of 1 hour" in done.stdout
 
 
 def test_another_number_of_partitions_is_refused(system: System) -> None:

@@ -54,6 +54,7 @@ def system(runs_folder: Path) -> Iterator[System]:
         segment_stores=1,
         retention_sparks=1,
         segment_store_options=EXPIRING,
+        start_timeout_s=180,
         partitions=4,
     )
     with pytest.MonkeyPatch.context() as environment:

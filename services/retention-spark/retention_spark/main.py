@@ -32,14 +32,15 @@ log = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = 0.5
 JOIN_S = 600.0
-DRAIN_S = 5.0
+DRAIN_S = 3.0
 
 
 def main() -> None:
     """Run until SIGTERM or SIGINT. Exits with status 2 if topics or checkpoints do not fit, or the port is taken."""
     settings = SparkSettings()
     set_up_logs(SERVICE, settings.instance, settings.log_level)
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    # What fails in a batch ends its query, and is told of there.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
         uvloop.run(_live(settings))
     except (UnfitError, OSError) as error:
@@ -79,11 +80,11 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     for plan in queries:
         fit = Fit(FORMAT, cluster, plan.topic.name, settings.partitions, settings.spark_state_partitions)
         await asyncio.to_thread(claim, session, checkpoint_of(plan, settings), fit)
-    for plan in queries:
-        runner = _runner(session, plan, settings)
-        checks[f"query {plan.name}"] = runner.problem
-        checks[f"batches of {plan.name}"] = partial(progress.problem, plan.name)
-        stack.push_async_callback(asyncio.to_thread, runner.stop, DRAIN_S)
+    runners = [_runner(session, plan, settings) for plan in queries]
+    stack.push_async_callback(_stop, runners)
+    for runner in runners:
+        checks[f"query {runner.name}"] = runner.problem
+        checks[f"batches of {runner.name}"] = partial(progress.problem, runner.name)
         runner.start()
     if "://" not in settings.spark_history:
         joining = asyncio.get_running_loop().create_task(_join_history(Path(settings.spark_history)))
@@ -109,6 +110,11 @@ async def _join_history(folder: Path) -> None:
 async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def _stop(runners: list[QueryRunner]) -> None:
+    """All at once: each may have to wait for its batch."""
+    await asyncio.gather(*(asyncio.to_thread(runner.stop, DRAIN_S) for runner in runners))
 
 
 async def _topics(settings: SparkSettings, checks: Checks) -> str:
