@@ -25,7 +25,7 @@ from sluice.segmentstore import Host, SegmentStoreClient
 
 pytestmark = pytest.mark.integration
 
-SOON_S = 60.0
+SOON_S = 90.0
 REPORTS = ("_system", "_requeststream")
 UNBOUNDED = 2**63 - 1
 QUICK = {

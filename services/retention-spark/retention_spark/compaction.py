@@ -22,7 +22,7 @@ MANY = 16
 def compact(folder: Path, clock: Callable[[], float] = time.time) -> int:
     """Return how many files have become fewer; `clock` in epoch seconds."""
     gone = 0
-    for leaf in sorted(folder.glob("day=*/kind=*")):
+    for leaf in sorted(folder.glob("kind=*/day=*")):
         old = [file for file in sorted(leaf.glob("*.parquet")) if file.stat().st_mtime < clock() - OLD_S]
         if len(old) >= MANY:
             _join(leaf, old)

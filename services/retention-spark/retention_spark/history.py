@@ -22,27 +22,27 @@ ATTEMPTS = 5
 def last_decisions(folder: str, scope: str, stream: str, count: int) -> list[HistoryRow]:
     """The newest decisions on a stream, the oldest of them first."""
     found: dict[str, HistoryRow] = {}
-    for day in sorted(Path(folder).glob("day=*"), reverse=True):
-        found.update((row.id, row) for row in _rows_of(day, scope, stream))
+    for day in sorted({leaf.name for leaf in Path(folder).glob("kind=*/day=*")}, reverse=True):
+        found.update((row.id, row) for row in _rows_of(Path(folder), day, scope, stream))
         if len(found) >= count:
             break
     return sorted(found.values(), key=lambda row: (row.at, row.kind, row.id))[-count:]
 
 
-def _rows_of(day: Path, scope: str, stream: str) -> list[HistoryRow]:
+def _rows_of(folder: Path, day: str, scope: str, stream: str) -> list[HistoryRow]:
     """The rows of a day; read again if files were joined meanwhile."""
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(FileNotFoundError):
-            return list(_rows(day, scope, stream))
-    return list(_rows(day, scope, stream))
+            return list(_rows(folder, day, scope, stream))
+    return list(_rows(folder, day, scope, stream))
 
 
-def _rows(day: Path, scope: str, stream: str) -> Iterator[HistoryRow]:
+def _rows(folder: Path, day: str, scope: str, stream: str) -> Iterator[HistoryRow]:
     columns = [name for name in HistoryRow.__struct_fields__ if name != "kind"]
-    for file in sorted(day.glob("kind=*/*.parquet")):
+    for file in sorted(folder.glob(f"kind=*/{day}/*.parquet")):
         table = pq.read_table(file, columns=columns, partitioning=None)
         wanted = pc.and_(pc.equal(table["scope"], scope), pc.equal(table["stream"], stream))
-        kind = file.parent.name.removeprefix("kind=")
+        kind = file.parent.parent.name.removeprefix("kind=")
         for row in table.filter(wanted).to_pylist():
             yield msgspec.convert({**row, "kind": kind}, HistoryRow)
 

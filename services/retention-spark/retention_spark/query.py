@@ -41,7 +41,7 @@ def start_query(session: SparkSession, plan: QueryPlan, settings: SparkSettings,
     return (
         decided(records, plan.rule, source)
         .writeStream.queryName(plan.name)
-        .foreachBatch(batch_writer(settings))
+        .foreachBatch(batch_writer(plan.rule.kind, settings))
         .option("checkpointLocation", checkpoint_of(plan, settings))
         .trigger(processingTime=f"{round(plan.trigger_s * 1000)} milliseconds")
         .start()

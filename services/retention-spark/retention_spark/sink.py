@@ -9,11 +9,10 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from retention_spark.settings import SparkSettings
+from sluice.domain.commands import DecisionKind
 
-PARTITIONED_BY = ("day", "kind")
 
-
-def batch_writer(settings: SparkSettings) -> Callable[[DataFrame, int], None]:
+def batch_writer(kind: DecisionKind, settings: SparkSettings) -> Callable[[DataFrame, int], None]:
     """What `foreachBatch` calls; raises when not all could be written, so that the batch runs again."""
 
     def write(batch: DataFrame, _number: int) -> None:
@@ -25,7 +24,7 @@ def batch_writer(settings: SparkSettings) -> Callable[[DataFrame, int], None]:
             if found["sendings"]:
                 _send(batch, settings)
             if found["rows"]:
-                _keep(batch, settings.spark_history)
+                _keep(batch, kind, settings.spark_history)
         finally:
             batch.unpersist()
 
@@ -52,7 +51,8 @@ def kafka_producer(settings: SparkSettings) -> dict[str, str]:
     }
 
 
-def _keep(batch: DataFrame, folder: str) -> None:
-    rows = batch.where("id <> ''").drop("topic", "key", "value", "headers")
+def _keep(batch: DataFrame, kind: DecisionKind, folder: str) -> None:
+    """Add to the part of the table that is this query's own: writers of one folder remove each other's files."""
+    rows = batch.where("id <> ''").drop("topic", "key", "value", "headers", "kind")
     dated = rows.selectExpr("*", "date_format(timestamp_millis(at), 'yyyy-MM-dd') day")
-    dated.coalesce(1).write.mode("append").partitionBy(*PARTITIONED_BY).parquet(folder)
+    dated.coalesce(1).write.mode("append").partitionBy("day").parquet(f"{folder}/kind={kind.value}")

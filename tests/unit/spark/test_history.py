@@ -24,7 +24,7 @@ def row(number: int, **changes: Any) -> HistoryRow:
 
 def keep(folder: Path, name: str, *rows: HistoryRow, day: str = DAY) -> None:
     """Write rows as a batch does: the columns of the folders are not in the file."""
-    leaf = folder / f"day={day}" / f"kind={rows[0].kind}"
+    leaf = folder / f"kind={rows[0].kind}" / f"day={day}"
     leaf.mkdir(parents=True, exist_ok=True)
     values = [{k: v for k, v in msgspec.structs.asdict(r).items() if k != "kind"} for r in rows]
     pq.write_table(pa.Table.from_pylist(values), leaf / f"{name}.parquet")
@@ -47,7 +47,7 @@ def test_what_a_batch_wrote_twice_is_there_once(tmp_path: Path) -> None:
 def test_days_are_read_back_only_as_far_as_needed(tmp_path: Path) -> None:
     keep(tmp_path, "a", row(1), day="2023-11-14")
     keep(tmp_path, "a", row(5), row(6), day="2023-11-15")
-    (tmp_path / "day=2023-11-14" / "kind=scale" / "broken.parquet").write_text("no parquet")
+    (tmp_path / "kind=scale" / "day=2023-11-14" / "broken.parquet").write_text("no parquet")
     assert [r.id for r in last_decisions(str(tmp_path), "s", "st", 2)] == ["id5", "id6"]
 
 
