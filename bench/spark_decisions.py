@@ -1,8 +1,8 @@
 """How long a report waits for its decision: the scale query with many streams, from its topic to the request.
 
-A private Kafka and the driver are started for it, nothing else. Reports arrive at a fixed rate; each stream's first one
-asks for a split, the others for nothing, because the stream cools down. Of a report that leads to a request the time
-counts from when the broker appended the report until it appended the request.
+A private Kafka and the driver are started for it, nothing else. Reports arrive at a fixed rate, streams in turn. One
+report of each stream says that its segment is hot, at some time of the run, and leads to a request; the others say that
+it is cold, which leads to nothing. The time counts from when the broker appended the one until it appended the other.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from support.spark import SPARK, kafka_and_spark
 from bench.figures import quantile
 from harness import System, eventually
 from sluice.domain.commands import ScaleStream
+from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.messaging.requests import decode_request
 from sluice.messaging.topics import REQUESTS_STREAMS, SCALE, ensure_topics
 
@@ -81,7 +82,8 @@ def _tell(system: System, reports: int, streams: int, rate: int, prefix: str) ->
     for number in range(reports):
         name = f"{prefix}{number % streams}"
         at = time.time_ns() // 1_000_000
-        report = hot(name, at, id=f"{name}-{number}", epoch_since=1)
+        is_hot = number // streams == number % streams % max(reports // streams, 1)
+        report = hot(name, at, id=f"{name}-{number}", direction=Direction.UP if is_hot else Direction.DOWN)
         producer.produce(SCALE.name, msgspec.json.encode(report), key=f"s/{name}")
         ahead = (number + 1) / rate - (time.monotonic() - began)
         producer.poll(max(ahead, 0))
@@ -100,17 +102,18 @@ def _requests(system: System) -> dict[str, int]:
     return found
 
 
-def _reports(system: System) -> Iterator[tuple[str, int]]:
+def _hot_reports(system: System) -> Iterator[tuple[str, int]]:
+    """The streams said to be hot, and when, in epoch ms."""
     for message in read(system.kafka_bootstrap, SCALE.name):
-        yield (message.key() or b"").decode().removeprefix("s/"), message.timestamp()[1]
+        report = msgspec.json.decode(message.value() or b"", type=ScaleReport)
+        if report.direction is Direction.UP:
+            yield report.stream, message.timestamp()[1]
 
 
 def _figures(system: System, reports: int, streams: int, took: float, drained: float) -> Measured:
-    first: dict[str, int] = {}
-    for stream, at in _reports(system):
-        first.setdefault(stream, at)
+    told = dict(_hot_reports(system))
     requests = {stream: at for stream, at in _requests(system).items() if stream.startswith("st")}
-    waited = [float(at - first[stream]) for stream, at in requests.items()]
+    waited = [float(at - told[stream]) for stream, at in requests.items()]
     batches = _metric(system, "batch_seconds_count")
     return Measured(
         reports=reports,

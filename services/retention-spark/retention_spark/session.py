@@ -37,6 +37,8 @@ appender.err.layout.type = PatternLayout
 appender.err.layout.pattern = %d{HH:mm:ss.SSS} %-5p %c{1} %m%n%ex{short}
 logger.busy.name = org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor
 logger.busy.level = error
+logger.lag.name = org.apache.spark.sql.execution.streaming.state.StateStoreCoordinator
+logger.lag.level = error
 logger.client.name = org.apache.kafka.clients.NetworkClient
 logger.client.level = error
 """
