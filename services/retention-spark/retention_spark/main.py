@@ -17,6 +17,7 @@ from confluent_kafka import KafkaException
 from pyarrow import ArrowException
 from pyspark.sql import SparkSession
 
+from retention_spark.blocking import at_most, in_daemon
 from retention_spark.compaction import compact
 from retention_spark.deciding import SERVICE
 from retention_spark.fitness import FORMAT, Fit, UnfitError, claim, look_at_topics
@@ -33,6 +34,8 @@ log = logging.getLogger(__name__)
 LOOK_AGAIN_S = 0.5
 JOIN_S = 600.0
 DRAIN_S = 3.0
+QUERIES_END_S = 5.0
+SESSION_ENDS_S = 2.0
 
 
 def main() -> None:
@@ -72,16 +75,17 @@ async def _live(settings: SparkSettings) -> None:
 async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack) -> None:
     cluster = await _topics(settings, checks)
     checks["started"] = lambda: "starting Spark"
-    session = await asyncio.to_thread(open_session, SERVICE, settings)
-    stack.push_async_callback(asyncio.to_thread, session.stop)
+    session = await in_daemon(open_session, SERVICE, settings)
+    stack.push_async_callback(at_most, SESSION_ENDS_S, "session", session.stop)
     progress = ProgressListener()
     session.streams.addListener(progress)
     queries = plans(settings)
     for plan in queries:
         fit = Fit(FORMAT, cluster, plan.topic.name, settings.partitions, settings.spark_state_partitions)
-        await asyncio.to_thread(claim, session, checkpoint_of(plan, settings), fit)
+        await in_daemon(claim, session, checkpoint_of(plan, settings), fit)
     runners = [_runner(session, plan, settings) for plan in queries]
-    stack.push_async_callback(_stop, runners)
+    stops = [partial(runner.stop, DRAIN_S) for runner in runners]
+    stack.push_async_callback(at_most, QUERIES_END_S, "queries", *stops)
     for runner in runners:
         checks[f"query {runner.name}"] = runner.problem
         checks[f"batches of {runner.name}"] = partial(progress.problem, runner.name)
@@ -110,11 +114,6 @@ async def _join_history(folder: Path) -> None:
 async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-async def _stop(runners: list[QueryRunner]) -> None:
-    """All at once: each may have to wait for its batch."""
-    await asyncio.gather(*(asyncio.to_thread(runner.stop, DRAIN_S) for runner in runners))
 
 
 async def _topics(settings: SparkSettings, checks: Checks) -> str:
