@@ -7,13 +7,18 @@ export SLUICE_HOME
 
 BIN := $(SLUICE_HOME)/venv/bin
 LOCAL := $(BIN)/python -m sluice_local
+# Where the embedded system keeps what Spark writes and needs; a variable that is set already is left as it is.
+SPARK = SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KAFKA_PORT:-9092}} \
+	SLUICE_SPARK_HISTORY=$${SLUICE_SPARK_HISTORY:-$(SLUICE_HOME)/data/retention-spark/history} \
+	SLUICE_SPARK_JARS=$${SLUICE_SPARK_JARS:-$${SLUICE_JARS:-$(SLUICE_HOME)/jars}/spark} \
+	SLUICE_SPARK_LOCAL=$${SLUICE_SPARK_LOCAL:-$(SLUICE_HOME)/run/what-if}
 CODE := shared services deploy/local tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status test soak lint format bench lock clean
+.PHONY: help setup run up down status decisions what-if test soak lint format bench lock clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
 setup: ## environment, locked packages and jars; only what has changed
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: there is no $(PYTHON) on the path; install Python 3.11 or name another one: make PYTHON=..." >&2; exit 1; }
@@ -30,6 +35,12 @@ down: ## stop what `make up` started
 
 status: ## every part with its process, address, readiness and log
 	@if [ -x $(BIN)/python ]; then $(LOCAL) status; else echo "nothing is set up"; exit 3; fi
+
+decisions: setup ## the last decisions on scaling and retention of a stream: STREAM=scope/name, COUNT=20
+	@$(SPARK) $(BIN)/python -m retention_spark.decisions $(STREAM) $(COUNT)
+
+what-if: setup ## what another policy would have done: STREAM=scope/name and RETENTION=size=1MiB..1GiB or SCALING=min=2,factor=4
+	@$(SPARK) $(BIN)/python -m retention_spark.what_if $(STREAM) $(RETENTION)$(SCALING) $(HOURS)
 
 test: setup ## all tests
 	@$(BIN)/python -m pytest tests

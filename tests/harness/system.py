@@ -18,6 +18,7 @@ from typing import Any, Self
 from harness.wait import eventually
 from sluice_local.parts import parts_of
 from sluice_local.ports import find_block
+from sluice_local.services import SERVICES
 from sluice_local.settings import HOST, LocalSettings
 from sluice_local.system import System as LocalSystem
 
@@ -29,7 +30,7 @@ class System:
     """One private system. As a context it is up inside and gone after.
 
     Processes are named as the parts are: `kafka`, `zookeeper`, `bookie`, `redis`, `segment-store-0`, `api-gateway-0`,
-    `stream-workflows-0`, `cluster-manager-0`, `txn-manager-0`, and so on.
+    `stream-workflows-0`, `cluster-manager-0`, `txn-manager-0`, `retention-spark-0`, and so on.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class System:
         stream_workflows: int = 1,
         cluster_managers: int = 1,
         txn_managers: int = 1,
+        retention_sparks: int = 0,
         keep_logs: bool = True,
         **settings: Any,
     ) -> None:
@@ -50,6 +52,7 @@ class System:
             "stream_workflows": stream_workflows,
             "cluster_managers": cluster_managers,
             "txn_managers": txn_managers,
+            "retention_sparks": retention_sparks,
         }
         shared = {"home": home, "jars": LocalSettings().jars_dir}
         self.settings = LocalSettings(**{**shared, **counts, **_free_ports(counts), **settings})
@@ -216,7 +219,7 @@ def _stands_still(pid: int) -> bool:
 
 def _free_ports(counts: dict[str, int]) -> dict[str, int]:
     """Choose ports for everything in one free block."""
-    services = counts["stream_workflows"] + counts["cluster_managers"] + counts["txn_managers"]
+    services = sum(counts[service.count_field] for service in SERVICES)
     sizes = dict.fromkeys(_SINGLE_PORTS, 1) | {
         "segment_store_port": counts["segment_stores"],
         "grpc_port": counts["api_gateways"],

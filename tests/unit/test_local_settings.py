@@ -28,6 +28,7 @@ def test_one_of_everything_by_default() -> None:
         "cluster-manager-0",
         "kafka",
         "redis",
+        "retention-spark-0",
         "segment-store-0",
         "stream-workflows-0",
         "txn-manager-0",

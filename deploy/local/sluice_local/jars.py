@@ -12,7 +12,7 @@ from pathlib import Path
 from sluice_local import progress, stamp
 
 DESCRIPTIONS = Path(__file__).resolve().parent.parent / "jars"
-PROGRAMS = ("kafka", "data-plane")
+PROGRAMS = ("kafka", "data-plane", "spark")
 PEER = "peer"
 """Pravega's own controller: fetched only to compare with."""
 _STAMP = ".stamp"

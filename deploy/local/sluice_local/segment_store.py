@@ -66,4 +66,5 @@ def store_properties(settings: LocalSettings, port: int) -> dict[str, str | int 
         "pravegaservice.threadPool.storage.size": 20,
         "pravegaservice.rest.listener.enable": False,
         "autoScale.controller.connect.uri": f"tcp://{HOST}:{settings.grpc_port}",
+        **settings.segment_store_options,
     }

@@ -26,11 +26,13 @@ class Service:
 
 
 API_GATEWAY = Service("api-gateway", "api_gateway", "api_gateways")
+RETENTION_SPARK = Service("retention-spark", "retention_spark", "retention_sparks")
 
 SERVICES = (
     Service("stream-workflows", "stream_workflows", "stream_workflows"),
     Service("cluster-manager", "cluster_manager", "cluster_managers"),
     Service("txn-manager", "txn_manager", "txn_managers"),
+    RETENTION_SPARK,
 )
 """All but the gateway: they listen on nothing but a health port."""
 
@@ -70,7 +72,18 @@ def _gateway(settings: LocalSettings, index: int) -> Part:
 def _service(settings: LocalSettings, service: Service, index: int, port: int) -> Part:
     name = f"{service.name}-{index}"
     claims = (PortClaim(port, name, f"SLUICE_HEALTH_PORT (plus {port - settings.health_port})"),)
-    return _part(settings, service, name, port, address=f"http://{HOST}:{port}", claims=claims, more={})
+    more = _spark(settings, name) if service is RETENTION_SPARK else {}
+    return _part(settings, service, name, port, address=f"http://{HOST}:{port}", claims=claims, more=more)
+
+
+def _spark(settings: LocalSettings, name: str) -> dict[str, str]:
+    """What Spark needs: its jars, and folders for what must stay and for what need not."""
+    return {
+        "SLUICE_SPARK_JARS": str(settings.jars_dir / "spark"),
+        "SLUICE_SPARK_LOCAL": str(settings.data_dir / name / "local"),
+        "SLUICE_SPARK_CHECKPOINTS": str(settings.decisions_dir / "checkpoints"),
+        "SLUICE_SPARK_HISTORY": str(settings.decisions_dir / "history"),
+    }
 
 
 def _part(

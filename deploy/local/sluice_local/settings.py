@@ -38,10 +38,14 @@ class LocalSettings(BaseSettings):
 
     segment_stores: Count = Field(default=1, validation_alias=AliasChoices("segment_stores", "SEGMENT_STORES"))
     """Embedded segment stores; 0 starts neither a segment store nor a bookie."""
+    segment_store_options: dict[str, str] = Field(default={})
+    """More of the segment stores' own settings, by their full names; in the environment as JSON."""
     api_gateways: Count = 1
     stream_workflows: Count = 1
     cluster_managers: Count = 1
     txn_managers: Count = 1
+    retention_sparks: Annotated[int, Field(ge=0, le=1)] = 1
+    """0 or 1: the streaming queries run once, in one Spark driver."""
 
     kafka_port: Port = 9092
     kafka_controller_port: Port = 9093
@@ -75,6 +79,11 @@ class LocalSettings(BaseSettings):
     def data_dir(self) -> Path:
         """The folder that holds one folder of data per part."""
         return (self.home / "data").absolute()
+
+    @property
+    def decisions_dir(self) -> Path:
+        """The folder that holds where the streaming queries stand, and the history of their decisions."""
+        return self.data_dir / "retention-spark"
 
     @property
     def logs_dir(self) -> Path:

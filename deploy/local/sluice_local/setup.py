@@ -22,6 +22,7 @@ PROJECTS = (
     "services/stream-workflows",
     "services/txn-manager",
     "services/cluster-manager",
+    "services/retention-spark",
     "deploy/local",
 )
 _STAMP = ".sluice-stamp"

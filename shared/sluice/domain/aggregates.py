@@ -9,8 +9,8 @@ from sluice.domain.commands import CreateReserved, JoinCreation, NameKind
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import Event
 from sluice.domain.stream import decide as stream_decide
+from sluice.domain.stream import decisions, reports, retention, traffic, watermark
 from sluice.domain.stream import evolve as stream_evolve
-from sluice.domain.stream import reports, retention, traffic, watermark
 from sluice.domain.transaction import evolve as transaction_evolve
 from sluice.domain.transaction.index import fold_index
 
@@ -21,6 +21,7 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **watermark.EVOLVE,
     **traffic.EVOLVE,
     **retention.EVOLVE,
+    **decisions.EVOLVE,
     **group.EVOLVE,
     **table.EVOLVE,
     **cluster.EVOLVE,
@@ -49,6 +50,7 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
     **scope.DECIDE,
     **stream_decide.DECIDE,
     **reports.DECIDE,
+    **decisions.DECIDE,
     **group.DECIDE,
     **table.DECIDE,
     **workflow.DECIDE,

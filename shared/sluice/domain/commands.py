@@ -234,6 +234,23 @@ class RemoveWriter(StreamCommand, frozen=True):
     writer: str
 
 
+class DecisionKind(Enum):
+    """What is decided on from reports."""
+
+    SCALE = "scale"
+    RETENTION = "retention"
+
+
+class NoteDecision(StreamCommand, frozen=True):
+    """What was decided on the stream of this incarnation at `at` (epoch ms), and why; `code` names the case."""
+
+    incarnation: str
+    kind: DecisionKind
+    code: str
+    reason: str
+    at: int
+
+
 class OpenTransaction(StreamCommand, frozen=True):
     """Open a transaction that lives `lease_ms` after each sign of life."""
 
@@ -374,6 +391,7 @@ Command = (
     | UpdateSubscriberCut
     | NoteWriterTime
     | RemoveWriter
+    | NoteDecision
     | OpenTransaction
     | PingTransaction
     | CommitTransaction

@@ -6,7 +6,7 @@ field that was released keeps its meaning for ever.
 
 import msgspec
 
-from sluice.domain.commands import AbortReason, Create, Host, NameKind
+from sluice.domain.commands import AbortReason, Create, DecisionKind, Host, NameKind
 from sluice.domain.config import ReaderGroupConfig, RetentionPolicy, StreamConfig, TableConfig
 from sluice.domain.names import (
     commits_aggregate,
@@ -335,6 +335,15 @@ class RetentionPolicyAnnounced(StreamEvent, frozen=True):
     policy: RetentionPolicy | None
 
 
+class DecisionNoted(StreamEvent, frozen=True):
+    """What was decided on the stream at `at` (epoch ms), and why, if that is something else than the time before."""
+
+    kind: DecisionKind
+    code: str
+    reason: str
+    at: int
+
+
 class GroupEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
     scope: str
     group: str
@@ -505,6 +514,7 @@ Event = (
     | WatermarkEmitted
     | ReportsCarried
     | RetentionPolicyAnnounced
+    | DecisionNoted
     | ReaderGroupCreationStarted
     | ReaderGroupCreated
     | ReaderGroupUpdateStarted

@@ -44,7 +44,7 @@ REQUESTS_STREAMS = Topic(
     name="sluice.requests.streams",
     key="scope or scope/name",
     holds="commands on scopes and streams",
-    written_by=("api-gateway", "stream-workflows"),
+    written_by=("api-gateway", "stream-workflows", "retention-spark"),
     read_by=("stream-workflows",),
 )
 REQUESTS_TRANSACTIONS = Topic(
@@ -103,7 +103,7 @@ DEAD_LETTERS = Topic(
     name="sluice.dead-letters",
     key="as the source",
     holds="records nobody could handle, with the reason",
-    written_by=_ALL,
+    written_by=(*_ALL, "retention-spark"),
     read_by=("people",),
     retention_ms=30 * _DAY_MS,
 )

@@ -40,6 +40,8 @@ def _update_started(state: Stream, event: ev.StreamUpdateStarted) -> Stream:
 def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
     if event.config is not None:
         state.config = event.config
+    # An update that is a single record never started, but may have waited all the same.
+    state.waiting = None
     return _move_to_newest_epoch(state, event.sealed_sizes)
 
 

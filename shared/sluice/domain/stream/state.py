@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from sluice.domain.commands import DecisionKind
 from sluice.domain.config import RetentionPolicy, StreamConfig
 from sluice.domain.decision import Reader
 from sluice.domain.errors import BusyError
@@ -82,6 +83,14 @@ class WatermarkBounds(msgspec.Struct, frozen=True):
     at: int
 
 
+class NotedDecision(msgspec.Struct, frozen=True):
+    """A decision on scaling or retention, and why; `at` in epoch ms."""
+
+    code: str
+    reason: str
+    at: int
+
+
 class Stream(msgspec.Struct):
     """`cut` is the head, empty before the first truncation, `cut_size` the bytes before it.
 
@@ -111,6 +120,8 @@ class Stream(msgspec.Struct):
     """How far each segment has been passed on; only the stream that segment stores report to has this."""
     announced: RetentionPolicy | None = None
     """The retention policy that whoever decides on retention knows of."""
+    decisions: Mapping[DecisionKind, NotedDecision] = NONE
+    """The last decision of each kind that said something new."""
 
     @property
     def active_epoch(self) -> Epoch:

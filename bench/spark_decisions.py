@@ -1,0 +1,156 @@
+"""How long a report waits for its decision: the scale query with many streams, from its topic to the request.
+
+A private Kafka and the driver are started for it, nothing else. Reports arrive at a fixed rate, streams in turn. One
+report of each stream says that its segment is hot, at some time of the run, and leads to a request; the others say that
+it is cold, which leads to nothing. The time counts from when the broker appended the one until it appended the other.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import msgspec
+from confluent_kafka import Producer
+from prometheus_client.parser import text_string_to_metric_families
+from support.decisions import hot
+from support.kafka import read
+from support.spark import SPARK, kafka_and_spark
+
+from bench.figures import quantile
+from harness import System, eventually
+from sluice.domain.commands import ScaleStream
+from sluice.domain.stream.traffic import Direction, ScaleReport
+from sluice.messaging.requests import decode_request
+from sluice.messaging.topics import REQUESTS_STREAMS, SCALE, ensure_topics
+
+_PARTITIONS = 16
+_READY_S, _DECIDED_S = 180.0, 300.0
+_QUEUED = 10_000
+
+
+class Measured(msgspec.Struct):
+    """`latency_…`: from the report in its topic to the request in its own. `batch_s`: the mean. Memory in MiB."""
+
+    reports: int
+    streams: int
+    per_s: float
+    requests: int
+    latency_p50_ms: float
+    latency_p99_ms: float
+    latency_max_ms: float
+    batches: int
+    batch_s: float
+    state_rows: float
+    state_mib: float
+    drained_s: float
+
+
+def measure(reports: int, streams: int, rate: int) -> Measured:
+    with tempfile.TemporaryDirectory() as folder:
+        system = kafka_and_spark(Path(folder) / "system", partitions=_PARTITIONS, ready_s=_READY_S, keep_logs=False)
+        try:
+            system.start("kafka")
+            ensure_topics({"bootstrap.servers": system.kafka_bootstrap}, _PARTITIONS, 1)
+            system.start(SPARK)
+            return _measured(system, reports, streams, rate)
+        finally:
+            system.down()
+
+
+def _measured(system: System, reports: int, streams: int, rate: int) -> Measured:
+    _tell(system, 1, 1, 1, "warm-up")
+    eventually(lambda: _requests(system), _DECIDED_S, "a first decision")
+    began = time.monotonic()
+    _tell(system, reports, streams, rate, "st")
+    took = time.monotonic() - began
+    eventually(lambda: _metric(system, "input_records_total") >= reports + 1, _DECIDED_S, "all reports are read")
+    drained = time.monotonic() - began - took
+    eventually(lambda: len(_requests(system)) > streams, _DECIDED_S, "every stream has its request")
+    return _figures(system, reports, streams, took, drained)
+
+
+def _tell(system: System, reports: int, streams: int, rate: int, prefix: str) -> None:
+    """Send reports, streams in turn, at the rate per second."""
+    producer = Producer(
+        {"bootstrap.servers": system.kafka_bootstrap, "partitioner": "murmur2_random", "linger.ms": 5, "acks": "all"}
+    )
+    began = time.monotonic()
+    for number in range(reports):
+        name = f"{prefix}{number % streams}"
+        at = time.time_ns() // 1_000_000
+        is_hot = number // streams == number % streams % max(reports // streams, 1)
+        report = hot(name, at, id=f"{name}-{number}", direction=Direction.UP if is_hot else Direction.DOWN)
+        producer.produce(SCALE.name, msgspec.json.encode(report), key=f"s/{name}")
+        ahead = (number + 1) / rate - (time.monotonic() - began)
+        producer.poll(max(ahead, 0))
+        if len(producer) > _QUEUED:
+            producer.flush()
+    producer.flush()
+
+
+def _requests(system: System) -> dict[str, int]:
+    """When the first request for each stream was appended, in epoch ms."""
+    found: dict[str, int] = {}
+    for message in read(system.kafka_bootstrap, REQUESTS_STREAMS.name):
+        command = decode_request(message.value() or b"").command
+        if isinstance(command, ScaleStream):
+            found.setdefault(command.stream, message.timestamp()[1])
+    return found
+
+
+def _hot_reports(system: System) -> Iterator[tuple[str, int]]:
+    """The streams said to be hot, and when, in epoch ms."""
+    for message in read(system.kafka_bootstrap, SCALE.name):
+        report = msgspec.json.decode(message.value() or b"", type=ScaleReport)
+        if report.direction is Direction.UP:
+            yield report.stream, message.timestamp()[1]
+
+
+def _figures(system: System, reports: int, streams: int, took: float, drained: float) -> Measured:
+    told = dict(_hot_reports(system))
+    requests = {stream: at for stream, at in _requests(system).items() if stream.startswith("st")}
+    waited = [float(at - told[stream]) for stream, at in requests.items()]
+    batches = _metric(system, "batch_seconds_count")
+    return Measured(
+        reports=reports,
+        streams=streams,
+        per_s=round(reports / took, 1),
+        requests=len(requests),
+        latency_p50_ms=quantile(waited, 0.5),
+        latency_p99_ms=quantile(waited, 0.99),
+        latency_max_ms=max(waited),
+        batches=int(batches),
+        batch_s=round(_metric(system, "batch_seconds_sum") / max(batches, 1), 2),
+        state_rows=_metric(system, "state_rows"),
+        state_mib=round(_metric(system, "state_bytes") / 2**20, 1),
+        drained_s=round(drained, 1),
+    )
+
+
+def _metric(system: System, name: str) -> float:
+    """The value of a metric of the scale query."""
+    text = httpx.get(f"{system.health_url(SPARK)}/metrics", timeout=5).text
+    samples = (s for family in text_string_to_metric_families(text) for s in family.samples)
+    wanted = f"sluice_spark_{name}"
+    return sum(s.value for s in samples if s.name == wanted and s.labels.get("query") == "scale")
+
+
+def main() -> int:
+    """Print the figures; exit code 1 if the p99 is 5 s or more."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reports", type=int, default=100_000)
+    parser.add_argument("--streams", type=int, default=2_000)
+    parser.add_argument("--rate", type=int, default=1_000, help="reports per second")
+    parser.add_argument("--limit-ms", type=float, default=5_000)
+    options = parser.parse_args()
+    measured = measure(options.reports, options.streams, options.rate)
+    print(msgspec.json.format(msgspec.json.encode(measured)).decode())
+    return 0 if measured.latency_p99_ms < options.limit_ms else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""How people write another policy: `size=100MiB..1GiB`, `time=1h..2d`, `min=2,factor=4,cooldown=5m`. Pure."""
+
+import re
+
+from retention_spark.replay import OtherScaling
+from sluice.domain.config import RetentionPolicy, RetentionType
+
+_BYTES = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_TIMES = {"MS": 1, "S": 1000, "M": 60_000, "H": 3_600_000, "D": 86_400_000}
+_UNBOUNDED = 2**63 - 1
+_SCALING = {"min": "min_segments", "factor": "scale_factor", "cooldown": "cooldown_ms"}
+
+
+class UnreadableError(Exception):
+    """The text is no policy."""
+
+
+def retention_of(text: str) -> RetentionPolicy:
+    """`size=MIN..MAX` or `time=MIN..MAX`; without a maximum there is none. Raises UnreadableError."""
+    kind, _, bounds = text.partition("=")
+    units = {"size": _BYTES, "time": _TIMES}.get(kind)
+    if units is None:
+        raise UnreadableError(f"{text!r}: a retention is size=100MiB..1GiB or time=1h..2d")
+    least, dots, most = bounds.partition("..")
+    type = RetentionType.SIZE if kind == "size" else RetentionType.TIME
+    return RetentionPolicy(type, _amount(least, units), _amount(most, units) if dots else _UNBOUNDED)
+
+
+def scaling_of(text: str) -> OtherScaling:
+    """`min=N`, `factor=N` and `cooldown=TIME`, or some of them, with commas between. Raises UnreadableError."""
+    values = {}
+    for part in text.split(","):
+        name, _, value = part.strip().partition("=")
+        if name not in _SCALING:
+            raise UnreadableError(f"{part!r}: a scaling is min=2,factor=4,cooldown=5m or a part of that")
+        values[_SCALING[name]] = _amount(value, _TIMES if name == "cooldown" else {"": 1})
+    return OtherScaling(**values)
+
+
+def _amount(text: str, units: dict[str, int]) -> int:
+    found = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip())
+    unit = units.get(found[2].upper()) if found else None
+    if found is None or unit is None:
+        known = ", ".join(name.lower() for name in units if name)
+        raise UnreadableError(f"{text!r} is no amount" + (f"; units are {known}" if known else ""))
+    return int(found[1]) * unit

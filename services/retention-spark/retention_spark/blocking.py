@@ -1,0 +1,37 @@
+"""Calls into Spark from the event loop: they block, some for long, and none may keep the process from ending.
+
+Each runs in a daemon thread of its own, because the loop's own threads are waited for at the end.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def in_daemon(call: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
+    """A future of the running loop with what the call returns or raises; cancelling it leaves the call alone."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(call(*arguments))
+        except BaseException as error:  # noqa: BLE001 - raised where the future is awaited
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=getattr(call, "__name__", "call"), daemon=True).start()
+    return asyncio.wrap_future(future)
+
+
+async def at_most(seconds: float, what: str, *calls: Callable[[], None]) -> None:
+    """Make the calls side by side; what takes longer is left to the end of the process, which nothing is lost by."""
+    _, late = await asyncio.wait([in_daemon(call) for call in calls], timeout=seconds)
+    if late:
+        log.warning("not ended in time", extra={"what": what, "seconds": seconds})

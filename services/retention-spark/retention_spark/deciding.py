@@ -1,0 +1,192 @@
+"""One step of a stateful query: what is remembered of a key and what was heard of it become decisions. Pure.
+
+A step depends on nothing but what it is given, so that a batch that runs again decides the same again; the ids of
+what it asks for follow from what was decided, and asking twice is asking once. A key holds a stream and its mark
+stream. Decisions that say what was said before are not told again, or only now and then.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from retention_spark.rules import Rule, Verdict
+from sluice.domain.commands import Command, NoteDecision
+from sluice.messaging.requests import Headers, Request, cloud_event_headers, encode_request
+from sluice.messaging.topics import DEAD_LETTERS, topic_of
+
+SERVICE = "retention-spark"
+TELL_AGAIN_MS = 10 * 60 * 1000
+"""After so long a decision with another reason, but of the same case, is told again."""
+
+S = TypeVar("S")
+
+
+class Told(msgspec.Struct, frozen=True):
+    """The last decision that was told, at `at` (epoch ms)."""
+
+    code: str
+    reason: str
+    at: int
+
+
+class Known(msgspec.Struct, Generic[S]):
+    """What is remembered of a stream: the rule's state and what was told last, with what only passes and without."""
+
+    state: S
+    told: Told | None = None
+    noted: Told | None = None
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """A record of a topic of reports."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    value: bytes
+
+
+class Sending(msgspec.Struct, frozen=True):
+    """A record to send."""
+
+    topic: str
+    key: str
+    value: bytes
+    headers: Headers
+
+
+class HistoryRow(msgspec.Struct, frozen=True):
+    """A decision as it is kept for people; `command` is JSON, "" like `request` if nothing was asked for."""
+
+    id: str
+    kind: str
+    at: int
+    scope: str
+    stream: str
+    code: str
+    reason: str
+    request: str
+    command: str
+
+
+class Step(msgspec.Struct):
+    """`memory` None: nothing need be remembered; `wake_at` None: nothing is to be decided before something is heard."""
+
+    memory: bytes | None
+    wake_at: int | None
+    sendings: list[Sending]
+    rows: list[HistoryRow]
+
+
+class Decider:
+    """Takes steps for the keys of one rule; `source` is this process as service/instance."""
+
+    def __init__(self, rule: Rule, source: str) -> None:
+        self._rule = rule
+        self._source = source
+        memory_type = dict[str, Known[rule.state_type]]  # type: ignore[name-defined]
+        self._memory = msgspec.msgpack.Decoder(memory_type)
+        self._report = msgspec.json.Decoder(rule.report_type)
+
+    def step(self, memory: bytes | None, heard: Iterable[Heard], now: int) -> Step:
+        """Decide after each report; without any, on every stream whose time has come. `now` in epoch ms."""
+        known: dict[str, Known[Any]] = self._memory.decode(memory) if memory is not None else {}
+        step = Step(None, None, [], [])
+        silent = True
+        for record in heard:
+            silent = False
+            self._hear(step, known, record, now)
+        if silent:
+            for stream in known.values():
+                self._decide(step, stream, now)
+        wakes = {name: self._rule.wake_at(stream.state, now) for name, stream in known.items()}
+        left = {name: stream for name, stream in known.items() if wakes[name] is not None}
+        step.memory = msgspec.msgpack.encode(left) if left else None
+        step.wake_at = min((at for at in wakes.values() if at is not None), default=None)
+        return step
+
+    def _hear(self, step: Step, known: dict[str, Known[Any]], record: Heard, now: int) -> None:
+        try:
+            report = self._report.decode(record.value)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            step.sendings.append(_dead_letter(record, error))
+            return
+        stream = known.get(report.stream)
+        state = self._rule.observe(stream.state if stream is not None else None, report, now)
+        if state is None:
+            return
+        if stream is None:
+            stream = known[report.stream] = Known(state)
+        stream.state = state
+        self._decide(step, stream, now)
+
+    def _decide(self, step: Step, stream: Known[Any], now: int) -> None:
+        verdict, state = self._rule.decide(stream.state, now)
+        stream.state = state
+        if is_news(stream.told, verdict, now):
+            stream.told = Told(verdict.code, verdict.reason, now)
+            step.rows.append(self._row(state, verdict, now))
+        if verdict.request is not None:
+            step.sendings.append(self._sending(*verdict.request, now))
+        if not verdict.passing and is_news(stream.noted, verdict, now):
+            stream.noted = Told(verdict.code, verdict.reason, now)
+            step.sendings.append(self._note(state, verdict, now))
+
+    def _row(self, state: Any, verdict: Verdict, now: int) -> HistoryRow:
+        request, command = verdict.request if verdict.request is not None else ("", None)
+        kind = self._rule.kind.value
+        return HistoryRow(
+            id=_id(kind, state.scope, state.stream, state.incarnation, verdict.code, verdict.reason, str(now)),
+            kind=kind,
+            at=now,
+            scope=state.scope,
+            stream=state.stream,
+            code=verdict.code,
+            reason=verdict.reason,
+            request=request,
+            command=msgspec.json.encode(command).decode() if command is not None else "",
+        )
+
+    def _note(self, state: Any, verdict: Verdict, now: int) -> Sending:
+        note = NoteDecision(
+            scope=state.scope,
+            stream=state.stream,
+            incarnation=state.incarnation,
+            kind=self._rule.kind,
+            code=verdict.code,
+            reason=verdict.reason,
+            at=now,
+        )
+        parts = (note.kind.value, note.scope, note.stream, note.incarnation, note.code, note.reason, str(now))
+        return self._sending(f"note-{_id(*parts)}", note, now)
+
+    def _sending(self, id: str, command: Command, now: int) -> Sending:
+        request = Request(id=id, at=now, by=self._source, command=command)
+        headers = cloud_event_headers(type(command).__name__, id, self._source, now, command.key)
+        return Sending(topic_of(command).name, command.key, encode_request(request), headers)
+
+
+def is_news(told: Told | None, verdict: Verdict, now: int) -> bool:
+    """Whether the decision says something that has not been said, or not for long."""
+    if told is None or verdict.request is not None or told.code != verdict.code:
+        return True
+    return told.reason != verdict.reason and now - told.at >= TELL_AGAIN_MS
+
+
+def _dead_letter(record: Heard, error: Exception) -> Sending:
+    headers: Headers = [
+        ("sluice_reason", f"{type(error).__name__}: {error}"),
+        ("sluice_service", SERVICE),
+        ("sluice_topic", record.topic),
+        ("sluice_partition", str(record.partition)),
+        ("sluice_offset", str(record.offset)),
+    ]
+    return Sending(DEAD_LETTERS.name, record.key, record.value, headers)
+
+
+def _id(*parts: str) -> str:
+    """No name holds a line break; a reason may, but comes where that leads to nothing else."""
+    return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,70 @@
+"""Progress of the queries as metrics: Spark tells it after each batch, on a thread of its own."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from retention_spark import metrics
+
+log = logging.getLogger(__name__)
+
+SILENCE_S = 60.0
+"""An outage of Kafka shows by then; a batch that is large, or waits for the machine, does not."""
+
+
+class ProgressListener(StreamingQueryListener):
+    """Remembers when each query last ended a batch; batches come whether there is input or not."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ended: dict[str, float] = {}
+
+    def problem(self, query: str) -> str | None:
+        """What is wrong if a query that was seen at work is not any more."""
+        silent = self._clock() - self._ended.get(query, self._clock())
+        return f"has ended no batch for {silent:.0f} s" if silent > SILENCE_S else None
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        log.info("query started", extra={"query": event.name})
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        self._ended[event.progress.name or ""] = self._clock()
+        note_progress(json.loads(event.progress.json))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """There is nothing to note: what was told last still holds."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        log.info("query ended", extra={"query_id": str(event.id), "error": event.exception})
+
+
+def note_progress(progress: Mapping[str, Any]) -> None:
+    """Take over what Spark says of a batch, in the form of its JSON."""
+    query = progress["name"]
+    metrics.INPUT_ROWS.labels(query).inc(progress["numInputRows"])
+    metrics.INPUT_RATE.labels(query).set(progress.get("inputRowsPerSecond", 0.0))
+    metrics.LAG.labels(query).set(sum(map(lag, progress["sources"])))
+    metrics.BATCH_SECONDS.labels(query).observe(progress["durationMs"].get("triggerExecution", 0) / 1000)
+    stores = progress["stateOperators"]
+    metrics.STATE_ROWS.labels(query).set(sum(store["numRowsTotal"] for store in stores))
+    metrics.STATE_BYTES.labels(query).set(sum(store["memoryUsedBytes"] for store in stores))
+
+
+def lag(source: Mapping[str, Any]) -> int:
+    """How many records behind its topic's end a source is."""
+    ends, latest = source.get("endOffset") or {}, source.get("latestOffset") or {}
+    return sum(
+        max(at - ends.get(topic, {}).get(partition, 0), 0)
+        for topic, partitions in latest.items()
+        for partition, at in partitions.items()
+    )

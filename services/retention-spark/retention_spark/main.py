@@ -1,0 +1,133 @@
+"""The one place where retention-spark is put together.
+
+The main thread runs the loop that serves health and waits for signals; Spark runs in a JVM beside it, each query in a
+thread that watches over it. The process follows no journal: what it needs to know comes in the reports.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import uvloop
+from confluent_kafka import KafkaException
+from pyarrow import ArrowException
+from pyspark.sql import SparkSession
+
+from retention_spark.blocking import at_most, in_daemon
+from retention_spark.compaction import compact
+from retention_spark.deciding import SERVICE
+from retention_spark.fitness import FORMAT, Fit, UnfitError, claim, look_at_topics
+from retention_spark.listener import ProgressListener
+from retention_spark.query import QueryPlan, checkpoint_of, plans, start_query
+from retention_spark.running import QueryRunner
+from retention_spark.session import open_session
+from retention_spark.settings import SparkSettings
+from sluice.telemetry.health import Checks, health_server
+from sluice.telemetry.logs import set_up_logs
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 0.5
+JOIN_S = 600.0
+DRAIN_S = 3.0
+QUERIES_END_S = 5.0
+SESSION_ENDS_S = 2.0
+
+
+def main() -> None:
+    """Run until SIGTERM or SIGINT. Exits with status 2 if topics or checkpoints do not fit, or the port is taken."""
+    settings = SparkSettings()
+    set_up_logs(SERVICE, settings.instance, settings.log_level)
+    # What fails in a batch ends its query, and is told of there.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    try:
+        uvloop.run(_live(settings))
+    except (UnfitError, OSError) as error:
+        log.critical("cannot start", extra={"error": str(error)})
+        sys.exit(2)
+
+
+async def _live(settings: SparkSettings) -> None:
+    ending = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.set)
+    checks: Checks = {"started": lambda: "starting"}
+    async with AsyncExitStack() as stack:
+        server = health_server(checks, {}, settings.host, settings.health_port)
+        await server.start()
+        stack.push_async_callback(server.stop)
+        starting = loop.create_task(_start(settings, checks, stack))
+        ended = loop.create_task(ending.wait())
+        await asyncio.wait((starting, ended), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+            await ended
+        await _cancel(starting)
+        log.info("stopping")
+    log.info("stopped")
+
+
+async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack) -> None:
+    cluster = await _topics(settings, checks)
+    checks["started"] = lambda: "starting Spark"
+    session = await in_daemon(open_session, SERVICE, settings)
+    stack.push_async_callback(at_most, SESSION_ENDS_S, "session", session.stop)
+    progress = ProgressListener()
+    session.streams.addListener(progress)
+    queries = plans(settings)
+    for plan in queries:
+        fit = Fit(FORMAT, cluster, plan.topic.name, settings.partitions, settings.spark_state_partitions)
+        await in_daemon(claim, session, checkpoint_of(plan, settings), fit)
+    runners = [_runner(session, plan, settings) for plan in queries]
+    stops = [partial(runner.stop, DRAIN_S) for runner in runners]
+    stack.push_async_callback(at_most, QUERIES_END_S, "queries", *stops)
+    for runner in runners:
+        checks[f"query {runner.name}"] = runner.problem
+        checks[f"batches of {runner.name}"] = partial(progress.problem, runner.name)
+        runner.start()
+    if "://" not in settings.spark_history:
+        joining = asyncio.get_running_loop().create_task(_join_history(Path(settings.spark_history)))
+        stack.push_async_callback(_cancel, joining)
+    checks["started"] = lambda: None
+    log.info("started", extra={"master": settings.spark_master, "checkpoints": settings.spark_checkpoints})
+
+
+def _runner(session: SparkSession, plan: QueryPlan, settings: SparkSettings) -> QueryRunner:
+    source = f"{SERVICE}/{settings.instance}"
+    return QueryRunner(plan.name, partial(start_query, session, plan, settings, source))
+
+
+async def _join_history(folder: Path) -> None:
+    while True:
+        await asyncio.sleep(JOIN_S)
+        try:
+            await asyncio.to_thread(compact, folder)
+        except (OSError, ArrowException) as error:
+            log.warning("history not joined", extra={"folder": str(folder), "error": str(error)})
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def _topics(settings: SparkSettings, checks: Checks) -> str:
+    """Kafka's id of itself, once all topics are there."""
+    while True:
+        try:
+            cluster, missing = await asyncio.to_thread(look_at_topics, settings.kafka_client(), settings.partitions)
+        except KafkaException as error:
+            problem = f"waiting for Kafka at {settings.kafka_bootstrap}"
+            log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})
+        else:
+            if not missing:
+                return cluster
+            problem = f"waiting for topics: {', '.join(missing)}"
+            log.info("waiting for topics", extra={"topics": missing})
+        checks["started"] = partial(str, problem)
+        await asyncio.sleep(LOOK_AGAIN_S)

@@ -1,0 +1,72 @@
+"""A streaming query: from a topic of reports through the decisions to the sink."""
+
+from collections.abc import Mapping
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from retention_spark.rules import RetentionRule, Rule, ScaleRule
+from retention_spark.settings import SparkSettings
+from retention_spark.sink import batch_writer
+from retention_spark.stateful import decided
+from sluice.messaging.topics import RETENTION, SCALE, Topic
+
+
+class QueryPlan(msgspec.Struct, frozen=True):
+    """What a query reads, and how it decides; `trigger_s` is the time between the beginnings of two batches."""
+
+    name: str
+    topic: Topic
+    rule: Rule
+    trigger_s: float
+
+
+def plans(settings: SparkSettings) -> tuple[QueryPlan, ...]:
+    scale = ScaleRule(round(settings.scale_cooldown_s * 1000))
+    retention = RetentionRule(round(settings.retention_tick_s * 1000), round(settings.retention_pause_s * 1000))
+    return (
+        QueryPlan("scale", SCALE, scale, settings.scale_trigger_s),
+        QueryPlan("retention", RETENTION, retention, settings.retention_trigger_s),
+    )
+
+
+def checkpoint_of(plan: QueryPlan, settings: SparkSettings) -> str:
+    return f"{settings.spark_checkpoints.rstrip('/')}/{plan.name}"
+
+
+def start_query(session: SparkSession, plan: QueryPlan, settings: SparkSettings, source: str) -> StreamingQuery:
+    """Begin where the checkpoint ends; a new one begins where the topic does."""
+    records = session.readStream.format("kafka").options(**source_options(plan, settings)).load()
+    return (
+        decided(records, plan.rule, source)
+        .writeStream.queryName(plan.name)
+        .foreachBatch(batch_writer(plan.rule.kind, settings))
+        .option("checkpointLocation", checkpoint_of(plan, settings))
+        .trigger(processingTime=f"{round(plan.trigger_s * 1000)} milliseconds")
+        .start()
+    )
+
+
+def source_options(plan: QueryPlan, settings: SparkSettings) -> Mapping[str, str]:
+    return {
+        "kafka.bootstrap.servers": settings.kafka_bootstrap,
+        "kafka.reconnect.backoff.max.ms": "1000",
+        "subscribe": plan.topic.name,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(settings.spark_batch_records),
+        # What a topic has dropped for its age says nothing any more: samples are taken again.
+        "failOnDataLoss": "false",
+    }
+
+
+def recorded(session: SparkSession, topic: Topic, settings: SparkSettings) -> DataFrame:
+    """Everything that a topic holds, as one batch."""
+    options = {
+        "kafka.bootstrap.servers": settings.kafka_bootstrap,
+        "subscribe": topic.name,
+        "startingOffsets": "earliest",
+        "endingOffsets": "latest",
+        "failOnDataLoss": "false",
+    }
+    return session.read.format("kafka").options(**options).load()

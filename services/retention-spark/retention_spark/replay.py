@@ -1,0 +1,122 @@
+"""What another policy would have decided: the recorded reports told again to the same rules, in their own time. Pure.
+
+Truncations are taken for carried out, so that each one is decided on the head that the ones before it have left. What
+scales would have come to cannot be known: reports go on telling of the stream as it was, and of segments that are hot
+or cold by the target they had. So of a scaling policy the minimum, the factor and the cool-down can be asked for, and
+what is said holds up to the first difference.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from retention_spark.deciding import HistoryRow, Told, is_news
+from retention_spark.rules import RetentionRule, Rule, ScaleRule, Verdict
+from sluice.domain.config import RetentionPolicy
+from sluice.domain.policy.retention import RetentionState
+from sluice.domain.stream.retention import RetentionReport, SizedCut
+from sluice.domain.stream.traffic import ScaleReport
+
+
+class OtherScaling(msgspec.Struct, frozen=True):
+    """What is to be another in a scaling policy; None: as it was."""
+
+    min_segments: int | None = None
+    scale_factor: int | None = None
+    cooldown_ms: int | None = None
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A report as it was recorded, `at` epoch ms."""
+
+    at: int
+    value: bytes
+
+
+class Replay:
+    """Tells one stream's reports to a rule; `hear` and `end` in the order of time."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rows: list[HistoryRow] = []
+        self._rule = rule
+        self._decoder = msgspec.json.Decoder(rule.report_type)
+        self._state: Any = None
+        self._told: Told | None = None
+        self._now = 0
+
+    def hear(self, record: Record) -> None:
+        self.end(record.at)
+        self._now = record.at
+        self._state = self._rule.observe(self._state, self._changed(self._decoder.decode(record.value)), record.at)
+        if self._state is not None:
+            self._decide()
+
+    def end(self, at: int) -> None:
+        """Decide whenever the rule wants to before that time."""
+        while self._state is not None:
+            wake_at = self._rule.wake_at(self._state, self._now)
+            if wake_at is None or wake_at >= at:
+                return
+            self._now = max(wake_at, self._now + 1)
+            self._decide()
+
+    def _decide(self) -> None:
+        verdict, self._state = self._rule.decide(self._state, self._now)
+        if is_news(self._told, verdict, self._now):
+            self._told = Told(verdict.code, verdict.reason, self._now)
+            self.rows.append(self._row(verdict))
+        self._state = self._carried_out(self._state)
+
+    def _row(self, verdict: Verdict) -> HistoryRow:
+        id, command = verdict.request if verdict.request is not None else ("", None)
+        text = msgspec.json.encode(command).decode() if command is not None else ""
+        kind, state = self._rule.kind.value, self._state
+        return HistoryRow("", kind, self._now, state.scope, state.stream, verdict.code, verdict.reason, id, text)
+
+    def _changed(self, report: Any) -> Any:
+        """The report as it would have been."""
+        raise NotImplementedError
+
+    def _carried_out(self, state: Any) -> Any:
+        """What would have been known once what was asked for is done."""
+        return state
+
+
+class RetentionReplay(Replay):
+    """A stream without a policy gets none."""
+
+    def __init__(self, rule: RetentionRule, policy: RetentionPolicy) -> None:
+        super().__init__(rule)
+        self._policy = policy
+        self._head: SizedCut | None = None
+
+    def _changed(self, report: RetentionReport) -> RetentionReport:
+        if self._head is None or report.policy is None:
+            self._head = report.head
+            return report if report.policy is None else msgspec.structs.replace(report, policy=self._policy)
+        return msgspec.structs.replace(report, policy=self._policy, head=self._head)
+
+    def _carried_out(self, state: RetentionState) -> RetentionState:
+        if state.asked is None or state.asked.at != self._now:
+            return state
+        self._head = state.asked.target
+        return msgspec.structs.replace(state, head=self._head)
+
+
+class ScalingReplay(Replay):
+    def __init__(self, rule: ScaleRule, other: OtherScaling) -> None:
+        super().__init__(rule if other.cooldown_ms is None else ScaleRule(other.cooldown_ms))
+        wanted = {"min_segments": other.min_segments, "scale_factor": other.scale_factor}
+        self._changes = {name: value for name, value in wanted.items() if value is not None}
+
+    def _changed(self, report: ScaleReport) -> ScaleReport:
+        return msgspec.structs.replace(report, policy=msgspec.structs.replace(report.policy, **self._changes))
+
+
+def replayed(replay: Replay, records: Iterable[Record], until: int) -> list[HistoryRow]:
+    """What is decided of a stream up to a time, as far as it is news."""
+    for record in records:
+        replay.hear(record)
+    replay.end(until)
+    return replay.rows

@@ -1,0 +1,138 @@
+"""The two rules as one kind of thing: fold a report into what is known of a stream, decide, say when to decide again.
+
+The decisions themselves are the domain's; here stands only what a query needs to carry them out alike. Pure.
+"""
+
+from collections.abc import Hashable
+from typing import Any, Protocol
+
+import msgspec
+
+from sluice.domain.commands import DecisionKind, ScaleStream, TruncateStream
+from sluice.domain.policy import requests, retention, scaling
+from sluice.domain.policy.retention import RetentionCode, RetentionState
+from sluice.domain.policy.scaling import ScaleCode, ScalingState
+from sluice.domain.stream.retention import RetentionReport
+from sluice.domain.stream.traffic import ScaleReport
+
+DAY_MS = 24 * 3600 * 1000
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A decision in the form that all rules share; `request` is an id and a command, None for nothing to do.
+
+    `passing` are decisions that only say that an earlier one is under way.
+    """
+
+    code: str
+    reason: str
+    passing: bool = False
+    request: tuple[str, ScaleStream | TruncateStream] | None = None
+
+
+class Rule(Hashable, Protocol):
+    """`state_type` is what is known of a stream, `report_type` what is heard of it; times in epoch ms.
+
+    Both types have `scope`, `stream` and `incarnation`.
+    """
+
+    @property
+    def kind(self) -> DecisionKind: ...
+
+    @property
+    def report_type(self) -> type[Any]: ...
+
+    @property
+    def state_type(self) -> Any: ...
+
+    def observe(self, state: Any | None, report: Any, now: int) -> Any | None: ...
+
+    def decide(self, state: Any, now: int) -> tuple[Verdict, Any]:
+        """The decision, and what is known once it is on its way."""
+        ...
+
+    def wake_at(self, state: Any, now: int) -> int | None:
+        """When to decide again even if nothing is heard; None once the stream may be forgotten."""
+        ...
+
+
+class ScaleRule(msgspec.Struct, frozen=True):
+    """Splits and merges; a stream is forgotten when no report on it holds any more."""
+
+    cooldown_ms: int = scaling.COOLDOWN_MS
+
+    @property
+    def kind(self) -> DecisionKind:
+        return DecisionKind.SCALE
+
+    @property
+    def report_type(self) -> type[ScaleReport]:
+        return ScaleReport
+
+    @property
+    def state_type(self) -> type[ScalingState]:
+        return ScalingState
+
+    def observe(self, state: ScalingState | None, report: ScaleReport, now: int) -> ScalingState | None:
+        return scaling.observe(state, report, now)
+
+    def decide(self, state: ScalingState, now: int) -> tuple[Verdict, ScalingState]:
+        decision = scaling.decide_scaling(state, now, self.cooldown_ms)
+        verdict = Verdict(
+            decision.code.value,
+            decision.reason,
+            decision.code is ScaleCode.COOLING_DOWN,
+            requests.scale(state, decision, now),
+        )
+        return verdict, scaling.noted(state, decision, now)
+
+    def wake_at(self, state: ScalingState, now: int) -> int | None:
+        muted = scaling.muted_until(state, self.cooldown_ms)
+        held = [load for load in state.loads.values() if load.holds(now)]
+        if held and muted > now:
+            return muted
+        # A load that is silent holds for ever: the stream is looked at once a day then.
+        ends = [load.at + scaling.VALID_MS for load in held if not load.silent] or [now + DAY_MS] * bool(held)
+        if ends:
+            return max(min(ends), now)
+        # Reports that are late must still meet what was decided.
+        last = max(muted, state.told[1] + scaling.VALID_MS)
+        return last if last > now else None
+
+
+class RetentionRule(msgspec.Struct, frozen=True):
+    """Truncations; without a policy a stream is forgotten after a day: no late report brings the policy back then."""
+
+    tick_ms: int = 60_000
+    pause_ms: int = retention.PAUSE_MS
+
+    @property
+    def kind(self) -> DecisionKind:
+        return DecisionKind.RETENTION
+
+    @property
+    def report_type(self) -> type[RetentionReport]:
+        return RetentionReport
+
+    @property
+    def state_type(self) -> type[RetentionState]:
+        return RetentionState
+
+    def observe(self, state: RetentionState | None, report: RetentionReport, _now: int) -> RetentionState | None:
+        return retention.observe(state, report)
+
+    def decide(self, state: RetentionState, now: int) -> tuple[Verdict, RetentionState]:
+        decision = retention.decide_retention(state, now, self.pause_ms)
+        verdict = Verdict(
+            decision.code.value,
+            decision.reason,
+            decision.code in (RetentionCode.ASKED, RetentionCode.PAUSED),
+            requests.truncation(state, decision),
+        )
+        return verdict, retention.noted(state, decision, now)
+
+    def wake_at(self, state: RetentionState, now: int) -> int | None:
+        if state.policy is not None:
+            return now + self.tick_ms
+        forget = state.told[0] + DAY_MS
+        return forget if forget > now else None

@@ -1,0 +1,94 @@
+"""The Spark session of the driver: bounded in memory, without pages of its own, everything it writes in one folder.
+
+One session per process; its JVM ends with the process.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from retention_spark.settings import SparkSettings
+
+# Spark searches the text of an interrupted batch's error by a recursion as deep as the text is long.
+_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss8m -Djava.net.preferIPv4Stack=true"
+_ON_THIS_MACHINE = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # Hadoop's own way starts a program or two for each file it writes, unless it has its native library.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+_ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
+_ENVIRONMENT = """\
+# A signal to the process group is for the driver, which then ends this program in order.
+trap '' TERM
+"""
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.err.ref = err
+appender.err.type = Console
+appender.err.name = err
+appender.err.target = SYSTEM_ERR
+appender.err.layout.type = PatternLayout
+appender.err.layout.pattern = %d{HH:mm:ss.SSS} %-5p %c{1} %m%n%ex{short}
+logger.busy.name = org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor
+logger.busy.level = error
+logger.lag.name = org.apache.spark.sql.execution.streaming.state.StateStoreCoordinator
+logger.lag.level = error
+logger.client.name = org.apache.kafka.clients.NetworkClient
+logger.client.level = error
+"""
+
+
+def open_session(name: str, settings: SparkSettings) -> SparkSession:
+    """Start the JVM; blocking, takes some seconds."""
+    # Otherwise workers run under whatever `python3` is, and end without saying why.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_CONF_DIR"] = str(_configured(settings.spark_local / "conf"))
+    builder = SparkSession.builder.appName(name).master(settings.spark_master)
+    for key, value in configuration(settings).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _configured(folder: Path) -> Path:
+    """The folder of settings that only files can hold, written anew."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "spark-env.sh").write_text(_ENVIRONMENT)
+    (folder / "log4j2.properties").write_text(_LOG4J)
+    return folder.absolute()
+
+
+def configuration(settings: SparkSettings) -> dict[str, str]:
+    """Spark's configuration; what the settings say explicitly comes last."""
+    jars = ",".join(sorted(str(jar.absolute()) for jar in settings.spark_jars.glob("*.jar")))
+    local = str(settings.spark_local.absolute())
+    return {
+        "spark.jars": jars,
+        "spark.driver.extraClassPath": f"{settings.spark_jars.absolute()}/*",
+        "spark.driver.memory": settings.spark_memory,
+        "spark.driver.extraJavaOptions": f"{_JAVA} -Djava.io.tmpdir={local}",
+        "spark.local.dir": local,
+        "spark.sql.warehouse.dir": f"{local}/warehouse",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(settings.spark_state_partitions),
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
+        # One bound for all stores of the process, instead of one for each.
+        f"{_ROCKSDB}.boundedMemoryUsage": "true",
+        f"{_ROCKSDB}.maxMemoryUsageMB": "64",
+        "spark.sql.streaming.minBatchesToRetain": "20",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **(_ON_THIS_MACHINE if settings.spark_master.startswith("local") else {}),
+        **settings.spark_conf,
+    }

@@ -1,0 +1,34 @@
+"""The settings of retention-spark, from the environment with the prefix SLUICE_."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from sluice.settings import ServiceSettings
+
+
+class SparkSettings(ServiceSettings):
+    """`spark_jars` is the folder of the jars that Spark needs for Kafka; sizes as Java writes them ("512m").
+
+    `spark_checkpoints` and `spark_history` are folders on any file system that Spark knows; `spark_conf` is more of
+    Spark's own configuration, for a master that is not this machine.
+    `spark_state_partitions` is how many parts the state of each query is divided into; fixed for its life.
+    `…_trigger_s` is how long a query waits between the beginnings of two batches. A stream's retention is decided on
+    with each report and every `retention_tick_s`, and it is truncated no more often than every `retention_pause_s`;
+    it is not scaled within `scale_cooldown_s` of its last scale.
+    """
+
+    spark_master: str = "local[2]"
+    spark_jars: Path = Path("jars")
+    spark_memory: str = "512m"
+    spark_local: Path = Path("local")
+    spark_checkpoints: str = "checkpoints"
+    spark_history: str = "history"
+    spark_conf: dict[str, str] = Field(default={})
+    spark_state_partitions: int = Field(default=2, ge=1)
+    spark_batch_records: int = Field(default=20_000, ge=1)
+    scale_trigger_s: float = Field(default=1.0, ge=0)
+    retention_trigger_s: float = Field(default=5.0, ge=0)
+    retention_tick_s: float = Field(default=60.0, gt=0)
+    retention_pause_s: float = Field(default=1800.0, ge=0)
+    scale_cooldown_s: float = Field(default=120.0, ge=0)

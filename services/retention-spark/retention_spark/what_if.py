@@ -1,0 +1,74 @@
+"""`python -m retention_spark.what_if SCOPE/STREAM POLICY [HOURS]`: what another policy would have done.
+
+A batch job over everything that the topics of reports hold, with the rules of the streaming queries; printed beside
+what happened, as the history tells it.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from retention_spark.asking import UnreadableError, retention_of, scaling_of
+from retention_spark.deciding import HistoryRow
+from retention_spark.history import last_decisions, line_of
+from retention_spark.rehearsal import Policy, would_have
+from retention_spark.settings import SparkSettings
+from sluice.domain.config import RetentionPolicy
+
+HOUR_MS = 3600 * 1000
+HOURS = 24
+KEPT = 1000
+_WIDTH = 78
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) < 2 or "/" not in arguments[0]:
+        print(
+            "usage: what_if SCOPE/STREAM (size=100MiB..1GiB | time=1h..2d | min=2,factor=4,cooldown=5m)",
+            file=sys.stderr,
+        )
+        return 2
+    scope, _, stream = arguments[0].partition("/")
+    try:
+        policy = policy_of(arguments[1])
+    except UnreadableError as error:
+        print(error, file=sys.stderr)
+        return 2
+    settings = SparkSettings()
+    now = time.time_ns() // 1_000_000
+    since = now - int(arguments[2] if len(arguments) > 2 else HOURS) * HOUR_MS
+    would = [row for row in would_have(settings, scope, stream, policy, now) if row.at >= since]
+    kind = "retention" if isinstance(policy, RetentionPolicy) else "scale"
+    happened = last_decisions(settings.spark_history, scope, stream, KEPT)
+    happened = [row for row in happened if row.at >= since and row.kind == kind]
+    for line in beside(happened, would, arguments[1]):
+        print(line)
+    return 0
+
+
+def policy_of(text: str) -> Policy:
+    """Raises UnreadableError."""
+    return retention_of(text) if text.startswith(("size", "time")) else scaling_of(text)
+
+
+def beside(happened: list[HistoryRow], would: list[HistoryRow], policy: str) -> Iterator[str]:
+    """Lines for people: on the left what happened, on the right what the policy would have done."""
+    yield f"{'what happened':{_WIDTH}} | with {policy}"
+    yield f"{_summary(happened):{_WIDTH}} | {_summary(would)}"
+    yield "-" * _WIDTH + "-+-" + "-" * _WIDTH
+    times = sorted({row.at // 1000 for row in (*happened, *would)})
+    for second in times:
+        left = [line_of(row) for row in happened if row.at // 1000 == second]
+        right = [line_of(row) for row in would if row.at // 1000 == second]
+        for here, there in zip_longest(left, right, fillvalue=""):
+            yield f"{here[:_WIDTH]:{_WIDTH}} | {there}".rstrip()
+
+
+def _summary(rows: list[HistoryRow]) -> str:
+    acted = sum(bool(row.request) for row in rows)
+    return f"{len(rows)} decisions, {acted} of them to act"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,42 @@
+"""What was decided on a stream's scaling and retention, and why, for people to read off the stream.
+
+Decisions are made elsewhere, again and again; the journal keeps one when it says something else than the one before
+it. Each kind is told in the order it was decided in: what comes late, or a second time, changes nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from sluice.domain import events as ev
+from sluice.domain.commands import NoteDecision
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.stream.state import NotedDecision, Stream, find_stream
+
+
+def decide_note(reader: Reader, command: NoteDecision, _context: Context) -> Decision:
+    """Nothing to note of an earlier stream of that name, or if it is known."""
+    stream = find_stream(reader, command.scope, command.stream)
+    if stream is None or stream.incarnation != command.incarnation:
+        return Decision()
+    known = stream.decisions.get(command.kind)
+    if known is not None and (known.at >= command.at or (known.code, known.reason) == (command.code, command.reason)):
+        return Decision()
+    noted = ev.DecisionNoted(
+        scope=command.scope,
+        stream=command.stream,
+        kind=command.kind,
+        code=command.code,
+        reason=command.reason,
+        at=command.at,
+    )
+    return Decision((noted,))
+
+
+def _noted(state: Stream, event: ev.DecisionNoted) -> Stream:
+    state.decisions = {**state.decisions, event.kind: NotedDecision(event.code, event.reason, event.at)}
+    return state
+
+
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {NoteDecision: decide_note}
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.DecisionNoted: _noted}

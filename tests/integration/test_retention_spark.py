@@ -1,0 +1,191 @@
+"""retention-spark with a real Kafka and a real Spark, and nobody who carries out what it asks for."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.decisions import asked, halves, hot, sampled, tell
+from support.health import metric, readiness
+from support.kafka import produce, read
+from support.spark import SPARK, kafka_and_spark
+
+from harness import System
+from harness.wait import eventually
+from retention_spark.history import last_decisions
+from sluice.domain.commands import DecisionKind, NoteDecision, ScaleStream, TruncateStream
+from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.stream.traffic import Direction
+from sluice.messaging.topics import DEAD_LETTERS, SCALE, ensure_topics
+
+pytestmark = pytest.mark.integration
+
+PARTITIONS = 4
+READY_S = 90.0
+DECIDED_S = 40.0
+EXIT_UNFIT = 2
+AWAY_S = 20.0
+
+
+@pytest.fixture(scope="module")
+def system(runs_folder: Path) -> Iterator[System]:
+    """Kafka and the driver, and the topics once the driver waits for them."""
+    system = kafka_and_spark(runs_folder / "retention-spark", partitions=PARTITIONS, ready_s=READY_S)
+    try:
+        system.start("kafka")
+        system.start(SPARK, wait=False, environment=ENVIRONMENT)
+        eventually(lambda: "waiting for topics" in readiness(system, SPARK)[1], DECIDED_S, "it waits for topics")
+        ensure_topics({"bootstrap.servers": system.kafka_bootstrap}, PARTITIONS, 1)
+        system.wait_ready(SPARK, READY_S)
+        yield system
+    finally:
+        system.down()
+
+
+ENVIRONMENT = {
+    "SLUICE_RETENTION_TICK_S": "2",
+    "SLUICE_RETENTION_PAUSE_S": "0",
+    "SLUICE_SCALE_COOLDOWN_S": "3",
+    "SLUICE_SCALE_TRIGGER_S": "0.5",
+    "SLUICE_RETENTION_TRIGGER_S": "0.5",
+}
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def history(system: System, stream: str) -> list[str]:
+    folder = str(system.settings.decisions_dir / "history")
+    return [row.code for row in last_decisions(folder, "s", stream, 100)]
+
+
+def start(system: System) -> None:
+    system.start(SPARK, deadline_s=READY_S, environment=ENVIRONMENT)
+
+
+def test_a_hot_segment_is_split_and_the_reason_told(system: System) -> None:
+    tell(system.kafka_bootstrap, hot("hot", now_ms()))
+    scaled = eventually(
+        lambda: asked(system.kafka_bootstrap, ScaleStream, ["hot"]), DECIDED_S, "the split is asked for"
+    )
+    assert [(r.command.seals, r.command.ranges) for r in scaled] == [((0,), ((0.0, 0.5), (0.5, 1.0)))]
+    notes = [r.command for r in asked(system.kafka_bootstrap, NoteDecision, ["hot"])]
+    assert [(note.kind, note.code) for note in notes] == [(DecisionKind.SCALE, "split")]
+    assert "above the target" in notes[0].reason
+    assert eventually(lambda: history(system, "hot"), DECIDED_S, "the table has it") == ["split"]
+
+
+def test_what_is_cold_within_the_cool_down_is_merged_after_it_without_another_report(system: System) -> None:
+    at = now_ms()
+    cold = [halves("cold", at, segment, Direction.DOWN, epoch_since=at) for segment in (0, 1)]
+    tell(system.kafka_bootstrap, *cold)
+    merged = eventually(
+        lambda: asked(system.kafka_bootstrap, ScaleStream, ["cold"]), DECIDED_S, "the merge is asked for"
+    )
+    assert [(r.command.seals, r.command.ranges) for r in merged] == [((0, 1), ((0.0, 1.0),))]
+
+
+def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(system: System) -> None:
+    aged = RetentionPolicy(RetentionType.TIME, 4000, 1 << 62)
+    tell(system.kafka_bootstrap, sampled("aged", now_ms(), 500, aged))
+    cut = eventually(lambda: asked(system.kafka_bootstrap, TruncateStream, ["aged"]), DECIDED_S, "it is truncated")
+    assert [r.command.cut for r in cut] == [{0: 500}]
+    codes = [r.command.code for r in asked(system.kafka_bootstrap, NoteDecision, ["aged"])]
+    assert codes[0] == "within-minimum" and "beyond-minimum" in codes
+
+
+def test_what_nobody_can_read_is_a_dead_letter_and_its_key_goes_on(system: System) -> None:
+    produce(system.kafka_bootstrap, SCALE.name, "s/odd", b"{not json")
+    tell(system.kafka_bootstrap, hot("odd", now_ms()))
+    eventually(lambda: asked(system.kafka_bootstrap, ScaleStream, ["odd"]), DECIDED_S, "the next report counts")
+    letters = read(system.kafka_bootstrap, DEAD_LETTERS.name)
+    assert [(letter.key(), letter.value()) for letter in letters] == [(b"s/odd", b"{not json")]
+
+
+def test_progress_shows_as_metrics(system: System) -> None:
+    tell(system.kafka_bootstrap, hot("counted", now_ms()))
+    eventually(lambda: metric(system, SPARK, "sluice_spark_state_rows") > 0, DECIDED_S, "state is counted")
+    assert metric(system, SPARK, "sluice_spark_input_records_total") > 0
+    assert metric(system, SPARK, "sluice_spark_batch_seconds_count") > 0
+    assert metric(system, SPARK, "sluice_spark_state_bytes") > 0
+
+
+def test_killed_in_the_middle_of_a_batch_it_loses_no_decision_and_doubles_none(system: System) -> None:
+    before = [f"before{i}" for i in range(20)]
+    late = [f"late{i}" for i in range(20)]
+    bootstrap = system.kafka_bootstrap
+    tell(bootstrap, *(hot(name, now_ms()) for name in before))
+    eventually(lambda: asked(bootstrap, ScaleStream, before), DECIDED_S, "the batch has begun to be written")
+    system.kill(SPARK)
+    tell(bootstrap, *(hot(name, now_ms()) for name in (*late, *before)))
+    start(system)
+    eventually(
+        lambda: {r.command.stream for r in asked(bootstrap, ScaleStream)} >= {*before, *late},
+        READY_S,
+        "all are decided",
+    )
+    ids = {r.command.stream: set[str]() for r in asked(bootstrap, ScaleStream)}
+    for request in asked(bootstrap, ScaleStream):
+        ids[request.command.stream].add(request.id)
+    assert all(len(ids[name]) == 1 for name in (*before, *late)), "asked again it is the same request"
+
+
+def test_kafka_away_for_a_while(system: System) -> None:
+    pid = system.pid(SPARK)
+    system.kill("kafka")
+    back = time.monotonic() + AWAY_S
+    eventually(lambda: time.monotonic() >= back, AWAY_S + 1, "Kafka was away for long enough")
+    system.start("kafka")
+    tell(system.kafka_bootstrap, hot("after-outage", now_ms()))
+    eventually(
+        lambda: asked(system.kafka_bootstrap, ScaleStream, ["after-outage"]), READY_S, "it decides when Kafka is back"
+    )
+    system.wait_ready(SPARK, READY_S)
+    assert system.pid(SPARK) == pid
+
+
+def test_it_ends_in_order(system: System) -> None:
+    system.stop(SPARK)
+    assert system.exit_code(SPARK) == 0
+
+
+def test_what_another_policy_would_have_done(system: System) -> None:
+    local = system.settings.home / "what-if"
+    environment = {
+        **os.environ,
+        "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap,
+        "SLUICE_SPARK_JARS": str(system.settings.jars_dir / "spark"),
+        "SLUICE_SPARK_HISTORY": str(system.settings.decisions_dir / "history"),
+        "SLUICE_SPARK_LOCAL": str(local),
+    }
+    command = [sys.executable, "-m", "retention_spark.what_if", "s/aged", "time=1h"]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=READY_S, check=False, cwd=system.settings.home
+    )
+    assert done.returncode == 0, done.stderr
+    happened, would = done.stdout.splitlines()[1].split(" | ")
+    assert "1 of them to act" in happened and "0 of them to act" in would
+    assert "no cut is older than the minimum of 1 hour" in done.stdout
+
+
+def test_another_number_of_partitions_is_refused(system: System) -> None:
+    system.start(SPARK, wait=False, environment={**ENVIRONMENT, "SLUICE_PARTITIONS": "8"})
+    assert system.wait_ended(SPARK, READY_S)
+    assert system.exit_code(SPARK) == EXIT_UNFIT
+    assert "has 4 partitions, configured are 8" in system.log(SPARK).read_text()
+
+
+def test_a_checkpoint_of_another_format_is_refused(system: System) -> None:
+    file = system.settings.decisions_dir / "checkpoints" / "scale" / "sluice.json"
+    fit = json.loads(file.read_text())
+    file.with_name(".sluice.json.crc").unlink(missing_ok=True)
+    file.write_text(json.dumps({**fit, "format": 99}))
+    system.start(SPARK, wait=False, environment=ENVIRONMENT)
+    assert system.wait_ended(SPARK, READY_S)
+    assert system.exit_code(SPARK) == EXIT_UNFIT
+    assert "has format 99, needed is 1" in system.log(SPARK).read_text()

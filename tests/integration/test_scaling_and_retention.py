@@ -1,0 +1,201 @@
+"""Streams that scale by themselves and keep what they must: everything is real, intervals are short.
+
+Segment stores say that a segment is hot after minutes only; so that is said for them, in the stream that they say it
+in. That segments are cold they say by themselves.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+import pytest
+from support.auto_scale import auto_scale_event
+from support.controller import Controller, config, controller, cut, info, unique
+from support.kafka import events, fold
+
+from api_gateway.generated import controller_pb2 as pb
+from harness import System, eventually
+from sluice.domain import events as ev
+from sluice.domain.commands import DecisionKind
+from sluice.domain.segment_id import segment_name
+from sluice.segmentstore import Host, SegmentStoreClient
+
+pytestmark = pytest.mark.integration
+
+SOON_S = 90.0
+REPORTS = ("_system", "_requeststream")
+UNBOUNDED = 2**63 - 1
+QUICK = {
+    "SLUICE_REPORT_INTERVAL_S": "0.5",
+    "SLUICE_SAMPLE_INTERVAL_S": "1",
+    "SLUICE_CHANGE_INTERVAL_S": "0.5",
+    "SLUICE_RETENTION_TICK_S": "2",
+    "SLUICE_RETENTION_PAUSE_S": "0",
+    "SLUICE_SCALE_COOLDOWN_S": "3",
+    "SLUICE_RETENTION_TRIGGER_S": "1",
+}
+EXPIRING = {
+    "autoScale.cooldown.time.seconds": "0",
+    "autoScale.mute.time.seconds": "0",
+    "autoScale.cache.cleanUp.interval.seconds": "3",
+    "autoScale.cache.expiry.seconds": "8",
+}
+
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def system(runs_folder: Path) -> Iterator[System]:
+    system = System(
+        runs_folder / "scaling-and-retention",
+        segment_stores=1,
+        retention_sparks=1,
+        segment_store_options=EXPIRING,
+        start_timeout_s=180,
+        partitions=4,
+    )
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in QUICK.items():
+            environment.setenv(name, value)
+        with system:
+            yield system
+
+
+@pytest.fixture
+def client(system: System) -> Iterator[Controller]:
+    with controller(system.grpc_address) as client:
+        yield client
+
+
+@pytest.fixture
+def scope(client: Controller) -> str:
+    name = unique("sc")
+    assert client.create_scope(name) == "SUCCESS"
+    return name
+
+
+def on_store(
+    client: Controller, stream: tuple[str, str], segment: int, work: Callable[[SegmentStoreClient, str], Awaitable[T]]
+) -> T:
+    """Do something with the segment store that has a segment."""
+
+    async def connected() -> T:
+        address, _, port = client.store_of(*stream, segment).rpartition(":")
+        store = SegmentStoreClient(lambda _container: Host(address, int(port)), 4)
+        try:
+            return await work(store, segment_name(*stream, segment))
+        finally:
+            await store.close()
+
+    return asyncio.run(connected())
+
+
+def append(client: Controller, stream: tuple[str, str], segment: int, data: bytes) -> int:
+    async def work(store: SegmentStoreClient, name: str) -> int:
+        return await store.append(name, uuid4(), data)
+
+    return on_store(client, stream, segment, work)
+
+
+def write(client: Controller, scope: str, count: int) -> int:
+    """Append so many pieces of 100 bytes; the length of the segment then."""
+    return max(append(client, (scope, "st"), 0, b"x" * 92) for _ in range(count))
+
+
+def head(client: Controller, scope: str) -> int:
+    request = pb.GetSegmentsRequest(streamInfo=info(scope, "st"), timestamp=0)
+    return sum(s.offset for s in client.call("getSegments", request).segments)
+
+
+def noted(system: System, scope: str, kind: DecisionKind) -> list[str]:
+    """The codes of what the journal says was decided."""
+    found = events(fold(system.kafka_bootstrap), lambda e: isinstance(e, ev.DecisionNoted) and e.scope == scope)
+    return [event.code for event in found if event.kind is kind]
+
+
+def by_size(least: int, most: int = UNBOUNDED) -> Any:
+    return pb.RetentionPolicy(retentionType=pb.RetentionPolicy.SIZE, retentionParam=least, retentionMax=most)
+
+
+def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
+    system: System, client: Controller, scope: str
+) -> None:
+    policy = pb.ScalingPolicy(
+        scaleType=pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC, targetRate=10, scaleFactor=2, minNumSegments=1
+    )
+    request = pb.StreamConfig(streamInfo=info(scope, "st"), scalingPolicy=policy)
+    assert client.status("createStream", request) == "SUCCESS"
+
+    def is_split() -> bool:
+        """Say once more that the segment is hot: the store, which sees no load, may have said otherwise since."""
+        append(client, REPORTS, 0, auto_scale_event(scope, "st", 0, at=time.time_ns() // 1_000_000))
+        return len(client.segments(scope, "st")) == 2
+
+    eventually(is_split, SOON_S, "the stream splits")
+    eventually(lambda: len(client.segments(scope, "st")) == 1, SOON_S, "the stream merges when nothing is written")
+    assert client.segments(scope, "st")[0][1:] == (0.0, 1.0)
+    eventually(lambda: "merge" in noted(system, scope, DecisionKind.SCALE), SOON_S, "the merge is noted")
+    assert noted(system, scope, DecisionKind.SCALE)[0] == "split"
+
+
+def test_retention_by_size_keeps_its_minimum(system: System, client: Controller, scope: str) -> None:
+    assert client.status("createStream", config(scope, "st", retentionPolicy=by_size(500))) == "SUCCESS"
+    written = write(client, scope, 5)
+    eventually(lambda: noted(system, scope, DecisionKind.RETENTION), SOON_S, "a decision")
+    assert head(client, scope) == 0
+    written = write(client, scope, 10)
+    eventually(lambda: head(client, scope) > 0, SOON_S, "the stream is truncated")
+    assert head(client, scope) <= written - 500
+    assert "beyond-minimum" in noted(system, scope, DecisionKind.RETENTION)
+
+
+def test_retention_by_time_drops_what_is_older(system: System, client: Controller, scope: str) -> None:
+    policy = pb.RetentionPolicy(retentionType=pb.RetentionPolicy.TIME, retentionParam=4000, retentionMax=UNBOUNDED)
+    assert client.status("createStream", config(scope, "st", retentionPolicy=policy)) == "SUCCESS"
+    written = write(client, scope, 5)
+    eventually(lambda: head(client, scope) == written, SOON_S, "all of it is older at last")
+
+
+def test_two_reader_groups_hold_what_they_have_yet_to_read(system: System, client: Controller, scope: str) -> None:
+    assert client.status("createStream", config(scope, "st", retentionPolicy=by_size(100))) == "SUCCESS"
+    ids = {name: str(uuid4()) for name in ("fast", "slow")}
+    for name, id in ids.items():
+        assert create_group(client, scope, name, id) == "SUCCESS"
+    written = write(client, scope, 10)
+    release(client, scope, "fast", ids["fast"], 900)
+    release(client, scope, "slow", ids["slow"], 300)
+    eventually(lambda: head(client, scope) == 300, SOON_S, "what both have read is gone")
+    held = eventually(
+        lambda: "held-by-readers" in noted(system, scope, DecisionKind.RETENTION), SOON_S, "the slow one holds the rest"
+    )
+    assert held and head(client, scope) == 300 < written
+    release(client, scope, "slow", ids["slow"], 800)
+    eventually(lambda: head(client, scope) == 800, SOON_S, "what both have read by now is gone")
+
+
+def create_group(client: Controller, scope: str, name: str, id: str) -> str:
+    request = pb.ReaderGroupConfiguration(
+        scope=scope,
+        readerGroupName=name,
+        retentionType=1,
+        maxOutstandingCheckpointRequest=3,
+        startingStreamCuts=[cut(scope, "st", {})],
+        endingStreamCuts=[cut(scope, "st", {})],
+        readerGroupId=id,
+    )
+    return client.status("createReaderGroup", request)
+
+
+def release(client: Controller, scope: str, name: str, id: str, offset: int) -> None:
+    """A reader group has read everything before an offset."""
+    request = pb.SubscriberStreamCut(
+        subscriber=f"{scope}/{name}",
+        generation=0,
+        streamCut=cut(scope, "st", {0: offset}),
+        readerGroupId=str(UUID(id)),
+    )
+    updated = client.call("updateSubscriberStreamCut", request)
+    assert updated.status == pb.UpdateSubscriberStatus.SUCCESS

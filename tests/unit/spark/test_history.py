@@ -1,0 +1,71 @@
+"""The history as people read it, from files as batches leave them and as they are joined."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from retention_spark.compaction import MANY, OLD_S, compact
+from retention_spark.deciding import HistoryRow
+from retention_spark.decisions import main
+from retention_spark.history import last_decisions, line_of
+
+DAY = "2023-11-14"
+AT = 1_700_000_000_000
+
+
+def row(number: int, **changes: Any) -> HistoryRow:
+    made = HistoryRow(f"id{number}", "scale", AT + number, "s", "st", "steady", f"reason {number}", "", "")
+    return msgspec.structs.replace(made, **changes)
+
+
+def keep(folder: Path, name: str, *rows: HistoryRow, day: str = DAY) -> None:
+    """Write rows as a batch does: the columns of the folders are not in the file."""
+    leaf = folder / f"kind={rows[0].kind}" / f"day={day}"
+    leaf.mkdir(parents=True, exist_ok=True)
+    values = [{k: v for k, v in msgspec.structs.asdict(r).items() if k != "kind"} for r in rows]
+    pq.write_table(pa.Table.from_pylist(values), leaf / f"{name}.parquet")
+
+
+def test_the_last_ones_of_a_stream_by_time(tmp_path: Path) -> None:
+    keep(tmp_path, "b", row(3), row(1))
+    keep(tmp_path, "a", row(2, kind="retention"))
+    keep(tmp_path, "c", row(9, stream="other"), row(8, scope="t"))
+    assert [r.id for r in last_decisions(str(tmp_path), "s", "st", 10)] == ["id1", "id2", "id3"]
+    assert [r.kind for r in last_decisions(str(tmp_path), "s", "st", 2)] == ["retention", "scale"]
+
+
+def test_what_a_batch_wrote_twice_is_there_once(tmp_path: Path) -> None:
+    keep(tmp_path, "a", row(1))
+    keep(tmp_path, "b", row(1), row(2))
+    assert [r.id for r in last_decisions(str(tmp_path), "s", "st", 10)] == ["id1", "id2"]
+
+
+def test_days_are_read_back_only_as_far_as_needed(tmp_path: Path) -> None:
+    keep(tmp_path, "a", row(1), day="2023-11-14")
+    keep(tmp_path, "a", row(5), row(6), day="2023-11-15")
+    (tmp_path / "kind=scale" / "day=2023-11-14" / "broken.parquet").write_text("no parquet")
+    assert [r.id for r in last_decisions(str(tmp_path), "s", "st", 2)] == ["id5", "id6"]
+
+
+def test_files_are_joined_once_they_are_old_and_many(tmp_path: Path) -> None:
+    for number in range(MANY):
+        keep(tmp_path, f"part{number}", row(number))
+    before = last_decisions(str(tmp_path), "s", "st", 100)
+    assert compact(tmp_path) == 0, "a batch may still write them"
+    assert compact(tmp_path, lambda: time.time() + OLD_S + 1) == MANY
+    assert [file.name.split("-")[0] for file in tmp_path.glob("*/*/*")] == ["joined"]
+    assert last_decisions(str(tmp_path), "s", "st", 100) == before
+
+
+def test_how_it_is_printed(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setenv("SLUICE_SPARK_HISTORY", str(tmp_path))
+    keep(tmp_path, "a", row(1))
+    assert line_of(row(1)) == "2023-11-14 22:13:20  scale      steady            reason 1"
+    assert main(["s/st"]) == 0
+    assert capsys.readouterr().out == line_of(row(1)) + "\n"
+    assert main(["s/none"]) == 0 and "nothing was decided on s/none" in capsys.readouterr().out
+    assert main(["st"]) == 2

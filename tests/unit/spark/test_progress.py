@@ -1,0 +1,87 @@
+"""What Spark says of a batch, as metrics; and what a checkpoint must be like to be gone on with."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from prometheus_client import REGISTRY
+
+from retention_spark.fitness import FORMAT, Fit, UnfitError, check
+from retention_spark.listener import SILENCE_S, ProgressListener, lag, note_progress
+
+FIT = Fit(FORMAT, "cluster", "sluice.scale", 16, 2)
+
+
+def progress(**changes: Any) -> dict[str, Any]:
+    source = {"endOffset": {"t": {"0": 5, "1": 7}}, "latestOffset": {"t": {"0": 9, "1": 7}}}
+    store = {"numRowsTotal": 3, "memoryUsedBytes": 1000}
+    found = {
+        "name": "a-query",
+        "numInputRows": 12,
+        "inputRowsPerSecond": 6.0,
+        "durationMs": {"triggerExecution": 250},
+        "sources": [source],
+        "stateOperators": [store, store],
+    }
+    return {**found, **changes}
+
+
+def value(name: str) -> float | None:
+    return REGISTRY.get_sample_value(f"sluice_spark_{name}", {"query": "a-query"})
+
+
+def test_a_batch_becomes_metrics() -> None:
+    before = value("input_records_total") or 0
+    note_progress(progress())
+    assert value("input_records_total") == before + 12
+    assert (value("lag_records"), value("state_rows"), value("state_bytes")) == (4, 6, 2000)
+    assert value("input_records_per_second") == 6
+
+
+def test_a_batch_without_input_has_no_rate() -> None:
+    without = {key: v for key, v in progress().items() if key != "inputRowsPerSecond"}
+    note_progress(without)
+    assert value("input_records_per_second") == 0
+
+
+def test_a_source_that_has_read_nothing_has_everything_before_it() -> None:
+    assert lag({"endOffset": None, "latestOffset": {"t": {"0": 9}}}) == 9
+    assert lag({"endOffset": {"t": {"0": 9}}, "latestOffset": None}) == 0
+
+
+def test_a_checkpoint_that_fits() -> None:
+    check(FIT, msgspec.structs.replace(FIT), "folder")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"format": 7}, "has format 7, needed is 1"),
+        ({"cluster": "other"}, "has cluster other"),
+        ({"topic": "sluice.retention"}, "has topic sluice.retention"),
+        ({"partitions": 8}, "has partitions 8, needed is 16"),
+        ({"state_partitions": 4}, "has state partitions 4, needed is 2"),
+    ],
+)
+def test_a_checkpoint_that_does_not(change: dict[str, Any], text: str) -> None:
+    with pytest.raises(UnfitError, match=text):
+        check(FIT, msgspec.structs.replace(FIT, **change), "folder")
+
+
+class Event:
+    """What Spark tells of a batch that ended."""
+
+    class progress:  # noqa: N801 - Spark's name
+        name = "a-query"
+        json = msgspec.json.encode(progress()).decode()
+
+
+def test_a_query_that_ends_no_batch_any_more_is_a_problem() -> None:
+    now = 0.0
+    listener = ProgressListener(lambda: now)
+    assert listener.problem("a-query") is None, "it may not have begun yet"
+    listener.onQueryProgress(Event)  # type: ignore[arg-type]
+    now = SILENCE_S
+    assert listener.problem("a-query") is None
+    now = SILENCE_S + 1
+    assert listener.problem("a-query") == "has ended no batch for 61 s"

@@ -1,0 +1,87 @@
+"""What another policy would have done, and how people ask for it."""
+
+import msgspec
+import pytest
+from support.decisions import halves, hot, sampled
+
+from retention_spark.asking import UnreadableError, retention_of, scaling_of
+from retention_spark.replay import OtherScaling, Record, RetentionReplay, ScalingReplay, replayed
+from retention_spark.rules import RetentionRule, ScaleRule
+from retention_spark.what_if import beside
+from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.stream.retention import RetentionReport
+from sluice.domain.stream.traffic import Direction, ScaleReport
+
+NOW = 1_700_000_000_000
+MINUTE = 60_000
+
+
+def records(*reports: ScaleReport | RetentionReport) -> list[Record]:
+    return [Record(report.at, msgspec.json.encode(report)) for report in reports]
+
+
+def grown(minutes: int) -> list[Record]:
+    """A stream that grows by 100 bytes a minute."""
+    return records(*(sampled("x", NOW + i * MINUTE, 100 * i) for i in range(1, minutes + 1)))
+
+
+def sizes_kept(policy: RetentionPolicy) -> list[int]:
+    replay = RetentionReplay(RetentionRule(pause_ms=0), policy)
+    rows = replayed(replay, grown(30), NOW + 31 * MINUTE)
+    return [msgspec.json.decode(row.command)["cut"]["0"] for row in rows if row.command]
+
+
+def test_a_smaller_minimum_truncates_further() -> None:
+    assert sizes_kept(RetentionPolicy(RetentionType.SIZE, 2000, 1 << 62))[-1] == 1000
+    assert sizes_kept(RetentionPolicy(RetentionType.SIZE, 500, 1 << 62))[-1] == 2500
+
+
+def test_truncations_count_as_carried_out() -> None:
+    cuts = sizes_kept(RetentionPolicy(RetentionType.SIZE, 500, 1 << 62))
+    assert cuts == sorted(set(cuts)) and len(cuts) > 10
+
+
+def test_time_passes_between_records() -> None:
+    policy = RetentionPolicy(RetentionType.TIME, 10 * MINUTE, 1 << 62)
+    rows = replayed(RetentionReplay(RetentionRule(), policy), grown(1), NOW + 60 * MINUTE)
+    assert [row.at for row in rows if row.command] == [NOW + 11 * MINUTE]
+
+
+def test_a_larger_minimum_of_segments_does_not_merge() -> None:
+    told = records(*(halves("x", NOW, segment, Direction.DOWN) for segment in (0, 1)))
+    merged = replayed(ScalingReplay(ScaleRule(), OtherScaling()), told, NOW + MINUTE)
+    kept = replayed(ScalingReplay(ScaleRule(), OtherScaling(min_segments=2)), told, NOW + MINUTE)
+    assert [row.code for row in merged][-1] == "merge"
+    assert [row.code for row in kept] == ["at-minimum"]
+
+
+def test_a_larger_factor_splits_into_more() -> None:
+    told = records(hot("x", NOW, splits=8))
+    (row, *_) = replayed(ScalingReplay(ScaleRule(), OtherScaling(scale_factor=4)), told, NOW + 1)
+    assert len(msgspec.json.decode(row.command)["ranges"]) == 4
+
+
+def test_both_stand_beside_each_other() -> None:
+    rows = replayed(ScalingReplay(ScaleRule(), OtherScaling()), records(hot("x", NOW)), NOW + 1)
+    lines = list(beside([], rows, "factor=4"))
+    assert lines[0].endswith("| with factor=4")
+    assert "0 decisions" in lines[1] and "1 of them to act" in lines[1]
+    assert lines[-1].lstrip().startswith("|") and "split" in lines[-1]
+
+
+def test_how_policies_are_written() -> None:
+    assert retention_of("size=100MiB..1GiB") == RetentionPolicy(RetentionType.SIZE, 100 * 2**20, 2**30)
+    assert retention_of("time=90m") == RetentionPolicy(RetentionType.TIME, 90 * MINUTE, 2**63 - 1)
+    assert scaling_of("min=2, factor=3,cooldown=30s") == OtherScaling(2, 3, 30_000)
+
+
+@pytest.mark.parametrize("text", ["size", "size=", "size=1x", "weight=3", "time=1", "time=1h..", "size=-1"])
+def test_what_is_no_retention(text: str) -> None:
+    with pytest.raises(UnreadableError):
+        retention_of(text)
+
+
+@pytest.mark.parametrize("text", ["", "min", "min=2s", "target=3", "min=2,,"])
+def test_what_is_no_scaling(text: str) -> None:
+    with pytest.raises(UnreadableError):
+        scaling_of(text)
