@@ -129,9 +129,9 @@ def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) 
 
 
 class _Question:
-    """What the rules of both types ask of the state at a moment.
+    """What the rules of both types ask of the state at a moment; `written` is up to where the newest cut lies.
 
-    `least` is the newest cut that leaves the minimum, as an index; -1 if there is none.
+    `least` is the index of the newest cut that leaves the minimum (`min` in 1.5), -1 if there is none.
     """
 
     def __init__(self, state: RetentionState, policy: RetentionPolicy, now: int) -> None:
