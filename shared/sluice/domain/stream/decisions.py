@@ -1,7 +1,8 @@
 """What was decided on a stream's scaling and retention, and why, for people to read off the stream.
 
 Decisions are made elsewhere, again and again; the journal keeps one when it says something else than the one before
-it. Each kind is told in the order it was decided in: what comes late, or a second time, changes nothing.
+it. Each kind is told in the order it was decided in, several decisions at one time included; what comes late changes
+nothing.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ def decide_note(reader: Reader, command: NoteDecision, _context: Context) -> Dec
     if stream is None or stream.incarnation != command.incarnation:
         return Decision()
     known = stream.decisions.get(command.kind)
-    if known is not None and (known.at >= command.at or (known.code, known.reason) == (command.code, command.reason)):
+    if known is not None and (known.at > command.at or (known.code, known.reason) == (command.code, command.reason)):
         return Decision()
     noted = ev.DecisionNoted(
         scope=command.scope,
