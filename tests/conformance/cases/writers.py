@@ -9,7 +9,7 @@ WRITERS = Subject("writer")
 case = WRITERS.case
 
 _EMPTY = (
-    "the original keeps writers in a table; an entry with an empty key stops the table's segment container for good"
+    "the original keeps writers in a table; an entry with an empty key stops its container for good"
 )
 
 _STREAM: tuple[Step, ...] = (create_scope(), create_stream(segments=2))
