@@ -8,9 +8,7 @@ from conformance.group_calls import note_time, remove_writer
 WRITERS = Subject("writer")
 case = WRITERS.case
 
-_EMPTY = (
-    "the original keeps writers in a table; an entry with an empty key stops its container for good"
-)
+_EMPTY = "the original keeps writers in a table; an entry with an empty key stops its container for good"
 
 _STREAM: tuple[Step, ...] = (create_scope(), create_stream(segments=2))
 
