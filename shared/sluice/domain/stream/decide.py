@@ -6,6 +6,7 @@ stream-and-transaction-semantics 3.4 to 3.9.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import msgspec
@@ -246,6 +247,7 @@ Decide = Callable[[Reader, Any, Context], Decision]
 def _in_turn(decide: Decide) -> Decide:
     """The decision on a request that may have waited for the stream: whatever it is, nothing waits any more."""
 
+    @wraps(decide)
     def decided(reader: Reader, command: Any, context: Context) -> Decision:
         decision = decide(reader, command, context)
         stream = find_stream(reader, command.scope, command.stream)
