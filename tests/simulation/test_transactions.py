@@ -1,6 +1,7 @@
 """Transactions under faults: the production services on a broker, a Redis and segment stores in memory, run by seeds.
 
-`SIM_SEED` runs one seed, `SIM_SECONDS` sets for how long seeds are run (55 s). `make soak` runs as many as one likes.
+`SIM_SEED` runs one seed; else the first `SIM_SEEDS` (500) are run, for no longer than `SIM_SECONDS` (55 s).
+`make soak` runs as many as one likes.
 """
 
 import asyncio
@@ -8,7 +9,6 @@ import os
 import re
 import time
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import pytest
@@ -23,11 +23,12 @@ from txn_manager.hearing import Hearing
 from txn_manager.leases import Leases
 
 SECONDS = float(os.environ.get("SIM_SECONDS", "55"))
+SEEDS = int(os.environ.get("SIM_SEEDS", "500"))
 SEED = os.environ.get("SIM_SEED")
 
 
 def test_whatever_fails_transactions_keep_their_promises(capsys: pytest.CaptureFixture[str]) -> None:
-    seeds = [int(SEED)] if SEED else count()
+    seeds = [int(SEED)] if SEED else range(SEEDS)
     done = run.run_seeds(iter(seeds), time.monotonic() + SECONDS)
     with capsys.disabled():
         print(f" {done} seeds", end="")
