@@ -8,9 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from harness import System
 from sluice_local.settings import LocalSettings
+
+# Where changes are judged, the same examples each time; whoever runs the tests by hand looks for new ones.
+settings.register_profile("judged", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("judged")
 
 _RUNS_KEPT = 5
 _RUN_LASTS_S = 3600

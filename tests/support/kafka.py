@@ -44,7 +44,10 @@ def produce(bootstrap: str, topic: str, key: str | None, *values: bytes, partiti
 
 
 def read(bootstrap: str, topic: str, partitions: Iterable[int] | None = None) -> list[Message]:
-    """All records of a topic up to its present end, partition by partition."""
+    """All records of a topic up to its present end, partition by partition.
+
+    A topic that is written to all the time is never at its end, so that is asked for first.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -59,6 +62,7 @@ def read(bootstrap: str, topic: str, partitions: Iterable[int] | None = None) ->
         wanted = list(partitions)
         consumer.assign([TopicPartition(topic, p, 0) for p in wanted])
         found: dict[int, list[Message]] = {p: [] for p in wanted}
+        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=DEADLINE_S)[1] for p in wanted}
         open_ones = set(wanted)
         while open_ones:
             message = consumer.poll(DEADLINE_S)
@@ -66,7 +70,11 @@ def read(bootstrap: str, topic: str, partitions: Iterable[int] | None = None) ->
             error, partition = message.error(), message.partition()
             assert partition is not None
             if error is None:
-                found[partition].append(message)
+                offset = message.offset() or 0
+                if offset < ends[partition]:
+                    found[partition].append(message)
+                if offset >= ends[partition] - 1:
+                    open_ones.discard(partition)
                 continue
             assert error.code() == KafkaError._PARTITION_EOF, error
             open_ones.discard(partition)
