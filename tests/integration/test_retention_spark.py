@@ -12,7 +12,7 @@ import pytest
 from support.decisions import asked, halves, hot, sampled, tell
 from support.health import metric, readiness
 from support.kafka import produce, read
-from support.spark import SPARK, kafka_and_spark
+from support.spark import NOT_WHERE_JUDGED, SPARK, kafka_and_spark
 
 from harness import System
 from harness.wait import eventually
@@ -22,7 +22,7 @@ from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.stream.traffic import Direction
 from sluice.messaging.topics import DEAD_LETTERS, SCALE, ensure_topics
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, NOT_WHERE_JUDGED]
 
 PARTITIONS = 4
 READY_S = 90.0

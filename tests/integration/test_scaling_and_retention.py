@@ -15,6 +15,7 @@ import pytest
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
 from support.kafka import events, fold
+from support.spark import NOT_WHERE_JUDGED
 
 from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
@@ -23,7 +24,7 @@ from sluice.domain.commands import DecisionKind
 from sluice.domain.segment_id import segment_name
 from sluice.segmentstore import Host, SegmentStoreClient
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, NOT_WHERE_JUDGED]
 
 SOON_S = 90.0
 REPORTS = ("_system", "_requeststream")
