@@ -22,6 +22,7 @@ def check(world: World) -> None:
         _relations_mirror_each_other(stream)
     _nothing_is_under_way(world)
     _scopes_hold_what_exists(world)
+    assert not world.outlived
     _no_segment_is_leaked_or_missing(world, streams, [t for t in states.values() if isinstance(t, Table)])
     _followers_agree(world)
 

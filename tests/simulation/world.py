@@ -13,9 +13,13 @@ from typing import Any
 from sluice.domain.aggregates import evolve
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
+from sluice.domain.events import ScopeDeleted
+from sluice.domain.group import ReaderGroup
+from sluice.domain.stream.state import Stream
+from sluice.domain.table import Table
 from sluice.journal.barrier import Ends
 from sluice.journal.journal import Journal
-from sluice.journal.partition_view import PartitionView
+from sluice.journal.partition_view import Outcome, PartitionView
 from sluice.journal.record import decode_record
 from sluice.messaging.partition import partition_of
 from sluice.messaging.requests import Headers, Request, encode_request
@@ -131,7 +135,8 @@ class Process:
 class World:
     """Everything outside the process, and the process.
 
-    `crashes` are the numbers of touches after which it dies, `failing` the requests that segment stores do not answer.
+    `crashes` are the numbers of touches after which it dies, `failing` the requests that segment stores do not answer,
+    `outlived` the scopes that went before what was in them.
     """
 
     def __init__(self) -> None:
@@ -143,6 +148,7 @@ class World:
         self.crashes: list[int] = []
         self.failing: set[str] = set()
         self.touched = 0
+        self.outlived: list[str] = []
         self._numbers = iter(range(1, 1_000_000))
         self.process = Process(self, 0)
 
@@ -179,7 +185,16 @@ class World:
         log = self.journal[partition]
         message = Message(JOURNAL.name, partition, len(log), key, value, self.now_ms())
         log.append(message)
-        self.views[partition].fold(decode_record(value), message.offset(), message.timestamp()[1])
+        record = decode_record(value)
+        outcome = self.views[partition].fold(record, message.offset(), message.timestamp()[1])
+        if outcome is Outcome.COUNTED:
+            self.outlived += [
+                f"{event.scope} by {state.name}"
+                for event in record.events
+                if isinstance(event, ScopeDeleted)
+                for state in self.states().values()
+                if isinstance(state, Stream | ReaderGroup | Table) and state.scope == event.scope
+            ]
         asyncio.get_running_loop().call_soon(self.process.journal._on_batch, [message])  # type: ignore[arg-type]
 
     def append_request(self, request: Request) -> None:
