@@ -23,6 +23,7 @@ PROJECTS = (
     "services/txn-manager",
     "services/cluster-manager",
     "services/retention-spark",
+    "cli",
     "deploy/local",
 )
 _STAMP = ".sluice-stamp"
