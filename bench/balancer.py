@@ -1,0 +1,69 @@
+"""What a Kubernetes Service is to the gateways: new connections go to one that listens.
+
+Bytes are passed on as they are; connections that exist stay where they are. Runs in a thread of its own.
+"""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from itertools import count
+from types import TracebackType
+from typing import Self
+
+_CHUNK = 65_536
+_CONNECTS_S = 0.5
+
+
+class Balancer:
+    """Listens on a free port of 127.0.0.1. As a context it is up inside."""
+
+    def __init__(self, backends: Sequence[str]) -> None:
+        self._backends = [(host, int(port)) for host, _, port in (b.rpartition(":") for b in backends)]
+        self._turn = count()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="balancer", daemon=True)
+        self.address = ""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        server = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._accept, "127.0.0.1", 0), self._loop)
+        host, port = server.result().sockets[0].getsockname()
+        self.address = f"{host}:{port}"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        backend = await self._connect()
+        if backend is None:
+            writer.close()
+            return
+        there, back = backend
+        await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        first = next(self._turn)
+        for number in range(len(self._backends)):
+            host, port = self._backends[(first + number) % len(self._backends)]
+            try:
+                async with asyncio.timeout(_CONNECTS_S):
+                    return await asyncio.open_connection(host, port)
+            except OSError:
+                continue
+        return None
+
+
+async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Until one side ends the connection, or breaks it off."""
+    try:
+        while chunk := await source.read(_CHUNK):
+            target.write(chunk)
+            await target.drain()
+    except ConnectionError:
+        target.transport.abort()
+    else:
+        target.close()
