@@ -44,7 +44,7 @@ class Probe(msgspec.Struct):
 class Prober:
     """Calls of each kind in turn from so many threads, each at `per_s` calls a second. As a context it runs inside."""
 
-    def __init__(self, address: str, threads: int = 4, per_s: float = 10) -> None:
+    def __init__(self, address: str, threads: int = 4, per_s: float = 5) -> None:
         self.probes: list[Probe] = []
         self._stopped = threading.Event()
         self._every_s = 1 / per_s

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from support.effort import JUDGED
 
 from harness import System
 from sluice_local.settings import LocalSettings
 
 # Where changes are judged, the same examples each time; whoever runs the tests by hand looks for new ones.
 settings.register_profile("judged", derandomize=True)
-if os.environ.get("CI"):
+if JUDGED:
     settings.load_profile("judged")
 
 _RUNS_KEPT = 5

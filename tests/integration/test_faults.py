@@ -380,7 +380,8 @@ def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: Syste
     assert gateways[0].streams(scope) == gateways[1].streams(scope) == []
     void = [f for f in fold(double.kafka_bootstrap) if f.outcome is not Outcome.COUNTED]
     print("void:", [(f.record.by, f.outcome.value, [type(e).__name__ for e in f.record.events]) for f in void])
-    assert {f.record.by.partition("/")[0] for f in void} <= {"stream-workflows"}
+    # A new active cluster-manager and the one before it may decide on the same assignment.
+    assert {f.record.by.partition("/")[0] for f in void} <= {"stream-workflows", "cluster-manager"}
 
 
 @pytest.mark.usefixtures("complete")

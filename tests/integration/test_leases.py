@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.controller import Controller, controller, unique
+from support.effort import effort
 from support.kafka import Groups, read
 from support.transactions import LEASE_MS, Pinging, Transactions
 
@@ -26,7 +27,7 @@ from txn_manager.settings import TxnSettings
 pytestmark = pytest.mark.integration
 
 CLIENTS = 6
-OUTAGE_S = 30.0
+OUTAGE_S = effort(30.0, 15.0)
 DEADLINE_S = 60.0
 TAKE_OVER_MS = 4_000
 """How long the partitions of an instance that was killed may be nobody's."""

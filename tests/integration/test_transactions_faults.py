@@ -14,6 +14,7 @@ import pytest
 from integration.test_java_client import JavaClient, build
 from redis import Redis
 from support.controller import Controller, controller, outcome, unique
+from support.effort import effort
 from support.kafka import fold
 from support.scaling import scale_request
 from support.transactions import Transactions
@@ -30,8 +31,8 @@ from txn_manager.ending_steps import workflows
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-WRITERS, EACH = 8, 250
-BETWEEN_FAULTS = 150
+WRITERS, EACH = 8, effort(250, 80)
+BETWEEN_FAULTS = effort(150, 48)
 WRITES_S = 240.0
 DEADLINE_S = 90.0
 DIES_S = 60.0

@@ -1,0 +1,13 @@
+"""How much a long test does: all of it by hand, a stated part where changes are judged, which has a time limit."""
+
+import os
+from typing import TypeVar
+
+N = TypeVar("N", int, float)
+
+JUDGED = bool(os.environ.get("CI"))
+
+
+def effort(whole: N, judged: N) -> N:
+    """The whole, or what is done of it where changes are judged (`CI` is set)."""
+    return judged if JUDGED else whole
