@@ -12,13 +12,13 @@ SPARK = SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KA
 	SLUICE_SPARK_HISTORY=$${SLUICE_SPARK_HISTORY:-$(SLUICE_HOME)/data/retention-spark/history} \
 	SLUICE_SPARK_JARS=$${SLUICE_SPARK_JARS:-$${SLUICE_JARS:-$(SLUICE_HOME)/jars}/spark} \
 	SLUICE_SPARK_LOCAL=$${SLUICE_SPARK_LOCAL:-$(SLUICE_HOME)/run/what-if}
-CODE := shared services cli deploy/local tests bench
+CODE := shared services cli deploy/local deploy/images deploy/k8s tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if test soak lint format bench lock clean
+.PHONY: help setup run up down status decisions what-if test contract soak lint format bench docs images k8s-render k8s-check lock clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
 setup: ## environment, locked packages and jars; only what has changed
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: there is no $(PYTHON) on the path; install Python 3.11 or name another one: make PYTHON=..." >&2; exit 1; }
@@ -42,8 +42,12 @@ decisions: setup ## the last decisions on scaling and retention of a stream: STR
 what-if: setup ## what another policy would have done: STREAM=scope/name and RETENTION=size=1MiB..1GiB or SCALING=min=2,factor=4
 	@$(SPARK) $(BIN)/python -m retention_spark.what_if $(STREAM) $(RETENTION)$(SCALING) $(HOURS)
 
-test: setup ## all tests
-	@$(BIN)/python -m pytest tests
+test: setup ## all tests, in two processes
+	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup
+
+contract: setup ## each service alone in a container; needs a container engine, builds the images that are missing
+	@PYTHONPATH=tests $(BIN)/python -m containers.build
+	@$(BIN)/python -m pytest tests/containers
 
 soak: setup ## simulated faults of transactions, seed after seed; SOAK_SEEDS=10000, SOAK_SECONDS and SOAK_FROM
 	@PYTHONPATH=tests $(BIN)/python -m simulation.txn.soak
@@ -60,6 +64,18 @@ format: setup ## rewrite the code in the agreed style
 
 bench: setup ## measure against Pravega's own controller; BENCH="--help" shows the options
 	@PYTHONPATH=tests $(BIN)/python -m bench.run $(BENCH)
+
+docs: setup ## write docs/asyncapi.yaml, docs/schemas and the tables of docs/topics.md anew
+	@$(BIN)/python -m sluice.catalog docs
+
+images: setup ## container images of all services; IMAGES_BASE=host where there is no registry
+	@deploy/images/build
+
+k8s-render: setup ## render the Kubernetes manifests into deploy/k8s/rendered, after a change
+	@PYTHONPATH=deploy/k8s $(BIN)/python -m sluice_k8s render
+
+k8s-check: setup ## check the manifests, at last on a real API server; builds it the first time
+	@PYTHONPATH=deploy/k8s $(BIN)/python -m sluice_k8s check
 
 lock: setup ## write requirements.lock anew from requirements.in
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \

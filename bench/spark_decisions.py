@@ -6,6 +6,7 @@ it is cold, which leads to nothing. The time counts from when the broker appende
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -33,10 +34,15 @@ _QUEUED = 10_000
 
 
 class Measured(msgspec.Struct):
-    """`latency_…`: from the report in its topic to the request in its own. `batch_s`: the mean. Memory in MiB."""
+    """`latency_…`: from the report in its topic to the request in its own. `batch_s`: the mean. Memory in MiB.
+
+    `cpu_s`: what the driver, its JVM and its workers used from the first report to the last decision. `load`: of the
+    machine at the end, over a minute.
+    """
 
     reports: int
     streams: int
+    buckets: int
     per_s: float
     requests: int
     latency_p50_ms: float
@@ -47,30 +53,53 @@ class Measured(msgspec.Struct):
     state_rows: float
     state_mib: float
     drained_s: float
+    cpu_s: float
+    load: float
 
 
-def measure(reports: int, streams: int, rate: int) -> Measured:
+def measure(reports: int, streams: int, rate: int, buckets: int) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         system = kafka_and_spark(Path(folder) / "system", partitions=_PARTITIONS, ready_s=_READY_S, keep_logs=False)
         try:
             system.start("kafka")
             ensure_topics({"bootstrap.servers": system.kafka_bootstrap}, _PARTITIONS, 1)
-            system.start(SPARK)
-            return _measured(system, reports, streams, rate)
+            system.start(SPARK, environment={"SLUICE_SPARK_BUCKETS": str(buckets)})
+            return _measured(system, reports, streams, rate, buckets)
         finally:
             system.down()
 
 
-def _measured(system: System, reports: int, streams: int, rate: int) -> Measured:
+def _measured(system: System, reports: int, streams: int, rate: int, buckets: int) -> Measured:
     _tell(system, 1, 1, 1, "warm-up")
     eventually(lambda: _requests(system), _DECIDED_S, "a first decision")
-    began = time.monotonic()
+    began, used = time.monotonic(), _cpu_s(system)
     _tell(system, reports, streams, rate, "st")
     took = time.monotonic() - began
     eventually(lambda: _metric(system, "input_records_total") >= reports + 1, _DECIDED_S, "all reports are read")
     drained = time.monotonic() - began - took
+    used = _cpu_s(system) - used
     eventually(lambda: len(_requests(system)) > streams, _DECIDED_S, "every stream has its request")
-    return _figures(system, reports, streams, took, drained)
+    told = dict(_hot_reports(system))
+    requests = {stream: at for stream, at in _requests(system).items() if stream.startswith("st")}
+    waited = [float(at - told[stream]) for stream, at in requests.items()]
+    batches = _metric(system, "batch_seconds_count")
+    return Measured(
+        reports=reports,
+        streams=streams,
+        buckets=buckets,
+        per_s=round(reports / took, 1),
+        requests=len(requests),
+        latency_p50_ms=quantile(waited, 0.5),
+        latency_p99_ms=quantile(waited, 0.99),
+        latency_max_ms=max(waited),
+        batches=int(batches),
+        batch_s=round(_metric(system, "batch_seconds_sum") / max(batches, 1), 2),
+        state_rows=_metric(system, "state_rows"),
+        state_mib=round(_metric(system, "state_bytes") / 2**20, 1),
+        drained_s=round(drained, 1),
+        cpu_s=round(used, 1),
+        load=round(os.getloadavg()[0], 1),
+    )
 
 
 def _tell(system: System, reports: int, streams: int, rate: int, prefix: str) -> None:
@@ -110,25 +139,23 @@ def _hot_reports(system: System) -> Iterator[tuple[str, int]]:
             yield report.stream, message.timestamp()[1]
 
 
-def _figures(system: System, reports: int, streams: int, took: float, drained: float) -> Measured:
-    told = dict(_hot_reports(system))
-    requests = {stream: at for stream, at in _requests(system).items() if stream.startswith("st")}
-    waited = [float(at - told[stream]) for stream, at in requests.items()]
-    batches = _metric(system, "batch_seconds_count")
-    return Measured(
-        reports=reports,
-        streams=streams,
-        per_s=round(reports / took, 1),
-        requests=len(requests),
-        latency_p50_ms=quantile(waited, 0.5),
-        latency_p99_ms=quantile(waited, 0.99),
-        latency_max_ms=max(waited),
-        batches=int(batches),
-        batch_s=round(_metric(system, "batch_seconds_sum") / max(batches, 1), 2),
-        state_rows=_metric(system, "state_rows"),
-        state_mib=round(_metric(system, "state_bytes") / 2**20, 1),
-        drained_s=round(drained, 1),
-    )
+def _cpu_s(system: System) -> float:
+    """The time on the processors that the driver and everything it started have used so far."""
+    stats = [_stat(file) for file in Path("/proc").glob("[0-9]*/stat")]
+    family = {system.pid(SPARK)}
+    # Children come after their parents, but numbers begin anew one day.
+    while more := {pid for pid, parent, _ in stats if parent in family} - family:
+        family |= more
+    return sum(ticks for pid, _, ticks in stats if pid in family) / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(file: Path) -> tuple[int, int, int]:
+    """A process, its parent, and the ticks that it and its children that have ended used."""
+    try:
+        fields = file.read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return -1, -1, 0
+    return int(file.parent.name), int(fields[1]), sum(map(int, fields[11:15]))
 
 
 def _metric(system: System, name: str) -> float:
@@ -145,9 +172,10 @@ def main() -> int:
     parser.add_argument("--reports", type=int, default=100_000)
     parser.add_argument("--streams", type=int, default=2_000)
     parser.add_argument("--rate", type=int, default=1_000, help="reports per second")
+    parser.add_argument("--buckets", type=int, default=32)
     parser.add_argument("--limit-ms", type=float, default=5_000)
     options = parser.parse_args()
-    measured = measure(options.reports, options.streams, options.rate)
+    measured = measure(options.reports, options.streams, options.rate, options.buckets)
     print(msgspec.json.format(msgspec.json.encode(measured)).decode())
     return 0 if measured.latency_p99_ms < options.limit_ms else 1
 

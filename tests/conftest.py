@@ -22,6 +22,22 @@ if JUDGED:
 _RUNS_KEPT = 5
 _RUN_LASTS_S = 3600
 
+_ON_THE_SYSTEM = "system"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests stay together when several processes run them.
+
+    All that ask for the session's system do, so that there is one; so does each file that starts a system of its own.
+    """
+    on_the_system = {item.path for item in items if "system" in getattr(item, "fixturenames", ())}
+    for item in items:
+        if item.path in on_the_system or "conformance" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group(_ON_THE_SYSTEM))
+        elif "integration" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
 
 @pytest.fixture(scope="session")
 def runs_folder() -> Path:

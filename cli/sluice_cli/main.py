@@ -1,8 +1,65 @@
-"""Where the command line is put together."""
+"""Where the command line is put together. What is heavy is imported by the command that needs it, when it runs."""
+
+from typing import Annotated
 
 import typer
 
-app = typer.Typer(name="sluice", no_args_is_help=True, help="Command Sluice, and look into it.")
+from sluice_cli.command import command
+from sluice_cli.commands import (
+    cluster,
+    dead_letter,
+    decision,
+    reader_group,
+    scaling,
+    scope,
+    stream,
+    table,
+    topic,
+    trace,
+    transaction,
+    workflow,
+)
+
+app = typer.Typer(
+    name="sluice",
+    no_args_is_help=True,
+    help="Command Sluice, and look into it.",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("sluice-cli"))
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and end.")
+    ] = False,
+) -> None:
+    """Command Sluice, and look into it."""
+
+
+app.add_typer(scope.app, name="scope")
+stream.app.add_typer(scaling.app)
+app.add_typer(stream.app, name="stream")
+app.add_typer(reader_group.app, name="reader-group")
+app.add_typer(table.app, name="table")
+app.add_typer(transaction.app, name="transaction")
+app.add_typer(workflow.app, name="workflow")
+app.add_typer(decision.app, name="decision")
+app.add_typer(cluster.containers, name="container")
+app.add_typer(cluster.members, name="member")
+app.add_typer(dead_letter.app, name="dead-letter")
+app.add_typer(topic.app, name="topic")
+command(app, "trace")(trace.trace)
 
 
 def main() -> None:

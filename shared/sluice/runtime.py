@@ -14,15 +14,19 @@ from contextlib import AsyncExitStack
 
 import uvloop
 from confluent_kafka import KafkaException
+from starlette.applications import Starlette
 
 from sluice.domain.commands import Command, Heartbeat
 from sluice.journal.journal import Journal, now_ms
+from sluice.journal.watch import JournalWatch
 from sluice.messaging.producer import KafkaProducer, ProduceError
 from sluice.messaging.requests import Request, cloud_event_headers, encode_request
 from sluice.messaging.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics
 from sluice.settings import ServiceSettings
-from sluice.telemetry.health import Checks, Facts, HttpServer, health_server
+from sluice.telemetry import tracing
+from sluice.telemetry.health import Checks, Facts, HttpServer, health_app
 from sluice.telemetry.logs import set_up_logs
+from sluice.telemetry.process import describe_process, watch_event_loop
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +37,9 @@ KAFKA_SILENCE_S = 4.0
 class Runtime:
     """What a running service has at hand. `checks` is what its readiness consists of; add to it while starting.
 
-    `facts` are shown beside them, `endpoints` are made known to the other services. `on_heartbeat` is called whenever
-    Kafka has acknowledged the instance's sign of life.
+    `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
+    `endpoints` are made known to the other services. `on_heartbeat` is called whenever Kafka has acknowledged the
+    instance's sign of life.
     """
 
     def __init__(self, name: str, settings: ServiceSettings) -> None:
@@ -43,6 +48,7 @@ class Runtime:
         self.source = f"{name}/{settings.instance}"
         self.endpoints: dict[str, str] = {}
         self.checks: Checks = {}
+        self.degraded: Checks = {}
         self.facts: Facts = {}
         self.on_heartbeat: list[Callable[[], None]] = []
         self.stack = AsyncExitStack()
@@ -57,7 +63,12 @@ class Runtime:
         kind = type(request.command).__name__
         key = request.command.key
         headers = cloud_event_headers(kind, request.id, request.by, request.at, key)
-        return self.producer.send(topic.name, key, encode_request(request), headers)
+        span = tracing.sending(topic.name, kind, {"sluice.request": request.id, "sluice.key": key})
+        if span is tracing.NOTHING:
+            return self.producer.send(topic.name, key, encode_request(request), headers)
+        sent = self.producer.send(topic.name, key, encode_request(request), [*headers, *span.carrier().items()])
+        sent.add_done_callback(lambda sending: span.end(None if sending.cancelled() else sending.exception()))
+        return sent
 
     def spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
         """Run something beside the service; its end by an error makes the service not ready, visibly."""
@@ -81,30 +92,40 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 
 
 Start = Callable[[Runtime], Awaitable[None]]
+Serve = Callable[[Runtime], Starlette]
 
 
-def run_service(name: str, settings: ServiceSettings, start: Start) -> None:
+def _serve_health(runtime: Runtime) -> Starlette:
+    return health_app(runtime.checks, runtime.facts, runtime.degraded)
+
+
+def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve = _serve_health) -> None:
     """Run until SIGTERM or SIGINT. `start(runtime)` is called once the journal is loaded.
 
+    `serve(runtime)` is the application on the health port, from the beginning on; it must have the routes of health.
     Exits with status 2 if the topics that exist do not fit the settings or a port is taken.
     """
     set_up_logs(name, settings.instance, settings.log_level)
+    tracing.set_up(name, settings.instance, settings.otlp_endpoint)
+    describe_process(name, settings.instance)
     try:
-        uvloop.run(_live(name, settings, start))
+        uvloop.run(_live(name, settings, start, serve))
     except (TopicsUnfitError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
+    finally:
+        tracing.shut_down()
 
 
-async def _live(name: str, settings: ServiceSettings, start: Start) -> None:
+async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve) -> None:
     runtime = Runtime(name, settings)
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ending.set)
     async with runtime.stack as stack:
-        server = health_server(runtime.checks, runtime.facts, settings.host, settings.health_port)
-        await _serve(stack, server)
+        runtime.spawn(watch_event_loop(), "event loop watch")
+        await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port))
         living = loop.create_task(_start(runtime, start))
         ended = loop.create_task(ending.wait())
         await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -116,7 +137,7 @@ async def _live(name: str, settings: ServiceSettings, start: Start) -> None:
     log.info("stopped")
 
 
-async def _serve(stack: AsyncExitStack, server: HttpServer) -> None:
+async def _listen(stack: AsyncExitStack, server: HttpServer) -> None:
     await server.start()
     stack.push_async_callback(server.stop)
 
@@ -130,6 +151,7 @@ async def _start(runtime: Runtime, start: Start) -> None:
     runtime.checks["journal"] = lambda: journal.failure or (None if journal.loaded.is_set() else "loading")
     journal.start()
     runtime.stack.push_async_callback(journal.stop)
+    runtime.spawn(JournalWatch(journal).watch(), "journal watch")
     await journal.loaded.wait()
     await start(runtime)
     runtime.spawn(_heartbeat(runtime), "heartbeat")

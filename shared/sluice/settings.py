@@ -9,7 +9,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class ServiceSettings(BaseSettings):
-    """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics."""
+    """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics.
+
+    `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
+    """
 
     model_config = SettingsConfigDict(env_prefix="SLUICE_")
 
@@ -24,6 +27,7 @@ class ServiceSettings(BaseSettings):
     host: str = "127.0.0.1"
     health_port: int = 10100
     log_level: str = "info"
+    otlp_endpoint: str = ""
 
     def model_post_init(self, _context: Any) -> None:
         if not self.instance:

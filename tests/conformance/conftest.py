@@ -20,14 +20,14 @@ def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner
         settings = LocalSettings()
         fetch_jars(settings)
         with Peer(settings.jars_dir, runs_folder / PEER) as peer:
-            yield from _running(request, target, peer.address)
+            yield from _running(request, target, peer.address, peer.rest_url)
     else:
         system: System = request.getfixturevalue("system")
-        yield from _running(request, target, system.grpc_address)
+        yield from _running(request, target, system.grpc_address, system.rest_url)
 
 
-def _running(request: pytest.FixtureRequest, target: str, address: str) -> Iterator[Runner]:
-    runner = Runner(target, address)
+def _running(request: pytest.FixtureRequest, target: str, address: str, rest_url: str) -> Iterator[Runner]:
+    runner = Runner(target, address, rest_url)
     runner.begin(_selected(request, target))
     yield runner
     runner.close()

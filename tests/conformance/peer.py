@@ -22,6 +22,14 @@ from sluice_local.settings import HOST, LocalSettings
 
 _READY_S = 90.0
 _OPTIONS = ("-XX:+UseSerialGC", "-Xmx768m", "-XX:MaxDirectMemorySize=512m", "-Djava.net.preferIPv4Stack=true")
+_TOO_OLD = (
+    "jersey-*1.19*.jar",
+    "jsr311*.jar",
+    "jersey-container-servlet-core-2.25*.jar",
+    "smart-client-jersey*.jar",
+    "jaxb-impl-2.2*.jar",
+    "bc-fips*.jar",
+)
 _MAIN = "io.pravega.local.LocalPravegaEmulator"
 
 
@@ -33,11 +41,12 @@ class Peer:
         self._log = folder / "peer.log"
         zookeeper, controller, store, rest, admin = find_block(5)
         self.address = f"{HOST}:{controller}"
+        self.rest_url = f"http://{HOST}:{rest}"
         settings = {
             "configurationFile": folder / "standalone.properties",
             "zk.port": zookeeper,
             "controller.rpc.port": controller,
-            "controller.rest.enable": "false",
+            "controller.rest.enable": "true",
             "controller.rest.port": rest,
             "segmentStore.port": store,
             "admin.gateway.enable": "false",
@@ -45,9 +54,7 @@ class Peer:
         }
         options = [*_OPTIONS, *(f"-Dsinglenode.{name}={value}" for name, value in settings.items())]
         options.append(f"-Dlogback.configurationFile={folder / 'logback.xml'}")
-        # The controller's own jars know nothing of the segment store, and those of the data plane nothing of it.
-        classpath = f"{jars_dir / 'data-plane'}/*:{jars_dir / jars.PEER}/*"
-        self._command = (java.executable(), *options, "-cp", classpath, _MAIN)
+        self._command = (java.executable(), *options, "-cp", _classpath(jars_dir), _MAIN)
         self._spawner = Spawner()
 
     def __enter__(self) -> Self:
@@ -80,6 +87,15 @@ class Peer:
     ) -> None:
         self._child.kill()
         self._spawner.close()
+
+
+def _classpath(jars_dir: Path) -> str:
+    """The controller's own jars know nothing of the segment store, and those of the data plane nothing of it.
+
+    Left out are older frameworks for HTTP and XML, which cannot cope with the classes of this Java.
+    """
+    found = [path for folder in (jars.PEER, "data-plane") for path in sorted((jars_dir / folder).glob("*.jar"))]
+    return ":".join(str(path) for path in found if not any(path.match(pattern) for pattern in _TOO_OLD))
 
 
 def fetch_jars(settings: LocalSettings) -> None:

@@ -23,12 +23,12 @@ _PAUSE_S = 0.05
 
 
 class Runner:
-    """Runs cases against the controller at `address`; closed, it stops what still runs."""
+    """Runs cases against the controller at `address` and `rest_url`; closed, it stops what still runs."""
 
-    def __init__(self, target: str, address: str) -> None:
+    def __init__(self, target: str, address: str, rest_url: str) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name=f"conformance-{target}", daemon=True)
-        self._name, self._address = target, address
+        self._name, self._address, self._rest_url = target, address, rest_url
         self._run_id = uuid4().hex[:8]
         self._outcomes: dict[str, Future[None]] = {}
         self._turns = asyncio.Semaphore(_AT_A_TIME)
@@ -37,7 +37,7 @@ class Runner:
         self._target = asyncio.run_coroutine_threadsafe(self._connect(), self._loop).result()
 
     async def _connect(self) -> Target:
-        return Target(self._name, self._address)
+        return Target(self._name, self._address, self._rest_url)
 
     def begin(self, cases: Iterable[Case]) -> None:
         for case in cases:

@@ -1,12 +1,13 @@
-"""Somebody to ask: a controller behind a gRPC address, and the segment stores it commands.
+"""Somebody to ask: a controller behind its addresses for gRPC and HTTP, and the segment stores it commands.
 
 Belongs to one event loop; any number of calls side by side.
 """
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import grpc
+import httpx
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -23,10 +24,11 @@ _CONTAINERS = 4
 
 
 class Target:
-    """One controller at host:port."""
+    """One controller at host:port, and at a URL where its REST API is asked, too."""
 
-    def __init__(self, name: str, address: str) -> None:
+    def __init__(self, name: str, address: str, rest_url: str) -> None:
         self.name = name
+        self.http = httpx.AsyncClient(base_url=rest_url, timeout=_CALL_DEADLINE_S, trust_env=False)
         self._channel = grpc.aio.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
         self._calls: dict[str, Any] = {}
         for method in _INTERFACE.methods:
@@ -46,13 +48,27 @@ class Target:
 
     async def close(self) -> None:
         await self._channel.close(None)
+        await self.http.aclose()
 
     async def write(self, scope: str, stream: str, segment: int, length: int) -> int:
         """Append one event that makes a segment longer by `length` bytes, at least 8; return how long it is then."""
+        return await self.append(scope, stream, segment, b"x" * (length - 8))
+
+    async def append(self, scope: str, stream: str, segment: int, event: bytes) -> int:
+        """Append one event; return how long the segment is then."""
         name = segment_name(scope, stream, segment)
         store = await self._store_of(scope, stream, segment)
         try:
-            return await store.append(name, uuid4(), b"x" * (length - 8))
+            return await store.append(name, uuid4(), event)
+        finally:
+            await store.close()
+
+    async def mark(self, scope: str, stream: str, segment: int, attribute: UUID, value: int) -> bool:
+        """Set an attribute of a segment, whatever it was."""
+        name = segment_name(scope, stream, segment)
+        store = await self._store_of(scope, stream, segment)
+        try:
+            return await store.update_attribute(name, attribute, value, await store.attribute(name, attribute))
         finally:
             await store.close()
 

@@ -5,8 +5,10 @@ in. That segments are cold they say by themselves.
 """
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
@@ -14,23 +16,27 @@ from uuid import UUID, uuid4
 import pytest
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
+from support.decisions import asked
 from support.kafka import events, fold
-from support.spark import NOT_WHERE_JUDGED
+from support.spark import NOT_WHERE_JUDGED, SPARK
 
 from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
 from sluice.domain import events as ev
-from sluice.domain.commands import DecisionKind
+from sluice.domain.commands import DecisionKind, ScaleStream
 from sluice.domain.segment_id import segment_name
 from sluice.segmentstore import Host, SegmentStoreClient
 
-pytestmark = [pytest.mark.integration, NOT_WHERE_JUDGED]
+pytestmark = [pytest.mark.integration, NOT_WHERE_JUDGED, pytest.mark.timeout(900)]
 
-SOON_S = 90.0
+SOON_S = 180.0
+READY_S = 300.0
 REPORTS = ("_system", "_requeststream")
 UNBOUNDED = 2**63 - 1
 QUICK = {
     "SLUICE_REPORT_INTERVAL_S": "0.5",
+    "SLUICE_WATERMARK_INTERVAL_S": "0.5",
+    "SLUICE_MARK_INTERVAL_S": "1",
     "SLUICE_SAMPLE_INTERVAL_S": "1",
     "SLUICE_CHANGE_INTERVAL_S": "0.5",
     "SLUICE_RETENTION_TICK_S": "2",
@@ -55,7 +61,7 @@ def system(runs_folder: Path) -> Iterator[System]:
         segment_stores=1,
         retention_sparks=1,
         segment_store_options=EXPIRING,
-        start_timeout_s=180,
+        start_timeout_s=READY_S,
         partitions=4,
     )
     with pytest.MonkeyPatch.context() as environment:
@@ -106,8 +112,8 @@ def write(client: Controller, scope: str, count: int) -> int:
     return max(append(client, (scope, "st"), 0, b"x" * 92) for _ in range(count))
 
 
-def head(client: Controller, scope: str) -> int:
-    request = pb.GetSegmentsRequest(streamInfo=info(scope, "st"), timestamp=0)
+def head(client: Controller, scope: str, stream: str = "st") -> int:
+    request = pb.GetSegmentsRequest(streamInfo=info(scope, stream), timestamp=0)
     return sum(s.offset for s in client.call("getSegments", request).segments)
 
 
@@ -121,25 +127,87 @@ def by_size(least: int, most: int = UNBOUNDED) -> Any:
     return pb.RetentionPolicy(retentionType=pb.RetentionPolicy.SIZE, retentionParam=least, retentionMax=most)
 
 
+def create_scaling(client: Controller, scope: str, stream: str, least: int) -> None:
+    policy = pb.ScalingPolicy(
+        scaleType=pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC, targetRate=10, scaleFactor=2, minNumSegments=least
+    )
+    request = pb.StreamConfig(streamInfo=info(scope, stream), scalingPolicy=policy)
+    assert client.status("createStream", request) == "SUCCESS"
+
+
+def say_hot(client: Controller, scope: str, *streams: str) -> None:
+    """Tell on behalf of the store that the first segment of each stream is hot."""
+    now = time.time_ns() // 1_000_000
+    for stream in streams:
+        append(client, REPORTS, 0, auto_scale_event(scope, stream, 0, at=now))
+
+
+def growth(system: System, scope: str, stream: str) -> list[int]:
+    """By how many segments the stream has grown after each of its scales."""
+    about = (scope, stream)
+    found = events(
+        fold(system.kafka_bootstrap), lambda e: isinstance(e, ev.StreamEvent) and (e.scope, e.stream) == about
+    )
+    replaced = [e.replacement for e in found if isinstance(e, ev.StreamScaleStarted)]
+    return list(accumulate(len(r.creates) - len(r.seals) for r in replaced))
+
+
 def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
     system: System, client: Controller, scope: str
 ) -> None:
-    policy = pb.ScalingPolicy(
-        scaleType=pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC, targetRate=10, scaleFactor=2, minNumSegments=1
-    )
-    request = pb.StreamConfig(streamInfo=info(scope, "st"), scalingPolicy=policy)
-    assert client.status("createStream", request) == "SUCCESS"
+    create_scaling(client, scope, "st", 2)
 
     def is_split() -> bool:
         """Say once more that the segment is hot: the store, which sees no load, may have said otherwise since."""
-        append(client, REPORTS, 0, auto_scale_event(scope, "st", 0, at=time.time_ns() // 1_000_000))
-        return len(client.segments(scope, "st")) == 2
+        say_hot(client, scope, "st")
+        return len(client.segments(scope, "st")) == 3
 
     eventually(is_split, SOON_S, "the stream splits")
-    eventually(lambda: len(client.segments(scope, "st")) == 1, SOON_S, "the stream merges when nothing is written")
-    assert client.segments(scope, "st")[0][1:] == (0.0, 1.0)
-    eventually(lambda: "merge" in noted(system, scope, DecisionKind.SCALE), SOON_S, "the merge is noted")
-    assert noted(system, scope, DecisionKind.SCALE)[0] == "split"
+    eventually(lambda: len(client.segments(scope, "st")) == 2, SOON_S, "the stream merges when nothing is written")
+    eventually(lambda: noted(system, scope, DecisionKind.SCALE)[-1] == "at-minimum", SOON_S, "it goes no further")
+    assert len(client.segments(scope, "st")) == 2 and min(growth(system, scope, "st")) >= 0
+    codes = noted(system, scope, DecisionKind.SCALE)
+    assert codes[0] == "split" and "merge" in codes
+
+
+def test_streams_are_split_once_although_the_driver_is_killed_in_the_middle_of_a_batch(
+    system: System, client: Controller, scope: str
+) -> None:
+    """What was asked for is asked for again by the batch that runs again, and carried out by a real service."""
+    streams = [f"st{i}" for i in range(5)]
+    system.stop(SPARK)
+    for stream in streams:
+        create_scaling(client, scope, stream, 1)
+    say_hot(client, scope, *streams)
+    system.start(SPARK, wait=False, environment={"SLUICE_CRASH_AT": "scale-decisions-sent"})
+    assert system.wait_ended(SPARK, READY_S), "it dies once it has sent something"
+    assert system.exit_code(SPARK) == -signal.SIGKILL
+    system.start(SPARK, deadline_s=READY_S)
+    eventually(lambda: all(growth(system, scope, s) for s in streams), SOON_S, "all are split")
+    # Whatever came twice lies before this.
+    create_scaling(client, scope, "last", 1)
+    say_hot(client, scope, "last")
+    eventually(lambda: growth(system, scope, "last"), SOON_S, "it goes on")
+    for stream in streams:
+        assert [n for n in growth(system, scope, stream) if n > 0] == [1], f"{stream} is split once"
+    requests = [request.id for request in asked(system.kafka_bootstrap, ScaleStream, streams)]
+    assert len(requests) > len(set(requests)), "the batch has run again"
+
+
+def test_watermarks_go_once_the_head_has_passed_them(client: Controller, scope: str) -> None:
+    patient = config(scope, "st", retentionPolicy=by_size(100), timestampAggregationTimeout=600_000)
+    assert client.status("createStream", patient) == "SUCCESS"
+    times = iter(range(1, 1000))
+
+    def grows() -> bool:
+        """Another hundred bytes and another watermark at their end."""
+        at, written = next(times), write(client, scope, 1)
+        position = pb.TimestampFromWriter(writer="w", timestamp=at, position=cut(scope, "st", {0: written}))
+        assert client.call("noteTimestampFromWriter", position).result == pb.TimestampResponse.SUCCESS
+        return head(client, scope, "_MARKst") > 0
+
+    eventually(grows, SOON_S, "the mark stream is truncated, too")
+    assert head(client, scope) > 0
 
 
 def test_retention_by_size_keeps_its_minimum(system: System, client: Controller, scope: str) -> None:

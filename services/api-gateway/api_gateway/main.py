@@ -1,5 +1,7 @@
 """Where the gateway is put together."""
 
+from fastapi import FastAPI
+
 from api_gateway.handlers import Handler
 from api_gateway.handlers.cluster import PROTOCOL, SERVICE, ClusterHandlers
 from api_gateway.handlers.groups import GroupHandlers
@@ -12,15 +14,18 @@ from api_gateway.handlers.tables import TableHandlers
 from api_gateway.handlers.transactions import TransactionHandlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
+from api_gateway.rest.app import build_app, open_app
+from api_gateway.rest.backend import Backend
+from api_gateway.rest.dead_letters import dead_letters_of
+from api_gateway.rest.signs_of_life import follow_signs_of_life
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.runtime import Runtime, run_service
+from sluice.workflows.data_plane import connect
 
 
-def handlers(runtime: Runtime, settings: GatewaySettings) -> dict[str, Handler]:
+def handlers(reads: Reads, requests: Requests, settings: GatewaySettings) -> dict[str, Handler]:
     """The handlers of all RPCs that are served, by name."""
-    reads = Reads(runtime.journal)
-    requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
     return {
         **ScopeHandlers(reads, requests).table(),
         **StreamHandlers(reads, requests).table(),
@@ -34,11 +39,22 @@ def handlers(runtime: Runtime, settings: GatewaySettings) -> dict[str, Handler]:
     }
 
 
-async def start(runtime: Runtime, settings: GatewaySettings) -> None:
+async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> None:
     """Serve until the runtime's stack is unwound. Raises OSError if the port is taken."""
-    server = ControllerServer(handlers(runtime, settings), settings.max_calls)
+    reads = Reads(runtime.journal)
+    requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
+    server = ControllerServer(handlers(reads, requests, settings), settings.max_calls)
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
     await server.start(settings.host, settings.grpc_port)
+    backend = Backend(
+        reads=reads,
+        requests=requests,
+        store=connect(runtime, settings.store_timeout_s),
+        dead_letters=dead_letters_of(settings.kafka_client(), runtime.producer, settings.partitions, runtime.source),
+        signs_of_life=follow_signs_of_life(runtime),
+        container_count=settings.container_count,
+    )
+    open_app(app, backend)
     runtime.endpoints[PROTOCOL] = settings.grpc_endpoint
     runtime.endpoints["rest"] = settings.rest_endpoint
 
@@ -46,4 +62,10 @@ async def start(runtime: Runtime, settings: GatewaySettings) -> None:
 def main() -> None:
     """Run the service with the settings of the environment."""
     settings = GatewaySettings()
-    run_service(SERVICE, settings, lambda runtime: start(runtime, settings))
+    apps: list[FastAPI] = []
+
+    def serve(runtime: Runtime) -> FastAPI:
+        apps.append(build_app(runtime))
+        return apps[0]
+
+    run_service(SERVICE, settings, lambda runtime: start(runtime, settings, apps[0]), serve)

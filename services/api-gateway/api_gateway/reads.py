@@ -5,10 +5,12 @@ is returned here belongs to the fold and may change at the next await: take out 
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from sluice.domain.cluster import Cluster, cluster_of
 from sluice.domain.commands import NameKind
@@ -19,12 +21,33 @@ from sluice.domain.names import group_aggregate, key_of, stream_key
 from sluice.domain.scope import Scope, find_scope
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.table import Table, find_table
-from sluice.domain.transaction.index import transactions_of
-from sluice.domain.transaction.state import EndedTransaction, TransactionState, find_transaction
-from sluice.domain.workflow import WorkflowKind
+from sluice.domain.transaction.batch import find_commits
+from sluice.domain.transaction.index import StreamTransactions, transactions_of
+from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction
+from sluice.domain.workflow import Workflow, WorkflowKind, running
 from sluice.journal.journal import Journal
 
 Thing = TypeVar("Thing")
+
+
+class MissingError(NotFoundError):
+    """There is no such thing; `reason` is Pravega's name for that."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+def missing_scope(scope: str) -> MissingError:
+    return MissingError(f"scope {scope} does not exist", "SCOPE_NOT_FOUND")
+
+
+class StreamInFull(msgspec.Struct, frozen=True):
+    """A stream with what is kept beside it: its transactions, and the workflow that changes it or commits them."""
+
+    stream: Stream
+    transactions: StreamTransactions
+    workflow: Workflow | None
 
 
 class Reads:
@@ -38,13 +61,20 @@ class Reads:
         """Raises NotFoundError."""
         stream = await self.stream_or_none(scope, name)
         if stream is None:
-            raise NotFoundError(f"stream {scope}/{name} does not exist")
+            raise MissingError(f"stream {scope}/{name} does not exist", "STREAM_NOT_FOUND")
         return stream
 
     async def stream_or_none(self, scope: str, name: str) -> Stream | None:
         key = stream_key(scope, name)
         await self._journal.barrier((self._journal.partition_of(key),))
         return find_stream(self._journal.reader(key), scope, name)
+
+    async def stream_in_full(self, scope: str, name: str) -> StreamInFull:
+        """Raises NotFoundError."""
+        stream = await self.stream(scope, name)
+        view = self._journal.reader(stream_key(scope, name))
+        workflow = running(stream) or running(find_commits(view, scope, name))
+        return StreamInFull(stream, transactions_of(view, scope, name), workflow)
 
     async def scaled_stream(self, scope: str, name: str, most_s: float) -> Stream | None:
         """The stream once the scale that changes it has ended, or after `most_s` seconds."""
@@ -83,11 +113,21 @@ class Reads:
         await self._journal.barrier((self._journal.partition_of(key),))
         return find_table(self._journal.reader(key), scope, name)
 
-    async def transaction_state(self, scope: str, stream: str, transaction: str) -> TransactionState:
-        """UNKNOWN for one that nobody has heard of, or that has been forgotten since it ended."""
+    async def known_transaction(
+        self, scope: str, stream: str, transaction: str
+    ) -> Transaction | EndedTransaction | None:
+        """None for one that nobody has heard of, or that has been forgotten since it ended."""
         key = stream_key(scope, stream)
         await self._journal.barrier((self._journal.partition_of(key),))
-        found = find_transaction(self._journal.reader(key), scope, stream, transaction)
+        return find_transaction(self._journal.reader(key), scope, stream, transaction)
+
+    def transaction(self, scope: str, stream: str, transaction: str) -> Transaction | EndedTransaction | None:
+        """The same without a barrier: for whoever has the index of the stream's transactions at hand."""
+        return find_transaction(self._journal.reader(stream_key(scope, stream)), scope, stream, transaction)
+
+    async def transaction_state(self, scope: str, stream: str, transaction: str) -> TransactionState:
+        """UNKNOWN for one that nobody has heard of, or that has been forgotten since it ended."""
+        found = await self.known_transaction(scope, stream, transaction)
         return found.state if found is not None else TransactionState.UNKNOWN
 
     async def ended_transactions(self, scope: str, stream: str, most: int) -> list[EndedTransaction]:
@@ -103,17 +143,36 @@ class Reads:
         """Raises NotFoundError if there is no such scope."""
         await self._journal.barrier({self._journal.partition_of(scope), self._journal.partition_of(key)})
         if self._scope(scope) is None:
-            raise NotFoundError(f"scope {scope} does not exist")
+            raise missing_scope(scope)
 
     async def scope_exists(self, name: str) -> bool:
         await self._journal.barrier((self._journal.partition_of(name),))
         return self._scope(name) is not None
 
+    async def scope(self, name: str) -> Scope:
+        """Raises NotFoundError."""
+        await self._journal.barrier((self._journal.partition_of(name),))
+        scope = self._scope(name)
+        if scope is None:
+            raise missing_scope(name)
+        return scope
+
     async def scopes(self) -> list[str]:
         """The names of all scopes, in order."""
+        names: list[str] = []
+        async for aggregates in self.everything():
+            names += [state.name for _, state in aggregates if isinstance(state, Scope)]
+        return sorted(names)
+
+    async def everything(self) -> AsyncIterator[Iterator[tuple[str, Any]]]:
+        """All aggregates with their names, partition after partition, each to be walked before the next await.
+
+        Others get their turn between two partitions, so that a long journal holds nobody up.
+        """
         await self._journal.barrier(self._everywhere)
-        views = self._journal.views()
-        return sorted(state.name for view in views for _, state in view.aggregates() if isinstance(state, Scope))
+        for view in self._journal.views():
+            yield view.aggregates()
+            await asyncio.sleep(0)
 
     async def streams_in(self, scope: str, after: str) -> Iterator[Stream] | None:
         """The streams behind a name, in order, to be walked before the next await; None if there is no such scope.
@@ -125,6 +184,13 @@ class Reads:
     async def tables_in(self, scope: str, after: str) -> Iterator[Table] | None:
         """The key-value tables behind a name, in the same way."""
         return await self._things_in(scope, after, NameKind.TABLE, find_table)
+
+    async def groups_in(self, scope: str, after: str) -> Iterator[ReaderGroup] | None:
+        """The reader groups behind a name, in the same way."""
+        return await self._things_in(scope, after, NameKind.READER_GROUP, self._find_group)
+
+    def _find_group(self, _reader: Reader, scope: str, name: str) -> ReaderGroup | None:
+        return self.known_group(scope, name)
 
     async def _things_in(
         self, scope: str, after: str, kind: NameKind, find: Callable[[Reader, str, str], Thing | None]

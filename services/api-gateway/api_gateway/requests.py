@@ -9,11 +9,14 @@ import itertools
 import logging
 import secrets
 
+from api_gateway import metrics
 from api_gateway.errors import OverloadedError, RequestTimeoutError
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
 from sluice.messaging.topics import topic_of
 from sluice.runtime import Runtime
+from sluice.telemetry import tracing
+from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
@@ -25,17 +28,26 @@ class Requests:
         self._runtime = runtime
         self._max_pending = max_pending
         self._timeout_s = timeout_s
+        on_scrape("requests", self._publish)
         self._ids = map(f"{secrets.token_hex(5)}-{{:x}}".format, itertools.count(1))
 
-    async def ask(self, command: Command, trace: str = "") -> Reply:
-        """The reply to a command, asked for in its topic. `trace`, the caller's own id for it, becomes part of ours.
+    def _publish(self) -> None:
+        metrics.PENDING.set(self._runtime.journal.replies_expected)
+        metrics.PENDING_LIMIT.set(self._max_pending)
+
+    def new_id(self, trace: str = "") -> str:
+        """An id for a request; `trace`, the caller's own id for it, becomes part of ours."""
+        return f"{next(self._ids)}.{trace}" if trace else next(self._ids)
+
+    async def ask(self, command: Command, trace: str = "", *, id: str = "") -> Reply:
+        """The reply to a command, asked for in its topic, under `id` if the caller has made one already.
 
         Raises OverloadedError, RequestTimeoutError, ProduceError.
         """
         journal = self._runtime.journal
         if journal.replies_expected >= self._max_pending:
             raise OverloadedError(f"{self._max_pending} requests are waiting for their replies, no more may wait")
-        id = f"{next(self._ids)}.{trace}" if trace else next(self._ids)
+        id = id or self.new_id(trace)
         reply = journal.expect_reply(id)
 
         def sent(sending: asyncio.Future[None]) -> None:
@@ -45,8 +57,10 @@ class Requests:
 
         try:
             self._runtime.send(topic_of(command), self._runtime.request(id, command)).add_done_callback(sent)
-            async with asyncio.timeout(self._timeout_s):
-                answer = await reply
+            with tracing.within(tracing.child("await answer", "internal", {"sluice.request": id})) as span:
+                async with asyncio.timeout(self._timeout_s):
+                    answer = await reply
+                span.note({"sluice.status": answer.status})
         except TimeoutError:
             log.warning("no reply in time", extra={"request": id, "command": type(command).__name__})
             raise RequestTimeoutError(f"no reply to request {id} within {self._timeout_s:g} s, it goes on") from None

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from api_gateway.errors import NotYetError, failure_of
 from api_gateway.handlers import Context, Handler
+from api_gateway.traced import traced
 from sluice.telemetry.metrics import RPC_SECONDS
 
 log = logging.getLogger(__name__)
@@ -21,11 +22,12 @@ def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any]) -> Handle
     """The handler inside the boundary. It is given the bytes of a request, for they may be of no message at all."""
     answered = RPC_SECONDS.labels(rpc, "OK").observe
     now = time.perf_counter
+    handle = traced(rpc, handler)
 
     async def answer(request: bytes, context: Context) -> Any:
         began = now()
         try:
-            response = await handler(parse(request), context)
+            response = await handle(parse(request), context)
         except asyncio.CancelledError:
             RPC_SECONDS.labels(rpc, "CANCELLED").observe(now() - began)
             raise

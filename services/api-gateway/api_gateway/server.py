@@ -25,6 +25,7 @@ class ControllerServer:
     """Serves the interface with these handlers; RPCs without one answer UNIMPLEMENTED."""
 
     def __init__(self, handlers: Mapping[str, Handler], max_calls: int) -> None:
+        self._listening = False
         methods = _methods(handlers)
         # Without this a second server on the same port would silently take half of the calls.
         options = [("grpc.so_reuseport", 0)]
@@ -42,12 +43,18 @@ class ControllerServer:
         except RuntimeError as error:
             raise OSError(errno.EADDRINUSE, f"cannot listen on gRPC port {port} of {host}: is it taken?") from error
         await self._server.start()
+        self._listening = True
         for service in ("", INTERFACE.full_name):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         return bound
 
+    def problem(self) -> str | None:
+        """Why no call can come in, for people; None while it can."""
+        return None if self._listening else "does not listen"
+
     async def stop(self, grace_s: float) -> None:
         """Take no more calls; those in progress get `grace_s` to end."""
+        self._listening = False
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
 

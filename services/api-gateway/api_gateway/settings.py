@@ -6,7 +6,9 @@ from sluice.settings import ServiceSettings
 class GatewaySettings(ServiceSettings):
     """What clients are told to connect to is the published address; by default the port is the one listened on.
 
-    `max_pending` bounds the requests that wait for a reply, `max_calls` all calls in progress, reads included.
+    `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
+    question to a segment store. `max_pending` bounds the requests that wait for a reply, `max_calls` all calls of gRPC
+    in progress, reads included.
     """
 
     health_port: int = 10080
@@ -16,6 +18,7 @@ class GatewaySettings(ServiceSettings):
     max_pending: int = 10_000
     max_calls: int = 20_000
     request_timeout_s: float = 120
+    store_timeout_s: float = 10
     stop_grace_s: float = 3
 
     @property

@@ -6,12 +6,14 @@ there is one, and that another takes over when it is gone. The others stand by w
 
 import logging
 import time
+from collections import Counter
 
 from cluster_manager.containers import ContainerManager
 from cluster_manager.heartbeats import Heartbeats
-from cluster_manager.metrics import ACTIVE
+from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
 from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
+from sluice.domain.cluster import CLUSTER, cluster_of, uncovered
 from sluice.domain.commands import Heartbeat
 from sluice.domain.events import ContainersAssigned
 from sluice.journal.journal import now_ms
@@ -20,7 +22,7 @@ from sluice.messaging.dead_letters import send_dead_letter, source_of
 from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer
 from sluice.messaging.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime, run_service
-from sluice.telemetry import metrics
+from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +69,7 @@ class ClusterManager:
         runtime.checks["zookeeper"] = self._nodes.problem
         runtime.checks["container map"] = self._containers.problem
         runtime.facts["role"] = lambda: "active" if self.active() else "standby"
-        ACTIVE.set_function(lambda: float(self.active()))
-        metrics.OPEN_RECORDS.labels(REQUESTS_CLUSTER.name).set_function(lambda: self._consumer.open_records)
+        on_scrape("cluster", self._publish)
         runtime.journal.on_record.append(self._on_record)
         runtime.stack.push_async_callback(self._nodes.stop)
         self._nodes.start()
@@ -105,6 +106,14 @@ class ClusterManager:
 
     def _wake(self) -> None:
         self._containers.wake()
+
+    def _publish(self) -> None:
+        cluster = cluster_of(self._runtime.journal.reader(CLUSTER))
+        ACTIVE.set(self.active())
+        UNASSIGNED.set(len(uncovered(cluster, self._runtime.settings.container_count)))
+        MEMBERS.clear()
+        for service, members in Counter(member.service for member in cluster.members.values()).items():
+            MEMBERS.labels(service).set(members)
 
     def _group_problem(self) -> str | None:
         if self._consumer.failure is not None:

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,14 @@ def in_daemon(call: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
 
 async def at_most(seconds: float, what: str, *calls: Callable[[], None]) -> None:
     """Make the calls side by side; what takes longer is left to the end of the process, which nothing is lost by."""
-    _, late = await asyncio.wait([in_daemon(call) for call in calls], timeout=seconds)
+    made = [in_daemon(call) for call in calls]
+    for future in made:
+        future.add_done_callback(partial(_tell_failure, what))
+    _, late = await asyncio.wait(made, timeout=seconds)
     if late:
         log.warning("not ended in time", extra={"what": what, "seconds": seconds})
+
+
+def _tell_failure(what: str, future: "asyncio.Future[None]") -> None:
+    if not future.cancelled() and future.exception() is not None:
+        log.warning("ended with an error", extra={"what": what, "error": repr(future.exception())})

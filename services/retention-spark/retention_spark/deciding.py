@@ -13,7 +13,8 @@ import msgspec
 
 from retention_spark.rules import Rule, Verdict
 from sluice.domain.commands import Command, NoteDecision
-from sluice.messaging.requests import Headers, Request, cloud_event_headers, encode_request
+from sluice.messaging.dead_letters import dead_letter_headers
+from sluice.messaging.requests import Request, as_text, cloud_event_headers, encode_request
 from sluice.messaging.topics import DEAD_LETTERS, topic_of
 
 SERVICE = "retention-spark"
@@ -55,7 +56,7 @@ class Sending(msgspec.Struct, frozen=True):
     topic: str
     key: str
     value: bytes
-    headers: Headers
+    headers: list[tuple[str, str]]
 
 
 class HistoryRow(msgspec.Struct, frozen=True):
@@ -75,10 +76,10 @@ class HistoryRow(msgspec.Struct, frozen=True):
 class Step(msgspec.Struct):
     """`memory` None: nothing need be remembered; `wake_at` None: nothing is to be decided before something is heard."""
 
-    memory: bytes | None
-    wake_at: int | None
-    sendings: list[Sending]
-    rows: list[HistoryRow]
+    memory: bytes | None = None
+    wake_at: int | None = None
+    sendings: list[Sending] = []
+    rows: list[HistoryRow] = []
 
 
 class Decider:
@@ -94,7 +95,7 @@ class Decider:
     def step(self, memory: bytes | None, heard: Iterable[Heard], now: int) -> Step:
         """Decide after each report; without any, on every stream whose time has come. `now` in epoch ms."""
         known: dict[str, Known[Any]] = self._memory.decode(memory) if memory is not None else {}
-        step = Step(None, None, [], [])
+        step = Step()
         silent = True
         for record in heard:
             silent = False
@@ -112,7 +113,7 @@ class Decider:
         try:
             report = self._report.decode(record.value)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            step.sendings.append(_dead_letter(record, error))
+            step.sendings.append(self._dead_letter(record, error, now))
             return
         stream = known.get(report.stream)
         state = self._rule.observe(stream.state if stream is not None else None, report, now)
@@ -165,8 +166,14 @@ class Decider:
 
     def _sending(self, id: str, command: Command, now: int) -> Sending:
         request = Request(id=id, at=now, by=self._source, command=command)
-        headers = cloud_event_headers(type(command).__name__, id, self._source, now, command.key)
-        return Sending(topic_of(command).name, command.key, encode_request(request), headers)
+        attributes = cloud_event_headers(type(command).__name__, id, self._source, now, command.key)
+        return Sending(topic_of(command).name, command.key, encode_request(request), as_text(attributes))
+
+    def _dead_letter(self, record: Heard, error: Exception, now: int) -> Sending:
+        place = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
+        reason = f"{type(error).__name__}: {error}"
+        headers = dead_letter_headers(place, [], record.key, self._source, reason, now)
+        return Sending(DEAD_LETTERS.name, record.key, record.value, as_text(headers))
 
 
 def is_news(told: Told | None, verdict: Verdict, now: int) -> bool:
@@ -174,17 +181,6 @@ def is_news(told: Told | None, verdict: Verdict, now: int) -> bool:
     if told is None or verdict.request is not None or told.code != verdict.code:
         return True
     return told.reason != verdict.reason and now - told.at >= TELL_AGAIN_MS
-
-
-def _dead_letter(record: Heard, error: Exception) -> Sending:
-    headers: Headers = [
-        ("sluice_reason", f"{type(error).__name__}: {error}"),
-        ("sluice_service", SERVICE),
-        ("sluice_topic", record.topic),
-        ("sluice_partition", str(record.partition)),
-        ("sluice_offset", str(record.offset)),
-    ]
-    return Sending(DEAD_LETTERS.name, record.key, record.value, headers)
 
 
 def _id(*parts: str) -> str:

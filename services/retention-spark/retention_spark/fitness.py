@@ -10,10 +10,11 @@ import msgspec
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
+from retention_spark.files import exists, read, write_once
 from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_STREAMS, RETENTION, SCALE
 
-FORMAT = 1
-"""Of what is remembered of a key; to be counted on when an older one can no longer be read."""
+FORMAT = 2
+"""Of what is remembered; to be counted on when an older one can no longer be read."""
 
 NEEDED = (SCALE, RETENTION, REQUESTS_STREAMS, DEAD_LETTERS)
 _FILE = "sluice.json"
@@ -23,6 +24,10 @@ class UnfitError(Exception):
     """What is there belongs to another system, or to another configuration of this one."""
 
 
+class _Formatted(msgspec.Struct, frozen=True):
+    format: int
+
+
 class Fit(msgspec.Struct, frozen=True):
     """What a checkpoint belongs to; `cluster` is Kafka's id of itself."""
 
@@ -30,6 +35,7 @@ class Fit(msgspec.Struct, frozen=True):
     cluster: str
     topic: str
     partitions: int
+    buckets: int
     state_partitions: int
 
 
@@ -52,44 +58,32 @@ def check(wanted: Fit, found: Fit, folder: str) -> None:
     for name in wanted.__struct_fields__:
         is_, should_be = getattr(found, name), getattr(wanted, name)
         if is_ != should_be:
-            what = name.replace("_", " ")
-            raise UnfitError(
-                f"the checkpoint {folder} has {what} {is_}, needed is {should_be}: "
-                "remove it to begin anew, or have the settings as they were"
-            )
+            raise _unfit(folder, name.replace("_", " "), is_, should_be)
 
 
 def claim(session: SparkSession, folder: str, wanted: Fit) -> None:
     """Check the checkpoint in a folder of any file system that Spark knows, or begin a new one there."""
-    path = _path(session, folder, _FILE)
-    files = path.getFileSystem(session._jsc.hadoopConfiguration())  # noqa: SLF001
-    if files.exists(path):
-        check(wanted, _decoded(_read(session, files, path), folder), folder)
+    if exists(session, folder, _FILE):
+        check(wanted, read_fit(read(session, folder, _FILE), folder), folder)
         return
-    if files.exists(_path(session, folder, "metadata")):
+    if exists(session, folder, "metadata"):
         raise UnfitError(f"the checkpoint {folder} is not one of this service: {_FILE} is missing")
-    stream = files.create(path, False)
-    try:
-        stream.write(bytearray(msgspec.json.encode(wanted)))
-    finally:
-        stream.close()
+    write_once(session, folder, _FILE, msgspec.json.encode(wanted))
 
 
-def _decoded(value: bytes, folder: str) -> Fit:
+def read_fit(value: bytes, folder: str) -> Fit:
+    """What a file says of its checkpoint. Raises UnfitError; a file of another format may hold other things."""
     try:
-        return msgspec.json.decode(value, type=Fit)
+        found = msgspec.json.decode(value, type=_Formatted).format
+        if found == FORMAT:
+            return msgspec.json.decode(value, type=Fit)
     except msgspec.DecodeError as error:
         raise UnfitError(f"the checkpoint {folder} cannot be understood: {_FILE}: {error}") from error
+    raise _unfit(folder, "format", found, FORMAT)
 
 
-def _read(session: SparkSession, files: Any, path: Any) -> bytes:
-    stream = files.open(path)
-    try:
-        size = files.getFileStatus(path).getLen()
-        return bytes(session._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))  # type: ignore[union-attr]  # noqa: SLF001
-    finally:
-        stream.close()
-
-
-def _path(session: SparkSession, folder: str, name: str) -> Any:
-    return session._jvm.org.apache.hadoop.fs.Path(folder, name)  # type: ignore[union-attr]  # noqa: SLF001
+def _unfit(folder: str, what: str, found: object, needed: object) -> UnfitError:
+    return UnfitError(
+        f"the checkpoint {folder} has {what} {found}, needed is {needed}: "
+        "remove it to begin anew, or have the settings as they were"
+    )

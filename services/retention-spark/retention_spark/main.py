@@ -28,6 +28,7 @@ from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
 from sluice.telemetry.health import Checks, health_server
 from sluice.telemetry.logs import set_up_logs
+from sluice.telemetry.process import describe_process, watch_event_loop
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ def main() -> None:
     """Run until SIGTERM or SIGINT. Exits with status 2 if topics or checkpoints do not fit, or the port is taken."""
     settings = SparkSettings()
     set_up_logs(SERVICE, settings.instance, settings.log_level)
+    describe_process(SERVICE, settings.instance)
     # What fails in a batch ends its query, and is told of there.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
@@ -61,6 +63,7 @@ async def _live(settings: SparkSettings) -> None:
         server = health_server(checks, {}, settings.host, settings.health_port)
         await server.start()
         stack.push_async_callback(server.stop)
+        stack.push_async_callback(_cancel, loop.create_task(watch_event_loop()))
         starting = loop.create_task(_start(settings, checks, stack))
         ended = loop.create_task(ending.wait())
         await asyncio.wait((starting, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -81,7 +84,8 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     session.streams.addListener(progress)
     queries = plans(settings)
     for plan in queries:
-        fit = Fit(FORMAT, cluster, plan.topic.name, settings.partitions, settings.spark_state_partitions)
+        parts = (settings.partitions, settings.spark_buckets, settings.spark_state_partitions)
+        fit = Fit(FORMAT, cluster, plan.topic.name, *parts)
         await in_daemon(claim, session, checkpoint_of(plan, settings), fit)
     runners = [_runner(session, plan, settings) for plan in queries]
     stops = [partial(runner.stop, DRAIN_S) for runner in runners]

@@ -39,7 +39,7 @@ def start_query(session: SparkSession, plan: QueryPlan, settings: SparkSettings,
     """Begin where the checkpoint ends; a new one begins where the topic does."""
     records = session.readStream.format("kafka").options(**source_options(plan, settings)).load()
     return (
-        decided(records, plan.rule, source)
+        decided(records, plan.rule, source, settings.spark_buckets, settings.spark_state_partitions)
         .writeStream.queryName(plan.name)
         .foreachBatch(batch_writer(plan.rule.kind, settings))
         .option("checkpointLocation", checkpoint_of(plan, settings))

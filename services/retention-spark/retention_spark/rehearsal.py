@@ -17,13 +17,12 @@ from retention_spark.replay import OtherScaling, Record, Replay, RetentionReplay
 from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
-from retention_spark.stateful import HISTORY
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.names import stream_key
 from sluice.messaging.topics import RETENTION, SCALE, Topic
 
 Policy = RetentionPolicy | OtherScaling
-_COLUMNS = f"{HISTORY}, request string, command string"
+_COLUMNS = ", ".join(f"{name} {'bigint' if name == 'at' else 'string'}" for name in HistoryRow.__struct_fields__)
 
 
 def would_have(settings: SparkSettings, scope: str, stream: str, policy: Policy, now: int) -> list[HistoryRow]:

@@ -12,10 +12,13 @@ class SparkSettings(ServiceSettings):
 
     `spark_checkpoints` and `spark_history` are folders on any file system that Spark knows; `spark_conf` is more of
     Spark's own configuration, for a master that is not this machine.
-    `spark_state_partitions` is how many parts the state of each query is divided into; fixed for its life.
+    `spark_buckets` is how many groups the keys of each query are divided into, `spark_state_partitions` how many parts
+    its state; both fixed for its life.
     `…_trigger_s` is how long a query waits between the beginnings of two batches. A stream's retention is decided on
     with each report and every `retention_tick_s`, and it is truncated no more often than every `retention_pause_s`;
     it is not scaled within `scale_cooldown_s` of its last scale.
+
+    `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
     spark_master: str = "local[2]"
@@ -25,6 +28,7 @@ class SparkSettings(ServiceSettings):
     spark_checkpoints: str = "checkpoints"
     spark_history: str = "history"
     spark_conf: dict[str, str] = Field(default={})
+    spark_buckets: int = Field(default=32, ge=1)
     spark_state_partitions: int = Field(default=2, ge=1)
     spark_batch_records: int = Field(default=20_000, ge=1)
     scale_trigger_s: float = Field(default=1.0, ge=0)
@@ -32,3 +36,4 @@ class SparkSettings(ServiceSettings):
     retention_tick_s: float = Field(default=60.0, gt=0)
     retention_pause_s: float = Field(default=1800.0, ge=0)
     scale_cooldown_s: float = Field(default=120.0, ge=0)
+    crash_at: str = ""

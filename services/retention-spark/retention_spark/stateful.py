@@ -1,8 +1,8 @@
-"""The stateful operator around the decisions: Spark keeps what is remembered of a key, and calls when its time comes.
+"""The stateful operator around the decisions: Spark keeps what is remembered of a bucket, calls when its time comes.
 
-State and output are rows of plain columns; what is in them is the business of `deciding`. The time of a step is that of
-the batch, which stands in the checkpoint, so a batch that runs again has the same one. Runs in Spark's workers, one
-call per key and batch.
+State and output are bytes to Spark; what is in them is the business of `buckets` and `deciding`. The time of a step is
+that of the batch, which stands in the checkpoint, so a batch that runs again has the same one. Runs in Spark's
+workers, one call per bucket and batch.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,25 +14,41 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from retention_spark.deciding import Decider, Heard, HistoryRow, Step
+from retention_spark.buckets import BucketDecider
+from retention_spark.deciding import Decider, Heard, HistoryRow, Sending, Step
 from retention_spark.rules import Rule
 
 STATE = "memory binary"
-HEADERS = "array<struct<key: string, value: binary>>"
-HISTORY = "id string, kind string, at bigint, scope string, stream string, code string, reason string"
-OUTPUT = f"topic string, key string, value binary, headers {HEADERS}, {HISTORY}, request string, command string"
-_NAMES = ("topic", "key", "value", "headers", *HistoryRow.__struct_fields__)
-# Empty instead of null: pandas guesses another type for columns in which nothing is.
-_NO_SENDING: tuple[Any, ...] = ("", "", b"", [])
-_NO_ROW = msgspec.structs.astuple(HistoryRow("", "", 0, "", "", "", "", "", ""))
+OUTPUT = "outcome binary"
+_COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    # Whatever a producer has put there, somebody has to say that it cannot be read.
+    "coalesce(make_valid_utf8(cast(key as string)), '') key",
+    "coalesce(value, x'') value",
+)
 
 Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
 
 
-def decided(records: DataFrame, rule: Rule, source: str) -> DataFrame:
-    """What is decided on the records of a topic: rows to send have a topic, rows to keep have an id."""
-    columns = records.selectExpr("cast(key as string) key", "topic", "partition", "offset", "value")
-    return columns.groupBy("key").applyInPandasWithState(
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a bucket's step: records to send, and decisions to keep."""
+
+    sendings: list[Sending]
+    rows: list[HistoryRow]
+
+
+def outcomes(batch: DataFrame) -> Iterator[Outcome]:
+    """What came of a batch, bucket by bucket; takes the steps."""
+    for row in batch.collect():
+        yield msgspec.msgpack.decode(row["outcome"], type=Outcome)
+
+
+def decided(records: DataFrame, rule: Rule, source: str, buckets: int, parts: int) -> DataFrame:
+    """What is decided on the records of a topic: one row for each bucket in which something was, for `outcomes`."""
+    columns = records.coalesce(parts).selectExpr(*_COLUMNS, f"pmod(xxhash64(key), {buckets}L) bucket")
+    return columns.groupBy("bucket").applyInPandasWithState(
         _call(rule, source), OUTPUT, STATE, "append", GroupStateTimeout.ProcessingTimeTimeout
     )
 
@@ -40,35 +56,34 @@ def decided(records: DataFrame, rule: Rule, source: str) -> DataFrame:
 def _call(rule: Rule, source: str) -> Call:
     """What Spark sends to its workers; the decider is made there, because decoders do not travel."""
 
-    def call(key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    def call(_bucket: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         memory = state.get[0] if state.exists else None
         now = state.getCurrentProcessingTimeMs()
-        heard = [] if state.hasTimedOut else _heard(key[0], frames)
+        heard = [] if state.hasTimedOut else _heard(frames)
         step = _decider(rule, source).step(memory, heard, now)
         _remember(state, step, now)
-        rows = list(output(step))
-        if rows:
-            yield pd.DataFrame(rows, columns=_NAMES)
+        if step.sendings or step.rows:
+            yield pd.DataFrame({"outcome": [msgspec.msgpack.encode(Outcome(step.sendings, step.rows))]})
 
     return call
 
 
 @lru_cache
-def _decider(rule: Rule, source: str) -> Decider:
+def _decider(rule: Rule, source: str) -> BucketDecider:
     """One for all batches of a worker."""
-    return Decider(rule, source)
+    return BucketDecider(Decider(rule, source))
 
 
-def _heard(key: str, frames: Iterable[pd.DataFrame]) -> list[Heard]:
-    """The records of a key, in the order of their topic: Spark hands them over in any."""
+def _heard(frames: Iterable[pd.DataFrame]) -> list[Heard]:
+    """The records of a bucket, those of each key in the order of their topic: Spark hands them over in any."""
     heard = [
         Heard(topic, partition, offset, key, value)
         for frame in frames
-        for topic, partition, offset, value in zip(
-            frame["topic"], frame["partition"], frame["offset"], frame["value"], strict=True
+        for topic, partition, offset, key, value in zip(
+            *(frame[name] for name in ("topic", "partition", "offset", "key", "value")), strict=True
         )
     ]
-    return sorted(heard, key=lambda record: record.offset)
+    return sorted(heard, key=lambda record: (record.partition, record.offset))
 
 
 def _remember(state: GroupState, step: Step, now: int) -> None:
@@ -79,12 +94,3 @@ def _remember(state: GroupState, step: Step, now: int) -> None:
     state.update((step.memory,))
     if step.wake_at is not None:
         state.setTimeoutDuration(max(step.wake_at - now, 1))
-
-
-def output(step: Step) -> Iterator[tuple[Any, ...]]:
-    """The rows of a step, by `OUTPUT`."""
-    for sending in step.sendings:
-        headers = [{"key": k, "value": v.encode() if isinstance(v, str) else v} for k, v in sending.headers]
-        yield (sending.topic, sending.key, sending.value, headers, *_NO_ROW)
-    for row in step.rows:
-        yield (*_NO_SENDING, *msgspec.structs.astuple(row))

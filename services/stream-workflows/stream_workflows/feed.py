@@ -10,8 +10,10 @@ import msgspec
 from sluice.domain.names import stream_key
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
+from sluice.journal.journal import now_ms
+from sluice.messaging.dead_letters import dead_letter_headers
 from sluice.messaging.producer import KafkaProducer
-from sluice.messaging.requests import Headers, cloud_event_headers
+from sluice.messaging.requests import cloud_event_headers
 from sluice.messaging.topics import DEAD_LETTERS, RETENTION, SCALE
 from sluice.telemetry import metrics
 
@@ -38,10 +40,6 @@ class Feed:
         """Keep what a segment holds at an offset, and nobody can read, as a dead letter. Raises ProduceError."""
         log.error("dead letter", extra={"key": key, "segment": segment, "offset": offset, "reason": reason})
         metrics.DEAD_LETTERS.labels(segment).inc()
-        headers: Headers = [
-            ("sluice_reason", reason),
-            ("sluice_service", self.source),
-            ("sluice_segment", segment),
-            ("sluice_offset", str(offset)),
-        ]
+        place = {"segment": segment, "offset": str(offset)}
+        headers = dead_letter_headers(place, [], key, self.source, reason, now_ms())
         await self._producer.send(DEAD_LETTERS.name, key, value, headers)

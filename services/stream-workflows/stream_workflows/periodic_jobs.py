@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from sluice.runtime import Runtime
 from sluice.segmentstore.store import SegmentStore
 from stream_workflows.feed import Feed
+from stream_workflows.marks import Marks
 from stream_workflows.periodic import Periodic
 from stream_workflows.retention_feed import RetentionChanges, RetentionSamples
 from stream_workflows.scale_reports import ScaleReports
@@ -21,6 +22,7 @@ def periodic_work(
     index = StreamIndex(journal)
     jobs = (
         Watermarks(journal, store, index, settings.watermark_interval_s),
+        Marks(runtime, store, index, settings.mark_interval_s),
         ScaleReports(runtime, store, feed, settings.report_interval_s, settings.report_keep_bytes),
         RetentionSamples(journal, store, index, feed, settings.sample_interval_s),
         RetentionChanges(journal, index, feed, settings.change_interval_s),

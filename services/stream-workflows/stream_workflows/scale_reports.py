@@ -13,9 +13,10 @@ import logging
 from sluice.domain.commands import TruncateStream
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
+from sluice.domain.policy.internal import decide_reports
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import traffic
-from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.stream.state import StreamState, find_stream
 from sluice.domain.stream.traffic import Traffic
 from sluice.messaging.topics import topic_of
 from sluice.runtime import Runtime
@@ -116,13 +117,12 @@ class ScaleReports:
     async def _truncate(self, stream: StreamName) -> None:
         """Ask for it under an id that follows from the position, so that asking again changes nothing."""
         state = find_stream(self._journal.reader(KEY), *stream)
-        if state is None or not self._may_truncate(state):
+        if state is None or state.workflow is not None or state.state is StreamState.SEALED:
             return
-        cut = traffic.carried_cut(state)
+        decided = decide_reports(traffic.carried_cut(state), traffic.carried_bytes(state), self._keep_bytes)
+        if decided.cut is None:
+            return
+        cut = decided.cut
         command = TruncateStream(*stream, cut=cut)
         id = "-".join(("carried", state.incarnation, *(f"{s}@{at}" for s, at in cut.items())))
         await self._runtime.send(topic_of(command), self._runtime.request(id, command))
-
-    def _may_truncate(self, stream: Stream) -> bool:
-        idle = stream.workflow is None and stream.state is not StreamState.SEALED
-        return idle and traffic.carried_bytes(stream) >= self._keep_bytes

@@ -37,7 +37,6 @@ from sluice.messaging.requests import Request, decode_request
 from sluice.messaging.topics import REQUESTS_STREAMS
 from sluice.runtime import Runtime
 from sluice.segmentstore.store import SegmentStore
-from sluice.telemetry import metrics
 from sluice.workflows.backoff import delays
 from sluice.workflows.crash_points import CrashPoints
 from sluice.workflows.giving_up import give_up
@@ -83,7 +82,6 @@ class WorkflowService:
             settings.max_open,
             _is_urgent,
         )
-        metrics.OPEN_RECORDS.labels(REQUESTS_STREAMS.name).set_function(lambda: self.consumer.open_records)
 
     # Requests.
 

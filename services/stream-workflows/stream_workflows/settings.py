@@ -6,9 +6,9 @@ from sluice.settings import ServiceSettings
 class WorkflowSettings(ServiceSettings):
     """`max_handlers` bounds the keys worked on at once, `max_open` the requests taken and not yet accepted.
 
-    `…_interval_s` is how long a periodic job waits between two rounds: watermarks, the segment stores' reports of load,
-    cuts sampled for retention, and changes that concern retention. Of the reports that were passed on, up to
-    `report_keep_bytes` stay where the segment stores put them.
+    `…_interval_s` is how long a periodic job waits between two rounds: watermarks, dropping those that no reader needs,
+    the segment stores' reports of load, cuts sampled for retention, and changes that concern retention. Of the reports
+    that were passed on, up to `report_keep_bytes` stay where the segment stores put them.
 
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
@@ -17,6 +17,7 @@ class WorkflowSettings(ServiceSettings):
     max_open: int = 10_000
     store_timeout_s: float = 20.0
     watermark_interval_s: float = 10.0
+    mark_interval_s: float = 60.0
     report_interval_s: float = 1.0
     report_keep_bytes: int = 1024 * 1024
     sample_interval_s: float = 60.0

@@ -34,6 +34,7 @@ class StreamIndex:
     def __init__(self, journal: Journal) -> None:
         self._views = journal.views()
         self._with_writers: _Names = defaultdict(set)
+        self._with_marks_behind: _Names = defaultdict(set)
         self._retained: _Names = defaultdict(set)
         self._unannounced: _Names = defaultdict(set)
         self._changed: _Names = defaultdict(set)
@@ -46,6 +47,10 @@ class StreamIndex:
     def with_writers(self, partitions: Collection[int]) -> list[StreamName]:
         """The streams whose writers have reported times; not those of our own scope (3.4)."""
         return _of(self._with_writers, partitions)
+
+    def with_marks_behind(self, partitions: Collection[int]) -> list[StreamName]:
+        """The streams with watermarks whose head has moved, so that some of those may lie behind it."""
+        return _of(self._with_marks_behind, partitions)
 
     def retained(self, partitions: Collection[int]) -> list[StreamName]:
         """The streams that have a retention policy, sealed ones included."""
@@ -79,6 +84,8 @@ class StreamIndex:
     def _look(self, partition: int, stream: StreamName, state: Stream | None) -> None:
         has_writers = state is not None and bool(state.writers) and state.scope != SYSTEM_SCOPE
         _put(self._with_writers[partition], stream, has_writers)
+        marks_behind = state is not None and state.watermark is not None and bool(state.cut)
+        _put(self._with_marks_behind[partition], stream, marks_behind)
         _put(self._retained[partition], stream, state is not None and state.config.retention is not None)
         _put(self._unannounced[partition], stream, state is not None and not is_announced(state))
 

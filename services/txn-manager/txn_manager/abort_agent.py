@@ -17,6 +17,7 @@ import contextlib
 import logging
 import random
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import faust
@@ -27,6 +28,8 @@ from faust.transport.drivers import aiokafka
 
 from sluice.messaging.topics import ABORT, MAX_RECORD_BYTES
 from sluice.settings import ServiceSettings
+from sluice.telemetry import metrics, tracing
+from sluice.telemetry.scrape import on_scrape
 from txn_manager.abort_lanes import Aborting, Handle, Lanes, OnFailure
 
 log = logging.getLogger(__name__)
@@ -90,6 +93,8 @@ class AbortAgent:
     def __init__(self, settings: ServiceSettings, group: str, handle: Handle, on_failure: OnFailure) -> None:
         self.joined = False
         self.failure: BaseException | None = None
+        self._partitions = 0
+        self._lanes: Lanes | None = None
         self._settings = settings
         self._group = group
         self._handle = handle
@@ -99,6 +104,7 @@ class AbortAgent:
     async def start(self) -> None:
         """Return at once; connecting and joining go on in the background."""
         self._living = asyncio.get_running_loop().create_task(self._live(), name="abort-agent")
+        on_scrape(f"consumer of {ABORT.name}", self._publish)
 
     async def stop(self) -> None:
         """Take no more records, let handlers that run end, commit and leave the group."""
@@ -107,6 +113,13 @@ class AbortAgent:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._living
             self._living = None
+
+    def _publish(self) -> None:
+        lanes = self._lanes
+        oldest_ms = lanes.oldest_ms if lanes is not None else None
+        metrics.PARTITIONS_OWNED.labels(ABORT.name).set(self._partitions)
+        metrics.OPEN_RECORDS.labels(ABORT.name).set(lanes.open_records if lanes is not None else 0)
+        metrics.OLDEST_RECORD.labels(ABORT.name).set(max(0.0, time.time() - oldest_ms / 1000) if oldest_ms else 0)
 
     async def _live(self) -> None:
         wait_s = WAIT_MIN_S
@@ -132,6 +145,7 @@ class AbortAgent:
 
     async def _life(self) -> None:
         app, lanes = self._new_app(), Lanes(self._handle, self._on_failure, MAX_OPEN)
+        self._lanes = lanes
         self._attach(app, lanes)
         running = asyncio.get_running_loop().create_task(_run(app), name="abort-agent-app")
         try:
@@ -141,6 +155,7 @@ class AbortAgent:
             running.result()
         finally:
             self.joined = False
+            self._partitions = 0
             await lanes.clear(HANDLERS_END_S)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -181,9 +196,12 @@ class AbortAgent:
 
         async def assigned(_app: Any, /, *partitions: Any, **_: Any) -> None:
             self.joined, self.failure = True, None
+            self._partitions = sum(map(len, partitions))
+            metrics.REBALANCES.labels(ABORT.name).inc()
             log.info("partitions assigned", extra=_named(*partitions))
 
         async def revoked(_app: Any, /, *partitions: Any, **_: Any) -> None:
+            self._partitions = 0
             await lanes.clear(HANDLERS_END_S)
             await _committed(app)
             log.info("partitions revoked", extra=_named(*partitions))
@@ -234,7 +252,14 @@ def _aborting(message: Any) -> Aborting:
         partition=message.partition,
         offset=message.offset,
         timestamp_ms=round(message.timestamp * 1000),
+        headers=_headers(message.headers) if tracing.is_on() else (),
     )
+
+
+def _headers(headers: Any) -> tuple[tuple[str, bytes], ...]:
+    """Faust has them as a list of pairs or as a mapping, or none."""
+    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+    return tuple((key, value) for key, value in pairs if isinstance(value, bytes))
 
 
 def _missing(admin: AdminClient) -> str | None:

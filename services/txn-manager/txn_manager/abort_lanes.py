@@ -18,13 +18,17 @@ log = logging.getLogger(__name__)
 
 
 class Aborting(msgspec.Struct, frozen=True):
-    """A record of the topic as it is there; `timestamp_ms` is the broker's append time, a missing key is empty."""
+    """A record of the topic as it is there; `timestamp_ms` is the broker's append time, a missing key is empty.
+
+    `headers` are there only while traces are on.
+    """
 
     key: str
     value: bytes
     partition: int
     offset: int
     timestamp_ms: int
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 Handle = Callable[[Aborting], Awaitable[None]]
@@ -46,6 +50,18 @@ class Lanes:
         self._epoch = 0
         self._lanes: dict[int, deque[tuple[Aborting, Acknowledge]]] = {}
         self._running: set[asyncio.Task[None]] = set()
+        self._handling: dict[int, int] = {}
+
+    @property
+    def open_records(self) -> int:
+        """Records put here that are neither handled nor forgotten."""
+        return len(self._handling) + sum(map(len, self._lanes.values()))
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """When the broker appended the oldest of them, in epoch ms."""
+        queued = (lane[0][0].timestamp_ms for lane in self._lanes.values() if lane)
+        return min((*self._handling.values(), *queued), default=None)
 
     async def put(self, record: Aborting, acknowledge: Acknowledge) -> None:
         """Queue a record; `acknowledge` is called once it and all before it in its partition are handled."""
@@ -81,10 +97,12 @@ class Lanes:
     async def _work(self, partition: int, lane: deque[tuple[Aborting, Acknowledge]]) -> None:
         while lane and not self.broken.done():
             record, acknowledge = lane.popleft()
+            self._handling[partition] = record.timestamp_ms
             try:
                 if await self._handled(record):
                     acknowledge()
             finally:
+                self._handling.pop(partition, None)
                 self._room.release()
         if self._lanes.get(partition) is lane:
             del self._lanes[partition]

@@ -39,7 +39,6 @@ class Endings:
         self._most = most
         self._committing: dict[int, set[str]] = {}
         journal.on_record.append(self._heard)
-        metrics.WAITING.set_function(self._waiting)
 
     def take_over(self, partition: int) -> None:
         """Go on with what others have left. The view must be at the end of the journal."""
@@ -75,11 +74,6 @@ class Endings:
                 self._see_through(partition, event.aggregate)
             elif isinstance(event, ev.CommitBatchStarted):
                 metrics.BATCH.observe(len(event.transactions))
-
-    def _waiting(self) -> int:
-        views = self._journal.views()
-        indexes = (index for partition in self._committing for _, index in views[partition].indexes())
-        return sum(len(index.committing) for index in indexes if isinstance(index, StreamTransactions))
 
     def _see_through(self, partition: int, aggregate: str) -> None:
         async def run(delivery: Delivery) -> None:

@@ -100,6 +100,7 @@ class Leases:
             if left > 0:
                 self.timers.lease(partition, timer, left)
                 continue
+            metrics.LATENESS.observe(-left / 1000)
             question = CheckLease(scope=scope, stream=stream, transaction=id)
             request = f"lease-{id}-{now_ms()}"
             questions.append(self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, question)))

@@ -13,7 +13,7 @@ def main() -> None:
         store = open_data_plane(runtime, settings.store_timeout_s)
         service = TxnService(runtime, settings, store)
         runtime.checks.update(service.checks())
-        runtime.facts.update(service.facts())
+        runtime.degraded.update(service.degraded())
         await service.start()
         runtime.stack.push_async_callback(service.stop)
 

@@ -27,7 +27,8 @@ from sluice.messaging.requests import Request, decode_request
 from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS, Topic
 from sluice.runtime import Runtime
 from sluice.segmentstore.store import SegmentStore
-from sluice.telemetry import metrics as shared_metrics
+from sluice.telemetry import tracing
+from sluice.telemetry.scrape import on_scrape
 from sluice.workflows.backoff import delays
 from sluice.workflows.crash_points import CrashPoints
 from sluice.workflows.giving_up import give_up
@@ -41,6 +42,7 @@ from txn_manager.hearing import Hearing
 from txn_manager.leases import Leases
 from txn_manager.opening import Opening
 from txn_manager.settings import TxnSettings
+from txn_manager.tally import Tally
 from txn_manager.tools import TransactionTools
 from txn_manager.wheel.wheel import TimerWheel
 
@@ -81,7 +83,10 @@ class TxnService:
             self._crash_points,
         )
         self._endings = Endings(runtime.journal, self.commits, runner, settings.batch)
-        metrics.UNDECIDED.set_function(lambda: self._group.waiting)
+        self._tally = Tally(
+            runtime.journal, lambda: self.requests.partitions, lambda: self.commits.partitions, self.leases.ends_at
+        )
+        on_scrape("undecided", lambda: metrics.UNDECIDED.set(self._group.waiting))
 
     def checks(self) -> Mapping[str, Callable[[], str | None]]:
         """What the readiness of the service consists of, beside what all services have."""
@@ -89,11 +94,12 @@ class TxnService:
             REQUESTS_TRANSACTIONS.name: partial(_problem, self.requests),
             COMMIT.name: partial(_problem, self.commits),
             ABORT.name: partial(_problem, self.aborts),
+            "redis": self.leases.timers.unreached,
         }
 
-    def facts(self) -> Mapping[str, Callable[[], str]]:
-        """What people should see, but does not keep the service from serving."""
-        return {"timers": lambda: self.leases.timers.problem() or "kept"}
+    def degraded(self) -> Mapping[str, Callable[[], str | None]]:
+        """What does not keep the service from serving: without Redis no lease runs out, and all else goes on."""
+        return {"timers": self.leases.timers.problem}
 
     async def start(self) -> None:
         self.leases.start()
@@ -137,7 +143,8 @@ class TxnService:
         request = decode_request(record.value)
         if not isinstance(request.command, c.AbortTransaction):
             raise UnknownCommandError(f"{type(request.command).__name__} does not belong here")
-        await self._submit(request, record.timestamp_ms, decide.decide_abort)
+        with tracing.within(tracing.handling(ABORT.name, record.headers)):
+            await self._submit(request, record.timestamp_ms, decide.decide_abort)
 
     def _submit(
         self, request: Request, at: int, choose: Callable[[Reader, Any, Context], Decision]
@@ -196,7 +203,7 @@ class TxnService:
         on_revoked: Callable[[int], None],
     ) -> KeyedConsumer:
         settings = self._settings
-        consumer = KeyedConsumer(
+        return KeyedConsumer(
             settings.kafka_client(),
             topic.name,
             f"{GROUP}-{topic.name}",
@@ -207,8 +214,6 @@ class TxnService:
             settings.max_open,
             on_revoked=on_revoked,
         )
-        shared_metrics.OPEN_RECORDS.labels(topic.name).set_function(lambda: consumer.open_records)
-        return consumer
 
     async def _own_requests(self, partition: int) -> None:
         await self._journal.barrier([partition])

@@ -72,6 +72,7 @@ class Timers:
         self._changed = asyncio.Event()
         self._stale = asyncio.Event()
         self._writing = asyncio.Lock()
+        self._reached = False
         self._away: tuple[float, str] | None = None
         self._clock_offset_ms: float | None = None
         self._turn = 0
@@ -80,7 +81,8 @@ class Timers:
     def start(self) -> None:
         """Begin to tick; waits for nothing."""
         loop = asyncio.get_running_loop()
-        metrics.PENDING.set_function(lambda: sum(len(slot.pending) for slot in self._slots.values()))
+        # A copy: it is called on another thread.
+        metrics.PENDING.set_function(lambda: sum(len(slot.pending) for slot in list(self._slots.values())))
         self._tasks = [
             loop.create_task(self._keep_ticking(), name="timer ticks"),
             loop.create_task(self._keep_flushing(), name="timer changes"),
@@ -123,6 +125,12 @@ class Timers:
             return f"Redis away since {since}: {why}; no lease runs out meanwhile"
         failed = {partition: slot.failure for partition, slot in self._slots.items() if slot.failure is not None}
         return "; ".join(f"timers of partition {each} cannot be filled: {why}" for each, why in failed.items()) or None
+
+    def unreached(self) -> str | None:
+        """Why no timer can be kept yet; None once Redis has answered, whatever becomes of it, or if none are ours."""
+        if self._reached or not self._slots:
+            return None
+        return self.problem() or "Redis was not asked yet"
 
     def _note(self, partition: int, timer: str, due_ms: float | None) -> None:
         slot = self._slots.get(partition)
@@ -282,6 +290,7 @@ class Timers:
                 log.warning("Redis away", extra={"error": str(error)})
             self._away = (time.time() if self._away is None else self._away[0], str(error))
             raise
+        self._reached = True
         if self._away is not None:
             log.info("Redis back", extra={"away_s": round(time.time() - self._away[0], 1)})
             self._away = None

@@ -56,6 +56,11 @@ def running(state: Any) -> Workflow | None:
     return workflow if isinstance(workflow, Workflow) else None
 
 
+def is_under_way(state: Any) -> bool:
+    """Whether a workflow is changing an aggregate of this state, or waits for its turn to."""
+    return getattr(state, "workflow", None) is not None or getattr(state, "waiting", None) is not None
+
+
 def last_reply(workflow: Workflow | None, generation: int = 0) -> Reply | None:
     """The answer to the request that a workflow was begun for; some were begun for none."""
     if workflow is None or workflow.request is None:

@@ -19,6 +19,7 @@ from sluice.domain.events import Event
 from sluice.journal.journal import Decide, Journal, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader, Outcome
 from sluice.messaging.producer import RecordTooLargeError
+from sluice.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class _Item(msgspec.Struct, eq=False):
     asked_at: int
     decide: Decide
     decided: asyncio.Future[Decision]
+    span: tracing.Span = tracing.NOTHING
 
 
 class _Record(msgspec.Struct, eq=False):
@@ -66,7 +68,7 @@ class GroupCommit:
         """
         loop = asyncio.get_running_loop()
         partition = self._journal.partition_of(key)
-        item = _Item(key, request, asked_at, decide, loop.create_future())
+        item = _Item(key, request, asked_at, decide, loop.create_future(), tracing.current())
         queue = self._queues.setdefault(partition, deque())
         queue.append(item)
         if partition not in self._tasks:
@@ -116,9 +118,10 @@ class GroupCommit:
                 break
             at = now_ms()
             key = record.items[0][0].key
-            outcome = await self._journal.append(
-                key, record.expect, tuple(record.events), answers=record.answers, at=at
-            )
+            with tracing.shared("decide together", (item.span for item, _ in record.items)):
+                outcome = await self._journal.append(
+                    key, record.expect, tuple(record.events), answers=record.answers, at=at
+                )
             if outcome is Outcome.COUNTED:
                 break
         for item, decision in record.items:

@@ -22,15 +22,15 @@ from confluent_kafka import Consumer, TopicPartition
 from sluice.domain.aggregates import evolve, index
 from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.events import Event
-from sluice.journal.barrier import BarrierError, EndOffsets
+from sluice.journal.barrier import BarrierError, EndOffsets, Ends
 from sluice.journal.partition_view import GuardedReader, Outcome, PartitionView
-from sluice.journal.record import Record, decode_record, encode_record
+from sluice.journal.record import Record, decode_record, encode_record, record_type
 from sluice.messaging.partition import partition_of
 from sluice.messaging.poll_thread import Batch, PollThread
 from sluice.messaging.producer import KafkaProducer, ProduceError
 from sluice.messaging.requests import cloud_event_headers
 from sluice.messaging.topics import JOURNAL
-from sluice.telemetry import metrics
+from sluice.telemetry import metrics, tracing
 
 log = logging.getLogger(__name__)
 
@@ -123,6 +123,10 @@ class Journal:
 
     def partition_of(self, key: str) -> int:
         return partition_of(key, self.partitions)
+
+    def ends(self) -> asyncio.Future[Ends]:
+        """Where the partitions end now, asked of Kafka; fails with BarrierError."""
+        return self._ends.ask()
 
     def reader(self, key: str) -> PartitionView:
         """The view of the partition that a key belongs to. Read it behind a barrier, and not across an await."""
@@ -222,12 +226,16 @@ class Journal:
             if not folded.done():
                 folded.set_exception(JournalUnavailableError(str(error)))
 
-        kind = type(record.events[0]).__name__ if record.events else "Refusal"
-        headers = cloud_event_headers(kind, record.id, record.by, record.at, key)
+        headers = cloud_event_headers(record_type(record), record.id, record.by, record.at, key)
+        span = tracing.appending(JOURNAL.name, record_type(record)) if tracing.is_on() else tracing.NOTHING
+        headers.extend(span.carrier().items())
         try:
-            self._producer.send_quietly(JOURNAL.name, key, encode_record(record), headers, failed)
-            async with asyncio.timeout(self._timeout_s):
-                return await folded
+            with tracing.within(span):
+                self._producer.send_quietly(JOURNAL.name, key, encode_record(record), headers, failed)
+                async with asyncio.timeout(self._timeout_s):
+                    outcome = await folded
+                span.note({"sluice.outcome": outcome.value})
+            return outcome
         except ProduceError as error:
             raise JournalUnavailableError(str(error)) from error
         except TimeoutError:

@@ -7,12 +7,13 @@ it has no effect at all. Belongs to the thread that folds.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event
+from sluice.domain.workflow import is_under_way
 from sluice.journal.record import Record
 
 ANSWERS_KEPT = 20_000
@@ -36,11 +37,12 @@ def _no_index(_indexes: dict[str, Any], _event: Event) -> Iterable[str]:
 class _Cell:
     """An aggregate's version and state: side by side, because a fold of a long journal is a matter of lookups."""
 
-    __slots__ = ("state", "version")
+    __slots__ = ("is_under_way", "state", "version")
 
     def __init__(self) -> None:
         self.version = 0
         self.state: Any = None
+        self.is_under_way = False
 
 
 class PartitionView:
@@ -51,6 +53,7 @@ class PartitionView:
         self._index = index
         self._cells: dict[str, _Cell] = {}
         self._indexes: dict[str, Any] = {}
+        self._under_way: dict[str, int] = {}
         self._answers: OrderedDict[str, tuple[int, Reply]] = OrderedDict()
         self._oldest_ms = 0
         self.next_offset = 0
@@ -80,6 +83,10 @@ class PartitionView:
         """All aggregates that exist, with their states."""
         return ((name, cell.state) for name, cell in self._cells.items() if cell.state is not None)
 
+    def under_way(self) -> Mapping[str, int]:
+        """The aggregates that a workflow is changing or waits to, and since when: epoch ms, by the broker's clock."""
+        return self._under_way
+
     def fold(self, record: Record, offset: int, timestamp_ms: int) -> Outcome:
         """Apply the record if it counts. `timestamp_ms` is the broker's; answers older than it by far are forgotten."""
         self.next_offset = offset + 1
@@ -93,21 +100,30 @@ class PartitionView:
                 return Outcome.STALE
         if record.events:
             # What is touched is expected, too; so where one aggregate is expected there is nothing to look up.
-            self._apply(record.events, only if len(record.expect) == 1 else None)
+            self._apply(record.events, only if len(record.expect) == 1 else None, timestamp_ms)
         if request is not None and record.reply is not None:
             self._remember(request, record.reply, timestamp_ms)
         return Outcome.COUNTED
 
-    def _apply(self, events: tuple[Event, ...], only: _Cell | None) -> None:
+    def _apply(self, events: tuple[Event, ...], only: _Cell | None, timestamp_ms: int) -> None:
         touched = set()
         for event in events:
             cell = only or self._cell(event.aggregate)
-            cell.state = self._evolve(cell.state, event)
+            state = cell.state = self._evolve(cell.state, event)
+            if is_under_way(state) is not cell.is_under_way:
+                self._turn(event.aggregate, cell, timestamp_ms)
             touched.add(cell)
             for forgotten in self._index(self._indexes, event):
                 self._cells.pop(forgotten, None)
         for cell in touched:
             cell.version += 1
+
+    def _turn(self, aggregate: str, cell: _Cell, timestamp_ms: int) -> None:
+        cell.is_under_way = not cell.is_under_way
+        if cell.is_under_way:
+            self._under_way[aggregate] = timestamp_ms
+        else:
+            self._under_way.pop(aggregate, None)
 
     def _cell(self, aggregate: str) -> _Cell:
         cell = self._cells.get(aggregate)

@@ -24,6 +24,11 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     answers: dict[str, Reply] = {}
 
 
+def record_type(record: Record) -> str:
+    """What a record says it is, for the headers: its first event, or that there is none."""
+    return type(record.events[0]).__name__ if record.events else "Refusal"
+
+
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Record)
 

@@ -8,6 +8,7 @@ that the journal remembers. Everything here belongs to the event loop; the consu
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +17,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from sluice.messaging.poll_thread import Batch, PollThread
+from sluice.telemetry import metrics, tracing
+from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +34,7 @@ class Delivery:
         self.partition = partition
         self.key = key
         self.message = message
+        self.span = tracing.NOTHING if message is not None else tracing.current()
         self._accepted = False
 
     @property
@@ -60,17 +64,26 @@ Handler = Callable[[Delivery], Awaitable[Rest | None]]
 
 
 class _Offsets:
-    """Which records of a partition are accepted; the position to commit is below the first that is not."""
+    """Which records of a partition are accepted; the position to commit is below the first that is not.
+
+    `appended` is when the broker appended those that wait, in epoch ms.
+    """
 
     def __init__(self) -> None:
         self.waiting: deque[int] = deque()
+        self.appended: deque[int] = deque()
         self.done: set[int] = set()
         self.position: int | None = None
+
+    def took(self, message: Message) -> None:
+        self.waiting.append(message.offset() or 0)
+        self.appended.append(message.timestamp()[1])
 
     def accepted(self, offset: int) -> None:
         self.done.add(offset)
         while self.waiting and self.waiting[0] in self.done:
             first = self.waiting.popleft()
+            self.appended.popleft()
             self.done.discard(first)
             self.position = first + 1
 
@@ -133,6 +146,7 @@ class KeyedConsumer:
     def start(self) -> None:
         self._poll.start()
         self._spawn(self._commit_for_ever())
+        on_scrape(f"consumer of {self._topic}", self.publish)
 
     @property
     def failure(self) -> BaseException | None:
@@ -142,6 +156,18 @@ class KeyedConsumer:
     def open_records(self) -> int:
         """Records taken from the topic that are not accepted yet."""
         return self._open
+
+    def oldest_s(self) -> float:
+        """How many seconds ago the broker appended the oldest open record; 0 if there is none."""
+        appended = [offsets.appended[0] for offsets in self._offsets.values() if offsets.appended]
+        return max(0.0, time.time() - min(appended) / 1000) if appended else 0.0
+
+    def publish(self) -> None:
+        """Set the gauges of this topic."""
+        metrics.OPEN_RECORDS.labels(self._topic).set(self._open)
+        metrics.OLDEST_RECORD.labels(self._topic).set(self.oldest_s())
+        metrics.KEYS_AT_WORK.labels(self._topic).set(len(self._tasks))
+        metrics.PARTITIONS_OWNED.labels(self._topic).set(len(self.partitions))
 
     async def stop(self) -> None:
         """Stop taking records, end what runs, commit what is accepted and leave the group."""
@@ -171,7 +197,7 @@ class KeyedConsumer:
             self._loop.call_soon_threadsafe(self._revoked, [p.partition for p in partitions])
 
         def lost(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            self._loop.call_soon_threadsafe(self._revoked, [p.partition for p in partitions])
+            self._loop.call_soon_threadsafe(self._lost, [p.partition for p in partitions])
 
         consumer.subscribe([self._topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
 
@@ -203,6 +229,7 @@ class KeyedConsumer:
 
     def _assigned(self, partitions: list[int]) -> None:
         self.joined = True
+        metrics.REBALANCES.labels(self._topic).inc()
         for partition in partitions:
             self.partitions.add(partition)
             self._offsets[partition] = _Offsets()
@@ -227,6 +254,11 @@ class KeyedConsumer:
         for message in held:
             self._dispatch(partition, message)
 
+    def _lost(self, partitions: list[int]) -> None:
+        """The group has gone on without this member, which has to join it again."""
+        self.joined = False
+        self._revoked(partitions)
+
     def _revoked(self, partitions: list[int]) -> None:
         gone = set(partitions)
         for partition in partitions:
@@ -250,7 +282,7 @@ class KeyedConsumer:
             offsets = self._offsets.get(partition) if partition is not None else None
             if partition is None or offsets is None:
                 continue
-            offsets.waiting.append(message.offset() or 0)
+            offsets.took(message)
             self._open += 1
             held = self._held.get(partition)
             if held is not None:
@@ -290,14 +322,22 @@ class KeyedConsumer:
             del self._tasks[lane]
 
     async def _handled(self, delivery: Delivery, job: Handler) -> Rest | None:
-        try:
-            return await job(delivery)
-        except Exception as error:  # noqa: BLE001 - the key must go on; the record is kept
-            await self._on_failure(delivery, error)
-            return None
+        if tracing.is_on() and delivery.message is not None:
+            delivery.span = tracing.handling(self._topic, delivery.message.headers())
+        failure, rest = None, None
+        with delivery.span.active():
+            try:
+                rest = await job(delivery)
+            except Exception as error:  # noqa: BLE001 - the key must go on; the record is kept
+                failure = error
+                await self._on_failure(delivery, error)
+        if rest is None:
+            delivery.span.end(failure)
+        return rest
 
     async def _accepted_after(self, rest: Rest, delivery: Delivery) -> None:
-        await rest()
+        with tracing.within(delivery.span):
+            await rest()
         delivery.accept()
 
     def accepted(self, partition: int, offset: int) -> None:

@@ -13,6 +13,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from sluice.messaging.requests import Headers
 from sluice.messaging.topics import MAX_RECORD_BYTES
+from sluice.telemetry import metrics
+from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +53,7 @@ class KafkaProducer:
 
     def start(self) -> None:
         self._thread.start()
+        on_scrape("producer", lambda: metrics.PRODUCER_QUEUE.set(len(self._producer)))
 
     def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]:
         """A future of the running loop, done when acknowledged; fails with ProduceError."""
@@ -58,6 +61,8 @@ class KafkaProducer:
         sent: asyncio.Future[None] = loop.create_future()
 
         def delivered(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                metrics.PRODUCER_ERRORS.labels("not acknowledged").inc()
             loop.call_soon_threadsafe(_settle, sent, error)
 
         self._produce(topic, key, value, headers, delivered)
@@ -69,6 +74,7 @@ class KafkaProducer:
 
         def delivered(error: KafkaError | None, _message: Message) -> None:
             if error is not None:
+                metrics.PRODUCER_ERRORS.labels("not acknowledged").inc()
                 loop.call_soon_threadsafe(failed, ProduceError(error.str()))
 
         self._produce(topic, key, value, headers, delivered)
@@ -77,10 +83,13 @@ class KafkaProducer:
         try:
             self._producer.produce(topic, key=key, value=value, headers=headers, on_delivery=delivered)
         except BufferError:
+            metrics.PRODUCER_ERRORS.labels("queue full").inc()
             raise ProducerOverloadedError("the queue of records to send is full") from None
         except KafkaException as error:
             if error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                metrics.PRODUCER_ERRORS.labels("too large").inc()
                 raise RecordTooLargeError(f"{len(value)} bytes, the limit is {MAX_RECORD_BYTES}") from error
+            metrics.PRODUCER_ERRORS.labels("refused").inc()
             self._renew_if_fatal(error.args[0])
             raise ProduceError(str(error)) from error
 

@@ -43,7 +43,7 @@ _ALL = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")
 REQUESTS_STREAMS = Topic(
     name="sluice.requests.streams",
     key="scope or scope/name",
-    holds="commands on scopes and streams",
+    holds="commands on scopes, streams, reader groups and key-value tables",
     written_by=("api-gateway", "stream-workflows", "retention-spark"),
     read_by=("stream-workflows",),
 )
@@ -73,7 +73,7 @@ REQUESTS_CLUSTER = Topic(
     key="cluster",
     holds="heartbeats of our own services",
     written_by=_ALL,
-    read_by=("cluster-manager",),
+    read_by=("cluster-manager", "api-gateway"),
     partitions=1,
     retention_ms=_DAY_MS,
 )
@@ -102,9 +102,9 @@ JOURNAL = Topic(
 DEAD_LETTERS = Topic(
     name="sluice.dead-letters",
     key="as the source",
-    holds="records nobody could handle, with the reason",
+    holds="records nobody could handle, with the reason, and what became of them",
     written_by=(*_ALL, "retention-spark"),
-    read_by=("people",),
+    read_by=("api-gateway", "people"),
     retention_ms=30 * _DAY_MS,
 )
 TOPICS = (
@@ -132,7 +132,13 @@ _ELSEWHERE: Mapping[type[c.Command], Topic] = {
 
 def topic_of(command: c.Command) -> Topic:
     """The topic in which a command is asked for."""
-    return _ELSEWHERE.get(type(command), REQUESTS_STREAMS)
+    return topics_of(type(command))[0]
+
+
+def topics_of(kind: type) -> tuple[Topic, ...]:
+    """The topics that commands of a kind pass, the one they are asked for in first."""
+    first = _ELSEWHERE.get(kind, REQUESTS_STREAMS)
+    return (first, COMMIT) if kind is c.CheckLease else (first,)
 
 
 class TopicsUnfitError(Exception):

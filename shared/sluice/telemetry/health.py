@@ -1,39 +1,80 @@
 """Health over HTTP: `/livez`, `/readyz`, `/metrics`.
 
-Alive means the event loop answers; ready means the service can serve, and where it cannot the answer says why.
+Alive means the event loop answers; ready means the service can serve, and where it cannot the answer says why. What a
+service can do without for a while makes it `degraded`, not unready: taking every instance away because something that
+all of them use is away would only add to the outage.
 """
 
 import asyncio
 import contextlib
+import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from sluice.telemetry.metrics import CHECKS, READY
+from sluice.telemetry.scrape import exposition, on_scrape
+
+log = logging.getLogger(__name__)
+
 Checks = dict[str, Callable[[], str | None]]
+"""What is checked, and a function that says what is wrong, or None."""
 Facts = dict[str, Callable[[], str]]
+Problems = Mapping[str, str]
 
 
-def health_routes(checks: Checks, facts: Facts) -> list[Route]:
-    """`checks` maps what is checked to a function that says what is wrong, or None; `facts` are shown in any case."""
+def health_routes(checks: Checks, facts: Facts, degraded: Checks | None = None) -> list[Route]:
+    """All of `checks` must find nothing for the service to be ready; `degraded` and `facts` are shown in any case."""
+    lesser = degraded if degraded is not None else {}
 
     async def live(_request: Request) -> Response:
         return PlainTextResponse("alive\n")
 
     async def ready(_request: Request) -> Response:
-        wrong = {name: problem for name, check in checks.items() if (problem := check()) is not None}
-        body = {"ready": not wrong, "not_ready": wrong, **{name: fact() for name, fact in facts.items()}}
+        wrong = problems(checks)
+        body = {"ready": not wrong, "not_ready": wrong, "degraded": problems(lesser)}
+        body.update({name: fact() for name, fact in facts.items()})
         return JSONResponse(body, status_code=503 if wrong else 200)
 
     async def metrics(_request: Request) -> Response:
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+        return await exposition()
 
+    on_scrape("health", partial(_publish, checks, lesser))
     return [Route("/livez", live), Route("/readyz", ready), Route("/metrics", metrics)]
+
+
+def problems(checks: Checks) -> Problems:
+    """What is wrong, by check. A check that fails itself says nothing good either."""
+    found = {}
+    for name, check in list(checks.items()):
+        try:
+            problem = check()
+        except Exception as error:
+            log.exception("check failed", extra={"check": name})
+            problem = f"the check failed: {error!r}"
+        if problem is not None:
+            found[name] = problem
+    return found
+
+
+def _publish(checks: Checks, degraded: Checks) -> None:
+    wrong, lesser = problems(checks), problems(degraded)
+    READY.set(not wrong)
+    CHECKS.clear()
+    for name in checks:
+        CHECKS.labels(name, "not-ready").set(name in wrong)
+    for name in degraded:
+        CHECKS.labels(name, "degraded").set(name in lesser)
+
+
+STOP_GRACE_S = 3
+"""How long calls in progress may go on when the server stops."""
 
 
 class HttpServer:
@@ -41,7 +82,9 @@ class HttpServer:
 
     def __init__(self, app: Starlette, host: str, port: int) -> None:
         self._address = (host, port)
-        config = uvicorn.Config(app, log_config=None, lifespan="off", access_log=False)
+        config = uvicorn.Config(
+            app, log_config=None, lifespan="off", access_log=False, timeout_graceful_shutdown=STOP_GRACE_S
+        )
         self._server = uvicorn.Server(config)
         self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
         self._task: asyncio.Task[None] | None = None
@@ -58,5 +101,10 @@ class HttpServer:
             await self._task
 
 
+def health_app(checks: Checks, facts: Facts, degraded: Checks | None = None) -> Starlette:
+    """An application of these routes and nothing else."""
+    return Starlette(routes=health_routes(checks, facts, degraded))
+
+
 def health_server(checks: Checks, facts: Facts, host: str, port: int) -> HttpServer:
-    return HttpServer(Starlette(routes=health_routes(checks, facts)), host, port)
+    return HttpServer(health_app(checks, facts), host, port)

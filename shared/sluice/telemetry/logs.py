@@ -7,10 +7,20 @@ from typing import Any
 
 import msgspec
 
+from sluice.telemetry import tracing
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 _TALKATIVE = ("faust", "kazoo", "mode", "uvicorn.access")
-_LOUD_IN_OUTAGES = ("aiokafka", "aiokafka.consumer.fetcher", "aiokafka.consumer.group_coordinator", "librdkafka")
+_LOUD_IN_OUTAGES = (
+    "aiokafka",
+    "aiokafka.consumer.fetcher",
+    "aiokafka.consumer.group_coordinator",
+    "librdkafka",
+    "opentelemetry.exporter.otlp.proto.http._common",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.sdk._shared_internal",
+)
 """Each logger by itself: a filter does not reach those below."""
 
 
@@ -29,6 +39,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if tracing.is_on() and (trace_id := tracing.current().trace_id()):
+            line["trace_id"] = trace_id
         line.update({k: v for k, v in vars(record).items() if k not in _STANDARD})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

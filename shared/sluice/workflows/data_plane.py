@@ -1,12 +1,14 @@
-"""The segment stores as a service reaches them: routed by the journal, and whether they take commands yet.
+"""The segment stores as a service reaches them: routed by the journal, and whether they take commands.
 
 A store registers, and is given containers, before these run; until then the first operations would only be retried. So
-the service calls itself ready when a question to each container of the cluster was answered. Later outages show on the
-workflows that meet them.
+the service calls itself ready when a question to each container of the cluster was answered. From then on it stays so:
+whoever is asked for something can still record it, and goes on when the store is back. An outage shows as a degraded
+service, in a metric, and on the workflows that meet it.
 """
 
 import asyncio
 import itertools
+from collections.abc import Iterable
 
 from sluice.domain.cluster import CLUSTER, cluster_of
 from sluice.runtime import Runtime
@@ -15,15 +17,28 @@ from sluice.segmentstore.errors import SegmentMissing, SegmentStoreError
 from sluice.segmentstore.host import Host
 from sluice.segmentstore.routing import container_of
 from sluice.segmentstore.store import SegmentStore
+from sluice.telemetry import metrics
+from sluice.telemetry.scrape import on_scrape
 
 ASK_AGAIN_S = 0.1
+ROUND_S = 10.0
+"""How long it takes to ask each container once, while all answer."""
+SILENT_AT_ONCE = 8
 
 
 def open_data_plane(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
-    """The segment stores where the journal says they are; the service is ready only once all containers have answered.
+    """`connect`, for a service that cannot do without: it is ready only once all containers have answered."""
+    store = connect(runtime, call_timeout_s)
+    data_plane = DataPlane(store, runtime.settings.container_count)
+    runtime.checks["segment stores"] = data_plane.never_answered
+    runtime.degraded["segment stores"] = data_plane.problem
+    runtime.spawn(data_plane.watch(), "data plane probe")
+    on_scrape("data plane", lambda: metrics.SILENT_CONTAINERS.set(len(data_plane.silent)))
+    return store
 
-    Closed with the service.
-    """
+
+def connect(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
+    """The segment stores where the journal says they are. Closed with the service."""
     journal, container_count = runtime.journal, runtime.settings.container_count
 
     def route(container: int) -> Host | None:
@@ -32,40 +47,55 @@ def open_data_plane(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
 
     store = SegmentStoreClient(route, container_count, call_timeout_s=call_timeout_s)
     runtime.stack.push_async_callback(store.close)
-    data_plane = DataPlane(store, container_count)
-    runtime.checks["segment stores"] = data_plane.problem
-    runtime.spawn(data_plane.wait(), "data plane probe")
     return store
 
 
 class DataPlane:
-    """Asks each container for a segment that nobody has, until all have said so."""
+    """Asks containers for a segment that nobody has. `silent` are those that did not answer at last, and why."""
 
     def __init__(self, store: SegmentStore, container_count: int) -> None:
         self._store = store
-        self._silent = {container: _name_in(container, container_count) for container in range(container_count)}
-        self._why = "not asked yet"
+        self._names = {container: _name_in(container, container_count) for container in range(container_count)}
+        self._answered = False
+        self.silent: dict[int, str] = dict.fromkeys(self._names, "not asked yet")
 
     def problem(self) -> str | None:
-        """Which containers have yet to answer, and what the last one asked answered instead."""
-        if not self._silent:
+        """Which containers do not answer, and what one of them answered instead."""
+        if not self.silent:
             return None
-        return f"containers {', '.join(map(str, sorted(self._silent)))} do not answer: {self._why}"
+        why = next(reversed(self.silent.values()))
+        return f"containers {', '.join(map(str, sorted(self.silent)))} do not answer: {why}"
+
+    def never_answered(self) -> str | None:
+        """The same, until all of them have answered for once."""
+        return None if self._answered else self.problem()
 
     async def wait(self) -> None:
         """Return when every container has answered."""
-        while self._silent:
-            await asyncio.gather(*(self._ask(container, name) for container, name in list(self._silent.items())))
-            if self._silent:
+        while self.silent:
+            await self._ask_all(list(self.silent))
+            if self.silent:
                 await asyncio.sleep(ASK_AGAIN_S)
+        self._answered = True
 
-    async def _ask(self, container: int, name: str) -> None:
+    async def watch(self) -> None:
+        """Wait, then go on asking for ever: one container after the other, those that are silent each time."""
+        await self.wait()
+        turns = itertools.cycle(self._names)
+        while True:
+            await asyncio.sleep(ROUND_S / len(self._names))
+            await self._ask_all({next(turns), *itertools.islice(self.silent, SILENT_AT_ONCE)})
+
+    async def _ask_all(self, containers: Iterable[int]) -> None:
+        await asyncio.gather(*(self._ask(container) for container in containers))
+
+    async def _ask(self, container: int) -> None:
         try:
-            await self._store.segment_info(name)
+            await self._store.segment_info(self._names[container])
         except SegmentMissing:
-            del self._silent[container]
+            self.silent.pop(container, None)
         except SegmentStoreError as error:
-            self._why = str(error)
+            self.silent[container] = str(error)
 
 
 def _name_in(container: int, count: int) -> str:

@@ -19,7 +19,7 @@ from sluice.journal.partition_view import GuardedReader, PartitionView
 from sluice.messaging.keyed_consumer import Delivery
 from sluice.messaging.producer import ProduceError
 from sluice.segmentstore.errors import SegmentStoreError
-from sluice.telemetry import metrics
+from sluice.telemetry import metrics, tracing
 from sluice.workflows.backoff import delays
 from sluice.workflows.crash_points import CrashPoints
 from sluice.workflows.steps import Record, ToolsT, Workflows
@@ -29,6 +29,10 @@ log = logging.getLogger(__name__)
 
 class UnendedError(Exception):
     """The last step of a workflow has not ended it: tried again like a step that failed, so that it shows."""
+
+
+def _span(name: str, aggregate: str) -> tracing.Span:
+    return tracing.child(name, "internal", {"sluice.aggregate": aggregate}) if tracing.is_on() else tracing.NOTHING
 
 
 def _cancel(reader: Reader, context: Context, state: Any, _outcome: Any) -> Decision:
@@ -59,7 +63,8 @@ class Runner(Generic[ToolsT]):
             kind, since = workflow.kind, workflow.since
             progress = [""]
             try:
-                await self._attempt(aggregate, workflow, progress)
+                with tracing.within(_span(f"workflow {kind.value}", aggregate)):
+                    await self._attempt(aggregate, workflow, progress)
                 metrics.WORKFLOW_SECONDS.labels(kind.value).observe((now_ms() - since) / 1000)
                 attempts, waits = 0, delays()
             except Exception as error:  # noqa: BLE001 - whatever it is, the workflow must go on, and show it
@@ -98,7 +103,8 @@ class Runner(Generic[ToolsT]):
             if workflow.cancelled and can_cancel(state):
                 await self._record(aggregate, workflow, _cancel, state, None)
                 return
-            outcome = await step.carry_out(self._tools, state)
+            with tracing.within(_span(f"step {step.name}", aggregate)):
+                outcome = await step.carry_out(self._tools, state)
             self._crash_points.passed(f"{kind.value}/after-{step.name}")
             if step.record is not None:
                 await self._record(aggregate, workflow, step.record, state, outcome)

@@ -144,8 +144,28 @@ def test_9_2_reports_of_ten_minutes_ago_are_dropped() -> None:
     two = segments(2)
     assert observe(None, hot(0, two, at=NOW - VALID_MS), NOW) is None
     state = state_of([hot(0, two, at=NOW - VALID_MS + 1)])
-    assert observe(state, cold(1, two, at=NOW - VALID_MS, silent=True), NOW) is state
+    assert observe(state, cold(1, two, at=NOW - VALID_MS), NOW) is state
     assert decide_scaling(state, NOW).code is C.SPLIT
+
+
+def test_that_segments_are_silent_counts_however_late_it_is_heard_of() -> None:
+    """Stores say it once (users-ask 2.8, 2786): after an outage of hours the stream must still merge."""
+    two, long_ago = segments(2), NOW - 50 * VALID_MS
+    found = decided([cold(s, two, at=long_ago, silent=True) for s in (0, 1)])
+    assert (found.code, found.seals) == (C.MERGE, (0, 1))
+    assert observe(None, cold(0, two, at=long_ago, silent=True, active=False), NOW) is None, "it is gone"
+
+
+def test_what_was_heard_of_a_silent_segment_since_counts_however_late_it_is_heard_of() -> None:
+    two, long_ago = segments(2), NOW - 50 * VALID_MS
+    silent = [cold(s, two, at=long_ago, silent=True) for s in (0, 1)]
+    woken = state_of([*silent, hot(0, two, at=long_ago + 1)])
+    assert decide_scaling(woken, NOW).code is C.NO_COLD_NEIGHBOUR
+    replaced = state_of([*silent, cold(0, two, at=long_ago + 1, epoch=1, active=False)])
+    assert decide_scaling(replaced, NOW).seals == ()
+    state = state_of(silent)
+    assert observe(state, hot(0, two, at=long_ago - 1), NOW) is state, "it was heard of before"
+    assert observe(state, hot(0, two, at=long_ago + 1, incarnation="other"), NOW) is state
 
 
 def test_9_2_a_cold_segment_is_so_for_ten_minutes_a_silent_one_until_it_is_heard_of() -> None:

@@ -162,6 +162,18 @@ def test_order_and_what_lies_between() -> None:
         cuts.segments_between(stream, newer, older)
 
 
+def test_a_segment_not_yet_reached_lies_behind_the_older_one_over_its_keys() -> None:
+    stream = stream_of(example())
+    mixed = {0: 5, TWO: 3, THREE: -1}
+    assert cuts.is_equal_or_after(stream, mixed, mixed)
+    assert cuts.is_equal_or_after(stream, mixed, {0: 5, 1: 7})
+    assert not cuts.is_equal_or_after(stream, {0: 5, 1: 7}, mixed)
+    both = {0: 5, 1: 7, THREE: -1}
+    for cut in (both, {0: 5, 1: 7}):
+        assert cuts.is_equal_or_after(stream, cut, both) and cuts.is_equal_or_after(stream, both, cut)
+    assert not cuts.is_equal_or_after(stream, both, {0: 5, 1: 8})
+
+
 def test_truncation_across_epochs_of_the_worked_example() -> None:
     log = example()
     cut = {0: 40, TWO: 10, THREE: 0}

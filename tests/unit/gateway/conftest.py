@@ -10,6 +10,8 @@ from unit.gateway.memory import MemoryJournal, MemoryRuntime
 
 from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
 from api_gateway.main import handlers
+from api_gateway.reads import Reads
+from api_gateway.requests import Requests
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 
@@ -50,7 +52,9 @@ async def gateway() -> AsyncIterator[Gateway]:
         request_timeout_s=30,
     )
     runtime = MemoryRuntime()
-    server = ControllerServer(handlers(cast(Any, runtime), settings), settings.max_calls)
+    requests = Requests(cast(Any, runtime), settings.max_pending, settings.request_timeout_s)
+    served = handlers(Reads(cast(Any, runtime.journal)), requests, settings)
+    server = ControllerServer(served, settings.max_calls)
     port = await server.start("127.0.0.1", 0)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield Gateway(runtime, settings, port, channel)

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from prometheus_client import REGISTRY
 
-from retention_spark.fitness import FORMAT, Fit, UnfitError, check
+from retention_spark.fitness import FORMAT, Fit, UnfitError, check, read_fit
 from retention_spark.listener import SILENCE_S, ProgressListener, lag, note_progress
 
-FIT = Fit(FORMAT, "cluster", "sluice.scale", 16, 2)
+FIT = Fit(FORMAT, "cluster", "sluice.scale", 16, 32, 2)
 
 
 def progress(**changes: Any) -> dict[str, Any]:
@@ -56,16 +56,26 @@ def test_a_checkpoint_that_fits() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"format": 7}, "has format 7, needed is 1"),
         ({"cluster": "other"}, "has cluster other"),
         ({"topic": "sluice.retention"}, "has topic sluice.retention"),
         ({"partitions": 8}, "has partitions 8, needed is 16"),
+        ({"buckets": 64}, "has buckets 64, needed is 32"),
         ({"state_partitions": 4}, "has state partitions 4, needed is 2"),
     ],
 )
 def test_a_checkpoint_that_does_not(change: dict[str, Any], text: str) -> None:
     with pytest.raises(UnfitError, match=text):
         check(FIT, msgspec.structs.replace(FIT, **change), "folder")
+
+
+def test_a_checkpoint_of_another_format_is_named_whatever_else_it_holds() -> None:
+    older = b'{"format":1,"cluster":"cluster","topic":"sluice.scale","partitions":16,"state_partitions":2}'
+    with pytest.raises(UnfitError, match=f"has format 1, needed is {FORMAT}: remove it to begin anew"):
+        read_fit(older, "folder")
+    assert read_fit(msgspec.json.encode(FIT), "folder") == FIT
+    for odd in (b"{", b'{"format":%d}' % FORMAT):
+        with pytest.raises(UnfitError, match="cannot be understood"):
+            read_fit(odd, "folder")
 
 
 class Event:

@@ -60,7 +60,7 @@ class Job:
 
 
 def failures(job: str) -> float:
-    return REGISTRY.get_sample_value("sluice_periodic_failures_total", {"job": job}) or 0.0
+    return REGISTRY.get_sample_value("sluice_periodic_failures_total", {"task": job}) or 0.0
 
 
 async def run_for(periodic: Periodic, seconds: float) -> None:

@@ -3,12 +3,14 @@
 A store reports a segment as hot above its target rate and as cold below half of it; of what lies between nobody hears
 anything, so a segment that was split or merged to a rate between the two stays as it is. A report holds for ten
 minutes, that of a segment nothing is written to (told only once) until the segment is heard of again or replaced. After
-each scale the stream is left alone for a while; what is reported meanwhile is done in one scale afterwards.
+each scale the stream is left alone for a while; what is reported meanwhile is done in one scale afterwards. That a
+segment is silent counts however late it is heard of (users-ask 2.8): nobody would say it again.
 
 Reports may come twice, late and in any order, so the state keeps for each segment the latest word on its load and,
-apart from that, on its place in the stream; at one `now` the state depends on which reports came alone. Only segments
-known to be in the active epoch are touched: because a report on them or on a neighbour said so, or because the epoch
-came of what was decided here and they were left out. Reports on an earlier incarnation change nothing.
+apart from that, on its place in the stream; at one `now` the state depends on which reports came alone, as long as they
+hold; of those that do not, what comes last counts. Only segments known to be in the active epoch are touched: because
+a report on them or on a neighbour said so, or because the epoch came of what was decided here and they were left out.
+Reports on an earlier incarnation change nothing.
 Rules: stream-and-transaction-semantics 9.2, segment-store-cluster A9, B10.
 """
 
@@ -108,8 +110,12 @@ class ScalingState(msgspec.Struct, frozen=True):
 
 
 def observe(state: ScalingState | None, report: ScaleReport, now: int) -> ScalingState | None:
-    """What is known after the report; `now` in epoch ms. None while no report has counted."""
-    if report.at + VALID_MS <= now:
+    """What is known after the report; `now` in epoch ms. None while no report has counted.
+
+    One that does not hold any more counts only if it takes back that the segment is silent.
+    """
+    load = _load(report)
+    if not load.holds(now) and not _takes_back(state, load, report):
         return state
     if state is None or (report.incarnation != state.incarnation and report.epoch_since > state.epoch_since):
         # Every epoch of an incarnation began before all those of the next one.
@@ -117,9 +123,18 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
     elif report.incarnation != state.incarnation:
         return state
     newest = _begun(report) if _told(report) > state.told else state
-    segment = Segment(report.segment, *report.range)
-    load = Load(
-        segment=segment,
+    loads = {id: held for id, held in state.loads.items() if held.holds(now)}
+    known = loads.get(report.segment)
+    loads[report.segment] = _joined(known, load) if known is not None else load
+    if len(loads) > MAX_LOADS:
+        oldest = min(loads.values(), key=lambda held: (held.epoch, held.at, held.segment.id))
+        del loads[oldest.segment.id]
+    return msgspec.structs.replace(newest, loads=loads, scaled=state.scaled, decision=state.decision)
+
+
+def _load(report: ScaleReport) -> Load:
+    return Load(
+        segment=Segment(report.segment, *report.range),
         direction=report.direction,
         at=report.at,
         splits=report.splits,
@@ -128,13 +143,14 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
         active=report.active,
         neighbours=report.neighbours,
     )
-    loads = {id: held for id, held in state.loads.items() if held.holds(now)}
-    known = loads.get(segment.id)
-    loads[segment.id] = _joined(known, load) if known is not None else load
-    if len(loads) > MAX_LOADS:
-        oldest = min(loads.values(), key=lambda held: (held.epoch, held.at, held.segment.id))
-        del loads[oldest.segment.id]
-    return msgspec.structs.replace(newest, loads=loads, scaled=state.scaled, decision=state.decision)
+
+
+def _takes_back(state: ScalingState | None, load: Load, report: ScaleReport) -> bool:
+    """Whether the report says that a segment known to be silent was heard of since, or is gone."""
+    if state is None or state.incarnation != report.incarnation:
+        return False
+    known = state.loads.get(load.segment.id)
+    return known is not None and known.silent and (known.at < load.at or (known.active and known.epoch < load.epoch))
 
 
 def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingState:

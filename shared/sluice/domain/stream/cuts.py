@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.events import Segment
+from sluice.domain.policy.cut_order import Order, compare
 from sluice.domain.segment_id import epoch_of
 from sluice.domain.stream.state import Stream
 
@@ -50,16 +51,14 @@ def span(stream: Stream, cut: Cut) -> dict[int, int]:
 
 
 def is_equal_or_after(stream: Stream, cut: Cut, other: Cut) -> bool:
-    """Whether `cut` lies nowhere before `other`."""
-    spans, other_spans = span(stream, cut), span(stream, other)
-    index = RangeIndex(stream.segments[s] for s in other)
-    for s, epoch in spans.items():
-        if s in other and cut[s] < other[s]:
-            return False
-        segment = stream.segments[s]
-        if any(epoch < other_spans[o.id] for o in index.overlapping(segment.low, segment.high)):
-            return False
-    return True
+    """Whether `cut` lies nowhere before `other`.
+
+    A segment not yet reached counts for nothing beside an older one over the same keys: each cut is equal to itself.
+    """
+    _check_known(stream, cut)
+    _check_known(stream, other)
+    ranges = {s: (stream.segments[s].low, stream.segments[s].high) for s in (*cut, *other)}
+    return compare(cut, other, ranges) in (Order.AFTER, Order.SAME)
 
 
 def is_valid(stream: Stream, cut: Cut) -> bool:

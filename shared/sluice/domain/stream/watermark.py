@@ -99,12 +99,18 @@ def _fill(stream: Stream, bound: "UpperBound", missing: list[tuple[float, float]
 
 
 class UpperBound:
-    """The furthest of several positions: segments that do not overlap, in the order of their ranges."""
+    """The furthest of several positions, in whatever order they are given: segments, by range, that do not overlap.
+
+    A segment counts if no newer one was given over any of its range. What it covers beyond the newer one is a gap then,
+    which no older segment may fill: a writer that has been slow to see a scale names segments of several epochs, and a
+    cut with the oldest of them would lie behind what others have said.
+    """
 
     def __init__(self) -> None:
         self._segments: list[Segment] = []
         self._lows: list[float] = []
         self._offsets: dict[int, int] = {}
+        self._passed: dict[int, Segment] = {}
 
     def add(self, segment: Segment, offset: int) -> None:
         """The further offset counts; a segment takes the place of older ones over its range, never that of newer."""
@@ -112,18 +118,25 @@ class UpperBound:
         if known is not None:
             self._offsets[segment.id] = max(known, offset)
             return
+        if segment.id in self._passed:
+            return
         first = bisect_right(self._lows, segment.low) - 1
         if first < 0 or self._segments[first].high <= segment.low:
             first += 1
         last = bisect_left(self._lows, segment.high)
         over = self._segments[first:last]
-        if any(s.id > segment.id for s in over):
-            return
+        kept = [s for s in over if s.id > segment.id]
+        if not kept and not any(_is_newer_over(s, segment) for s in self._passed.values()):
+            kept = [segment]
+            self._offsets[segment.id] = offset
+        else:
+            self._passed[segment.id] = segment
         for older in over:
-            del self._offsets[older.id]
-        self._segments[first:last] = [segment]
-        self._lows[first:last] = [segment.low]
-        self._offsets[segment.id] = offset
+            if older.id < segment.id:
+                del self._offsets[older.id]
+                self._passed[older.id] = older
+        self._segments[first:last] = kept
+        self._lows[first:last] = [s.low for s in kept]
 
     def gaps(self) -> Iterator[tuple[float, float]]:
         """The ranges of the key space that are not covered."""
@@ -141,6 +154,10 @@ class UpperBound:
     def cut(self) -> dict[Segment, int]:
         """The offsets by segment, in the order of the key ranges."""
         return {s: self._offsets[s.id] for s in self._segments}
+
+
+def _is_newer_over(segment: Segment, other: Segment) -> bool:
+    return segment.id > other.id and segment.low < other.high and other.low < segment.high
 
 
 def note_emitted(reader: Reader, scope: str, name: str, incarnation: str, mark: Watermark, at: int) -> Decision:

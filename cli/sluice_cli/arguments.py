@@ -1,0 +1,23 @@
+"""Arguments and options that several commands have."""
+
+from typing import Annotated
+
+import typer
+
+from sluice_cli import completion
+
+Scope = Annotated[str, typer.Argument(metavar="SCOPE", autocompletion=completion.scopes, show_default=False)]
+Stream = Annotated[str, typer.Argument(metavar="SCOPE/STREAM", autocompletion=completion.streams, show_default=False)]
+Group = Annotated[str, typer.Argument(metavar="SCOPE/GROUP", autocompletion=completion.groups, show_default=False)]
+Table = Annotated[str, typer.Argument(metavar="SCOPE/TABLE", autocompletion=completion.tables, show_default=False)]
+Transaction = Annotated[str, typer.Argument(metavar="TRANSACTION", help="Its id, a UUID.", show_default=False)]
+
+Limit = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most so many; else all.")]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="As it was then, from the journal: 2026-01-31T12:00:00Z, -10m, or epoch milliseconds.",
+    ),
+]

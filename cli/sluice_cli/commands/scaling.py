@@ -1,0 +1,147 @@
+"""The commands of `sluice stream` on segments: which there are, where they are, what replaces them."""
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from sluice_cli.arguments import Limit, Stream
+from sluice_cli.command import command
+from sluice_cli.commands.stream import path
+from sluice_cli.session import Session
+
+app = typer.Typer()
+
+WAIT_S = 60.0
+LOOK_S = 0.05
+
+_Segment = Annotated[str, typer.Argument(metavar="SEGMENT", help="Its id, or its name 0.#epoch.0.", show_default=False)]
+
+
+@command(app, "scale")
+def scale(
+    session: Session,
+    stream: Stream,
+    to: Annotated[
+        int | None, typer.Option("--to", min=1, metavar="N", help="Have so many segments, each of the same share.")
+    ] = None,
+    seal: Annotated[
+        list[str] | None, typer.Option("--seal", metavar="SEGMENT", help="Which segments go; repeated or with commas.")
+    ] = None,
+    into: Annotated[
+        list[str] | None,
+        typer.Option("--into", metavar="LOW..HIGH", help="Which key ranges come for them; repeated or with commas."),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when it has ended, or when it began.")] = True,
+) -> None:
+    """Replace segments of a stream by new ones over the same keys."""
+    from sluice_cli.errors import UsageError
+    from sluice_cli.units import listed, ranges_of, segment_of
+
+    if to is not None and (seal or into):
+        raise UsageError("--to excludes --seal and --into", "give the number of segments, or which ones go and come")
+    if to is not None:
+        body = even(session.rest.get(path(stream))["segments"], to)
+    elif seal and into:
+        body = {"sealed": [segment_of(text) for text in listed(seal)], "ranges": ranges_of(into)}
+    else:
+        raise UsageError("scale into what?", "give --to N, or --seal SEGMENT and --into LOW..HIGH")
+    if not body["sealed"]:
+        _unchanged(session, stream)
+        return
+    answer = session.rest.change("POST", path(stream, "scale"), body)
+    done = wait and _wait(session, stream, answer.body["epoch"])
+    went, came = len(body["sealed"]), len(body["ranges"])
+    session.done(
+        f"stream {stream}: {went} segment{'s' * (went != 1)} {'replaced' if done else 'being replaced'} by {came}",
+        answer._replace(body={**answer.body, "done": done}),
+    )
+
+
+def even(segments: list[dict[str, Any]], count: int) -> dict[str, Any]:
+    """What to send for `count` equal segments; those that are as wanted already stay."""
+    from sluice.domain.stream.scale import equal_ranges
+
+    wanted = equal_ranges(count)
+    there = {(s["low"], s["high"]) for s in segments}
+    return {
+        "sealed": [s["id"] for s in segments if (s["low"], s["high"]) not in wanted],
+        "ranges": [list(r) for r in wanted if r not in there],
+    }
+
+
+def _unchanged(session: Session, stream: str) -> None:
+    if session.json:
+        session.out.document({"segments": [], "done": True})
+    else:
+        session.out.text(f"stream {stream} has these segments already")
+
+
+def _wait(session: Session, stream: str, epoch: int) -> bool:
+    """Return whether the scale has ended in time."""
+    end = time.monotonic() + WAIT_S
+    with session.out.progress(f"scaling {stream}", None):
+        while not session.rest.get(path(stream, "scales", epoch))["done"]:
+            if time.monotonic() > end:
+                return False
+            time.sleep(LOOK_S)
+    return True
+
+
+@command(app, "scale-status")
+def scale_status(
+    session: Session,
+    stream: Stream,
+    epoch: Annotated[int, typer.Argument(metavar="EPOCH", min=0, help="The one that the scale began on.")],
+) -> None:
+    """Say whether the scale that began on an epoch has ended."""
+    found = session.rest.get(path(stream, "scales", epoch))
+    session.show(found, lambda out, f: out.text("ended" if f["done"] else "still under way"))
+
+
+@command(app, "segments")
+def segments(
+    session: Session,
+    stream: Stream,
+    epoch: Annotated[int | None, typer.Option("--epoch", min=0, metavar="N", help="Those of that epoch.")] = None,
+    moment: Annotated[
+        str | None, typer.Option("--time", metavar="TIME", help="Those that were written to then; TIME as in --at.")
+    ] = None,
+    limit: Limit = None,
+) -> None:
+    """List the segments that are written to, now or then."""
+    from sluice_cli.drawing import SEGMENT_COLUMNS, segment_row
+    from sluice_cli.units import time_of
+
+    at = time_of(moment, session.now_ms) if moment is not None else None
+    items = session.rest.pages(path(stream, "segments"), limit, epoch=epoch, time=at)
+    session.items(items, SEGMENT_COLUMNS, segment_row, empty="nothing can be written to it")
+
+
+@command(app, "successors")
+def successors(session: Session, stream: Stream, segment: _Segment) -> None:
+    """List the segments that came for one, each with all it came for."""
+    from sluice_cli.drawing import SEGMENT_COLUMNS, segment_row
+    from sluice_cli.units import segment_of, segment_text
+
+    found = session.rest.get(path(stream, "segments", segment_of(segment), "successors"))
+    session.items(
+        found["items"],
+        (*SEGMENT_COLUMNS, "came for"),
+        lambda s: (*segment_row(s), ", ".join(map(segment_text, s["replaces"]))),
+        empty="nothing came for it",
+    )
+
+
+@command(app, "locate")
+def locate(session: Session, stream: Stream, segment: _Segment) -> None:
+    """Say which segment store has a segment."""
+    from sluice_cli.units import segment_of
+
+    found = session.rest.get(path(stream, "segments", segment_of(segment), "location"))
+    session.show(
+        found,
+        lambda out, f: out.fields(
+            (("segment", f["segment"]), ("container", f["container"]), ("segment store", f["store"]))
+        ),
+    )

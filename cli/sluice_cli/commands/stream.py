@@ -1,0 +1,185 @@
+"""`sluice stream`: streams, their configuration and their life. Scaling is in `scaling.py`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from sluice_cli.arguments import At, Limit, Scope, Stream
+from sluice_cli.command import command, group
+from sluice_cli.session import Session
+
+app = group("Streams: create, look at, scale, truncate, seal, delete.")
+
+_Segments = Annotated[int | None, typer.Option("--segments", min=1, metavar="N", help="A fixed number of segments.")]
+_Scale = Annotated[
+    str | None,
+    typer.Option("--scale", metavar="events:N|kbytes:N", help="Scale by load, per segment and second."),
+]
+_Factor = Annotated[
+    int | None, typer.Option("--factor", min=2, metavar="N", help="Into how many a segment is split at most.")
+]
+_Min = Annotated[int | None, typer.Option("--min", min=1, metavar="N", help="How many segments there are at least.")]
+_Retain = Annotated[
+    str | None,
+    typer.Option("--retain", metavar="POLICY", help="size=1GiB..10GiB, time=1h..2d or none."),
+]
+_Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="May be repeated.")]
+_Rollover = Annotated[str | None, typer.Option("--rollover", metavar="SIZE", help="Of a segment's parts.")]
+_Timeout = Annotated[
+    str | None,
+    typer.Option("--writer-timeout", metavar="TIME", help="After it a silent writer holds up no watermark."),
+]
+
+
+def path(stream: str, *more: str | int) -> str:
+    """The path of a stream, or of something of it. Raises UsageError."""
+    from sluice_cli.api import path_of
+    from sluice_cli.units import scoped
+
+    scope, name = scoped(stream)
+    return path_of("scopes", scope, "streams", name, *more)
+
+
+@command(app, "list")
+def list_streams(
+    session: Session,
+    scope: Scope,
+    tag: Annotated[str | None, typer.Option("--tag", metavar="TAG", help="Only those with this tag.")] = None,
+    internal: Annotated[bool, typer.Option("--internal", help="Also those that Sluice keeps for itself.")] = False,
+    limit: Limit = None,
+) -> None:
+    """List the streams of a scope."""
+    from sluice_cli.api import path_of
+    from sluice_cli.drawing import STREAM_COLUMNS, stream_row
+
+    items = session.rest.pages(path_of("scopes", scope, "streams"), limit, tag=tag, internal=internal or None)
+    session.items(items, STREAM_COLUMNS, stream_row, empty=f"scope {scope} has no such streams")
+
+
+@command(app, "create")
+def create(
+    session: Session,
+    stream: Stream,
+    segments: _Segments = None,
+    scale: _Scale = None,
+    factor: _Factor = None,
+    minimum: _Min = None,
+    retain: _Retain = None,
+    tag: _Tags = None,
+    rollover: _Rollover = None,
+    writer_timeout: _Timeout = None,
+) -> None:
+    """Create a stream; one segment and no retention unless said otherwise."""
+    from sluice_cli.errors import RefusedError
+    from sluice_cli.policies import scaling_of
+
+    body = {"scaling": scaling_of(segments, scale, factor, minimum)}
+    body |= _settings(retain, tag, rollover, writer_timeout)
+    if _find(session, stream) is not None:
+        raise RefusedError(f"STREAM_EXISTS: stream {stream} exists already", "change it with `sluice stream update`")
+    session.done(f"stream {stream} created", session.rest.change("PUT", path(stream), body))
+
+
+@command(app, "update")
+def update(
+    session: Session,
+    stream: Stream,
+    segments: _Segments = None,
+    scale: _Scale = None,
+    factor: _Factor = None,
+    minimum: _Min = None,
+    retain: _Retain = None,
+    tag: _Tags = None,
+    rollover: _Rollover = None,
+    writer_timeout: _Timeout = None,
+) -> None:
+    """Change what is given of a stream's configuration; the rest stays. `--tag ''` takes all tags away."""
+    from sluice_cli.errors import UsageError
+    from sluice_cli.policies import scaling_of
+
+    changes = _settings(retain, tag, rollover, writer_timeout)
+    if (segments, scale, factor, minimum) != (None, None, None, None):
+        changes["scaling"] = scaling_of(segments, scale, factor, minimum)
+    if not changes:
+        raise UsageError("nothing to change", "`sluice stream update --help` shows what can be changed")
+    config = session.rest.get(path(stream))["config"]
+    session.done(f"stream {stream} updated", session.rest.change("PUT", path(stream), {**config, **changes}))
+
+
+@command(app, "show")
+def show(session: Session, stream: Stream, at: At = None) -> None:
+    """Show a stream, now or at a time."""
+    from sluice_cli.drawing import draw_past_stream, draw_stream
+
+    if at is None:
+        session.show(session.rest.get(path(stream)), draw_stream)
+    else:
+        from sluice_cli.records.memories import stream_at
+        from sluice_cli.units import scoped, time_of
+
+        moment = time_of(at, session.now_ms)
+        session.show(stream_at(session.records, *scoped(stream), moment, session.out.progress), draw_past_stream)
+
+
+@command(app, "truncate")
+def truncate(
+    session: Session,
+    stream: Stream,
+    cut: Annotated[
+        list[str],
+        typer.Option(
+            "--cut",
+            metavar="SEGMENT=OFFSET",
+            help="Where it begins from now on; repeated or with commas.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Drop everything of a stream that lies before a cut."""
+    from sluice_cli.units import cut_of
+
+    session.done(
+        f"stream {stream} truncated", session.rest.change("POST", path(stream, "truncate"), {"cut": cut_of(cut)})
+    )
+
+
+@command(app, "seal")
+def seal(session: Session, stream: Stream) -> None:
+    """Seal a stream: nothing more can be written to it. Open transactions are aborted."""
+    session.done(f"stream {stream} sealed", session.rest.change("POST", path(stream, "seal")))
+
+
+@command(app, "delete")
+def delete(session: Session, stream: Stream) -> None:
+    """Delete a stream, which must be sealed, with all its data."""
+    session.done(f"stream {stream} deleted", session.rest.change("DELETE", path(stream)))
+
+
+def _find(session: Session, stream: str) -> Any | None:
+    from sluice_cli.errors import RefusedError
+
+    try:
+        return session.rest.get(path(stream))
+    except RefusedError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def _settings(
+    retain: str | None, tags: list[str] | None, rollover: str | None, writer_timeout: str | None
+) -> dict[str, Any]:
+    """What is given, as the API wants it. Raises UsageError."""
+    from sluice_cli.policies import retention_of
+    from sluice_cli.units import duration_of, size_of
+
+    settings: dict[str, Any] = {}
+    if retain is not None:
+        settings["retention"] = retention_of(retain)
+    if tags is not None:
+        settings["tags"] = [tag for tag in tags if tag]
+    if rollover is not None:
+        settings["rolloverSizeBytes"] = size_of(rollover)
+    if writer_timeout is not None:
+        settings["timestampAggregationTimeout"] = duration_of(writer_timeout)
+    return settings

@@ -1,0 +1,70 @@
+"""`sluice table`: key-value tables."""
+
+from typing import Annotated
+
+import typer
+
+from sluice_cli.arguments import Limit, Scope, Table
+from sluice_cli.command import command, group
+from sluice_cli.session import Session
+
+app = group("Key-value tables.")
+
+
+def _path(name: str) -> str:
+    from sluice_cli.api import path_of
+    from sluice_cli.units import scoped
+
+    scope, own = scoped(name, "table")
+    return path_of("scopes", scope, "tables", own)
+
+
+@command(app, "list")
+def list_tables(session: Session, scope: Scope, limit: Limit = None) -> None:
+    """List the key-value tables of a scope."""
+    from sluice_cli.api import path_of
+
+    session.items(
+        session.rest.pages(path_of("scopes", scope, "tables"), limit),
+        ("table", "state", ">partitions"),
+        lambda t: (t["name"], t["state"], t["partitionCount"]),
+        empty=f"scope {scope} has no tables",
+    )
+
+
+@command(app, "show")
+def show(session: Session, table: Table) -> None:
+    """Show a key-value table."""
+    from sluice_cli.drawing import draw_table
+
+    session.show(session.rest.get(_path(table)), draw_table)
+
+
+@command(app, "create")
+def create(
+    session: Session,
+    table: Table,
+    partitions: Annotated[int, typer.Option("--partitions", min=1, metavar="N")] = 1,
+    key_bytes: Annotated[int, typer.Option("--key-bytes", min=1, metavar="N", help="Length of a key.")] = 16,
+    secondary_key_bytes: Annotated[
+        int, typer.Option("--secondary-key-bytes", min=0, metavar="N", help="Length of a secondary key; 0: none.")
+    ] = 0,
+    rollover: Annotated[str, typer.Option("--rollover", metavar="SIZE", help="Of a segment's parts.")] = "0",
+) -> None:
+    """Create a key-value table; one that is there with the same configuration is left as it is."""
+    from sluice_cli.units import size_of
+
+    body = {
+        "partitionCount": partitions,
+        "primaryKeyLength": key_bytes,
+        "secondaryKeyLength": secondary_key_bytes,
+        "rolloverSizeBytes": size_of(rollover),
+    }
+    answer = session.rest.change("PUT", _path(table), body)
+    session.done(f"table {table} {'created' if answer.status == 201 else 'was there already'}", answer)
+
+
+@command(app, "delete")
+def delete(session: Session, table: Table) -> None:
+    """Delete a key-value table with all that is in it."""
+    session.done(f"table {table} deleted", session.rest.change("DELETE", _path(table)))

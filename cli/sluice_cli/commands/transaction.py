@@ -1,0 +1,85 @@
+"""`sluice transaction`: the transactions of a stream."""
+
+from typing import Annotated, Any
+
+import typer
+
+from sluice_cli.arguments import Limit, Stream, Transaction
+from sluice_cli.command import command, group
+from sluice_cli.session import Session
+
+app = group("Transactions: open ones, waiting ones, ended ones.")
+
+_STATES = ("open", "waiting", "ended")
+_Lease = Annotated[str, typer.Option("--lease", metavar="TIME", help="How long it lives without a sign of life.")]
+
+
+def _path(stream: str, *more: str) -> str:
+    from sluice_cli.api import path_of
+    from sluice_cli.units import scoped
+
+    scope, name = scoped(stream)
+    return path_of("scopes", scope, "streams", name, "transactions", *more)
+
+
+@command(app, "list")
+def list_transactions(
+    session: Session,
+    stream: Stream,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="|".join(_STATES), help="Which ones; else all that have not ended."),
+    ] = None,
+    limit: Limit = None,
+) -> None:
+    """List a stream's transactions: the first ones first, those that have ended the last ones first."""
+    from sluice_cli.drawing import TRANSACTION_COLUMNS, transaction_row
+    from sluice_cli.errors import UsageError
+
+    if state not in (None, *_STATES):
+        raise UsageError(f"{state!r} is no state to list", f"use {', '.join(_STATES)}")
+    items = session.rest.pages(_path(stream), limit, state=state)
+    session.items(items, TRANSACTION_COLUMNS, transaction_row, empty=f"{stream} has no such transactions")
+
+
+@command(app, "show")
+def show(session: Session, stream: Stream, transaction: Transaction) -> None:
+    """Show one transaction."""
+    from sluice_cli.drawing import draw_transaction
+
+    session.show(session.rest.get(_path(stream, transaction)), draw_transaction)
+
+
+@command(app, "begin")
+def begin(session: Session, stream: Stream, lease: _Lease = "30s") -> None:
+    """Open a transaction and say its id."""
+    from sluice_cli.units import duration_of
+
+    answer = session.rest.change("POST", _path(stream), {"leaseMs": duration_of(lease)})
+    id = answer.body["id"]
+    session.done(f"transaction {id} of {stream} is open for {lease} from now, and from every ping", answer)
+
+
+@command(app, "ping")
+def ping(session: Session, stream: Stream, transaction: Transaction, lease: _Lease = "30s") -> None:
+    """Have a transaction live on."""
+    from sluice_cli.units import duration_of
+
+    _ask(session, stream, transaction, "ping", f"lives for another {lease}", {"leaseMs": duration_of(lease)})
+
+
+@command(app, "commit")
+def commit(session: Session, stream: Stream, transaction: Transaction) -> None:
+    """Commit a transaction: what was written to it becomes part of the stream."""
+    _ask(session, stream, transaction, "commit", "is being committed")
+
+
+@command(app, "abort")
+def abort(session: Session, stream: Stream, transaction: Transaction) -> None:
+    """Abort a transaction: what was written to it is gone."""
+    _ask(session, stream, transaction, "abort", "is being aborted")
+
+
+def _ask(session: Session, stream: str, transaction: str, what: str, done: str, body: Any = None) -> None:
+    answer = session.rest.change("POST", _path(stream, transaction, what), body)
+    session.done(f"transaction {transaction} {done}", answer)

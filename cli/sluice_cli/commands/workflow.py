@@ -1,0 +1,63 @@
+"""`sluice workflow`: the long operations that are under way."""
+
+from typing import Annotated
+
+import typer
+
+from sluice_cli.arguments import Limit
+from sluice_cli.command import command, group
+from sluice_cli.session import Session
+
+app = group("Workflows: what is under way, since when, and what keeps it.")
+
+_Aggregate = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="What it works on, as the list shows it (stream:demo/orders); demo/orders is a stream, demo a scope.",
+        show_default=False,
+    ),
+]
+
+
+def aggregate_of(name: str) -> str:
+    """The aggregate's name: a name without a kind is that of a stream, or of a scope."""
+    if ":" in name:
+        return name
+    return f"stream:{name}" if "/" in name else f"scope:{name}"
+
+
+@command(app, "list")
+def list_workflows(
+    session: Session,
+    kind: Annotated[str | None, typer.Option("--kind", metavar="KIND", help="Such as scale-stream.")] = None,
+    scope: Annotated[str | None, typer.Option("--scope", metavar="SCOPE")] = None,
+    limit: Limit = None,
+) -> None:
+    """List what is under way."""
+    from sluice_cli.api import path_of
+    from sluice_cli.drawing import WORKFLOW_COLUMNS, workflow_row
+
+    items = session.rest.pages(path_of("workflows"), limit, kind=kind, scope=scope)
+    now = session.now_ms
+    session.items(items, WORKFLOW_COLUMNS, lambda w: workflow_row(w, now), empty="nothing is under way")
+
+
+@command(app, "kick")
+def kick(session: Session, name: _Aggregate) -> None:
+    """Have a workflow that waits for its next attempt try again now."""
+    _ask(session, "kick", name, "kicked")
+
+
+@command(app, "cancel")
+def cancel(session: Session, name: _Aggregate) -> None:
+    """End a creation that is not done, or a scale whose new segments are not known yet, as if it had never begun."""
+    _ask(session, "cancel", name, "told to end")
+
+
+def _ask(session: Session, what: str, name: str, done: str) -> None:
+    from sluice_cli.api import path_of
+
+    aggregate = aggregate_of(name)
+    answer = session.rest.change("POST", path_of("workflows", what), {"aggregate": aggregate})
+    session.done(f"the workflow of {aggregate} was {done}", answer)

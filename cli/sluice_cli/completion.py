@@ -1,0 +1,43 @@
+"""Completion of names: the API is asked, briefly; whatever goes wrong, there is just nothing to complete."""
+
+from collections.abc import Callable
+
+import typer
+
+from sluice_cli.errors import CommandError
+from sluice_cli.session import api_address
+
+TIMEOUT_S = 0.5
+MOST = 100
+
+
+def _names(context: typer.Context, path: tuple[str, ...], prefix: str) -> list[str]:
+    from sluice_cli.api import Api, path_of
+
+    address = context.params.get("api") or api_address()
+    try:
+        with Api(str(address), connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as api:
+            found = (str(item["name"]) for item in api.pages(path_of(*path), 10 * MOST))
+            return [name for name in found if name.startswith(prefix)][:MOST]
+    except (CommandError, KeyError, TypeError):
+        return []
+
+
+def scopes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The scopes that begin with what is there."""
+    return _names(ctx, ("scopes",), incomplete)
+
+
+def _things(kind: str) -> Callable[[typer.Context, str], list[str]]:
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        scope, slash, name = incomplete.partition("/")
+        if not slash:
+            return [f"{found}/" for found in scopes(ctx, scope)]
+        return [f"{scope}/{found}" for found in _names(ctx, ("scopes", scope, kind), name)]
+
+    return complete
+
+
+streams = _things("streams")
+groups = _things("readergroups")
+tables = _things("tables")

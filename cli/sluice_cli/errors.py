@@ -1,0 +1,35 @@
+"""What ends a command early: what happened, what to do next, and the exit code that scripts see."""
+
+
+class CommandError(Exception):
+    """`hint` says what to do next; it may be empty."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class RefusedError(CommandError):
+    """Sluice was asked and said no.
+
+    `status` is that of HTTP, 0 without one; `request` the id of the request that was refused, if it was one.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, status: int = 0, request: str = "") -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.request = request
+
+
+class UsageError(CommandError):
+    """The command line makes no sense."""
+
+    exit_code = 2
+
+
+class UnreachableError(CommandError):
+    """The API or Kafka did not answer."""
+
+    exit_code = 3

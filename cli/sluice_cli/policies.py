@@ -1,0 +1,62 @@
+"""Policies as people write them, and as the API takes them. Pure."""
+
+from typing import Any
+
+from sluice_cli.errors import UsageError
+from sluice_cli.units import duration_of, show_duration, show_size, size_of
+
+UNBOUNDED = 2**63 - 1
+"""What a retention without a maximum has for one."""
+
+
+def scaling_of(segments: int | None, scale: str | None, factor: int | None, minimum: int | None) -> dict[str, Any]:
+    """The API's `scaling`; `scale` is `events:RATE` or `kbytes:RATE`, per segment and second. Raises UsageError."""
+    if scale is None:
+        if factor is not None or minimum is not None:
+            raise UsageError("--factor and --min belong to --scale", "for a fixed number of segments: --segments N")
+        return {"type": "fixed", "targetRate": 0, "scaleFactor": 0, "minSegments": 1 if segments is None else segments}
+    if segments is not None:
+        raise UsageError("--segments and --scale exclude each other", "with --scale, --min says how many to begin with")
+    kind, _, rate = scale.partition(":")
+    if kind not in ("events", "kbytes") or not rate.isdecimal() or int(rate) == 0:
+        raise UsageError(f"{scale!r} is no scaling", "write it as events:100 or kbytes:512, per segment and second")
+    return {
+        "type": kind,
+        "targetRate": int(rate),
+        "scaleFactor": 2 if factor is None else factor,
+        "minSegments": 1 if minimum is None else minimum,
+    }
+
+
+def retention_of(text: str) -> dict[str, Any] | None:
+    """The API's `retention`: `size=MIN..MAX`, `time=MIN..MAX`, without a maximum if that is left out, or `none`.
+
+    Raises UsageError.
+    """
+    if text == "none":
+        return None
+    kind, _, bounds = text.partition("=")
+    amount = {"size": size_of, "time": duration_of}.get(kind)
+    if amount is None:
+        raise UsageError(f"{text!r} is no retention", "write it as size=1GiB..10GiB, time=1h..2d or none")
+    least, dots, most = bounds.partition("..")
+    return {"type": kind, "min": amount(least), "max": amount(most) if dots else UNBOUNDED}
+
+
+def show_scaling(scaling: dict[str, Any]) -> str:
+    """One line for people."""
+    least = scaling.get("minSegments", 1)
+    if scaling.get("type") == "fixed":
+        return f"fixed, {least} segment{'s' if least != 1 else ''}"
+    rate, factor = scaling.get("targetRate"), scaling.get("scaleFactor")
+    return f"{scaling.get('type')}:{rate} per segment and second, factor {factor}, at least {least}"
+
+
+def show_retention(retention: dict[str, Any] | None) -> str:
+    """One line for people, written as it is given."""
+    if not retention:
+        return "none"
+    amount = show_size if retention["type"] == "size" else show_duration
+    most = retention.get("max")
+    end = "" if most is None or most >= UNBOUNDED else f"..{amount(most)}"
+    return f"{retention['type']}={amount(retention['min'])}{end}"

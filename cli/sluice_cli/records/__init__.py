@@ -1,0 +1,1 @@
+"""What the topics hold: read, decoded, folded to a moment, and traced."""

@@ -1,0 +1,231 @@
+"""A record of any topic, decoded with the decoder of whoever writes it; what cannot be decoded is kept with the reason.
+
+Pure. `Decoded` is what `topic tail` prints and what `trace` looks through.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from sluice.domain.commands import Create, CreateReserved, JoinCreation, ReleaseName
+from sluice.domain.events import (
+    NameReserved,
+    NamesReleased,
+    ReaderGroupCreationStarted,
+    StreamCreationStarted,
+    TableCreationStarted,
+)
+from sluice.domain.stream.retention import RetentionReport
+from sluice.domain.stream.traffic import ScaleReport
+from sluice.journal.record import Record, decode_record
+from sluice.messaging import topics
+from sluice.messaging.dead_letters import DeadLetterSettled
+from sluice.messaging.requests import Request, decode_request
+from sluice_cli.records.source import KafkaRecord
+
+REQUEST_TOPICS = tuple(
+    topic.name
+    for topic in (
+        topics.REQUESTS_STREAMS,
+        topics.REQUESTS_TRANSACTIONS,
+        topics.COMMIT,
+        topics.ABORT,
+        topics.REQUESTS_CLUSTER,
+    )
+)
+REFUSAL = "Refusal"
+
+Content = Request | Record | ScaleReport | RetentionReport | DeadLetterSettled
+
+_scale = msgspec.json.Decoder(ScaleReport)
+_retention = msgspec.json.Decoder(RetentionReport)
+_settlements = msgspec.json.Decoder(DeadLetterSettled)
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """A record and what it says. `content` is None, and `problem` the reason, if it could not be decoded.
+
+    `types` are those of its command or events, `names` the scopes and "scope/name"s it is about, `requests` the ids it
+    belongs to or answers. `source` is what a dead letter was in its own topic.
+    """
+
+    record: KafkaRecord
+    types: tuple[str, ...]
+    names: frozenset[str] = frozenset()
+    requests: frozenset[str] = frozenset()
+    by: str = ""
+    content: Content | None = None
+    problem: str = ""
+    source: "Decoded | None" = None
+
+    @property
+    def type(self) -> str:
+        return ", ".join(dict.fromkeys(self.types))
+
+
+def decode(record: KafkaRecord) -> Decoded:
+    """Never fails."""
+    if record.topic == topics.DEAD_LETTERS.name:
+        return _dead_letter(record)
+    decoder = _DECODERS.get(record.topic)
+    if decoder is None:
+        return _raw(record, "no topic of Sluice's")
+    if record.value is None:
+        return _raw(record, "it has no value")
+    try:
+        return decoder(record, record.value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return _raw(record, f"{type(error).__name__}: {error}")
+
+
+def raw_value(record: KafkaRecord) -> dict[str, Any]:
+    """The value as JSON can hold it: `value` parsed if it is JSON, `text` if it is text, else `base64`."""
+    if record.value is None:
+        return {"value": None}
+    try:
+        return {"value": msgspec.json.decode(record.value)}
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        return {"text": record.value.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(record.value).decode()}
+
+
+def _raw(record: KafkaRecord, problem: str) -> Decoded:
+    kind, id = record.header("ce_type"), record.header("ce_id")
+    return Decoded(
+        record,
+        types=(kind,) if kind else (),
+        names=frozenset((record.key,)) if record.key else frozenset(),
+        requests=frozenset((id,)) if id else frozenset(),
+        by=record.header("ce_source"),
+        problem=problem,
+    )
+
+
+def _request(record: KafkaRecord, value: bytes) -> Decoded:
+    request = decode_request(value)
+    return Decoded(
+        record,
+        types=(type(request.command).__name__,),
+        names=frozenset(names_of(request.command)),
+        requests=frozenset((request.id,)),
+        by=request.by,
+        content=request,
+    )
+
+
+def _journal(record: KafkaRecord, value: bytes) -> Decoded:
+    entry = decode_record(value)
+    answered = {entry.request, *entry.answers, *(id for event in entry.events for id in _ids_of(event))}
+    return Decoded(
+        record,
+        types=tuple(type(event).__name__ for event in entry.events) or (REFUSAL,),
+        names=frozenset(name for event in entry.events for name in names_of(event)) or frozenset((record.key,)),
+        requests=frozenset(id for id in answered if id),
+        by=entry.by,
+        content=entry,
+    )
+
+
+def _ids_of(event: Any) -> Iterator[str | None]:
+    """The request that an event begins something for; what is created is named after it."""
+    yield getattr(event, "request", None)
+    if isinstance(event, NameReserved | StreamCreationStarted | ReaderGroupCreationStarted | TableCreationStarted):
+        yield event.incarnation
+
+
+def _scale_report(record: KafkaRecord, value: bytes) -> Decoded:
+    return _report(record, _scale.decode(value))
+
+
+def _retention_report(record: KafkaRecord, value: bytes) -> Decoded:
+    return _report(record, _retention.decode(value))
+
+
+def _report(record: KafkaRecord, report: ScaleReport | RetentionReport) -> Decoded:
+    return Decoded(
+        record,
+        types=(type(report).__name__,),
+        names=frozenset((f"{report.scope}/{report.stream}",)),
+        requests=frozenset((report.id,)),
+        by=report.by,
+        content=report,
+    )
+
+
+def _dead_letter(record: KafkaRecord) -> Decoded:
+    """A dead letter has value, key and headers of the record that nobody could handle."""
+    if record.header("ce_type") == DeadLetterSettled.__name__ and not record.header("sluice_reason"):
+        return _settled(record)
+    topic = record.header("sluice_topic")
+    if not topic:
+        return _raw(record, "its headers do not say where it comes from")
+    source = decode(
+        KafkaRecord(
+            topic=topic,
+            partition=_number(record.header("sluice_partition")),
+            offset=_number(record.header("sluice_offset")),
+            at=record.at,
+            key=record.key,
+            value=record.value,
+            headers=record.headers,
+        )
+    )
+    return Decoded(
+        record,
+        types=("DeadLetter", *source.types),
+        names=source.names,
+        requests=source.requests,
+        by=record.header("sluice_service"),
+        content=source.content,
+        problem=source.problem,
+        source=source,
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else -1
+
+
+def _settled(record: KafkaRecord) -> Decoded:
+    try:
+        settled = _settlements.decode(record.value or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return _raw(record, f"{type(error).__name__}: {error}")
+    return Decoded(
+        record, types=(type(settled).__name__,), names=frozenset((record.key,)), by=settled.by, content=settled
+    )
+
+
+_DECODERS: dict[str, Callable[[KafkaRecord, bytes], Decoded]] = {
+    **dict.fromkeys(REQUEST_TOPICS, _request),
+    topics.JOURNAL.name: _journal,
+    topics.SCALE.name: _scale_report,
+    topics.RETENTION.name: _retention_report,
+}
+
+
+def names_of(fact: Any) -> Iterator[str]:
+    """The names that a command or an event is about, scopes as "scope", all else as "scope/name"."""
+    match fact:
+        case CreateReserved() | JoinCreation():
+            yield f"{fact.create.scope}/{fact.create.name}"
+        case NamesReleased():
+            yield fact.scope
+            yield from (f"{fact.scope}/{name}" for names in fact.names.values() for name in names)
+        case NameReserved():
+            yield fact.scope
+            yield f"{fact.scope}/{fact.create.name}"
+        case ReleaseName():
+            yield fact.scope
+            yield f"{fact.scope}/{fact.name}"
+        case _ if isinstance(fact, Create):
+            yield fact.scope
+            yield f"{fact.scope}/{fact.name}"
+        case _:
+            kind, _, name = fact.aggregate.partition(":")
+            yield name.rpartition("/")[0] if kind == "txn" else name or kind

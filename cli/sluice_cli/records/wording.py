@@ -1,0 +1,100 @@
+"""Commands, events and reports as one line for people. Pure."""
+
+from typing import Any
+
+import msgspec
+
+from sluice.domain.decision import Reply
+from sluice.journal.record import Record
+from sluice.messaging.dead_letters import DeadLetterSettled
+from sluice.messaging.requests import Request
+from sluice_cli.records.decoding import Content, Decoded, names_of, raw_value
+
+LONGEST = 160
+_SAID = frozenset(("scope", "stream", "group", "table", "aggregate", "type", "id", "by", "at", "created_at"))
+_LISTED = 3
+
+
+def facts(thing: msgspec.Struct) -> str:
+    """`field=value` for what is neither a default nor said by the thing's type, its name and its record's time."""
+    plain = msgspec.to_builtins(thing, str_keys=True)
+    return " ".join(f"{name}={_value(value)}" for name, value in plain.items() if name not in _SAID and value != "")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | dict) and len(value) > _LISTED:
+        return f"({len(value)})"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def answer(reply: Reply) -> str:
+    """What a reply says."""
+    return f"{reply.status}: {reply.reason}" if reply.reason else reply.status
+
+
+def about(thing: Any) -> str:
+    """Type, name and facts of a command or an event."""
+    names = sorted(names_of(thing), key=len)
+    return " ".join(filter(None, (type(thing).__name__, names[-1] if names else "", facts(thing))))
+
+
+def said(content: Content) -> str:
+    """What a record says, on one line."""
+    match content:
+        case Request():
+            return about(content.command)
+        case Record():
+            parts = [about(event) for event in content.events]
+            parts += [
+                f"-> {answer(reply)}" for reply in (content.reply, *content.answers.values()) if reply is not None
+            ]
+            return "; ".join(parts)
+        case DeadLetterSettled():
+            return f"DeadLetterSettled {content.partition}/{content.offset} {content.how.value}"
+        case _:
+            return f"{type(content).__name__} {content.scope}/{content.stream} {facts(content)}"
+
+
+def line(found: Decoded, longest: int = LONGEST) -> str:
+    """What to show of a record: what it says, or all of it raw with the reason."""
+    origin = found.record.header("sluice_topic")
+    about_letter = ""
+    if found.source is not None:
+        where = f"{origin} {found.source.record.partition}@{found.source.record.offset}"
+        about_letter = f"dead letter of {where}: {found.record.header('sluice_reason')}; "
+    if found.content is None:
+        raw = msgspec.json.encode(raw_value(found.record)).decode()
+        return f"{about_letter}{' '.join(found.types)} not decoded ({found.problem}): {raw}".strip()
+    text = f"{about_letter}{said(found.content)}"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def document(found: Decoded) -> dict[str, Any]:
+    """A record as one JSON object."""
+    record = found.record
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "at": record.at,
+        "key": record.key,
+        "types": list(found.types),
+        "requests": sorted(found.requests),
+        "by": found.by,
+        **({"deadLetter": _letter(found)} if found.source is not None else {}),
+        **({"problem": found.problem} if found.content is None else {}),
+        **raw_value(record),
+        "headers": dict(record.headers),
+    }
+
+
+def _letter(found: Decoded) -> dict[str, Any]:
+    assert found.source is not None
+    source = found.source.record
+    return {
+        "topic": source.topic,
+        "partition": source.partition,
+        "offset": source.offset,
+        "reason": found.record.header("sluice_reason"),
+        "service": found.record.header("sluice_service"),
+    }

@@ -1,0 +1,93 @@
+"""The part of requirements.lock that one project needs, with its hashes.
+
+The lock says of each package which others asked for it ("via"), so the packages a project needs are found without an
+index: those it names in its pyproject.toml, and whatever has one of them among its "via". Uses the standard library
+alone, for it runs before anything is installed.
+"""
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_OWN = "sluice"
+
+
+class NotLockedError(Exception):
+    """A project names a package that the lock does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """One package: its lines in the lock, and the packages that asked for it."""
+
+    lines: tuple[str, ...]
+    via: frozenset[str]
+
+
+def canonical(name: str) -> str:
+    """Return the name as PyPI compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def parse(lock: str) -> dict[str, Locked]:
+    """Read a lock as pip-compile writes it, with annotations on lines of their own."""
+    packages: dict[str, Locked] = {}
+    block: list[str] = []
+    for line in [*lock.splitlines(), "end==0"]:
+        if line and not line.startswith((" ", "#")):
+            if block:
+                name = canonical(re.split(r"[=\[ ]", block[0], maxsplit=1)[0])
+                packages[name] = _package(block)
+            block = []
+        if line.strip() and not line.startswith("#"):
+            block.append(line)
+    return packages
+
+
+def _package(block: list[str]) -> Locked:
+    via = set()
+    for line in block:
+        found = re.fullmatch(r"\s+#\s+(?:via\s+)?([A-Za-z0-9][\w.-]*)(?:\[.*\])?", line)
+        if found and found[1] != "via":
+            via.add(canonical(found[1]))
+    return Locked(tuple(line for line in block if not line.lstrip().startswith("#")), frozenset(via))
+
+
+def direct(project: Path) -> set[str]:
+    """Return the packages that a pyproject.toml names, but our own."""
+    named = tomllib.loads(project.read_text())["project"]["dependencies"]
+    names = {canonical(re.split(r"[\s\[<>=!~;]", requirement, maxsplit=1)[0]) for requirement in named}
+    return {name for name in names if name != _OWN and not name.startswith(f"{_OWN}-")}
+
+
+def closure(wanted: Iterable[str], packages: Mapping[str, Locked]) -> set[str]:
+    """Return what is wanted and everything that it needs. Raises NotLockedError."""
+    needed: set[str] = set()
+    new = set(wanted)
+    if missing := new - packages.keys():
+        raise NotLockedError(f"not in the lock: {', '.join(sorted(missing))}")
+    while new:
+        needed |= new
+        new = {name for name, package in packages.items() if package.via & new} - needed
+    return needed
+
+
+def main(arguments: list[str]) -> int:
+    """`locked.py LOCK PROJECT... [-- PROJECT...]`: what the first projects need and those behind the dashes do not."""
+    lock, *rest = arguments
+    split = rest.index("--") if "--" in rest else len(rest)
+    packages = parse(Path(lock).read_text())
+    wanted, there = (
+        closure(set().union(*(direct(Path(name)) for name in part)), packages)
+        for part in (rest[:split], rest[split + 1 :])
+    )
+    for name in sorted(wanted - there):
+        print("\n".join(packages[name].lines).rstrip(" \\"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

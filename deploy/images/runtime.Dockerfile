@@ -1,0 +1,30 @@
+# What all services stand on: Python, the shared library with its packages, a user that is not root. No service by itself.
+ARG BASE_IMAGE=python:3.11-slim-bookworm
+ARG BUILD_IMAGE=${BASE_IMAGE}
+
+FROM ${BUILD_IMAGE} AS build
+WORKDIR /build
+COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
+COPY shared/pyproject.toml shared/
+RUN --mount=type=secret,id=ca --mount=type=secret,id=pip ./assemble packages shared
+# A name and a home for the user: Java and Hadoop do not do without.
+RUN { cat /etc/passwd && echo 'sluice:x:10001:10001::/tmp:/bin/false'; } >/opt/sluice/passwd
+COPY shared/sluice shared/sluice
+RUN ./assemble code shared sluice
+
+FROM ${BASE_IMAGE}
+COPY --from=build /opt/sluice/passwd /etc/passwd
+COPY --from=build /opt/sluice/lib /opt/sluice/lib
+COPY --from=build /opt/sluice/app /opt/sluice/app
+ENV PATH=/usr/local/bin:/usr/bin:/bin \
+    PYTHONPATH=/opt/sluice/app:/opt/sluice/lib \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    SLUICE_HOST=0.0.0.0
+# By number, so that Kubernetes can see that it is not root.
+USER 10001:10001
+WORKDIR /tmp
+HEALTHCHECK NONE
+ARG VERSION
+LABEL org.opencontainers.image.vendor="Sluice" \
+    org.opencontainers.image.version="${VERSION}"

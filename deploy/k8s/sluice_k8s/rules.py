@@ -1,0 +1,176 @@
+"""What must hold for every manifest here, beyond what a schema can say. Pure functions from objects to problems."""
+
+from collections.abc import Iterator
+
+from sluice_k8s.manifests import Manifest, containers, name_of, pods, settings_of
+
+DRIVER_MANAGED = "ConfigMap/"
+"""Pods from templates in config maps get image, CPU and memory from whoever makes them, and have no probes."""
+
+
+def problems(manifests: list[Manifest]) -> list[str]:
+    """Return what is wrong with the objects of one overlay."""
+    return [
+        *(problem for name, pod in pods(manifests) for problem in _pod(name, pod)),
+        *_service_accounts(manifests),
+        *_selectors(manifests),
+        *_replicas(manifests),
+        *_disruption(manifests),
+        *_references(manifests),
+        *_isolation(manifests),
+    ]
+
+
+def _pod(name: str, pod: Manifest) -> Iterator[str]:
+    spec = pod["spec"]
+    context = spec.get("securityContext", {})
+    if not (context.get("runAsNonRoot") and context.get("runAsUser", 0) > 0):
+        yield f"{name}: may run as root"
+    if context.get("seccompProfile") != {"type": "RuntimeDefault"}:
+        yield f"{name}: has no seccomp profile"
+    if "automountServiceAccountToken" not in spec:
+        yield f"{name}: does not say whether it gets a service account's token"
+    if spec.get("enableServiceLinks") is not False:
+        yield f"{name}: gets an environment variable for every Service"
+    for key in ("hostNetwork", "hostPID", "hostIPC"):
+        if spec.get(key):
+            yield f"{name}: {key}"
+    if any("hostPath" in volume for volume in spec.get("volumes", [])):
+        yield f"{name}: mounts a folder of the node"
+    yield from (
+        problem for container in containers(pod) for problem in _hardening(f"{name}/{container['name']}", container)
+    )
+    if not name.startswith(DRIVER_MANAGED):
+        if spec.get("terminationGracePeriodSeconds", 0) <= _pre_stop_s(pod):
+            yield f"{name}: no time is left to end in"
+        for container in containers(pod):
+            yield from _resources(f"{name}/{container['name']}", container)
+        for container in spec["containers"]:
+            yield from _probes(f"{name}/{container['name']}", container)
+
+
+def _pre_stop_s(pod: Manifest) -> int:
+    pauses = (container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}) for container in containers(pod))
+    return max(int(pause.get("seconds", 0)) for pause in pauses)
+
+
+def _hardening(name: str, container: Manifest) -> Iterator[str]:
+    context = container.get("securityContext", {})
+    if context.get("readOnlyRootFilesystem") is not True:
+        yield f"{name}: may write to its root file system"
+    if context.get("allowPrivilegeEscalation") is not False or context.get("privileged"):
+        yield f"{name}: may gain privileges"
+    if context.get("capabilities") != {"drop": ["ALL"]}:
+        yield f"{name}: keeps capabilities"
+    if "/tmp" not in {mount["mountPath"] for mount in container.get("volumeMounts", [])}:
+        yield f"{name}: has no place for temporary files"
+
+
+def _resources(name: str, container: Manifest) -> Iterator[str]:
+    image, _, tag = container["image"].rpartition(":")
+    if not image or tag == "latest":
+        yield f"{name}: the image {container['image']} says no version"
+    resources = container.get("resources", {})
+    if {"cpu", "memory"} - resources.get("requests", {}).keys():
+        yield f"{name}: requests no CPU or no memory"
+    if "memory" not in resources.get("limits", {}):
+        yield f"{name}: has no limit on memory"
+    if "cpu" in resources.get("limits", {}):
+        yield f"{name}: is throttled, and would lose its sessions"
+
+
+def _probes(name: str, container: Manifest) -> Iterator[str]:
+    ports = {port["name"] for port in container.get("ports", [])}
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        if probe not in container:
+            yield f"{name}: has no {probe}"
+            continue
+        ask = container[probe].get("httpGet") or container[probe].get("tcpSocket") or {}
+        if ask.get("port") not in ports:
+            yield f"{name}: {probe} asks at a port that it does not name"
+        wanted = "/readyz" if probe == "readinessProbe" else "/livez"
+        if "httpGet" in container[probe] and ask["path"] != wanted:
+            yield f"{name}: {probe} asks for {ask['path']}"
+
+
+def _service_accounts(manifests: list[Manifest]) -> Iterator[str]:
+    for manifest in manifests:
+        if manifest["kind"] == "ServiceAccount" and manifest.get("automountServiceAccountToken") is not False:
+            yield f"{name_of(manifest)}: gives its token to every pod"
+    bound = {
+        subject["name"]
+        for manifest in manifests
+        if manifest["kind"] == "RoleBinding"
+        for subject in manifest["subjects"]
+    }
+    for name, pod in pods(manifests):
+        if pod["spec"].get("automountServiceAccountToken") and pod["spec"].get("serviceAccountName") not in bound:
+            yield f"{name}: gets a token without a role"
+
+
+def _selectors(manifests: list[Manifest]) -> Iterator[str]:
+    labels = [pod["metadata"]["labels"] for _, pod in pods(manifests)]
+    for manifest in manifests:
+        spec = manifest.get("spec") or {}
+        selector = spec.get("selector") or spec.get("podSelector") or {}
+        wanted = selector.get("matchLabels", {} if "matchExpressions" in selector else selector)
+        if not any(wanted.items() <= have.items() for have in labels):
+            yield f"{name_of(manifest)}: selects no pod"
+        for expression in selector.get("matchExpressions", []):
+            for value in expression["values"]:
+                if not any(have.get(expression["key"]) == value for have in labels):
+                    yield f"{name_of(manifest)}: selects no pod by {value}"
+
+
+def _replicas(manifests: list[Manifest]) -> Iterator[str]:
+    """One scaler for a workload, which alone says the number, and no more instances than there are partitions."""
+    partitions = int(settings_of(manifests)["SLUICE_PARTITIONS"])
+    workloads = {name_of(m).partition("/")[2]: m for m in manifests if m["kind"] == "Deployment"}
+    scaled: set[str] = set()
+    for manifest in manifests:
+        if manifest["kind"] not in ("ScaledObject", "HorizontalPodAutoscaler"):
+            continue
+        name, target = name_of(manifest), manifest["spec"]["scaleTargetRef"]["name"]
+        if target in scaled:
+            yield f"{name}: {target} has a scaler already"
+        scaled.add(target)
+        if target not in workloads:
+            yield f"{name}: there is no {target}"
+        elif "replicas" in workloads[target]["spec"]:
+            yield f"{name}: {target} has a number of its own"
+        if manifest["kind"] == "ScaledObject" and manifest["spec"]["maxReplicaCount"] != partitions:
+            yield f"{name}: as many as there are partitions may work, {partitions}"
+    for name, workload in workloads.items():
+        if name not in scaled and "replicas" not in workload["spec"]:
+            yield f"{name}: nobody says how many"
+
+
+def _disruption(manifests: list[Manifest]) -> Iterator[str]:
+    budgets = {m["metadata"]["name"] for m in manifests if m["kind"] == "PodDisruptionBudget"}
+    for manifest in manifests:
+        if manifest["kind"] == "Deployment" and manifest["metadata"]["name"] not in budgets:
+            yield f"{name_of(manifest)}: has no disruption budget"
+
+
+def _references(manifests: list[Manifest]) -> Iterator[str]:
+    """What pods mount and read exists under that name, generated suffixes included."""
+    there = {name_of(manifest) for manifest in manifests}
+    for name, pod in pods(manifests):
+        spec = pod["spec"]
+        wanted = {f"ServiceAccount/{spec['serviceAccountName']}"} if "serviceAccountName" in spec else set()
+        for container in containers(pod):
+            for source in container.get("envFrom", []):
+                wanted |= {f"ConfigMap/{source['configMapRef']['name']}"} if "configMapRef" in source else set()
+                wanted |= {f"Secret/{source['secretRef']['name']}"} if "secretRef" in source else set()
+        for volume in spec.get("volumes", []):
+            if "configMap" in volume:
+                wanted.add(f"ConfigMap/{volume['configMap']['name']}")
+            if "persistentVolumeClaim" in volume:
+                wanted.add(f"PersistentVolumeClaim/{volume['persistentVolumeClaim']['claimName']}")
+        yield from (f"{name}: there is no {missing}" for missing in sorted(wanted - there))
+
+
+def _isolation(manifests: list[Manifest]) -> Iterator[str]:
+    policies = {m["metadata"]["name"]: m["spec"] for m in manifests if m["kind"] == "NetworkPolicy"}
+    if policies.get("default-deny") != {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}:
+        yield "there is no policy that denies everything else"

@@ -1,0 +1,73 @@
+"""The programs the checks run: kustomize and a Kubernetes API server, built once from the Go module proxy.
+
+Their versions and the hashes of everything they consist of stand in `tools/*/go.mod` and `go.sum`. What is built lies
+in the state folder under a name that follows from those files: a new version is built anew. etcd is the machine's.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sluice_k8s.manifests import FOLDER
+
+_LIMIT_S = 3600.0
+
+
+class ToolError(Exception):
+    """A program is not there and cannot be built."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A program, its Go package, and the folder of `tools` that says its version."""
+
+    name: str
+    package: str
+    folder: str
+    takes: str
+
+
+KUSTOMIZE = Tool("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "kustomize", "about a minute")
+API_SERVER = Tool("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "apiserver", "10 to 40 minutes")
+
+
+def built(tool: Tool, home: Path, say: Callable[[str], None]) -> Path:
+    """Return the path of a program, built if it is not there yet. Raises ToolError."""
+    module = FOLDER / "tools" / tool.folder
+    version = hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()[:12]
+    program = home / "k8s" / f"{tool.name}-{version}"
+    if program.exists():
+        return program
+    go = shutil.which("go")
+    if go is None:
+        raise ToolError(f"{tool.name} is built from source, and there is no Go on the path; install Go 1.24 or newer")
+    say(f"{tool.name}: building, {tool.takes}, once")
+    program.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = program.with_suffix(".new")
+    command = [go, "build", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", str(unfinished)]
+    # So that a machine which does other work does not notice.
+    done = subprocess.run(
+        ["nice", "-n", "19", *command, tool.package],
+        cwd=module,
+        env={**os.environ, "GOTOOLCHAIN": "local"},
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ToolError(f"{tool.name} could not be built:\n{done.stderr[-3000:]}")
+    unfinished.rename(program)
+    return program
+
+
+def installed(name: str, package: str) -> Path:
+    """Return the path of a program of this machine. Raises ToolError."""
+    found = shutil.which(name)
+    if found is None:
+        raise ToolError(f"{name} is not on the path (on Debian: apt-get install {package})")
+    return Path(found)

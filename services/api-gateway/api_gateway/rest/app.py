@@ -1,0 +1,90 @@
+"""The HTTP application of the gateway: health from the first moment on, everything else once the journal is loaded.
+
+One event loop serves gRPC and HTTP alike, so nothing here may block.
+"""
+
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import iter_route_contexts
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api_gateway.rest import pravega_v1, sluice_v1
+from api_gateway.rest.backend import Backend
+from api_gateway.rest.boundary import empty_answer, problem_answer
+from api_gateway.rest.failures import failure_of
+from api_gateway.rest.openapi import describe
+from api_gateway.rest.pravega_v1.health import HealthTree
+from sluice.messaging.topics import MAX_RECORD_BYTES
+from sluice.runtime import Runtime
+from sluice.telemetry.health import health_routes
+from sluice.telemetry.http import HttpTelemetry
+
+
+def build_app(runtime: Runtime) -> FastAPI:
+    """An application that knows the health of the process and answers 503 to all else, until `open_app`."""
+    app = FastAPI(
+        title="Sluice",
+        version="1",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        # No request can be larger than what a topic takes.
+        max_body_size=MAX_RECORD_BYTES,
+    )
+    app.state.backend = None
+    app.state.health = HealthTree(runtime.checks, runtime.degraded)
+    app.add_middleware(AsPravegaRoutes)
+    app.add_middleware(HttpTelemetry)
+    app.router.routes.extend(health_routes(runtime.checks, runtime.facts, runtime.degraded))
+    for router in (*pravega_v1.ROUTERS, *sluice_v1.ROUTERS):
+        app.include_router(router)
+    app.add_exception_handler(HTTPException, _unrouted)
+    describe(app)
+    return app
+
+
+class AsPravegaRoutes:
+    """ASGI middleware: a path with a slash at its end is the one without, and HEAD is answered as GET, but its body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path: str = scope["path"]
+            if path.endswith("/") and len(path) > 1:
+                scope = {**scope, "path": path[:-1]}
+            if scope["method"] == "HEAD":
+                # The server leaves the body out.
+                scope = {**scope, "method": "GET"}
+        await self._app(scope, receive, send)
+
+
+def open_app(app: FastAPI, backend: Backend) -> None:
+    """Answer from now on."""
+    app.state.backend = backend
+    app.state.health.open(backend.reads)
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    """The answer where no route is, or none for this method."""
+    failure = failure_of(error)
+    ours = request.url.path.startswith(sluice_v1.PREFIX)
+    answer = problem_answer(failure) if ours else empty_answer(failure)
+    if failure.status == HTTPStatus.METHOD_NOT_ALLOWED:
+        answer.headers["Allow"] = ", ".join(sorted(_methods(request)))
+    return answer
+
+
+def _methods(request: Request) -> set[str]:
+    """What the path of a call can be asked with; each route of the framework knows its own method only."""
+    path = request.url.path
+    found: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        if route.path is not None and compile_path(route.path)[0].match(path):
+            found |= route.methods or set()
+    return found

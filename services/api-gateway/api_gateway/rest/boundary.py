@@ -1,0 +1,104 @@
+"""The boundary around every HTTP call: whatever it raises becomes an answer.
+
+Nothing a caller sends and no defect of ours ends the service: an exception nobody expected is 500 for that one caller
+and stands in the log with its stack. The two interfaces differ in how they say no: Pravega's has no body
+(admin-rest-api 2), ours is a problem of RFC 9457.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field
+
+from api_gateway.rest.failures import JSON_TYPE, Failure, failure_of
+
+log = logging.getLogger(__name__)
+
+REQUEST_HEADER = "Sluice-Request"
+PROBLEM_TYPE = "application/problem+json"
+
+
+class Problem(BaseModel):
+    """Why a call was refused (RFC 9457)."""
+
+    type: str = Field(
+        default="about:blank", description="Always about:blank: the status says what kind of problem it is."
+    )
+    title: str = Field(description="The status in words.", examples=["Not Found"])
+    status: int = Field(description="The HTTP status.", examples=[404])
+    detail: str = Field(description="What is wrong, for people.", examples=["stream sc/st does not exist"])
+    reason: str | None = Field(
+        default=None, description="Pravega's name of the status, where there is one.", examples=["STREAM_NOT_FOUND"]
+    )
+
+
+def problem_answer(failure: Failure) -> Response:
+    title = HTTPStatus(failure.status).phrase
+    problem = Problem(title=title, status=failure.status, detail=failure.detail, reason=failure.reason or None)
+    return Response(problem.model_dump_json(exclude_none=True), failure.status, _headers(failure), PROBLEM_TYPE)
+
+
+def empty_answer(failure: Failure) -> Response:
+    return Response(status_code=failure.status, headers=_headers(failure))
+
+
+def _headers(failure: Failure) -> dict[str, str]:
+    return {"Retry-After": "1"} if failure.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+
+
+Answer = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class GuardedRoute(APIRoute):
+    """A route inside the boundary; `refuse` makes an answer of a failure."""
+
+    refuse: Callable[[Failure], Response] = staticmethod(problem_answer)
+    not_a_number = HTTPStatus.BAD_REQUEST
+
+    def get_route_handler(self) -> Answer:
+        answer, refuse, path = super().get_route_handler(), type(self).refuse, self.path_format
+        not_a_number = self.not_a_number
+
+        async def guarded(request: Request) -> Response:
+            try:
+                response = await answer(request)
+            except Exception as error:  # noqa: BLE001 - this is the boundary
+                response = refuse(_noted(request, path, error, not_a_number))
+            asked = getattr(request.state, "asked", "")
+            if asked:
+                response.headers[REQUEST_HEADER] = asked
+            return response
+
+        return guarded
+
+
+class PravegaRoute(GuardedRoute):
+    """A route of Pravega's interface. What is no number where one is asked for in the address is not found there."""
+
+    refuse = staticmethod(empty_answer)
+    not_a_number = HTTPStatus.NOT_FOUND
+
+
+def _noted(request: Request, path: str, error: Exception, not_a_number: HTTPStatus) -> Failure:
+    failure = failure_of(error)
+    if isinstance(error, RequestValidationError):
+        if _is_of_other_type(request, error):
+            failure = Failure(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body must be {JSON_TYPE}")
+        elif any(one["loc"][0] == "query" and one["type"] != "missing" and one["input"] for one in error.errors()):
+            failure = Failure(not_a_number, failure.detail)
+    if log.isEnabledFor(failure.level):
+        said = {"method": request.method, "path": path, "status": failure.status, "error": repr(error)}
+        log.log(failure.level, "call failed", extra=said, exc_info=error if failure.level >= logging.ERROR else None)
+    return failure
+
+
+def _is_of_other_type(request: Request, error: RequestValidationError) -> bool:
+    """Whether there is a body that was not even read because it says to be something else than JSON."""
+    if not isinstance(error.body, bytes):
+        return False
+    return not request.headers.get("content-type", "").partition(";")[0].strip().lower().endswith("json")

@@ -1,0 +1,242 @@
+"""The dead letters as people deal with them: list, drop, replay.
+
+What is known of each letter is kept here without its value, and brought up to date before each answer by reading on
+where the last reading ended. Belongs to the event loop; the reading itself is done by a thread, one at a time.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+from confluent_kafka import Message
+
+from sluice.journal.journal import now_ms
+from sluice.messaging.dead_letters import (
+    DeadLetterSettled,
+    Settlement,
+    Source,
+    read_dead_letters,
+    send_settlement,
+    settled_in,
+    source_of,
+)
+from sluice.messaging.producer import KafkaProducer
+from sluice.messaging.requests import Headers, decode_request, encode_request
+from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, TOPICS
+
+KEPT_MOST = 20_000
+"""Of how many letters, the latest ones, something is kept."""
+
+PAGE_BYTES = 8 * 1024 * 1024
+"""How much of values one page holds, unless one letter alone is larger."""
+
+Place = tuple[int, int]
+"""Partition and offset in the topic of dead letters."""
+
+Read = Callable[[Mapping[int, int], Mapping[int, int], Callable[[Message], None]], None]
+"""`read_dead_letters` of some Kafka."""
+
+_REPLAYABLE = {topic.name for topic in TOPICS} - {DEAD_LETTERS.name, JOURNAL.name}
+
+
+class NoSuchLetterError(Exception):
+    """There is no dead letter at that place, or it is too old to be known."""
+
+
+class SettledAlreadyError(Exception):
+    """The dead letter was dropped or replayed before."""
+
+
+class NotReplayableError(Exception):
+    """The dead letter does not come from a topic that anything could be sent to again."""
+
+
+class Letter(msgspec.Struct, frozen=True):
+    """A dead letter without its value, which has `size` bytes. `topic` is where it came from, "" if from none.
+
+    `at` in epoch ms.
+    """
+
+    place: Place
+    at: int
+    topic: str
+    key: str
+    reason: str
+    service: str
+    size: int
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """The latest letter has the highest."""
+        return self.at, *self.place
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Letters with their values and what became of them; `end` is the `order` behind which more are, if there are."""
+
+    letters: list[tuple[Letter, bytes, Settlement | None]]
+    end: tuple[int, int, int] | None
+
+
+class DeadLetters:
+    """The dead letters of a topic with so many partitions; `by` is this process as service/instance."""
+
+    def __init__(self, read: Read, producer: KafkaProducer, partitions: int, by: str) -> None:
+        self._read = read
+        self._producer = producer
+        self._by = by
+        self._next = dict.fromkeys(range(partitions), 0)
+        self._letters: dict[Place, Letter] = {}
+        self._settled: dict[Place, Settlement] = {}
+        self._turn = asyncio.Lock()
+
+    async def page(self, limit: int, before: tuple[int, ...] | None, with_settled: bool) -> Page:
+        """The latest letters before a letter's `order`, with their values. Raises DeadLettersUnavailableError.
+
+        Fewer than `limit` where their values are large.
+        """
+        async with self._turn:
+            await self._catch_up()
+            wanted = (
+                letter
+                for letter in self._letters.values()
+                if (with_settled or letter.place not in self._settled) and (before is None or letter.order < before)
+            )
+            latest = heapq.nlargest(limit + 1, wanted, key=lambda letter: letter.order)
+            letters = list(_within(latest[:limit], PAGE_BYTES))
+            sources = await self._fetch(letter.place for letter in letters)
+        found = [(le, sources[le.place].value, self._settled.get(le.place)) for le in letters if le.place in sources]
+        return Page(found, letters[-1].order if len(letters) < len(latest) else None)
+
+    async def drop(self, place: Place) -> None:
+        """Have nobody look at the letter any more.
+
+        Raises NoSuchLetterError, SettledAlreadyError, DeadLettersUnavailableError, ProduceError.
+        """
+        async with self._turn:
+            letter = await self._open_letter(place)
+            await self._settle(letter, Settlement.DROPPED)
+
+    async def replay(self, place: Place) -> str:
+        """Send the record back to where it came from; the id of the request that it is, "" if it is none.
+
+        A request gets an id of its own, which follows from the one it had: that one has been answered. Raises as
+        `drop` does, and NotReplayableError.
+        """
+        async with self._turn:
+            letter = await self._open_letter(place)
+            if letter.topic not in _REPLAYABLE:
+                raise NotReplayableError(f"it comes from {letter.topic or 'no topic'}")
+            source = (await self._fetch((place,))).get(place)
+            if source is None:
+                raise NoSuchLetterError("Kafka does not keep it any more")
+            id, value = _anew(source.value)
+            headers: Headers = [(name, text) for name, text in source.headers if not name.startswith("sluice_")]
+            if id:
+                headers = [(name, id if name == "ce_id" else text) for name, text in headers]
+            await self._producer.send(letter.topic, letter.key, value, headers)
+            await self._settle(letter, Settlement.REPLAYED)
+        return id
+
+    async def _open_letter(self, place: Place) -> Letter:
+        await self._catch_up()
+        letter = self._letters.get(place)
+        if letter is None:
+            raise NoSuchLetterError(f"there is no dead letter at offset {place[1]} of partition {place[0]}")
+        if place in self._settled:
+            raise SettledAlreadyError(f"it was {self._settled[place].value} before")
+        return letter
+
+    async def _settle(self, letter: Letter, how: Settlement) -> None:
+        partition, offset = letter.place
+        settled = DeadLetterSettled(partition=partition, offset=offset, how=how, at=now_ms(), by=self._by)
+        await send_settlement(self._producer, letter.key, settled)
+        self._settled[letter.place] = how
+
+    async def _catch_up(self) -> None:
+        await asyncio.to_thread(self._read, dict(self._next), {}, self._take_in)
+        self._keep(KEPT_MOST)
+        self._settled = {place: how for place, how in self._settled.items() if place in self._letters}
+
+    def _take_in(self, message: Message) -> None:
+        partition, offset = message.partition() or 0, message.offset() or 0
+        self._next[partition] = offset + 1
+        settled = settled_in(message)
+        if settled is not None:
+            self._settled.setdefault((settled.partition, settled.offset), settled.how)
+            return
+        letter = _letter(message, (partition, offset))
+        self._letters[letter.place] = letter
+        self._keep(2 * KEPT_MOST)
+
+    def _keep(self, most: int) -> None:
+        if len(self._letters) > most:
+            latest = heapq.nlargest(KEPT_MOST, self._letters.values(), key=lambda letter: letter.order)
+            self._letters = {letter.place: letter for letter in latest}
+
+    async def _fetch(self, places: Iterable[Place]) -> dict[Place, Source]:
+        """The records at these places; what Kafka does not keep any more is forgotten here, too."""
+        wanted = set(places)
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for partition, offset in wanted:
+            first[partition] = min(offset, first.get(partition, offset))
+            last[partition] = max(offset, last.get(partition, offset))
+        found: dict[Place, Source] = {}
+
+        def take(message: Message) -> None:
+            place = message.partition() or 0, message.offset() or 0
+            if place in wanted:
+                found[place] = source_of(message)
+
+        if wanted:
+            await asyncio.to_thread(self._read, first, last, take)
+        for place in wanted - found.keys():
+            del self._letters[place]
+        return found
+
+
+def _letter(message: Message, place: Place) -> Letter:
+    source = source_of(message)
+    said = {name: _text(value) for name, value in source.headers}
+    return Letter(
+        place=place,
+        at=message.timestamp()[1],
+        topic=said.get("sluice_topic", ""),
+        key=source.key,
+        reason=said.get("sluice_reason", ""),
+        service=said.get("sluice_service", ""),
+        size=len(source.value),
+    )
+
+
+def _within(letters: Iterable[Letter], most_bytes: int) -> Iterator[Letter]:
+    """As many of the letters as there is room for, the first one in any case."""
+    size = 0
+    for number, letter in enumerate(letters):
+        size += letter.size
+        if number and size > most_bytes:
+            return
+        yield letter
+
+
+def _text(value: str | bytes | None) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value or ""
+
+
+def _anew(value: bytes) -> tuple[str, bytes]:
+    """The record under an id of its own if it is a request, and as it is otherwise."""
+    try:
+        request = decode_request(value)
+    except msgspec.DecodeError:
+        return "", value
+    again = msgspec.structs.replace(request, id=f"{request.id}~")
+    return again.id, encode_request(again)
+
+
+def dead_letters_of(client: dict[str, Any], producer: KafkaProducer, partitions: int, by: str) -> DeadLetters:
+    """Those of a Kafka; `client` is the common librdkafka configuration."""
+    return DeadLetters(partial(read_dead_letters, client), producer, partitions, by)

@@ -1,0 +1,86 @@
+"""What a call can fail with, and the one table that says which HTTP status that is.
+
+The twin of `api_gateway.errors` for HTTP. A caller that gets 503 or 504 may ask again; all else is final. Pure
+functions.
+"""
+
+import logging
+
+import msgspec
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from api_gateway.errors import BadRequestError, NoOwnerError, OverloadedError, RequestTimeoutError
+from api_gateway.reads import MissingError
+from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.journal.journal import JournalError
+from sluice.messaging.dead_letters import DeadLettersUnavailableError
+from sluice.messaging.producer import ProduceError, RecordTooLargeError
+from sluice.segmentstore.errors import SegmentStoreError
+
+_MAX_DETAIL = 500
+
+JSON_TYPE = "application/json"
+
+
+class RefusedError(Exception):
+    """The answer is this status; `reason` is Pravega's name for it where there is one, the message is for people."""
+
+    def __init__(self, status: int, detail: str, reason: str = "") -> None:
+        super().__init__(detail)
+        self.status = status
+        self.reason = reason
+
+
+class NotStartedError(Exception):
+    """The journal is still being loaded."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An HTTP status, why for people, Pravega's name for it if it has one, and the level at which the log says so."""
+
+    status: int
+    detail: str
+    reason: str = ""
+    level: int = logging.DEBUG
+
+
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (NotFoundError, 404),
+    (BadRequestError, 400),
+    (InvalidArgumentError, 400),
+    (IllegalStateError, 409),
+    (RecordTooLargeError, 413),
+    (OverloadedError, 503),
+    (NotStartedError, 503),
+    (NoOwnerError, 503),
+    (ProduceError, 503),
+    (JournalError, 503),
+    (DeadLettersUnavailableError, 503),
+    (SegmentStoreError, 503),
+    (RequestTimeoutError, 504),
+)
+
+
+def failure_of(error: Exception) -> Failure:
+    """The status for an exception; one nobody expected is 500, says nothing of its inside, and is an ERROR of ours."""
+    if isinstance(error, RefusedError):
+        return Failure(error.status, str(error)[:_MAX_DETAIL], error.reason)
+    if isinstance(error, RequestValidationError):
+        return Failure(400, _told(error)[:_MAX_DETAIL])
+    if isinstance(error, HTTPException):
+        return Failure(error.status_code, str(error.detail)[:_MAX_DETAIL])
+    for kind, status in _STATUSES:
+        if isinstance(error, kind):
+            reason = error.reason if isinstance(error, MissingError) else ""
+            return Failure(status, str(error)[:_MAX_DETAIL], reason)
+    return Failure(500, "something went wrong inside; the log of the gateway says what", level=logging.ERROR)
+
+
+def _told(error: RequestValidationError) -> str:
+    """What is wrong with a request, and where, without the names of our models."""
+    wrongs = []
+    for one in error.errors():
+        where = ".".join(str(part) for part in one["loc"])
+        wrongs.append(f"{where}: {one['msg']}")
+    return "; ".join(wrongs)

@@ -1,0 +1,73 @@
+"""The description of both interfaces at /openapi.json, complete enough to generate clients from.
+
+FastAPI describes what its routes say; added here is what is true of all of them: what a refusal looks like, and that
+nothing is ever refused with 422.
+"""
+
+import asyncio
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.openapi.utils import get_openapi
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from api_gateway.rest.boundary import Problem
+
+_ABOUT = """\
+The interfaces of Sluice, a controller of Pravega, over HTTP.
+
+`/v1`, `/ping` and `/prometheus` are the admin REST API of Pravega's own controller: refusals have no body.
+`/sluice/v1` is Sluice's own: refusals are problems of RFC 9457, lists come in pages, and what changes something is
+answered with the header `Sluice-Request`, the id of the request in topics and journal.
+"""
+
+TAGS = (
+    ("scopes", "Scopes, in which everything has its name."),
+    ("streams", "Streams: configuration, state and what is being done with them."),
+    ("segments", "Segments of streams, and scaling by hand."),
+    ("transactions", "Transactions of a stream."),
+    ("reader groups", "Reader groups."),
+    ("key-value tables", "Key-value tables."),
+    ("workflows", "Long operations that are under way."),
+    ("cluster", "Segment stores and our own services."),
+    ("dead letters", "Records that nobody could handle."),
+    ("Pravega", "The admin REST API of Pravega."),
+    ("Pravega health", "Health as Pravega tells it."),
+)
+
+
+def describe(app: FastAPI) -> None:
+    """Have the application describe itself: at /openapi.json for programs, at /docs for people.
+
+    It takes a second to put together, which a thread does when somebody asks for the first time.
+    """
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _description(app)
+        return app.openapi_schema
+
+    async def for_programs(_request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(app.openapi))
+
+    async def for_people(_request: Request) -> Response:
+        return get_swagger_ui_html(openapi_url="openapi.json", title=app.title)
+
+    app.openapi = described  # type: ignore[method-assign]
+    app.router.routes += [Route("/openapi.json", for_programs), Route("/docs", for_people)]
+
+
+def _description(app: FastAPI) -> dict[str, Any]:
+    schema = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
+    schema["tags"] = [{"name": name, "description": text} for name, text in TAGS]
+    schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    schemas["Problem"] = Problem.model_json_schema()
+    return schema

@@ -1,0 +1,88 @@
+"""Reader groups (admin-rest-api 5.12 to 5.14)."""
+
+import asyncio
+
+from fastapi import Response
+
+from api_gateway.reads import missing_scope
+from api_gateway.rest.backend import Asks, Backend, Served, as_json
+from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.group_state import GroupState, StateError, read_group_state
+from api_gateway.rest.pravega_v1.base import GROUPS, ONE_GROUP, GroupName, ScopeName, changed, refusals, router
+from api_gateway.rest.pravega_v1.models import ReaderGroupName, ReaderGroupProperty, ReaderGroupsList
+from api_gateway.rest.pravega_v1.replies import done
+from api_gateway.rest.pravega_v1.streams import AT_A_TIME
+from sluice.domain.commands import DeleteReaderGroup
+from sluice.domain.errors import NotFoundError
+from sluice.domain.group import ZERO_ID
+from sluice.domain.names import READER_GROUP_PREFIX, group_stream
+from sluice.domain.segment_id import segment_name
+from sluice.domain.stream.state import StreamState
+from sluice.segmentstore.errors import SegmentMissing
+
+routes = router()
+
+
+@routes.get(GROUPS, operation_id="listReaderGroups", response_model=ReaderGroupsList, responses=refusals(404))
+async def list_groups(backend: Served, scope: ScopeName) -> Response:
+    """List the reader groups of a scope: those whose state stream is there."""
+    streams = await backend.reads.streams_in(scope, "")
+    if streams is None:
+        raise missing_scope(scope)
+    names: list[str] = []
+    for looked_at, stream in enumerate(streams, start=1):
+        if stream.name.startswith(READER_GROUP_PREFIX) and stream.state is not StreamState.CREATING:
+            names.append(stream.name.removeprefix(READER_GROUP_PREFIX))
+        if looked_at % AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    return as_json(ReaderGroupsList(reader_groups=[ReaderGroupName(reader_group_name=n) for n in names] or None))
+
+
+@routes.get(ONE_GROUP, operation_id="getReaderGroup", response_model=ReaderGroupProperty, responses=refusals(404))
+async def get_group(backend: Served, scope: ScopeName, group: GroupName) -> Response:
+    """Show what the readers of a group are reading."""
+    state = await _state(backend, scope, group)
+    if state is None:
+        raise RefusedError(500, f"no reader of {scope}/{group} has ever written its state")
+    return as_json(
+        ReaderGroupProperty(
+            scope_name=scope,
+            reader_group_name=group,
+            stream_list=state.streams(),
+            online_reader_ids=sorted(state.assigned),
+        )
+    )
+
+
+@routes.delete(
+    ONE_GROUP,
+    operation_id="deleteReaderGroup",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, asks=True)},
+)
+async def delete_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupName) -> Response:
+    """Delete a reader group.
+
+    It is the one that its readers know by its id; that of a group without a state, or of one that an old client made,
+    is what the controller knows.
+    """
+    id: str | None = None
+    if await backend.reads.stream_or_none(scope, group_stream(group)) is not None:
+        state = await _state(backend, scope, group)
+        if state is not None and (state.id, state.generation) != (ZERO_ID, -1):
+            id = state.id
+    done(await ask(DeleteReaderGroup(scope=scope, group=group, id=id)), {"RG_NOT_FOUND": 404})
+    return Response(status_code=204)
+
+
+async def _state(backend: Backend, scope: str, group: str) -> GroupState | None:
+    """What stands in the group's state stream, None if nothing. Raises NotFoundError."""
+    name = group_stream(group)
+    stream = await backend.reads.stream(scope, name)
+    (segment, *_) = stream.active_epoch.segments
+    try:
+        return await read_group_state(backend.store, segment_name(scope, name, segment))
+    except SegmentMissing as error:
+        raise NotFoundError(f"reader group {scope}/{group} is gone") from error
+    except StateError as error:
+        raise RefusedError(500, f"the state of {scope}/{group} cannot be read: {error}") from error

@@ -1,0 +1,164 @@
+"""Health as Pravega tells it (admin-rest-api 8), of Sluice's own components.
+
+The components are what the readiness of this process consists of, and the other parts of the system as far as this
+process knows them: each service by the instances that are members of the cluster, and the segment stores by the
+container map. The root is about this process alone: whoever restarts it because another one is away wins nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import Path, Request, Response
+from pydantic import TypeAdapter
+
+from api_gateway.reads import Reads
+from api_gateway.rest.backend import as_json
+from api_gateway.rest.pravega_v1.base import refusals, router
+from api_gateway.rest.pravega_v1.models import HealthResult, Status
+from sluice.domain.errors import NotFoundError
+from sluice.telemetry.health import Checks, problems
+
+routes = router()
+routes.tags = ["Pravega health"]
+
+SERVICES = ("api-gateway", "cluster-manager", "stream-workflows", "txn-manager")
+"""Which are members of the cluster wherever Sluice runs."""
+
+_CODES: Mapping[Status, int] = {"UP": 3, "STARTING": 2, "NEW": 1, "UNKNOWN": 0, "DOWN": -1, "FAILED": -2}
+
+_JSON = TypeAdapter(bool | str | dict[str, str])
+
+
+def _result(name: str, status: Status, details: dict[str, str], children: Mapping[str, HealthResult]) -> HealthResult:
+    code = _CODES[status]
+    return HealthResult(
+        name=name,
+        status=status,
+        readiness=code >= 3,
+        liveness=code >= 1,
+        details=details,
+        children=dict(children),
+    )
+
+
+class HealthTree:
+    """The components of one process and what it knows of the others."""
+
+    def __init__(self, checks: Checks, degraded: Checks) -> None:
+        self._checks = checks
+        self._degraded = degraded
+        self._reads: Reads | None = None
+
+    def open(self, reads: Reads) -> None:
+        """From now on the others are known."""
+        self._reads = reads
+
+    def root(self) -> HealthResult:
+        """Up if the process is ready, starting as long as something is missing for that."""
+        wrong, lesser = problems(self._checks), problems(self._degraded)
+        own = {name: _own(name, wrong.get(name)) for name in self._checks}
+        own |= {name: _own(name, lesser.get(name)) for name in self._degraded}
+        return _result("", "STARTING" if wrong else "UP", {}, {**own, **self._others()})
+
+    def component(self, id: str) -> HealthResult:
+        """Raises NotFoundError."""
+        found = self.root().children.get(id)
+        if found is None:
+            raise NotFoundError(f"there is no component {id}")
+        return found
+
+    def _others(self) -> dict[str, HealthResult]:
+        if self._reads is None:
+            return {name: _result(name, "UNKNOWN", {}, {}) for name in (*SERVICES, "segment-stores")}
+        cluster = self._reads.cluster()
+        found: dict[str, HealthResult] = {}
+        for service in SERVICES:
+            members = [m for m in cluster.members.values() if m.service == service]
+            details = {m.instance: ", ".join(f"{k} {v}" for k, v in sorted(m.endpoints.items())) for m in members}
+            found[service] = _result(service, "UP" if members else "DOWN", details, {})
+        stores = {f"{host.address}:{host.port}": 0 for host in cluster.hosts}
+        for host in cluster.containers.values():
+            stores[f"{host.address}:{host.port}"] = stores.get(f"{host.address}:{host.port}", 0) + 1
+        details = {store: f"{count} containers" for store, count in sorted(stores.items())}
+        found["segment-stores"] = _result("segment-stores", "UP" if cluster.containers else "DOWN", details, {})
+        return found
+
+
+def _own(name: str, problem: str | None) -> HealthResult:
+    return _result(name, "UP", {}, {}) if problem is None else _result(name, "DOWN", {"problem": problem}, {})
+
+
+def _found(request: Request, id: str | None) -> HealthResult:
+    tree: HealthTree = request.app.state.health
+    return tree.root() if id is None else tree.component(id)
+
+
+def _json(value: bool | str | dict[str, str]) -> Response:
+    return Response(_JSON.dump_json(value), media_type="application/json")
+
+
+ComponentId = Annotated[str, Path(description="The name of a component.", examples=["journal"])]
+
+_OF_ALL, _OF_ONE = refusals(), refusals(404)
+
+
+@routes.get("/health", operation_id="getHealth", response_model=HealthResult, responses=_OF_ALL)
+async def health(request: Request) -> Response:
+    """Show the health of all components."""
+    return as_json(_found(request, None))
+
+
+@routes.get("/health/readiness", operation_id="getReadiness", response_model=bool, responses=_OF_ALL)
+async def readiness(request: Request) -> Response:
+    """Say whether this process is ready."""
+    return _json(_found(request, None).readiness)
+
+
+@routes.get("/health/liveness", operation_id="getLiveness", response_model=bool, responses=_OF_ALL)
+async def liveness(request: Request) -> Response:
+    """Say whether this process is alive."""
+    return _json(_found(request, None).liveness)
+
+
+@routes.get("/health/status", operation_id="getStatus", response_model=Status, responses=_OF_ALL)
+async def status(request: Request) -> Response:
+    """Say what state this process is in."""
+    return _json(_found(request, None).status)
+
+
+@routes.get("/health/details", operation_id="getDetails", response_model=dict[str, str], responses=_OF_ALL)
+async def details(request: Request) -> Response:
+    """Show the details of this process; there are none."""
+    return _json(_found(request, None).details)
+
+
+@routes.get("/health/{id}", operation_id="getContributorHealth", response_model=HealthResult, responses=_OF_ONE)
+async def component_health(request: Request, id: ComponentId) -> Response:
+    """Show the health of a component."""
+    return as_json(_found(request, id))
+
+
+@routes.get("/health/readiness/{id}", operation_id="getContributorReadiness", response_model=bool, responses=_OF_ONE)
+async def component_readiness(request: Request, id: ComponentId) -> Response:
+    """Say whether a component is ready."""
+    return _json(_found(request, id).readiness)
+
+
+@routes.get("/health/liveness/{id}", operation_id="getContributorLiveness", response_model=bool, responses=_OF_ONE)
+async def component_liveness(request: Request, id: ComponentId) -> Response:
+    """Say whether a component is alive."""
+    return _json(_found(request, id).liveness)
+
+
+@routes.get("/health/status/{id}", operation_id="getContributorStatus", response_model=Status, responses=_OF_ONE)
+async def component_status(request: Request, id: ComponentId) -> Response:
+    """Say what state a component is in."""
+    return _json(_found(request, id).status)
+
+
+@routes.get(
+    "/health/details/{id}", operation_id="getContributorDetails", response_model=dict[str, str], responses=_OF_ONE
+)
+async def component_details(request: Request, id: ComponentId) -> Response:
+    """Show the details of a component: what is wrong with it, or its instances."""
+    return _json(_found(request, id).details)

@@ -1,0 +1,75 @@
+"""What a stream looked like over time (admin-rest-api 5.11)."""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Annotated
+
+from fastapi import Query, Response
+from pydantic import TypeAdapter
+
+from api_gateway.errors import BadRequestError
+from api_gateway.rest.backend import Served
+from api_gateway.rest.pravega_v1.base import ONE_STREAM, ScopeName, StreamName, refusals, router
+from api_gateway.rest.pravega_v1.models import Int64, ScaledSegment, ScaleEvent
+from sluice.domain.events import Segment
+from sluice.domain.segment_id import epoch_of, number_of
+from sluice.domain.stream.cuts import RangeIndex
+
+routes = router()
+
+_EVENTS = TypeAdapter(list[ScaleEvent])
+
+
+@routes.get(
+    f"{ONE_STREAM}/scaling-events",
+    operation_id="getScalingEvents",
+    response_model=list[ScaleEvent],
+    responses=refusals(400, 404),
+)
+async def scaling_events(
+    backend: Served,
+    scope: ScopeName,
+    stream: StreamName,
+    begin: Annotated[Int64, Query(alias="from", description="Epoch ms.")],
+    end: Annotated[Int64, Query(alias="to", description="Epoch ms.")],
+) -> Response:
+    """List the epochs of a stream that began in a span of time, and first the one before them."""
+    if begin < 0 or end < 0 or begin > end:
+        raise BadRequestError("from and to must not be negative, and not the wrong way round")
+    found = await backend.reads.stream(scope, stream)
+    # What is taken out here never changes, so others may get their turn below.
+    epochs, segments = found.epochs[: found.active + 1], found.segments
+    begins = [epoch.created_at for epoch in epochs]
+    first = max(bisect_right(begins, begin) - 1, 0)
+    events: list[ScaleEvent] = []
+    before: list[Segment] = []
+    for epoch in epochs[first : bisect_right(begins, end)]:
+        present = sorted((segments[id] for id in epoch.segments), key=lambda s: s.low)
+        # Only the first one can have begun earlier: it is the one that was active at `from`.
+        events.append(
+            ScaleEvent(
+                timestamp=epoch.created_at,
+                segments=[
+                    ScaledSegment(
+                        number=number_of(s.id),
+                        epoch=epoch_of(s.id),
+                        start=begins[epoch_of(s.id)],
+                        key_start=s.low,
+                        key_end=s.high,
+                    )
+                    for s in present
+                ],
+                splits=_torn(before, present),
+                merges=_torn(present, before),
+            )
+        )
+        before = present
+        await asyncio.sleep(0)
+    return Response(_EVENTS.dump_json(events, by_alias=True), media_type="application/json")
+
+
+def _torn(segments: Iterable[Segment], others: list[Segment]) -> int:
+    """How many of the segments overlap more than one of the others."""
+    index = RangeIndex(others)
+    return sum(sum(1 for _ in index.overlapping(s.low, s.high)) > 1 for s in segments)

@@ -1,0 +1,57 @@
+"""Scopes (admin-rest-api 5.1 to 5.4)."""
+
+from fastapi import Response
+
+from api_gateway.errors import BadRequestError
+from api_gateway.reads import missing_scope
+from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.pravega_v1.base import ONE_SCOPE, SCOPES, ScopeName, changed, refusals, router
+from api_gateway.rest.pravega_v1.models import CreateScopeRequest, ScopeProperty, ScopesList
+from api_gateway.rest.pravega_v1.replies import done
+from sluice.domain.commands import CreateScope, DeleteScope
+from sluice.domain.names import is_scope_name
+
+routes = router()
+
+
+@routes.get(SCOPES, operation_id="listScopes", response_model=ScopesList, responses=refusals())
+async def list_scopes(backend: Served) -> Response:
+    """List all scopes, the internal one included."""
+    names = await backend.reads.scopes()
+    return as_json(ScopesList(scopes=[ScopeProperty(scope_name=name) for name in names] or None))
+
+
+@routes.post(
+    SCOPES,
+    operation_id="createScope",
+    status_code=201,
+    response_model=ScopeProperty,
+    responses={201: changed("It was created."), **refusals(400, 409, 415, asks=True)},
+)
+async def create_scope(ask: Asks, body: CreateScopeRequest) -> Response:
+    """Create a scope. A name with a leading underscore is refused here (5.2)."""
+    name = body.scope_name
+    if not name or name.startswith("_") or not is_scope_name(name):
+        raise BadRequestError("not a scope's name")
+    done(await ask(CreateScope(scope=name)), {"SCOPE_EXISTS": 409})
+    return as_json(ScopeProperty(scope_name=name), 201)
+
+
+@routes.get(ONE_SCOPE, operation_id="getScope", response_model=ScopeProperty, responses=refusals(404))
+async def get_scope(backend: Served, scope: ScopeName) -> Response:
+    """Say whether a scope is there."""
+    if not await backend.reads.scope_exists(scope):
+        raise missing_scope(scope)
+    return as_json(ScopeProperty(scope_name=scope))
+
+
+@routes.delete(
+    ONE_SCOPE,
+    operation_id="deleteScope",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, 412, asks=True)},
+)
+async def delete_scope(ask: Asks, scope: ScopeName) -> Response:
+    """Delete an empty scope."""
+    done(await ask(DeleteScope(scope=scope)), {"SCOPE_NOT_FOUND": 404, "SCOPE_NOT_EMPTY": 412})
+    return Response(status_code=204)

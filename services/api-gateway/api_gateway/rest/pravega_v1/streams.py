@@ -1,0 +1,127 @@
+"""Streams (admin-rest-api 5.5 to 5.10)."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from api_gateway.errors import BadRequestError
+from api_gateway.reads import missing_scope
+from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.pravega_v1.base import ONE_STREAM, STREAMS, ScopeName, StreamName, changed, refusals, router
+from api_gateway.rest.pravega_v1.convert import config_of, stream_property
+from api_gateway.rest.pravega_v1.models import (
+    CreateStreamRequest,
+    StreamProperty,
+    StreamsList,
+    StreamState,
+    UpdateStreamRequest,
+)
+from api_gateway.rest.pravega_v1.replies import done
+from sluice.domain.commands import CreateStream, DeleteStream, SealStream, UpdateStream
+from sluice.domain.names import is_user_name
+from sluice.domain.stream import state
+from sluice.domain.stream.state import Stream
+
+routes = router()
+
+AT_A_TIME = 500
+"""After so many streams of a list others get their turn."""
+
+_MISSING = {"SCOPE_NOT_FOUND": 404, "STREAM_NOT_FOUND": 404}
+
+
+@routes.get(STREAMS, operation_id="listStreams", response_model=StreamsList, responses=refusals(400, 404))
+async def list_streams(
+    backend: Served,
+    scope: ScopeName,
+    filter_type: Annotated[
+        str | None, Query(description="showInternalStreams or tag; any other text is no filter.")
+    ] = None,
+    filter_value: Annotated[str | None, Query(description="The tag.")] = None,
+) -> Response:
+    """List the streams of a scope, or its internal ones, or those with a tag."""
+    streams = await backend.reads.streams_in(scope, "")
+    if streams is None:
+        raise missing_scope(scope)
+    wanted = _filter(filter_type, filter_value)
+    found: list[StreamProperty] = []
+    for looked_at, stream in enumerate(streams, start=1):
+        if wanted(stream):
+            found.append(stream_property(scope, stream.name, stream.config))
+        if looked_at % AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    return as_json(StreamsList(streams=found))
+
+
+def _filter(kind: str | None, value: str | None) -> Callable[[Stream], bool]:
+    if kind == "tag" and value is not None:
+        if not value:
+            raise BadRequestError("the tag is empty")
+        return lambda stream: value in stream.config.tags
+    internal = kind == "showInternalStreams"
+    return lambda stream: stream.name.startswith("_") is internal and stream.state is not state.StreamState.CREATING
+
+
+@routes.post(
+    STREAMS,
+    operation_id="createStream",
+    status_code=201,
+    response_model=StreamProperty,
+    responses={201: changed("It was created."), **refusals(400, 404, 409, 415, asks=True)},
+)
+async def create_stream(ask: Asks, scope: ScopeName, body: CreateStreamRequest) -> Response:
+    """Create a stream. A name with a leading underscore is refused here (5.6)."""
+    name = body.stream_name
+    if not name or not is_user_name(name):
+        raise BadRequestError("not a stream's name")
+    config = config_of(body, with_maximum=True)
+    done(await ask(CreateStream(scope=scope, stream=name, config=config)), {**_MISSING, "STREAM_EXISTS": 409})
+    return as_json(stream_property(scope, name, config), 201)
+
+
+@routes.get(ONE_STREAM, operation_id="getStream", response_model=StreamProperty, responses=refusals(404))
+async def get_stream(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
+    """Show the configuration of a stream."""
+    found = await backend.reads.stream(scope, stream)
+    return as_json(stream_property(scope, stream, found.config))
+
+
+@routes.put(
+    ONE_STREAM,
+    operation_id="updateStream",
+    response_model=StreamProperty,
+    responses={200: changed("It has this configuration now."), **refusals(400, 404, 415, asks=True)},
+)
+async def update_stream(ask: Asks, scope: ScopeName, stream: StreamName, body: UpdateStreamRequest) -> Response:
+    """Give a stream another configuration instead of the one it has; what is left out is removed."""
+    config = config_of(body, with_maximum=False)
+    done(await ask(UpdateStream(scope=scope, stream=stream, config=config)), _MISSING)
+    return as_json(stream_property(scope, stream, config))
+
+
+@routes.delete(
+    ONE_STREAM,
+    operation_id="deleteStream",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, 412, asks=True)},
+)
+async def delete_stream(ask: Asks, scope: ScopeName, stream: StreamName) -> Response:
+    """Delete a sealed stream."""
+    done(await ask(DeleteStream(scope=scope, stream=stream)), {**_MISSING, "STREAM_NOT_SEALED": 412})
+    return Response(status_code=204)
+
+
+@routes.put(
+    f"{ONE_STREAM}/state",
+    operation_id="updateStreamState",
+    response_model=StreamState,
+    responses={200: changed("It is sealed."), **refusals(400, 404, 415, asks=True)},
+)
+async def update_stream_state(ask: Asks, scope: ScopeName, stream: StreamName, body: StreamState) -> Response:
+    """Seal a stream."""
+    if body.stream_state is None:
+        raise BadRequestError("the only state is SEALED")
+    done(await ask(SealStream(scope=scope, stream=stream)), _MISSING)
+    return as_json(StreamState(stream_state="SEALED"))

@@ -1,0 +1,67 @@
+"""When each instance of our services was last heard of.
+
+The journal knows who is a member and since when, but not the time of each heartbeat; those pass through the cluster's
+topic, which is followed here from its present end. Belongs to the event loop.
+"""
+
+import msgspec
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+
+from sluice.domain.commands import Heartbeat
+from sluice.messaging.poll_thread import Batch, PollThread
+from sluice.messaging.requests import decode_request
+from sluice.messaging.topics import REQUESTS_CLUSTER
+from sluice.runtime import Runtime
+
+REMEMBERED_MS = 3600 * 1000
+
+
+class SignsOfLife:
+    """The times, in epoch ms as the broker counts them, by instance; of those heard of in the last hour."""
+
+    def __init__(self) -> None:
+        self._heard: dict[str, int] = {}
+        self._pruned_at = 0
+
+    def last(self, instance: str) -> int | None:
+        """None if nothing was heard since this process began to listen."""
+        return self._heard.get(instance)
+
+    def hear(self, batch: Batch) -> None:
+        """Take in records of the topic. What is no heartbeat is somebody else's to complain about."""
+        for message in batch:
+            if message.error() is not None:
+                continue
+            at = message.timestamp()[1]
+            try:
+                command = decode_request(message.value() or b"").command
+            except msgspec.DecodeError:
+                continue
+            if isinstance(command, Heartbeat):
+                self._heard[command.instance] = at
+                self._prune(at)
+
+    def _prune(self, now: int) -> None:
+        if now - self._pruned_at > REMEMBERED_MS:
+            self._pruned_at = now
+            self._heard = {i: at for i, at in self._heard.items() if at > now - REMEMBERED_MS}
+
+
+def follow_signs_of_life(runtime: Runtime) -> SignsOfLife:
+    """Listens as long as the service lives."""
+    signs = SignsOfLife()
+
+    def attach(consumer: Consumer) -> None:
+        consumer.assign([TopicPartition(REQUESTS_CLUSTER.name, 0, OFFSET_END)])
+
+    config = {
+        **runtime.settings.kafka_client(),
+        "group.id": "sluice-signs-of-life",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "latest",
+    }
+    poll = PollThread("signs-of-life", config, attach, signs.hear)
+    poll.start()
+    runtime.degraded["signs of life"] = lambda: repr(poll.failure) if poll.failure else None
+    runtime.stack.push_async_callback(poll.stop)
+    return signs

@@ -1,0 +1,75 @@
+"""The cluster: which segment store runs which container, which instances of our services there are."""
+
+from fastapi import Response
+from pydantic import Field
+
+from api_gateway.rest.backend import Served, as_json
+from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.sluice_v1.base import Model, refusals, router
+
+routes = router("cluster")
+
+
+class ContainerItem(Model):
+    """A segment container."""
+
+    container: int
+    store: str | None = Field(default=None, description="host:port of the segment store that runs it, if any does.")
+
+
+class ContainerMap(Model):
+    """The container map."""
+
+    items: list[ContainerItem]
+    stores: list[str] = Field(description="host:port of every segment store that is known.")
+    assigned_at: int = Field(description="When the map was last changed, epoch ms; 0 before the first time.")
+
+
+class MemberItem(Model):
+    """An instance of one of our services."""
+
+    service: str = Field(examples=["stream-workflows"])
+    instance: str
+    endpoints: dict[str, str] = Field(description="host:port by protocol.", examples=[{"grpc": "127.0.0.1:9090"}])
+    since: int = Field(description="When it joined, epoch ms.")
+    last_seen: int | None = Field(
+        default=None, description="Its last sign of life, epoch ms; left out if this gateway has heard none yet."
+    )
+
+
+class MemberList(Model):
+    """A page of members, by service and instance."""
+
+    items: list[MemberItem]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+@routes.get("/containers", operation_id="getContainers", response_model=ContainerMap, responses=refusals())
+async def containers(backend: Served) -> Response:
+    """Show the container map, and the members of the data plane."""
+    cluster = backend.reads.cluster()
+    items = []
+    for container in range(backend.container_count):
+        host = cluster.containers.get(container)
+        items.append(ContainerItem(container=container, store=f"{host.address}:{host.port}" if host else None))
+    stores = [f"{host.address}:{host.port}" for host in cluster.hosts]
+    return as_json(ContainerMap(items=items, stores=stores, assigned_at=cluster.assigned_at))
+
+
+@routes.get("/members", operation_id="listMembers", response_model=MemberList, responses=refusals())
+async def members(backend: Served, limit: Limit = DEFAULT, after: After = "") -> Response:
+    """List the instances of our services."""
+    behind = position_in(after)
+    found = sorted((f"{m.service}/{m.instance}", m) for m in backend.reads.cluster().members.values())
+    rest = [(order, member) for order, member in found if order > behind]
+    items = [
+        MemberItem(
+            service=member.service,
+            instance=member.instance,
+            endpoints=dict(member.endpoints),
+            since=member.since,
+            last_seen=backend.signs_of_life.last(member.instance),
+        )
+        for _, member in rest[:limit]
+    ]
+    return as_json(MemberList(items=items, next=token_of(rest[limit - 1][0]) if len(rest) > limit else None))

@@ -1,0 +1,224 @@
+"""Reader groups: list, describe, create or update, delete."""
+
+from itertools import islice
+from typing import Literal
+from uuid import uuid4
+
+from fastapi import Response
+from pydantic import Field
+
+from api_gateway.convert_groups import id_of
+from api_gateway.reads import missing_scope
+from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.sluice_v1.base import (
+    INT32_MAX,
+    INT64_MAX,
+    Body,
+    Cut,
+    GroupName,
+    Model,
+    ScopeName,
+    changed,
+    cut_model,
+    cut_of,
+    refusals,
+    router,
+)
+from api_gateway.rest.sluice_v1.replies import done
+from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
+from sluice.domain.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_config
+from sluice.domain.group import ReaderGroup
+
+routes = router("reader groups")
+
+_ONE = "/scopes/{scope}/readergroups/{group}"
+
+RetentionName = Literal["none", "manual", "automatic"]
+_RETENTIONS: dict[RetentionName, GroupRetention] = {
+    "none": GroupRetention.NONE,
+    "manual": GroupRetention.MANUAL,
+    "automatic": GroupRetention.AUTOMATIC,
+}
+_RETENTION_NAMES = {retention: name for name, retention in _RETENTIONS.items()}
+
+
+class GroupStream(Body):
+    """From where to where a stream is read."""
+
+    start: Cut | None = Field(default=None, description="Left out: from the head of the stream.")
+    end: Cut | None = Field(default=None, description="Left out: for ever.")
+
+
+class GroupSettings(Body):
+    """The configuration of a reader group."""
+
+    streams: dict[str, GroupStream] = Field(
+        description="What it reads, by scope/stream.", examples=[{"demo/greetings": {}}], min_length=1, max_length=1000
+    )
+    retention: RetentionName = Field(
+        default="none", description="Whether streams keep what the group has yet to read, and who says how far it is."
+    )
+    refresh_ms: int = Field(
+        default=3000, ge=0, le=INT64_MAX, description="How often readers look for news of the group."
+    )
+    checkpoint_interval_ms: int = Field(
+        default=30_000, ge=0, le=INT64_MAX, description="How often it checkpoints by itself."
+    )
+    max_outstanding_checkpoints: int = Field(
+        default=3, ge=1, le=INT32_MAX, description="How many checkpoints may be under way."
+    )
+
+
+class GroupBody(Body):
+    """A reader group as it shall be."""
+
+    config: GroupSettings
+    generation: int | None = Field(
+        default=None, ge=0, le=INT64_MAX, description="Update only if the group is at this generation."
+    )
+
+
+class GroupConfiguration(Model):
+    """The configuration of a reader group as it is stored."""
+
+    streams: dict[str, GroupStream]
+    retention: RetentionName
+    refresh_ms: int
+    checkpoint_interval_ms: int
+    max_outstanding_checkpoints: int
+
+
+class GroupDescription(Model):
+    """A reader group."""
+
+    scope: str
+    name: str
+    id: str = Field(description="Its UUID.")
+    generation: int = Field(description="One more with each update.")
+    state: str = Field(description="CREATING, ACTIVE or DELETING.")
+    created_at: int = Field(description="When it was created, epoch ms.")
+    config: GroupConfiguration
+    workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment.")
+
+
+class GroupItem(Model):
+    """A reader group in a list."""
+
+    name: str = Field(examples=["readers"])
+    state: str
+    streams: list[str] = Field(description="What it reads, as scope/stream.")
+
+
+class GroupList(Model):
+    """A page of reader groups, by name."""
+
+    items: list[GroupItem]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+@routes.get(
+    "/scopes/{scope}/readergroups", operation_id="listGroups", response_model=GroupList, responses=refusals(404)
+)
+async def list_groups(backend: Served, scope: ScopeName, limit: Limit = DEFAULT, after: After = "") -> Response:
+    """List the reader groups of a scope, by name."""
+    groups = await backend.reads.groups_in(scope, position_in(after))
+    if groups is None:
+        raise missing_scope(scope)
+    found = list(islice(groups, limit + 1))
+    items = [GroupItem(name=g.name, state=g.state.value, streams=sorted(g.config.starts)) for g in found[:limit]]
+    return as_json(GroupList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
+
+
+@routes.get(_ONE, operation_id="describeGroup", response_model=GroupDescription, responses=refusals(404))
+async def describe_group(backend: Served, scope: ScopeName, group: GroupName) -> Response:
+    """Describe a reader group. How far it has read stands in the descriptions of its streams."""
+    found = await backend.reads.group_or_none(scope, group)
+    if found is None:
+        raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
+    return as_json(_description(found))
+
+
+@routes.put(
+    _ONE,
+    operation_id="putGroup",
+    status_code=201,
+    responses={
+        200: changed("It was updated.", GroupDescription),
+        201: changed("It was created.", GroupDescription),
+        **refusals(404, 409, asks=True),
+    },
+)
+async def put_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupName, body: GroupBody) -> Response:
+    """Create a reader group, or give one that is there this configuration instead of the one it has."""
+    about = f"reader group {scope}/{group}"
+    found = await backend.reads.group_or_none(scope, group)
+    if found is None:
+        config = _config(body.config, str(uuid4()), 0)
+        done(await ask(CreateReaderGroup(scope=scope, group=group, config=config)), about)
+        status = 201
+    else:
+        generation = found.config.generation if body.generation is None else body.generation
+        config = _config(body.config, found.config.id, generation)
+        done(await ask(UpdateReaderGroup(scope=scope, group=group, config=config)), about)
+        status = 200
+    stored = backend.reads.known_group(scope, group)
+    if stored is None or stored.config.id != config.id:
+        raise RefusedError(409, f"{about}: somebody else has created or deleted it this very moment")
+    return as_json(_description(stored), status)
+
+
+@routes.delete(
+    _ONE,
+    operation_id="removeGroup",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, 409, asks=True)},
+)
+async def remove_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupName) -> Response:
+    """Delete a reader group."""
+    await backend.reads.group_or_none(scope, group)
+    done(await ask(DeleteReaderGroup(scope=scope, group=group)), f"reader group {scope}/{group}")
+    return Response(status_code=204)
+
+
+def _config(settings: GroupSettings, id: str, generation: int) -> ReaderGroupConfig:
+    """Raises InvalidArgumentError."""
+    config = ReaderGroupConfig(
+        id=id_of(id),
+        starts={name: cut_of(stream.start or {}) for name, stream in settings.streams.items()},
+        ends={name: cut_of(stream.end or {}) for name, stream in settings.streams.items()},
+        retention=_RETENTIONS[settings.retention],
+        refresh_ms=settings.refresh_ms,
+        checkpoint_interval_ms=settings.checkpoint_interval_ms,
+        max_outstanding_checkpoints=settings.max_outstanding_checkpoints,
+        generation=generation,
+    )
+    check_group_config(config)
+    return config
+
+
+def _description(group: ReaderGroup) -> GroupDescription:
+    config = group.config
+    return GroupDescription(
+        scope=group.scope,
+        name=group.name,
+        id=config.id,
+        generation=config.generation,
+        state=group.state.value,
+        created_at=group.created_at,
+        config=GroupConfiguration(
+            streams={
+                name: GroupStream.model_construct(
+                    start=cut_model(start) or None, end=cut_model(config.ends.get(name, {})) or None
+                )
+                for name, start in config.starts.items()
+            },
+            retention=_RETENTION_NAMES[config.retention],
+            refresh_ms=config.refresh_ms,
+            checkpoint_interval_ms=config.checkpoint_interval_ms,
+            max_outstanding_checkpoints=config.max_outstanding_checkpoints,
+        ),
+        workflow=workflow_model(group.workflow),
+    )

@@ -1,0 +1,101 @@
+"""Scopes: list, describe, create, delete."""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+from pydantic import Field
+
+from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.sluice_v1.base import Model, ScopeName, Taken, changed, refusals, router
+from api_gateway.rest.sluice_v1.replies import done
+from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
+from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive, NameKind
+
+routes = router("scopes")
+
+
+class ScopeItem(Model):
+    """A scope in a list."""
+
+    name: str = Field(examples=["demo"])
+
+
+class ScopeList(Model):
+    """A page of scopes, by name."""
+
+    items: list[ScopeItem]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+class ScopeDescription(Model):
+    """A scope, and how much is in it."""
+
+    name: str
+    created_at: int = Field(description="When it was created, epoch ms.")
+    streams: int = Field(description="How many streams it has, internal ones included.")
+    reader_groups: int
+    tables: int
+    workflow: RunningWorkflow | None = Field(default=None, description="Its deletion, if that is under way.")
+
+
+@routes.get("/scopes", operation_id="listScopeNames", response_model=ScopeList, responses=refusals())
+async def list_scopes(backend: Served, limit: Limit = DEFAULT, after: After = "") -> Response:
+    """List the scopes, the internal one included."""
+    behind = position_in(after)
+    names = [name for name in await backend.reads.scopes() if name > behind]
+    page = names[:limit]
+    following = token_of(page[-1]) if len(names) > limit else None
+    return as_json(ScopeList(items=[ScopeItem(name=name) for name in page], next=following))
+
+
+@routes.get("/scopes/{scope}", operation_id="describeScope", response_model=ScopeDescription, responses=refusals(404))
+async def describe_scope(backend: Served, scope: ScopeName) -> Response:
+    """Describe a scope."""
+    found = await backend.reads.scope(scope)
+    counts = {kind: len(names) for kind, names in found.names.items()}
+    return as_json(
+        ScopeDescription(
+            name=found.name,
+            created_at=found.created_at,
+            streams=counts[NameKind.STREAM],
+            reader_groups=counts[NameKind.READER_GROUP],
+            tables=counts[NameKind.TABLE],
+            workflow=workflow_model(found.workflow),
+        )
+    )
+
+
+@routes.put(
+    "/scopes/{scope}",
+    operation_id="putScope",
+    status_code=201,
+    responses={
+        200: changed("It was there already.", Taken),
+        201: changed("It was created.", Taken),
+        **refusals(asks=True),
+    },
+)
+async def put_scope(ask: Asks, scope: ScopeName) -> Response:
+    """Create a scope if it is not there."""
+    reply = await ask(CreateScope(scope=scope))
+    if reply.status == "SCOPE_EXISTS":
+        return as_json(Taken(status=reply.status))
+    return as_json(Taken(status=done(reply, f"scope {scope}").status), 201)
+
+
+@routes.delete(
+    "/scopes/{scope}",
+    operation_id="removeScope",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, 409, asks=True)},
+)
+async def remove_scope(
+    ask: Asks,
+    scope: ScopeName,
+    recursive: Annotated[bool, Query(description="Whether everything in it goes, too; sealed or not.")] = False,
+) -> Response:
+    """Delete a scope. An empty one, unless `recursive`; then a scope that is not there is no error either."""
+    command = DeleteScopeRecursive(scope=scope) if recursive else DeleteScope(scope=scope)
+    done(await ask(command), f"scope {scope}")
+    return Response(status_code=204)

@@ -1,0 +1,39 @@
+"""Segments as they are told: with their container and the segment store that runs it."""
+
+from collections.abc import Iterable, Iterator
+
+from api_gateway.rest.backend import Backend
+from api_gateway.rest.sluice_v1.stream_models import SegmentModel
+from sluice.domain.events import Segment
+from sluice.domain.segment_id import epoch_of, number_of, segment_name
+from sluice.segmentstore.routing import container_of
+
+
+class Shown:
+    """Shows segments of one stream, with the container map as it is when this is made."""
+
+    def __init__(self, backend: Backend, scope: str, stream: str) -> None:
+        self._scope = scope
+        self._stream = stream
+        self._count = backend.container_count
+        self._hosts = backend.reads.cluster().containers
+
+    def container(self, segment: int) -> int:
+        return container_of(segment_name(self._scope, self._stream, segment), self._count)
+
+    def store(self, container: int) -> str | None:
+        host = self._hosts.get(container)
+        return f"{host.address}:{host.port}" if host is not None else None
+
+    def models(self, segments: Iterable[Segment]) -> Iterator[SegmentModel]:
+        for segment in segments:
+            container = self.container(segment.id)
+            yield SegmentModel(
+                id=segment.id,
+                number=number_of(segment.id),
+                epoch=epoch_of(segment.id),
+                low=segment.low,
+                high=segment.high,
+                container=container,
+                store=self.store(container),
+            )

@@ -1,0 +1,194 @@
+"""Streams: list, describe, create or update, seal, truncate, delete."""
+
+from itertools import islice
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from api_gateway.reads import missing_scope
+from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.sluice_v1.base import (
+    ScopeName,
+    StreamName,
+    Taken,
+    changed,
+    cut_model,
+    cut_of,
+    refusals,
+    router,
+)
+from api_gateway.rest.sluice_v1.config_models import StreamSettings, config_model, config_of
+from api_gateway.rest.sluice_v1.replies import done
+from api_gateway.rest.sluice_v1.segments_shown import Shown
+from api_gateway.rest.sluice_v1.stream_models import (
+    DecisionList,
+    DecisionModel,
+    StreamDescription,
+    StreamItem,
+    StreamList,
+    SubscriberModel,
+    TransactionCounts,
+    TruncateBody,
+    WaitingWorkflow,
+    WatermarkModel,
+)
+from api_gateway.rest.sluice_v1.workflow_models import workflow_model
+from sluice.domain.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
+from sluice.domain.names import mark_stream
+from sluice.domain.stream import queries
+from sluice.domain.stream.state import Stream, StreamState
+
+routes = router("streams")
+
+LOOKED_AT_MOST = 5000
+"""How many streams one page may look at, so that a rare tag in a large scope holds nobody up."""
+
+_ONE = "/scopes/{scope}/streams/{stream}"
+
+
+@routes.get(
+    "/scopes/{scope}/streams", operation_id="listStreamNames", response_model=StreamList, responses=refusals(404)
+)
+async def list_streams(
+    backend: Served,
+    scope: ScopeName,
+    tag: Annotated[str | None, Query(max_length=255, description="Only streams with exactly this tag.")] = None,
+    internal: Annotated[bool, Query(description="Also streams that Sluice keeps for itself, `_…`.")] = False,
+    limit: Limit = DEFAULT,
+    after: After = "",
+) -> Response:
+    """List the streams of a scope, by name."""
+    streams = await backend.reads.streams_in(scope, position_in(after))
+    if streams is None:
+        raise missing_scope(scope)
+    items: list[StreamItem] = []
+    looked_at, last = 0, ""
+    for stream in islice(streams, LOOKED_AT_MOST):
+        if len(items) == limit:
+            return as_json(StreamList(items=items, next=token_of(last)))
+        looked_at, last = looked_at + 1, stream.name
+        if (tag is None or tag in stream.config.tags) and (internal or not stream.name.startswith("_")):
+            items.append(_item(stream))
+    following = token_of(last) if looked_at == LOOKED_AT_MOST else None
+    return as_json(StreamList(items=items, next=following))
+
+
+def _item(stream: Stream) -> StreamItem:
+    return StreamItem(
+        name=stream.name,
+        state=stream.state.value,
+        epoch=stream.active_epoch.number,
+        segments=0 if stream.state is StreamState.SEALED else len(stream.active_epoch.segments),
+        tags=sorted(stream.config.tags),
+    )
+
+
+@routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses=refusals(404))
+async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
+    """Describe a stream: its configuration, where it stands and what is being done with it."""
+    full = await backend.reads.stream_in_full(scope, stream)
+    found, transactions = full.stream, full.transactions
+    segments = [] if found.state is StreamState.SEALED else found.active_segments()
+    waiting, watermark = found.waiting, found.watermark
+    return as_json(
+        StreamDescription(
+            scope=found.scope,
+            name=found.name,
+            state=found.state.value,
+            epoch=found.active_epoch.number,
+            created_at=found.created_at,
+            config=config_model(found.config),
+            segments=list(Shown(backend, scope, stream).models(segments)),
+            head_cut=cut_model(queries.head(found)),
+            truncated_bytes=found.cut_size,
+            workflow=workflow_model(full.workflow),
+            waiting=WaitingWorkflow(kind=waiting.kind, at=waiting.at) if waiting is not None else None,
+            transactions=TransactionCounts(
+                open=len(transactions.open), waiting=len(transactions.committing), aborting=len(transactions.aborting)
+            ),
+            subscribers=[
+                SubscriberModel(
+                    name=name,
+                    group_id=subscriber.group_id,
+                    generation=subscriber.generation,
+                    updated_at=subscriber.updated_at,
+                    cut=cut_model(subscriber.cut),
+                )
+                for name, subscriber in sorted(found.subscribers.items())
+            ],
+            decisions=_decisions(found),
+            mark_stream=mark_stream(found.name),
+            watermark=WatermarkModel(lower=watermark.lower, upper=watermark.upper, at=watermark.at)
+            if watermark is not None
+            else None,
+        )
+    )
+
+
+def _decisions(stream: Stream) -> list[DecisionModel]:
+    found = sorted(stream.decisions.items(), key=lambda item: item[1].at, reverse=True)
+    return [DecisionModel(kind=kind.value, code=d.code, reason=d.reason, at=d.at) for kind, d in found]
+
+
+@routes.get(f"{_ONE}/decisions", operation_id="listDecisions", response_model=DecisionList, responses=refusals(404))
+async def decisions(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
+    """List the last decisions on scaling and retention, with their reasons."""
+    return as_json(DecisionList(items=_decisions(await backend.reads.stream(scope, stream))))
+
+
+@routes.put(
+    _ONE,
+    operation_id="putStream",
+    status_code=201,
+    responses={
+        200: changed("It was updated: the configuration is as sent.", Taken),
+        201: changed("It was created.", Taken),
+        **refusals(404, 409, asks=True),
+    },
+)
+async def put_stream(
+    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, body: StreamSettings
+) -> Response:
+    """Create a stream, or give one that is there this configuration instead of the one it has."""
+    config, about = config_of(body), f"stream {scope}/{stream}"
+    if await backend.reads.stream_or_none(scope, stream) is None:
+        reply = await ask(CreateStream(scope=scope, stream=stream, config=config))
+        if reply.status != "STREAM_EXISTS":
+            return as_json(Taken(status=done(reply, about).status), 201)
+    reply = await ask(UpdateStream(scope=scope, stream=stream, config=config))
+    return as_json(Taken(status=done(reply, about).status))
+
+
+@routes.post(
+    f"{_ONE}/seal",
+    operation_id="sealStream",
+    responses={200: changed("It is sealed.", Taken), **refusals(404, 409, asks=True)},
+)
+async def seal_stream(ask: Asks, scope: ScopeName, stream: StreamName) -> Response:
+    """Seal a stream: nothing more can be written to it. Open transactions are aborted."""
+    reply = await ask(SealStream(scope=scope, stream=stream))
+    return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
+
+
+@routes.post(
+    f"{_ONE}/truncate",
+    operation_id="truncateStream",
+    responses={200: changed("It begins at the cut now.", Taken), **refusals(404, 409, asks=True)},
+)
+async def truncate_stream(ask: Asks, scope: ScopeName, stream: StreamName, body: TruncateBody) -> Response:
+    """Drop everything of a stream that lies before a cut."""
+    reply = await ask(TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut)))
+    return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
+
+
+@routes.delete(
+    _ONE,
+    operation_id="removeStream",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, 409, asks=True)},
+)
+async def remove_stream(ask: Asks, scope: ScopeName, stream: StreamName) -> Response:
+    """Delete a sealed stream."""
+    done(await ask(DeleteStream(scope=scope, stream=stream)), f"stream {scope}/{stream}")
+    return Response(status_code=204)

@@ -1,0 +1,157 @@
+"""Key-value tables: list, describe, create, delete."""
+
+from itertools import islice
+
+from fastapi import Response
+from pydantic import Field
+
+from api_gateway.reads import missing_scope
+from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.sluice_v1.base import (
+    INT32_MAX,
+    INT64_MAX,
+    Body,
+    Model,
+    ScopeName,
+    TableName,
+    Taken,
+    changed,
+    refusals,
+    router,
+)
+from api_gateway.rest.sluice_v1.replies import done
+from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
+from sluice.domain.commands import CreateTable, DeleteTable
+from sluice.domain.config import MAX_SEGMENTS, TableConfig, check_table_config
+
+routes = router("key-value tables")
+
+_ONE = "/scopes/{scope}/tables/{table}"
+
+
+class TableSettings(Body):
+    """The configuration of a key-value table; it never changes."""
+
+    partition_count: int = Field(ge=1, le=MAX_SEGMENTS, description="How many partitions it has.", examples=[4])
+    primary_key_length: int = Field(ge=1, le=INT32_MAX, description="Bytes of a primary key.", examples=[16])
+    secondary_key_length: int = Field(
+        default=0, ge=0, le=INT32_MAX, description="Bytes of a secondary key; 0: there is none."
+    )
+    rollover_size_bytes: int = Field(
+        default=0, ge=0, le=INT64_MAX, description="Of parts of segments; 0: as stores do."
+    )
+
+
+class TablePartition(Model):
+    """A partition of a table: a table segment."""
+
+    id: int
+    low: float
+    high: float
+
+
+class TableDescription(Model):
+    """A key-value table."""
+
+    scope: str
+    name: str
+    state: str = Field(description="CREATING, ACTIVE or DELETING.")
+    created_at: int = Field(description="When it was created, epoch ms.")
+    config: TableSettings
+    segments: list[TablePartition] = Field(description="Its partitions, by key range.")
+    workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment.")
+
+
+class TableItem(Model):
+    """A key-value table in a list."""
+
+    name: str = Field(examples=["settings"])
+    state: str
+    partition_count: int
+
+
+class TableList(Model):
+    """A page of key-value tables, by name."""
+
+    items: list[TableItem]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+@routes.get("/scopes/{scope}/tables", operation_id="listTables", response_model=TableList, responses=refusals(404))
+async def list_tables(backend: Served, scope: ScopeName, limit: Limit = DEFAULT, after: After = "") -> Response:
+    """List the key-value tables of a scope, by name."""
+    tables = await backend.reads.tables_in(scope, position_in(after))
+    if tables is None:
+        raise missing_scope(scope)
+    found = list(islice(tables, limit + 1))
+    items = [TableItem(name=t.name, state=t.state.value, partition_count=t.config.partitions) for t in found[:limit]]
+    return as_json(TableList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
+
+
+@routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses=refusals(404))
+async def describe_table(backend: Served, scope: ScopeName, table: TableName) -> Response:
+    """Describe a key-value table."""
+    found = await backend.reads.table_or_none(scope, table)
+    if found is None:
+        raise RefusedError(404, f"key-value table {scope}/{table} does not exist", "TABLE_NOT_FOUND")
+    return as_json(
+        TableDescription(
+            scope=scope,
+            name=table,
+            state=found.state.value,
+            created_at=found.created_at,
+            config=_settings(found.config),
+            segments=[TablePartition(id=s.id, low=s.low, high=s.high) for s in found.segments],
+            workflow=workflow_model(found.workflow),
+        )
+    )
+
+
+@routes.put(
+    _ONE,
+    operation_id="putTable",
+    status_code=201,
+    responses={
+        200: changed("It was there already, with this configuration.", Taken),
+        201: changed("It was created.", Taken),
+        **refusals(404, 409, asks=True),
+    },
+)
+async def put_table(backend: Served, ask: Asks, scope: ScopeName, table: TableName, body: TableSettings) -> Response:
+    """Create a key-value table if it is not there."""
+    config = TableConfig(
+        partitions=body.partition_count,
+        primary_key_length=body.primary_key_length,
+        secondary_key_length=body.secondary_key_length,
+        rollover_size_bytes=body.rollover_size_bytes,
+    )
+    check_table_config(config)
+    reply = await ask(CreateTable(scope=scope, table=table, config=config))
+    if reply.status == "TABLE_EXISTS":
+        found = await backend.reads.table_or_none(scope, table)
+        if found is not None and found.config == config:
+            return as_json(Taken(status=reply.status))
+    return as_json(Taken(status=done(reply, f"key-value table {scope}/{table}").status), 201)
+
+
+@routes.delete(
+    _ONE,
+    operation_id="removeTable",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, 409, asks=True)},
+)
+async def remove_table(ask: Asks, scope: ScopeName, table: TableName) -> Response:
+    """Delete a key-value table with all that is in it."""
+    done(await ask(DeleteTable(scope=scope, table=table)), f"key-value table {scope}/{table}")
+    return Response(status_code=204)
+
+
+def _settings(config: TableConfig) -> TableSettings:
+    return TableSettings.model_construct(
+        partition_count=config.partitions,
+        primary_key_length=config.primary_key_length,
+        secondary_key_length=config.secondary_key_length,
+        rollover_size_bytes=config.rollover_size_bytes,
+    )

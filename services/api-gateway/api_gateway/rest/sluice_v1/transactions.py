@@ -1,0 +1,250 @@
+"""Transactions of a stream: list, look at, begin, keep alive, commit, abort."""
+
+from collections.abc import Iterable, Iterator
+from itertools import dropwhile, islice
+from typing import Annotated, Literal
+
+from fastapi import Query, Response
+from pydantic import Field
+
+from api_gateway.rest.backend import Asking, Asks, Backend, Served, as_json
+from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.sluice_v1.base import (
+    INT64_MAX,
+    Body,
+    Model,
+    ScopeName,
+    StreamName,
+    TransactionId,
+    changed,
+    refusals,
+    router,
+)
+from api_gateway.rest.sluice_v1.replies import done
+from api_gateway.rest.sluice_v1.segments_shown import Shown
+from api_gateway.rest.sluice_v1.stream_models import SegmentModel
+from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
+from sluice.domain.commands import (
+    AbortTransaction,
+    CommitTransaction,
+    OpenTransaction,
+    PingTransaction,
+)
+from sluice.domain.transaction.state import MAX_LEASE_MS, MIN_LEASE_MS, EndedTransaction, Transaction
+
+routes = router("transactions")
+
+_ALL = "/scopes/{scope}/streams/{stream}/transactions"
+_ONE = f"{_ALL}/{{txn}}"
+
+Found = Transaction | EndedTransaction
+Ending = CommitTransaction | AbortTransaction | PingTransaction
+
+
+class TransactionModel(Model):
+    """A transaction; of one that has ended only how and when is remembered. Times in epoch ms."""
+
+    id: str = Field(examples=["00000000-0000-0000-0102-030405060708"])
+    state: str = Field(description="OPEN, COMMITTING, ABORTING, COMMITTED or ABORTED.", examples=["OPEN"])
+    opened_at: int | None = None
+    lease_ms: int | None = Field(default=None, description="How long it lives after each sign of life.")
+    heard_at: int | None = Field(default=None, description="Its last sign of life.")
+    lease_ends_at: int | None = Field(
+        default=None, description="When it may be aborted unless something is heard of it."
+    )
+    dies_at: int | None = Field(default=None, description="When it may be aborted in any case.")
+    writer: str | None = Field(default=None, description="Who committed it, if that was said.")
+    place: int | None = Field(default=None, description="How many commits of the stream come before this one.")
+    ended_at: int | None = None
+    reason: str | None = Field(default=None, description="Why it was aborted: user, lease or seal.", examples=["lease"])
+    workflow: RunningWorkflow | None = Field(default=None, description="Its abort, if that is under way.")
+
+
+class TransactionList(Model):
+    """A page of transactions: the earliest first of those that live, the latest first of those that have ended."""
+
+    items: list[TransactionModel]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+class LeaseBody(Body):
+    """For how long."""
+
+    lease_ms: int = Field(
+        description=f"How long it lives without a sign of life: {MIN_LEASE_MS} to {MAX_LEASE_MS} ms.",
+        ge=0,
+        le=INT64_MAX,
+        examples=[30000],
+    )
+
+
+class CommitBody(Body):
+    """Who commits, and the writer's own time."""
+
+    writer: str = Field(default="", max_length=255, description="The writer's id; left out: no time is noted.")
+    timestamp: int = Field(
+        default=0, ge=0, le=INT64_MAX, description="The writer's own time: nothing it writes later is before."
+    )
+
+
+class TransactionBegun(Model):
+    """A transaction that was begun, and the segments to write to."""
+
+    id: str
+    segments: list[SegmentModel] = Field(description="Their ids have the transaction's epoch.")
+
+
+class TransactionStateModel(Model):
+    """What state the transaction is in."""
+
+    state: str = Field(examples=["COMMITTING"])
+
+
+@routes.get(_ALL, operation_id="listTransactions", response_model=TransactionList, responses=refusals(404))
+async def list_transactions(
+    backend: Served,
+    scope: ScopeName,
+    stream: StreamName,
+    state: Annotated[
+        Literal["open", "waiting", "ended"] | None,
+        Query(description="Open, waiting to be committed, or ended; left out: all that have not ended."),
+    ] = None,
+    limit: Limit = DEFAULT,
+    after: After = "",
+) -> Response:
+    """List transactions of a stream."""
+    index = (await backend.reads.stream_in_full(scope, stream)).transactions
+
+    def known(ids: Iterable[str]) -> Iterator[tuple[str, Found]]:
+        for id in ids:
+            found = backend.reads.transaction(scope, stream, id)
+            if found is not None:
+                yield id, found
+
+    behind = position_in(after)
+    if state == "ended":
+        ids = iter(index.ended())
+        if behind:
+            ids = islice(dropwhile(behind.__ne__, ids), 1, None)
+        shown = list(islice(known(ids), limit + 1))
+        page = shown[:limit]
+        following = token_of(page[-1][0]) if len(shown) > limit else None
+        return as_json(TransactionList(items=[_model(f, None) for _, f in page], next=following))
+    wanted = {"open": (index.open,), "waiting": (index.committing,)}.get(
+        state or "", (index.open, index.committing, index.aborting)
+    )
+    found = (f for ids in wanted for _, f in known(ids) if isinstance(f, Transaction))
+    living = sorted(((f"{f.opened_at:020d}.{f.id}", f) for f in found), key=lambda pair: pair[0])
+    rest = [(order, one) for order, one in living if order > behind]
+    places = {id: place for place, id in enumerate(index.committing)}
+    items = [_model(one, places.get(one.id)) for _, one in rest[:limit]]
+    return as_json(TransactionList(items=items, next=token_of(rest[limit - 1][0]) if len(rest) > limit else None))
+
+
+@routes.post(
+    _ALL,
+    operation_id="beginTransaction",
+    status_code=201,
+    responses={201: changed("It was begun.", TransactionBegun), **refusals(404, 409, asks=True)},
+)
+async def begin_transaction(
+    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, body: LeaseBody
+) -> Response:
+    """Begin a transaction."""
+    reply = done(await ask(OpenTransaction(scope=scope, stream=stream, lease_ms=body.lease_ms)), f"{scope}/{stream}")
+    segments = list(Shown(backend, scope, stream).models(reply.segments))
+    return as_json(TransactionBegun(id=reply.transaction, segments=segments), 201)
+
+
+@routes.get(_ONE, operation_id="getTransaction", response_model=TransactionModel, responses=refusals(404))
+async def get_transaction(backend: Served, scope: ScopeName, stream: StreamName, txn: TransactionId) -> Response:
+    """Say what state a transaction is in."""
+    found = await _known(backend, scope, stream, txn)
+    return as_json(_model(found, None))
+
+
+@routes.post(
+    f"{_ONE}/commit",
+    operation_id="commitTransaction",
+    responses={
+        200: changed("It will be committed, whatever happens.", TransactionStateModel),
+        **refusals(404, 409, asks=True),
+    },
+)
+async def commit_transaction(
+    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionId, body: CommitBody | None = None
+) -> Response:
+    """Have a transaction committed; its place in the order of commits is fixed by that."""
+    said = body or CommitBody()
+    command = CommitTransaction(
+        scope=scope, stream=stream, transaction=txn, writer=said.writer, timestamp=said.timestamp
+    )
+    return await _end(backend, ask, command)
+
+
+@routes.post(
+    f"{_ONE}/abort",
+    operation_id="abortTransaction",
+    responses={
+        200: changed("It will be aborted, whatever happens.", TransactionStateModel),
+        **refusals(404, 409, asks=True),
+    },
+)
+async def abort_transaction(
+    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionId
+) -> Response:
+    """Have a transaction aborted."""
+    return await _end(backend, ask, AbortTransaction(scope=scope, stream=stream, transaction=txn))
+
+
+@routes.post(
+    f"{_ONE}/ping",
+    operation_id="pingTransaction",
+    responses={
+        200: changed("It lives for that long from now on.", TransactionStateModel),
+        **refusals(404, 409, asks=True),
+    },
+)
+async def ping_transaction(
+    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionId, body: LeaseBody
+) -> Response:
+    """Keep a transaction alive."""
+    command = PingTransaction(scope=scope, stream=stream, transaction=txn, lease_ms=body.lease_ms)
+    return await _end(backend, ask, command)
+
+
+async def _known(backend: Backend, scope: str, stream: str, txn: str) -> Found:
+    found = await backend.reads.known_transaction(scope, stream, txn)
+    if found is None:
+        raise RefusedError(404, f"transaction {txn} of {scope}/{stream} is not known", "UNKNOWN")
+    return found
+
+
+async def _end(backend: Backend, ask: Asking, command: Ending) -> Response:
+    """Ask for it, and answer with the state that it came to."""
+    scope, stream, txn = command.scope, command.stream, command.transaction
+    await _known(backend, scope, stream, txn)
+    done(await ask(command), f"transaction {txn} of {scope}/{stream}")
+    # The view has what the reply is about.
+    found = backend.reads.transaction(scope, stream, txn)
+    return as_json(TransactionStateModel(state=found.state.value if found is not None else "UNKNOWN"))
+
+
+def _model(found: Found, place: int | None) -> TransactionModel:
+    reason = found.reason.value if found.reason is not None else None
+    if isinstance(found, EndedTransaction):
+        return TransactionModel(id=found.id, state=found.state.value, ended_at=found.at, reason=reason)
+    return TransactionModel(
+        id=found.id,
+        state=found.state.value,
+        opened_at=found.opened_at,
+        lease_ms=found.lease_ms,
+        heard_at=found.heard_at,
+        lease_ends_at=found.lease_ends_at,
+        dies_at=found.dies_at,
+        writer=found.writer or None,
+        place=place,
+        reason=reason,
+        workflow=workflow_model(found.workflow),
+    )

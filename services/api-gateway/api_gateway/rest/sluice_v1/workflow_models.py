@@ -1,0 +1,64 @@
+"""What is told of running workflows."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from api_gateway.rest.sluice_v1.base import Body, Model
+from sluice.domain.workflow import Workflow
+
+Aggregate = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^(scope:[^/]+|(stream|group|table|commits):[^/]+/[^/]+|txn:[^/]+/[^/]+/[0-9a-f-]{36})$"
+    ),
+]
+
+
+class RunningWorkflow(Model):
+    """A long operation that is under way, and what keeps it."""
+
+    kind: str = Field(examples=["scale-stream"])
+    step: str = Field(description="The step that is being tried again; empty as long as nothing went wrong.")
+    since: int = Field(description="When it began, epoch ms.")
+    attempts: int = Field(description="How often the step was tried in vain, as far as noted.")
+    last_error: str = Field(description="Why the last attempt failed; empty if none did.")
+    kicks: int = Field(description="How often somebody asked for another attempt.")
+    cancelled: bool = Field(description="Whether somebody asked for its end.")
+
+
+class WorkflowItem(RunningWorkflow):
+    """A workflow in a list."""
+
+    aggregate: str = Field(description="What it changes.", examples=["stream:demo/greetings"])
+    can_cancel: bool = Field(description="Whether it can still be cancelled.")
+
+
+class WorkflowList(Model):
+    """A page of running workflows, by aggregate."""
+
+    items: list[WorkflowItem]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+class AggregateBody(Body):
+    """Which workflow is meant."""
+
+    aggregate: Aggregate = Field(
+        description="What it changes: scope:S, stream:S/N, group:S/N, table:S/N, commits:S/N or txn:S/N/ID.",
+        examples=["stream:demo/greetings"],
+    )
+
+
+def workflow_model(workflow: Workflow | None) -> RunningWorkflow | None:
+    if workflow is None:
+        return None
+    return RunningWorkflow(
+        kind=workflow.kind.value,
+        step=workflow.step,
+        since=workflow.since,
+        attempts=workflow.attempts,
+        last_error=workflow.last_error,
+        kicks=workflow.kicks,
+        cancelled=workflow.cancelled,
+    )

@@ -1,0 +1,67 @@
+"""Running workflows: list, kick, cancel."""
+
+import heapq
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.sluice_v1.base import Taken, changed, refusals, router
+from api_gateway.rest.sluice_v1.replies import done
+from api_gateway.rest.sluice_v1.workflow_models import AggregateBody, WorkflowItem, WorkflowList, workflow_model
+from sluice.domain.commands import CancelWorkflow, KickWorkflow
+from sluice.domain.workflow import WorkflowKind, can_cancel, running
+
+routes = router("workflows")
+
+
+@routes.get("/workflows", operation_id="listWorkflows", response_model=WorkflowList, responses=refusals())
+async def list_workflows(
+    backend: Served,
+    kind: Annotated[WorkflowKind | None, Query(description="Only those of this kind.")] = None,
+    scope: Annotated[str | None, Query(description="Only those on this scope and what is in it.")] = None,
+    limit: Limit = DEFAULT,
+    after: After = "",
+) -> Response:
+    """List what is under way, by aggregate."""
+    behind = position_in(after)
+    items: list[WorkflowItem] = []
+    async for aggregates in backend.reads.everything():
+        items += [
+            WorkflowItem(**dict(model), aggregate=aggregate, can_cancel=can_cancel(state))
+            for aggregate, state in aggregates
+            if (workflow := running(state)) is not None
+            and aggregate > behind
+            and (kind is None or workflow.kind is kind)
+            and (scope is None or _scope_of(aggregate) == scope)
+            and (model := workflow_model(workflow)) is not None
+        ]
+        # No page needs more than these, however many there are.
+        items = heapq.nsmallest(limit + 1, items, key=lambda item: item.aggregate)
+    page = items[:limit]
+    return as_json(WorkflowList(items=page, next=token_of(page[-1].aggregate) if len(items) > limit else None))
+
+
+def _scope_of(aggregate: str) -> str:
+    return aggregate.partition(":")[2].partition("/")[0]
+
+
+@routes.post(
+    "/workflows/kick",
+    operation_id="kickWorkflow",
+    responses={200: changed("It tries its step again now.", Taken), **refusals(409, asks=True)},
+)
+async def kick(ask: Asks, body: AggregateBody) -> Response:
+    """Have a workflow try its step again now instead of waiting any longer."""
+    return as_json(Taken(status=done(await ask(KickWorkflow(body.aggregate)), body.aggregate).status))
+
+
+@routes.post(
+    "/workflows/cancel",
+    operation_id="cancelWorkflow",
+    responses={200: changed("It ends as if it had never begun.", Taken), **refusals(409, asks=True)},
+)
+async def cancel(ask: Asks, body: AggregateBody) -> Response:
+    """Take a workflow back: a creation until it is done, a scale until its new epoch is named."""
+    return as_json(Taken(status=done(await ask(CancelWorkflow(body.aggregate)), body.aggregate).status))

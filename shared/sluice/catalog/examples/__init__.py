@@ -1,0 +1,38 @@
+"""Realistic records of every topic, as they travel: envelope, headers, key. All values are fixed."""
+
+from sluice.catalog.examples.commands import command_examples
+from sluice.catalog.examples.dead_letters import dead_letter_examples
+from sluice.catalog.examples.example import Example, of_unknown_type, with_unknown_field
+from sluice.catalog.examples.journal_records import journal_records
+from sluice.catalog.examples.reports import report_examples
+
+__all__ = [
+    "Example",
+    "all_examples",
+    "dead_letters",
+    "journal_records",
+    "of_unknown_type",
+    "reports",
+    "requests",
+    "with_unknown_field",
+]
+
+
+def requests() -> list[Example]:
+    """Every command at least once, in the topic it is asked for in, in the order of a stream's life."""
+    return command_examples()
+
+
+def reports() -> list[Example]:
+    """What `sluice.scale` and `sluice.retention` hold."""
+    return report_examples()
+
+
+def dead_letters() -> list[Example]:
+    """A request that nobody could handle, bytes that nobody can read, and what became of the first."""
+    return dead_letter_examples(requests())
+
+
+def all_examples() -> list[Example]:
+    """Examples of all topics."""
+    return [*requests(), *reports(), *journal_records(), *dead_letters()]

@@ -1,0 +1,148 @@
+"""An example of every command, as its sender would put it: who asks, under which id, when."""
+
+from collections.abc import Iterator
+
+from sluice.catalog.examples import names as n
+from sluice.catalog.examples.example import Example, example
+from sluice.domain import commands as c
+from sluice.domain.config import (
+    GroupRetention,
+    ReaderGroupConfig,
+    RetentionPolicy,
+    RetentionType,
+    ScaleType,
+    ScalingPolicy,
+    StreamConfig,
+    TableConfig,
+)
+from sluice.domain.names import stream_aggregate
+from sluice.domain.policy.requests import scale_id, truncation_id
+from sluice.messaging.requests import Request, encode_request
+from sluice.messaging.topics import Topic, topics_of
+
+STREAM_CONFIG = StreamConfig(
+    scaling=ScalingPolicy(ScaleType.EVENTS, target_rate=1000, scale_factor=2, min_segments=2),
+    tags=("team-payments",),
+)
+WITH_RETENTION = StreamConfig(
+    scaling=STREAM_CONFIG.scaling,
+    retention=RetentionPolicy(RetentionType.TIME, minimum=86_400_000, maximum=604_800_000),
+    tags=STREAM_CONFIG.tags,
+)
+GROUP_CONFIG = ReaderGroupConfig(
+    id=n.GROUP_ID, starts={f"{n.SCOPE}/{n.STREAM}": {}}, retention=GroupRetention.AUTOMATIC
+)
+TABLE_CONFIG = TableConfig(partitions=2, primary_key_length=16, secondary_key_length=8)
+
+CREATE_STREAM = c.CreateStream(n.SCOPE, stream=n.STREAM, config=STREAM_CONFIG)
+CREATE_GROUP = c.CreateReaderGroup(n.SCOPE, group=n.GROUP, config=GROUP_CONFIG)
+CREATE_TABLE = c.CreateTable(n.SCOPE, table=n.TABLE, config=TABLE_CONFIG)
+
+UPPER_HALVES = ((0.5, 0.75), (0.75, 1.0))
+HEAD = {n.FIRST: 1200, n.UPPER_LEFT: 0, n.UPPER_RIGHT: 0}
+SCALE_REASON = "segment 1.#epoch.0 carries more than 1000 events/s per segment: split in 2"
+RETENTION_REASON = "86400 s must be kept and nothing older is there"
+
+_HEARTBEAT = c.Heartbeat(
+    service="api-gateway",
+    instance="api-gateway-0",
+    endpoints={"grpc": "10.0.4.17:9090", "rest": "10.0.4.17:10080"},
+)
+
+
+def _created() -> Iterator[tuple[str, str, c.Command]]:
+    yield n.GATEWAY, n.request_id(1), c.CreateScope(n.SCOPE)
+    yield n.GATEWAY, n.CREATION, CREATE_STREAM
+    yield n.WORKFLOWS, n.CREATION, c.CreateReserved(CREATE_STREAM, incarnation=n.CREATION, created_at=n.at(2))
+    yield n.WORKFLOWS, n.request_id(6), c.JoinCreation(CREATE_STREAM)
+    yield n.GATEWAY, n.GROUP_CREATION, CREATE_GROUP
+    yield n.WORKFLOWS, n.GROUP_CREATION, c.CreateReserved(CREATE_GROUP, n.GROUP_CREATION, created_at=n.at(6))
+    yield n.GATEWAY, n.TABLE_CREATION, CREATE_TABLE
+    yield n.WORKFLOWS, n.TABLE_CREATION, c.CreateReserved(CREATE_TABLE, n.TABLE_CREATION, created_at=n.at(9))
+
+
+def _changed() -> Iterator[tuple[str, str, c.Command]]:
+    subscription = c.AddSubscriber(n.SCOPE, n.STREAM, subscriber=n.SUBSCRIBER, group_id=n.GROUP_ID, generation=0)
+    yield n.WORKFLOWS, "0b7cf35f6b0f4b0e8c7a5b0c7f4e9d21", subscription
+    yield (
+        n.GATEWAY,
+        n.request_id(0x11),
+        c.UpdateSubscriberCut(
+            n.SCOPE, n.STREAM, n.SUBSCRIBER, n.GROUP_ID, generation=0, cut={n.FIRST: 800, n.SECOND: 640}
+        ),
+    )
+    yield n.GATEWAY, n.request_id(0x12), c.UpdateStream(n.SCOPE, n.STREAM, config=WITH_RETENTION)
+    yield (
+        n.GATEWAY,
+        n.request_id(0x13),
+        c.NoteWriterTime(n.SCOPE, n.STREAM, n.WRITER, timestamp=n.at(20), position={n.FIRST: 900, n.SECOND: 700}),
+    )
+    yield n.GATEWAY, n.request_id(0x14), c.RemoveWriter(n.SCOPE, n.STREAM, writer=n.WRITER)
+    yield (
+        n.SPARK,
+        scale_id(n.SCOPE, n.STREAM, n.CREATION, 0, (n.SECOND,)),
+        c.ScaleStream(n.SCOPE, n.STREAM, seals=(n.SECOND,), ranges=UPPER_HALVES, at=n.at(30)),
+    )
+    yield (
+        n.SPARK,
+        "note-5f1a3bb2c5a94a0d9c7de2b7b3fd5a10",
+        c.NoteDecision(
+            n.SCOPE, n.STREAM, n.CREATION, c.DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30)
+        ),
+    )
+    yield (
+        n.SPARK,
+        truncation_id(n.SCOPE, n.STREAM, n.CREATION, HEAD),
+        c.TruncateStream(n.SCOPE, n.STREAM, cut=HEAD),
+    )
+    workflow = stream_aggregate(n.SCOPE, n.STREAM)
+    yield n.GATEWAY, n.request_id(0x17), c.KickWorkflow(workflow)
+    yield n.GATEWAY, n.request_id(0x18), c.CancelWorkflow(workflow)
+
+
+def _transactions() -> Iterator[tuple[str, str, c.Command]]:
+    yield n.GATEWAY, n.request_id(0x21), c.OpenTransaction(n.SCOPE, n.STREAM, lease_ms=30_000)
+    yield n.GATEWAY, n.request_id(0x23), c.PingTransaction(n.SCOPE, n.STREAM, n.COMMITTED, lease_ms=30_000)
+    committing = c.CommitTransaction(n.SCOPE, n.STREAM, n.COMMITTED, writer=n.WRITER, timestamp=n.at(55))
+    yield n.GATEWAY, n.request_id(0x24), committing
+    yield n.GATEWAY, n.request_id(0x25), c.AbortTransaction(n.SCOPE, n.STREAM, n.ABORTED)
+    yield n.TRANSACTIONS, "3a94e1c07d5f4f6d8b1b5d9c2e7f6a03", c.CheckLease(n.SCOPE, n.STREAM, n.ABORTED)
+    silent = c.AbortTransaction(n.SCOPE, n.STREAM, n.ABORTED, c.AbortReason.LEASE, version=2)
+    yield n.TRANSACTIONS, "3a94e1c07d5f4f6d8b1b5d9c2e7f6a03", silent
+
+
+def _ended() -> Iterator[tuple[str, str, c.Command]]:
+    later = ReaderGroupConfig(id=n.GROUP_ID, starts=GROUP_CONFIG.starts, refresh_ms=5000)
+    yield n.GATEWAY, n.request_id(0x31), c.UpdateReaderGroup(n.SCOPE, n.GROUP, config=later)
+    yield (
+        n.WORKFLOWS,
+        "b6a9c1d40e6f4b12a0d3f4c5e6b7a809",
+        c.RemoveSubscriber(n.SCOPE, n.STREAM, subscriber=n.SUBSCRIBER, generation=1),
+    )
+    yield n.GATEWAY, n.request_id(0x32), c.DeleteReaderGroup(n.SCOPE, n.GROUP, id=n.GROUP_ID)
+    yield n.GATEWAY, n.request_id(0x33), c.DeleteTable(n.SCOPE, n.TABLE)
+    yield n.GATEWAY, n.request_id(0x34), c.SealStream(n.SCOPE, n.STREAM)
+    yield n.GATEWAY, n.request_id(0x35), c.DeleteStream(n.SCOPE, n.STREAM)
+    yield (
+        n.WORKFLOWS,
+        "d2c5b8a10f3e4d6c9b7a8e5f4d3c2b1a",
+        c.ReleaseName(n.SCOPE, kind=c.NameKind.STREAM, name=n.STREAM, incarnation=n.CREATION),
+    )
+    yield n.GATEWAY, n.request_id(0x36), c.DeleteScope(n.SCOPE)
+    yield n.GATEWAY, n.request_id(0x37), c.DeleteScopeRecursive(n.SCOPE)
+    yield n.GATEWAY, f"api-gateway-0-{n.at(100)}", _HEARTBEAT
+
+
+def command_examples() -> list[Example]:
+    """Requests in the order of a stream's life; a few commands twice, as different services send them."""
+    found: list[Example] = []
+    asked = [*_created(), *_changed(), *_transactions(), *_ended()]
+    for number, (sender, id, command) in enumerate(asked):
+        request = Request(id=id, at=n.at(number), by=sender, command=command)
+        found += (_as_sent(topic, request) for topic in topics_of(type(command)))
+    return found
+
+
+def _as_sent(topic: Topic, request: Request) -> Example:
+    kind, key = type(request.command).__name__, request.command.key
+    return example(topic.name, key, kind, request.id, request.by, request.at, encode_request(request))

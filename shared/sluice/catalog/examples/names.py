@@ -1,0 +1,54 @@
+"""The names and times that all examples share, so that they tell of one deployment and one day.
+
+A shop: the stream `shop/orders`, read by the reader group `billing`, and the key-value table `prices`.
+"""
+
+from sluice.domain.segment_id import segment_id
+from sluice.domain.transaction.ids import transaction_id
+
+SCOPE = "shop"
+STREAM = "orders"
+MARK = "_MARKorders"
+GROUP = "billing"
+TABLE = "prices"
+SUBSCRIBER = f"{SCOPE}/{GROUP}"
+GROUP_ID = "6d1f7e5c-0a52-4c3e-9b0e-2f6a0c9d4e11"
+WRITER = "checkout-3"
+
+GATEWAY = "api-gateway/api-gateway-0"
+WORKFLOWS = "stream-workflows/stream-workflows-0"
+TRANSACTIONS = "txn-manager/txn-manager-0"
+CLUSTER = "cluster-manager/cluster-manager-0"
+SPARK = "retention-spark/retention-spark-0"
+
+START = 1_767_603_600_000
+"""2026-01-05T09:00:00Z in epoch ms."""
+
+EAST = ("segment-store-0.sluice.svc", 12345)
+WEST = ("segment-store-1.sluice.svc", 12345)
+
+FIRST = segment_id(0, 0)
+SECOND = segment_id(0, 1)
+UPPER_LEFT = segment_id(1, 2)
+UPPER_RIGHT = segment_id(1, 3)
+
+
+def at(seconds: float) -> int:
+    """So many seconds into the day of the examples, in epoch ms."""
+    return START + round(seconds * 1000)
+
+
+def request_id(number: int) -> str:
+    """The id that the gateway gave its request of this number."""
+    return f"8c1d54a0e7-{number:x}"
+
+
+CREATION = request_id(3)
+"""The request that created the stream: the stream's incarnation."""
+GROUP_CREATION = request_id(4)
+TABLE_CREATION = request_id(5)
+
+COMMITTED = transaction_id(1, request_id(0x21))
+ABORTED = transaction_id(1, request_id(0x22))
+ROLLED = transaction_id(0, request_id(0x20))
+"""Opened before the scale and committed behind it."""

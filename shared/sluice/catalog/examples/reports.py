@@ -1,0 +1,104 @@
+"""Examples of the reports that decisions on scaling and retention are made from."""
+
+import msgspec
+
+from sluice.catalog.examples import names as n
+from sluice.catalog.examples.commands import HEAD, STREAM_CONFIG, WITH_RETENTION
+from sluice.catalog.examples.example import Example, example
+from sluice.domain.events import Segment
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
+from sluice.domain.segment_id import segment_name
+from sluice.domain.stream.retention import RetentionReport, SizedCut
+from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
+from sluice.messaging.topics import RETENTION, SCALE
+
+_RANGES = {n.FIRST: (0.0, 0.5), n.SECOND: (0.5, 1.0), n.UPPER_LEFT: (0.5, 0.75), n.UPPER_RIGHT: (0.75, 1.0)}
+
+
+def scale_reports() -> list[ScaleReport]:
+    """A segment that has too much to do, and one on which nothing is written."""
+    policy = STREAM_CONFIG.scaling
+    in_force = PolicyInForce(policy.scale_type, policy.target_rate, policy.scale_factor, policy.min_segments)
+    source = segment_name(SYSTEM_SCOPE, REQUEST_STREAM, 0)
+    busy = ScaleReport(
+        id=f"{source}@316",
+        by=n.WORKFLOWS,
+        at=n.at(27),
+        scope=n.SCOPE,
+        stream=n.STREAM,
+        incarnation=n.CREATION,
+        segment=n.SECOND,
+        direction=Direction.UP,
+        splits=2,
+        silent=False,
+        range=_RANGES[n.SECOND],
+        active=True,
+        epoch=0,
+        epoch_since=n.at(2),
+        epoch_segments=2,
+        neighbours=(Segment(n.FIRST, 0.0, 0.5),),
+        policy=in_force,
+    )
+    idle = msgspec.structs.replace(
+        busy,
+        id=f"{source}@412",
+        at=n.at(39),
+        segment=n.UPPER_RIGHT,
+        direction=Direction.DOWN,
+        splits=0,
+        silent=True,
+        range=_RANGES[n.UPPER_RIGHT],
+        epoch=1,
+        epoch_since=n.at(32.1),
+        epoch_segments=3,
+        neighbours=(Segment(n.UPPER_LEFT, 0.5, 0.75),),
+    )
+    return [busy, idle]
+
+
+def retention_reports() -> list[RetentionReport]:
+    """A sample of the tail with a subscriber on the way, and the last word on a stream that was deleted."""
+    tail = {n.FIRST: 1500, n.UPPER_LEFT: 220, n.UPPER_RIGHT: 180}
+    position = SizedCut({n.FIRST: 1400, n.UPPER_LEFT: 100, n.UPPER_RIGHT: 80}, 54_010)
+    sample = RetentionReport(
+        id="1d0f5a7c9e2b4a6880f4c1d2e3b4a596",
+        by=n.WORKFLOWS,
+        at=n.at(58),
+        scope=n.SCOPE,
+        stream=n.STREAM,
+        incarnation=n.CREATION,
+        policy=WITH_RETENTION.retention,
+        head=SizedCut(HEAD, 53_630),
+        sample=SizedCut(tail, 54_330),
+        subscribers={n.SUBSCRIBER: position},
+        bound=position,
+        ranges={segment: _RANGES[segment] for segment in HEAD},
+    )
+    gone = RetentionReport(
+        id="7e6d5c4b3a29180716f5e4d3c2b1a09f",
+        by=n.WORKFLOWS,
+        at=n.at(86),
+        scope=n.SCOPE,
+        stream=n.STREAM,
+        incarnation="",
+        policy=None,
+        head=SizedCut({}, 0),
+    )
+    return [sample, gone]
+
+
+def report_examples() -> list[Example]:
+    """Both kinds, as they stand in their topics."""
+    told = [(SCALE, report) for report in scale_reports()] + [(RETENTION, report) for report in retention_reports()]
+    return [
+        example(
+            topic.name,
+            stream_key(report.scope, report.stream),
+            type(report).__name__,
+            report.id,
+            report.by,
+            report.at,
+            msgspec.json.encode(report),
+        )
+        for topic, report in told
+    ]

@@ -1,0 +1,98 @@
+"""Spans by the SDK of OpenTelemetry, exported with OTLP over HTTP. Imported only where traces are on.
+
+A thread of the SDK exports what has ended in batches; while the collector is away spans are dropped, and nobody waits.
+What the SDK reads from the environment holds (`OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` and so on).
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+
+from opentelemetry import context, trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from sluice.telemetry.tracing import NOTHING, Attributes, Carrier, Kind, Span
+
+EXPORT_TIMEOUT_S = 5
+_KINDS: Mapping[Kind, SpanKind] = {
+    "server": SpanKind.SERVER,
+    "producer": SpanKind.PRODUCER,
+    "consumer": SpanKind.CONSUMER,
+    "internal": SpanKind.INTERNAL,
+}
+_PROPAGATOR = TraceContextTextMapPropagator()
+
+
+def otlp_tracer(service: str, instance: str, endpoint: str) -> "OtelTracer":
+    """`endpoint` is the collector's base URL, such as http://collector:4318."""
+    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=EXPORT_TIMEOUT_S)
+    return OtelTracer(service, instance, BatchSpanProcessor(exporter))
+
+
+class OtelTracer:
+    """See `tracing.Tracer`."""
+
+    def __init__(self, service: str, instance: str, processor: SpanProcessor) -> None:
+        resource = Resource.create(
+            {"service.name": service, "service.namespace": "sluice", "service.instance.id": instance}
+        )
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(processor)
+        self._tracer = self._provider.get_tracer("sluice")
+
+    def begin(
+        self, name: str, kind: Kind, attributes: Attributes, parent: Carrier | Span | None, links: Iterable[Span]
+    ) -> "OtelSpan":
+        under = None
+        if isinstance(parent, Mapping):
+            # Not the present context: the loop may run in that of some other request.
+            under = _PROPAGATOR.extract(parent, context.Context())
+        elif isinstance(parent, OtelSpan):
+            under = trace.set_span_in_context(parent.span, context.Context())
+        linked = [trace.Link(link.span.get_span_context()) for link in links if isinstance(link, OtelSpan)]
+        return OtelSpan(self._tracer.start_span(name, under, _KINDS[kind], dict(attributes), linked))
+
+    def current(self) -> Span:
+        span = trace.get_current_span()
+        return OtelSpan(span, borrowed=True) if span.get_span_context().is_valid else NOTHING
+
+    def shut_down(self) -> None:
+        self._provider.shutdown()
+
+
+class OtelSpan:
+    """See `tracing.Span`. A span that is `borrowed` was begun by somebody else, who will end it."""
+
+    def __init__(self, span: trace.Span, borrowed: bool = False) -> None:
+        self.span = span
+        self._borrowed = borrowed
+
+    def active(self) -> AbstractContextManager[object]:
+        return trace.use_span(self.span, record_exception=False, set_status_on_exception=False)
+
+    def rename(self, name: str) -> None:
+        self.span.update_name(name)
+
+    def note(self, attributes: Attributes) -> None:
+        self.span.set_attributes(dict(attributes))
+
+    def carrier(self) -> Carrier:
+        carried: dict[str, str] = {}
+        _PROPAGATOR.inject(carried, trace.set_span_in_context(self.span, context.Context()))
+        return carried
+
+    def trace_id(self) -> str:
+        return trace.format_trace_id(self.span.get_span_context().trace_id)
+
+    def end(self, error: BaseException | str | None = None) -> None:
+        if self._borrowed:
+            return
+        if error is not None:
+            self.span.set_status(Status(StatusCode.ERROR, error if isinstance(error, str) else repr(error)))
+            if isinstance(error, Exception):
+                self.span.record_exception(error)
+        self.span.end()

@@ -1,0 +1,1 @@
+"""The admin REST API, asked of Pravega's own controller and of Sluice."""

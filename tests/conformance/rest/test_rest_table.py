@@ -1,0 +1,43 @@
+"""The table itself: what it must cover, and that no case hides behind another."""
+
+import re
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, cast
+
+from api_gateway.rest.app import build_app
+from conformance.case import PEER, SLUICE
+from conformance.rest.table import CASES
+
+
+def test_every_name_is_that_of_one_case() -> None:
+    assert [name for name, count in Counter(case.name for case in CASES).items() if count > 1] == []
+
+
+def test_every_path_of_the_interface_is_asked() -> None:
+    process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+    described = build_app(cast(Any, process)).openapi()["paths"]
+    asked = {step.title.partition("?")[0] for case in CASES for step in case.steps}
+    for template, operations in described.items():
+        if template.startswith("/sluice/"):
+            continue
+        pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", template))
+        for method in operations:
+            paths = (path for verb, _, path in (title.partition(" ") for title in asked) if verb == method.upper())
+            assert any(map(pattern.fullmatch, paths)), f"{method} {template}"
+
+
+def test_more_than_a_third_of_the_cases_goes_wrong() -> None:
+    assert len(CASES) >= 60
+    wrong = [case for case in CASES if any(_is_refusal(step.expected[SLUICE]) for step in case.steps)]
+    assert len(wrong) > len(CASES) / 3
+
+
+def _is_refusal(answer: object) -> bool:
+    return isinstance(answer, int) and answer >= 400
+
+
+def test_a_difference_is_one() -> None:
+    for case in CASES:
+        for step in case.differences:
+            assert step.expected[PEER] != step.expected[SLUICE], f"{case.name}: {step.title}"

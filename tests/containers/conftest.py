@@ -1,0 +1,99 @@
+"""Fixtures of the contract tests: the engine, the backing containers, and what a service under test has around it.
+
+The tests run only when this folder is asked for, as `make contract` does: they need a container engine.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testcontainers.core.network import Network
+
+from containers import images
+from containers.backing import KafkaContainer, RedisContainer, ZooKeeperContainer
+from containers.neighbours import Neighbours
+from containers.store_server import SegmentStoreServer
+from containers.surroundings import PARTITIONS, NoEngineError, Surroundings, engine, gateway
+from sluice_local.settings import LocalSettings
+
+_HERE = Path(__file__).resolve().parent
+_TEST_S = 120
+
+
+def _is_asked_for(config: pytest.Config) -> bool:
+    paths = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
+    return any(path.resolve().is_relative_to(_HERE) for path in paths)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return None if _is_asked_for(config) else True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Never left out in silence: other runs say so, or what came of these tests where they ran before."""
+    if not _is_asked_for(config):
+        known = os.environ.get("SLUICE_CONTRACT_TESTS", "not part of this run, `make contract` runs them")
+        terminalreporter.line(f"contract tests with containers: {known}")
+
+
+@pytest.fixture(scope="session")
+def network() -> Iterator[Network]:
+    """A network of its own for this run. Without an engine the run ends here."""
+    try:
+        engine()
+    except NoEngineError as error:
+        pytest.exit(f"contract tests: none can run, there is no container engine: {error}", returncode=images.NO_ENGINE)
+    with Network() as network:
+        yield network
+
+
+@pytest.fixture(scope="session")
+def made(runs_folder: Path) -> Path:
+    """A folder for what is packed into images."""
+    return runs_folder / "images"
+
+
+@pytest.fixture(scope="session")
+def kafka(network: Network, made: Path) -> Iterator[KafkaContainer]:
+    with KafkaContainer(images.built(images.kafka_image(LocalSettings()), made), network) as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def redis(network: Network, made: Path) -> Iterator[RedisContainer]:
+    with RedisContainer(images.built(images.redis_image(LocalSettings()), made), network) as redis:
+        yield redis
+
+
+@pytest.fixture(scope="session")
+def zookeeper(network: Network, made: Path) -> Iterator[ZooKeeperContainer]:
+    with ZooKeeperContainer(images.built(images.zookeeper_image(LocalSettings()), made), network) as zookeeper:
+        yield zookeeper
+
+
+@pytest.fixture(scope="module")
+def store(network: Network) -> Iterator[SegmentStoreServer]:
+    """A segment store that containers reach, with nothing in it."""
+    with SegmentStoreServer(gateway(network)) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def neighbours(kafka: KafkaContainer) -> Iterator[Neighbours]:
+    """All other services, on new topics; a service under test is started after this."""
+    neighbours = Neighbours(kafka.outside, PARTITIONS)
+    yield neighbours
+    neighbours.close()
+
+
+@pytest.fixture(scope="module")
+def surroundings(network: Network, kafka: KafkaContainer, runs_folder: Path) -> Surroundings:
+    return Surroundings(network, kafka.inside, runs_folder / "containers")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that takes too long ends by an exception, so that its containers are removed like those of any other."""
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.timeout(_TEST_S, method="signal"))

@@ -1,0 +1,72 @@
+"""The examples, told again: in a scope of their own, and as services of another version would write them. Pure."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from sluice.catalog import examples
+from sluice.catalog.examples import Example
+from sluice.catalog.examples.names import SCOPE, request_id
+from sluice.domain.transaction.ids import transaction_id
+from sluice.messaging.requests import Headers, decode_request
+
+Version = Callable[[Example], Example]
+"""How a service of some version would have written the record."""
+
+_IDS = request_id(0).rpartition("-")[0]
+_TRANSACTIONS = [(epoch, request_id(number)) for epoch in (0, 1) for number in range(0x40)]
+_OTHER_IDS = {e.header("ce_id") for e in examples.all_examples() if _IDS not in e.header("ce_id")}
+
+
+def relocated(example: Example, scope: str) -> Example:
+    """The same in another scope, under ids of its own; a transaction has the id that follows from its request's.
+
+    The name of the scope must not occur in any other text.
+    """
+    ids = f"{_IDS}.{scope}"
+    names = {SCOPE: scope, _IDS: ids} | {id: f"{id}.{scope}" for id in _OTHER_IDS}
+    for epoch, request in _TRANSACTIONS:
+        names[transaction_id(epoch, request)] = transaction_id(epoch, request.replace(_IDS, ids))
+
+    def renamed(text: str) -> str:
+        for old, new in names.items():
+            text = text.replace(old, new)
+        return text
+
+    headers: Headers = [(name, renamed(_text(value))) for name, value in example.headers]
+    return Example(example.topic, renamed(example.key), headers, renamed(example.value.decode()).encode())
+
+
+def same(example: Example) -> Example:
+    """As services of this version write it."""
+    return example
+
+
+def newer(example: Example) -> Example:
+    """As a later version might write it: with fields nobody has heard of."""
+    return examples.with_unknown_field(example)
+
+
+def older(example: Example) -> Example:
+    """As the first version might have asked: without anything that may be left out."""
+    value = _required(decode_request(example.value))
+    return msgspec.structs.replace(example, value=msgspec.json.encode(value))
+
+
+def _required(value: Any) -> Any:
+    """The value as plain data, without the fields that have a default."""
+    if isinstance(value, tuple | list):
+        return [_required(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _required(part) for name, part in value.items()}
+    if not isinstance(value, msgspec.Struct) or value.__struct_config__.array_like:
+        return value
+    config = value.__struct_config__
+    tag = {config.tag_field: config.tag} if config.tag_field is not None else {}
+    kept = {f.encode_name: _required(getattr(value, f.name)) for f in msgspec.structs.fields(value) if f.required}
+    return tag | kept
+
+
+def _text(value: str | bytes | None) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,178 @@
+"""What the other services do, as far as the one under test can tell: they put records into topics. Blocking.
+
+Everything that is put anywhere is noted, so that all other records are known to be those of the service.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from support.kafka import header
+
+from containers.journal_watch import JournalWatch
+from harness import eventually
+from sluice.catalog.examples import Example
+from sluice.journal.record import decode_record
+from sluice.messaging.partition import partition_of
+from sluice.messaging.topics import DEAD_LETTERS, TOPICS, ensure_topics
+
+ANSWERS_S = 10.0
+CONSUMED_S = 30.0
+
+
+class Place(msgspec.Struct, frozen=True, order=True):
+    """Where a record stands."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+def place_of(message: Message) -> Place:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None and partition is not None and offset is not None
+    return Place(topic, partition, offset)
+
+
+def source_of(dead_letter: Message) -> Place:
+    """Where the record of a dead letter stood before."""
+    partition, offset = (int(header(dead_letter, f"sluice_{name}")) for name in ("partition", "offset"))
+    return Place(header(dead_letter, "sluice_topic"), partition, offset)
+
+
+class Neighbours:
+    """All services but the one under test, on topics that are new."""
+
+    def __init__(self, bootstrap: str, partitions: int) -> None:
+        self.sent: set[Place] = set()
+        self._bootstrap = bootstrap
+        self._partitions = partitions
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        renew_topics(self._admin, bootstrap, partitions)
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "acks": "all", "partitioner": "murmur2_random", "log_level": 0}
+        )
+        self.journal = JournalWatch(bootstrap, partitions)
+
+    def close(self) -> None:
+        self.journal.close()
+
+    def send(self, *records: Example) -> list[Place]:
+        """Put records into their topics, in this order for each key; return where they stand."""
+        places: dict[int, Place] = {}
+
+        def delivered(number: int, error: KafkaError | None, message: Message) -> None:
+            assert error is None, error
+            places[number] = place_of(message)
+
+        for number, record in enumerate(records):
+            headers: Any = record.headers
+            told = partial(delivered, number)
+            self._producer.produce(record.topic, record.value, record.key, headers=headers, on_delivery=told)
+        assert self._producer.flush(ANSWERS_S) == 0, f"not acknowledged in {ANSWERS_S} s"
+        self.sent.update(places.values())
+        return [places[number] for number in range(len(records))]
+
+    def append(self, *records: Example) -> None:
+        """Put journal records there one by one, each with the versions that its aggregates have now: all count."""
+        for told in records:
+            record, partition = decode_record(told.value), self.partition_of(told.key)
+            value = told.json()
+            value["expect"] = {aggregate: self.journal.version(partition, aggregate) for aggregate in record.expect}
+            before = len(self.journal.counted)
+            self.send(msgspec.structs.replace(told, value=msgspec.json.encode(value)))
+            self.journal.catch_up()
+            assert len(self.journal.counted) > before, f"void: {value}"
+
+    def partition_of(self, key: str) -> int:
+        return partition_of(key, self._partitions)
+
+    def consumed(self, group: str, places: Iterable[Place]) -> None:
+        """Return once the group has committed that it need not see these records again."""
+        ends: dict[tuple[str, int], int] = {}
+        for place in places:
+            at = (place.topic, place.partition)
+            ends[at] = max(ends.get(at, 0), place.offset + 1)
+        if not ends:
+            return
+        eventually(lambda: self._has_committed(group, ends), CONSUMED_S, f"{group} has taken everything")
+
+    def _has_committed(self, group: str, ends: dict[tuple[str, int], int]) -> bool:
+        wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(*at) for at in ends])
+        committed = self._admin.list_consumer_group_offsets([wanted])[group].result(ANSWERS_S)
+        return all(c.offset >= ends[c.topic, c.partition] for c in committed.topic_partitions)
+
+    def others(self, *topics: str) -> list[Message]:
+        """All records of these topics, or of all, that were not put there from here: those of the service."""
+        return [message for message in _read(self._bootstrap, topics) if place_of(message) not in self.sent]
+
+    def dead_letters(self) -> list[Message]:
+        """What the service gave up."""
+        return self.others(DEAD_LETTERS.name)
+
+
+def renew_topics(admin: AdminClient, bootstrap: str, partitions: int) -> None:
+    """Have all topics empty, and no group remember where it was."""
+    present = [t.name for t in TOPICS if t.name in admin.list_topics(timeout=ANSWERS_S).topics]
+    if present:
+        for deleted in admin.delete_topics(present, operation_timeout=ANSWERS_S).values():
+            deleted.result(ANSWERS_S)
+    eventually(lambda: _forget_groups(admin), ANSWERS_S, "the members of all groups are gone")
+    ensure_topics({"bootstrap.servers": bootstrap, "log_level": 0}, partitions, 1)
+    consumer = _bystander(bootstrap)
+    try:
+        eventually(
+            lambda: not any(_ends(consumer).values()), ANSWERS_S, "all partitions are led by somebody, and empty"
+        )
+    finally:
+        consumer.close()
+
+
+def _forget_groups(admin: AdminClient) -> bool:
+    """Raises KafkaException while a group has members: one that was killed is missed only after a while."""
+    groups = [group.group_id for group in admin.list_consumer_groups().result(ANSWERS_S).valid or []]
+    for gone in (admin.delete_consumer_groups(groups) if groups else {}).values():
+        gone.result(ANSWERS_S)
+    return True
+
+
+def _bystander(bootstrap: str) -> Consumer:
+    return Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": uuid4().hex, "enable.auto.commit": False, "log_level": 0}
+    )
+
+
+def _ends(consumer: Consumer, topics: tuple[str, ...] = ()) -> dict[tuple[str, int], int]:
+    """The end of each partition of these topics, of all of ours if there are none.
+
+    Raises KafkaException for one that nobody leads.
+    """
+    there = consumer.list_topics(timeout=ANSWERS_S).topics
+    names = topics or tuple(topic.name for topic in TOPICS)
+    places = [TopicPartition(name, p) for name in names for p in there[name].partitions]
+    return {(p.topic, p.partition): consumer.get_watermark_offsets(p, timeout=ANSWERS_S)[1] for p in places}
+
+
+def _read(bootstrap: str, topics: tuple[str, ...]) -> list[Message]:
+    """Every record of these topics, of all if there are none, up to their present end."""
+    consumer = _bystander(bootstrap)
+    try:
+        open_ones = {place: end for place, end in _ends(consumer, topics).items() if end}
+        consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in open_ones])
+        found: list[Message] = []
+        while open_ones:
+            message = consumer.poll(ANSWERS_S)
+            assert message is not None and message.error() is None, (message, open_ones)
+            place_ = place_of(message)
+            end = open_ones.get((place_.topic, place_.partition), 0)
+            if place_.offset < end:
+                found.append(message)
+            if place_.offset >= end - 1:
+                open_ones.pop((place_.topic, place_.partition), None)
+        return sorted(found, key=place_of)
+    finally:
+        consumer.close()

@@ -1,0 +1,102 @@
+"""A segment store for services under test: the in-memory twin, reached over a socket by the wire protocol.
+
+Concurrency: the server has a thread with a loop of its own. What tests look at is read from theirs; what they have the
+store do goes through `run`.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from sluice.segmentstore.failure import ConnectionFailure
+from sluice.segmentstore.host import Host
+from sluice.segmentstore.memory import InMemorySegmentStore, MemorySegment
+from sluice.segmentstore.wire.command import Command, Numbered
+from sluice.segmentstore.wire.frame import HEADER, decode, encode, payload_size
+from sluice.segmentstore.wire.hello import Hello, KeepAlive
+
+_CALL_S = 10.0
+_ENDS_S = 5.0
+_VERSIONS = Hello(high_version=17, low_version=5)
+
+T = TypeVar("T")
+
+
+class SegmentStoreServer:
+    """Serves on `address` at a free port while it is a context."""
+
+    def __init__(self, address: str) -> None:
+        self.host = Host(address, 0)
+        self._address = address
+        self._store = InMemorySegmentStore()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="segment store")
+        self._served: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def segments(self) -> Mapping[str, MemorySegment]:
+        """What is stored, by name."""
+        return dict(self._store.segments)
+
+    @property
+    def store(self) -> InMemorySegmentStore:
+        """The store itself; its methods belong into `run`."""
+        return self._store
+
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        """The result of something asked of `store`."""
+        return asyncio.run_coroutine_threadsafe(call, self._loop).result(_CALL_S)
+
+    def clear(self) -> None:
+        """Forget all segments."""
+        self.run(self._clear())
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.run(self._open())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_ENDS_S)
+        self._loop.close()
+
+    async def _clear(self) -> None:
+        self._store.segments.clear()
+
+    async def _open(self) -> None:
+        self._server = await asyncio.start_server(self._serve, self._address, 0)
+        self.host = Host(self._address, self._server.sockets[0].getsockname()[1])
+
+    async def _close(self) -> None:
+        assert self._server is not None
+        self._server.close()
+        for serving in self._served:
+            serving.cancel()
+        await asyncio.gather(*self._served, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving = cast("asyncio.Task[None]", asyncio.current_task())
+        self._served.add(serving)
+        try:
+            while True:
+                code, size = payload_size(await reader.readexactly(HEADER.size))
+                writer.write(encode(await self._answer(decode(code, await reader.readexactly(size)))))
+        except (asyncio.IncompleteReadError, ConnectionError, ConnectionFailure, asyncio.CancelledError):
+            return
+        finally:
+            self._served.discard(serving)
+            writer.close()
+
+    async def _answer(self, command: Command) -> Command:
+        if isinstance(command, Hello):
+            return _VERSIONS
+        if isinstance(command, KeepAlive):
+            return command
+        return await self._store.call(cast(Numbered, command), _CALL_S)

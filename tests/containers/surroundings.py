@@ -1,0 +1,96 @@
+"""What every service under test has around it: a network, Kafka with new topics, a segment store, its own image."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from testcontainers.core.docker_client import DockerClient
+from testcontainers.core.network import Network
+
+from containers.lives import newer
+from containers.neighbours import Neighbours
+from containers.service import ServiceContainer
+from containers.service_images import TOGETHER, service_images
+from containers.store_server import SegmentStoreServer
+from sluice.catalog import examples
+from sluice.catalog.examples import Example
+
+PARTITIONS = 4
+
+
+class NoEngineError(Exception):
+    """No container engine answers."""
+
+
+def engine() -> str:
+    """Name and version of the engine that answers. Raises NoEngineError."""
+    try:
+        version = cast(Any, DockerClient().client).version()
+    except Exception as error:
+        # Whatever the client library meets there: no socket, no permission, no answer.
+        raise NoEngineError(str(error)) from error
+    return f"{version['Platform']['Name'] or 'Docker'} {version['Version']}"
+
+
+def gateway(network: Network) -> str:
+    """The address under which containers of the network reach this machine."""
+    inner = cast(Any, network)._unwrap_network
+    inner.reload()
+    return str(inner.attrs["IPAM"]["Config"][0]["Gateway"])
+
+
+class Surroundings:
+    """Makes services; `kafka` is Kafka's address for containers."""
+
+    def __init__(self, network: Network, kafka: str, logs: Path) -> None:
+        self._network = network
+        self._kafka = kafka
+        self._logs = logs
+
+    @contextmanager
+    def running(
+        self,
+        service: str,
+        ports: tuple[int, ...] = (),
+        memory: str = "256m",
+        scratch: str = "64m",
+        **settings: str,
+    ) -> Iterator[ServiceContainer]:
+        """The service, started with more settings of its own; ready or not."""
+        shared = {"SLUICE_KAFKA_BOOTSTRAP": self._kafka, "SLUICE_PARTITIONS": str(PARTITIONS)}
+        more = {f"SLUICE_{name.upper()}": value for name, value in settings.items()}
+        container = ServiceContainer(
+            service_images((service,) if service not in TOGETHER else TOGETHER)[service],
+            self._network,
+            service,
+            shared | more,
+            logs=self._logs,
+            memory=memory,
+            scratch=scratch,
+            ports=ports,
+        )
+        with container:
+            yield container
+
+
+def container_map(store: SegmentStoreServer) -> Example:
+    """cluster-manager's record that gives all containers to the segment store."""
+    record = next(e for e in examples.journal_records() if e.type == "ContainersAssigned")
+    value, host = record.json(), {"address": store.host.address, "port": store.host.port}
+    event = value["events"][0]
+    event["containers"] = dict.fromkeys(event["containers"], host)
+    event["hosts"] = [host]
+    return msgspec.structs.replace(record, value=msgspec.json.encode(value))
+
+
+def tell_history(neighbours: Neighbours, leave_out: str = "") -> None:
+    """Everything that the examples say has happened, told by services of a later version.
+
+    What has a key that begins with `leave_out` is left out, if that is given.
+    """
+    told = [newer(e) for e in examples.journal_records() if not leave_out or not e.key.startswith(leave_out)]
+    neighbours.send(*told)
+    neighbours.journal.catch_up()
+    assert len(neighbours.journal.counted) == len(told)

@@ -1,0 +1,162 @@
+"""api-gateway alone: what clients ask becomes requests, what the journal says becomes answers.
+
+The journal holds the history of the examples when the service starts, as services of a later version would tell it.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from support.controller import Controller, info, outcome
+
+from api_gateway.generated import controller_pb2 as pb
+from containers.container_contract import ContainerContract, EndContract, FollowerContract
+from containers.lives import Version, newer, relocated, same
+from containers.neighbours import Neighbours
+from containers.rpc_requests import ASKED_BY_RPC, rpc_of
+from containers.service import ServiceContainer
+from containers.surroundings import Surroundings, tell_history
+from harness import eventually
+from sluice.catalog import examples
+from sluice.catalog.examples import Example
+from sluice.catalog.examples.example import example
+from sluice.catalog.examples.names import (
+    FIRST,
+    GROUP,
+    SCOPE,
+    STREAM,
+    TABLE,
+    UPPER_LEFT,
+    UPPER_RIGHT,
+    WORKFLOWS,
+    at,
+)
+from sluice.domain.decision import Reply
+from sluice.journal.record import Record, encode_record
+from sluice.messaging.requests import Request, decode_request
+from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, TOPICS
+
+GRPC_PORT = 9090
+ANSWERS_S = 20.0
+SEEN_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def service(surroundings: Surroundings, neighbours: Neighbours) -> Iterator[ServiceContainer]:
+    tell_history(neighbours)
+    with surroundings.running("api-gateway", (GRPC_PORT,), grpc_port=str(GRPC_PORT)) as service:
+        service.wait_ready()
+        yield service
+
+
+@pytest.fixture(scope="module")
+def clients(service: ServiceContainer) -> Iterator[Controller]:
+    controller = Controller(service.address(GRPC_PORT))
+    yield controller
+    controller.close()
+
+
+def asked(scope: str) -> list[Request]:
+    """What the gateway asks others in the examples, as far as clients can ask for it by an RPC."""
+    gateways = [e for e in examples.requests() if e.header("ce_source").startswith("api-gateway/")]
+    requests = (decode_request(relocated(e, scope).value) for e in gateways)
+    return [r for r in requests if type(r.command) in ASKED_BY_RPC]
+
+
+def requests_of(neighbours: Neighbours) -> dict[str, Request]:
+    """What the gateway has asked of other services so far, by id."""
+    topics = {topic.name for topic in TOPICS if "api-gateway" in topic.written_by}
+    asked_in = topics - {JOURNAL.name, REQUESTS_CLUSTER.name, DEAD_LETTERS.name}
+    requests = (decode_request(message.value() or b"") for message in neighbours.others(*asked_in))
+    return {request.id: request for request in requests}
+
+
+def one_more(neighbours: Neighbours, before: set[str]) -> Request | None:
+    """The request that was not there before; there must not be two."""
+    found = [request for id, request in requests_of(neighbours).items() if id not in before]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def answer(request: Request, reply: Reply) -> Example:
+    """The record by which whoever decides answers a request."""
+    record = Record(id=f"answer-{request.id}", at=at(0), by=WORKFLOWS, expect={}, request=request.id, reply=reply)
+    return example(JOURNAL.name, request.command.key, "Refusal", record.id, WORKFLOWS, at(0), encode_record(record))
+
+
+LIVES = [("equals", same), ("newest", newer)]
+
+
+@pytest.mark.usefixtures("service")
+def test_what_happened_long_ago_is_over(clients: Controller) -> None:
+    """The whole history was understood, to its end: all that was made in it is gone."""
+    assert clients.scopes() == []
+
+
+@pytest.mark.parametrize(("scope", "version"), LIVES)
+def test_what_others_say_can_be_read(neighbours: Neighbours, clients: Controller, scope: str, version: Version) -> None:
+    """A stream that was scaled, its reader group and its table; what is told again changes nothing."""
+    told = [version(relocated(e, scope)) for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
+    scaled = next(number for number, e in enumerate(told) if e.type == "StreamScaled") + 1
+    neighbours.append(*told[:scaled])
+    seen = everything(clients, scope)
+    streams, segments, tags, groups, tables = seen
+    assert STREAM in streams
+    assert segments == [FIRST, UPPER_LEFT, UPPER_RIGHT]
+    assert (tags, groups, tables) == (["team-payments"], GROUP, [TABLE])
+    neighbours.send(*told[:scaled])
+    assert everything(clients, scope) == seen
+
+
+def everything(clients: Controller, scope: str) -> tuple[list[str], list[int], list[str], str, list[str]]:
+    """The streams of a scope, the segments and tags of the one of the examples, the group and the tables."""
+    stream = info(scope, STREAM)
+    group = clients.call("getReaderGroupConfig", pb.ReaderGroupInfo(scope=scope, readerGroup=GROUP))
+    tables = clients.call("listKeyValueTablesInScope", pb.KVTablesInScopeRequest(scope=pb.ScopeInfo(scope=scope)))
+    return (
+        clients.streams(scope),
+        [segment for segment, _, _ in clients.segments(scope, STREAM)],
+        list(clients.call("getStreamConfiguration", stream).tags.tag),
+        group.config.readerGroupName,
+        [table.kvtName for table in tables.kvtables],
+    )
+
+
+OTHER_STATUS = {"ScaleStream": "STARTED", "OpenTransaction": "OK", "PingTransaction": "OK"}
+
+
+@pytest.mark.parametrize(("scope", "version"), LIVES)
+def test_what_clients_ask_goes_into_its_topic_and_is_answered_once(
+    neighbours: Neighbours, clients: Controller, scope: str, version: Version
+) -> None:
+    """Answered by services of this and a later version, each twice. The stream is that of the test before."""
+    for request in asked(scope):
+        before = set(requests_of(neighbours))
+        name, message = rpc_of(request.command)
+        call = clients.begin(name, message, ANSWERS_S)
+        sent = eventually(partial(one_more, neighbours, before), SEEN_S, f"{name} is asked")
+        assert sent is not None
+        assert sent.command == request.command
+        kind = type(request.command).__name__
+        status = OTHER_STATUS.get(kind, "SUCCESS")
+        transaction = getattr(request.command, "transaction", "") or "1" * 8 + "-2222-3333-4444-" + "5" * 12
+        told = version(answer(sent, Reply(status, transaction=transaction if kind == "OpenTransaction" else "")))
+        neighbours.send(told, told)
+        assert outcome(call) in (status, "OK"), name
+
+
+def test_gives_up_nothing(neighbours: Neighbours) -> None:
+    """It takes no requests from any topic."""
+    assert neighbours.dead_letters() == []
+
+
+class TestAsContainer(ContainerContract):
+    pass
+
+
+class TestAsFollower(FollowerContract):
+    pass
+
+
+class TestEnd(EndContract):
+    pass

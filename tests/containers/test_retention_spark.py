@@ -1,0 +1,113 @@
+"""retention-spark alone: what it is told of loads and sizes becomes requests, each under an id that follows from it."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from support.kafka import header
+
+from containers.container_contract import ContainerContract, EndContract
+from containers.lives import relocated
+from containers.neighbours import Neighbours, source_of
+from containers.service import ServiceContainer
+from containers.surroundings import Surroundings
+from harness import eventually
+from sluice.catalog import examples
+from sluice.catalog.examples import Example
+from sluice.domain import commands as c
+from sluice.messaging.requests import Request, decode_request
+from sluice.messaging.topics import REQUESTS_STREAMS
+
+pytestmark = pytest.mark.skipif(
+    "CI" in os.environ, reason="the image with Spark does not fit into the time of .ci/run; `make contract` runs them"
+)
+
+STARTS_S = 110.0
+DECIDES_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def service(surroundings: Surroundings, neighbours: Neighbours) -> Iterator[ServiceContainer]:
+    with surroundings.running(
+        "retention-spark",
+        memory="1536m",
+        scratch="512m",
+        spark_checkpoints="/tmp/checkpoints",
+        spark_history="/tmp/history",
+        spark_local="/tmp/spark",
+        scale_trigger_s="0.5",
+        retention_trigger_s="0.5",
+    ) as service:
+        service.wait_ready(STARTS_S)
+        yield service
+
+
+def told(scope: str) -> list[Example]:
+    """The reports of the examples about a stream that is still there, told just now."""
+    reports = (relocated(e, scope) for e in examples.reports() if e.type == "ScaleReport" or b'"sample":{' in e.value)
+    return [_now(e) for e in reports]
+
+
+def asked(neighbours: Neighbours, scope: str) -> dict[str, Request]:
+    """What it asks for about a scope, by id; the same id asks for the same."""
+    found: dict[str, Request] = {}
+    for message in neighbours.others(REQUESTS_STREAMS.name):
+        if (message.key() or b"").decode().startswith(f"{scope}/"):
+            request = decode_request(message.value() or b"")
+            assert found.setdefault(request.id, request).command == request.command
+    return found
+
+
+def kinds(neighbours: Neighbours, scope: str) -> list[str]:
+    return sorted(type(r.command).__name__ for r in asked(neighbours, scope).values())
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("version", ["equals", "newest"])
+def test_reports_become_requests_once(neighbours: Neighbours, version: str) -> None:
+    """Each report twice, from services of this and a later version."""
+    reports = [examples.with_unknown_field(e) if version == "newest" else e for e in told(version)]
+    neighbours.send(*(report for report in reports for _ in range(2)))
+    eventually(lambda: "ScaleStream" in kinds(neighbours, version), DECIDES_S, "a scale is asked for")
+    scales = [r.command for r in asked(neighbours, version).values() if isinstance(r.command, c.ScaleStream)]
+    assert len(scales) == 1
+    eventually(
+        lambda: {n.kind for n in _notes(neighbours, version)} == set(c.DecisionKind), DECIDES_S, "both kinds are noted"
+    )
+    assert all(note.reason for note in _notes(neighbours, version))
+
+
+@pytest.mark.usefixtures("service")
+def test_dead_letters_are_what_nobody_can_read(neighbours: Neighbours) -> None:
+    """Kept as they were, with the reason, and their keys go on."""
+    good = told("unheard")
+    values = (b"", b"{", b"[]", b"\xff\xfe", examples.requests()[0].value)
+    bad = [msgspec.structs.replace(report, value=value) for report in good for value in values]
+    places = neighbours.send(*bad)
+    neighbours.send(*good)
+    eventually(lambda: "ScaleStream" in kinds(neighbours, "unheard"), DECIDES_S, "its key goes on")
+    eventually(lambda: len(neighbours.dead_letters()) >= len(bad), DECIDES_S, "all are given up")
+    letters = {source_of(m): (m.key(), m.value() or b"") for m in neighbours.dead_letters()}
+    assert letters == {p: (e.key.encode(), e.value) for p, e in zip(places, bad, strict=True)}
+    assert all(header(m, "sluice_reason") for m in neighbours.dead_letters())
+
+
+class TestAsContainer(ContainerContract):
+    pass
+
+
+class TestEnd(EndContract):
+    pass
+
+
+def _notes(neighbours: Neighbours, scope: str) -> list[c.NoteDecision]:
+    return [r.command for r in asked(neighbours, scope).values() if isinstance(r.command, c.NoteDecision)]
+
+
+def _now(report: Example) -> Example:
+    """Told now: a report on a load holds for ten minutes."""
+    value = report.json()
+    value["at"] = round(time.time() * 1000)
+    return msgspec.structs.replace(report, value=msgspec.json.encode(value))

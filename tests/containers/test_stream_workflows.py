@@ -1,0 +1,175 @@
+"""stream-workflows alone: what the gateway and retention-spark ask is decided, carried out and answered, once.
+
+The journal holds the history of the examples when the service starts; what is asked is about scopes of later.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from support.kafka import header
+
+from containers.container_contract import ContainerContract, EndContract, FollowerContract
+from containers.lives import Version, newer, older, relocated, same
+from containers.neighbours import Neighbours, source_of
+from containers.service import ServiceContainer
+from containers.store_server import SegmentStoreServer
+from containers.surroundings import Surroundings, container_map, tell_history
+from harness import eventually
+from sluice.catalog import examples
+from sluice.catalog.examples import Example
+from sluice.catalog.examples.names import ABORTED, STREAM
+from sluice.domain import events as ev
+from sluice.messaging.requests import decode_request
+from sluice.messaging.topics import ABORT, REQUESTS_CLUSTER, REQUESTS_STREAMS
+
+GROUP = "stream-workflows"
+ANSWERS_S = 20.0
+
+STATUS = {"ScaleStream": "STARTED", "KickWorkflow": "NOT_RUNNING", "CancelWorkflow": "NOT_RUNNING"}
+"""What is answered, where that is not SUCCESS."""
+STATUS_OF_OLDER = STATUS | {
+    "UpdateSubscriberCut": "SUBSCRIBER_NOT_FOUND",
+    "ScaleStream": "PRECONDITION_FAILED",
+    "TruncateStream": "FAILURE",
+}
+"""Without a retention policy the group does not subscribe; without a scaling policy the stream has one segment only."""
+UNANSWERED = "NoteDecision"
+
+
+@pytest.fixture(scope="module")
+def service(
+    surroundings: Surroundings, neighbours: Neighbours, store: SegmentStoreServer
+) -> Iterator[ServiceContainer]:
+    # What the service has told of its own stream is left out: the store does not hold that one's segments.
+    tell_history(neighbours, leave_out="_system")
+    neighbours.append(container_map(store))
+    with surroundings.running("stream-workflows") as service:
+        service.wait_ready()
+        yield service
+
+
+def asked() -> list[Example]:
+    """What others ask, in order."""
+    requests = [r for r in examples.requests() if r.topic == REQUESTS_STREAMS.name]
+    return [r for r in requests if not r.header("ce_source").startswith("stream-workflows/")]
+
+
+def answered(neighbours: Neighbours, request: Example) -> str:
+    """The status of the answer, once it is there."""
+    id = request.json()["id"]
+    reply = eventually(lambda: neighbours.journal.answer(id), ANSWERS_S, f"{request.type} is answered")
+    assert reply is not None
+    return reply.status
+
+
+def standing(neighbours: Neighbours, store: SegmentStoreServer) -> object:
+    """All that requests can change."""
+    segments = {name: (s.sealed, s.length, s.start_offset) for name, s in store.segments.items()}
+    others = neighbours.others(ABORT.name, REQUESTS_STREAMS.name)
+    return segments, neighbours.journal.versions(), len(others), len(neighbours.dead_letters())
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize(
+    ("scope", "version", "status"),
+    [("equals", same, STATUS), ("newest", newer, STATUS), ("oldest", older, STATUS_OF_OLDER)],
+)
+def test_all_that_is_asked_is_answered_once(
+    neighbours: Neighbours, store: SegmentStoreServer, scope: str, version: Version, status: dict[str, str]
+) -> None:
+    """Each request twice at once, from services of this, a later and the first version."""
+    places = []
+    for request in (relocated(version(example), scope) for example in asked()):
+        places += neighbours.send(request, request)
+        if request.type != UNANSWERED:
+            assert (request.type, answered(neighbours, request)) == (request.type, status.get(request.type, "SUCCESS"))
+    neighbours.consumed(GROUP, places)
+    assert [e.code for e in neighbours.journal.events(ev.DecisionNoted) if e.scope == scope] == ["split"]
+    for kind in (ev.ScopeCreated, ev.NameReserved, ev.StreamSealStarted, ev.StreamDeletionStarted, ev.ScopeDeleted):
+        found = [e for e in neighbours.journal.events(kind) if e.scope == scope]
+        assert len(found) == (3 if kind is ev.NameReserved else 1), found
+    assert not [name for name in store.segments if name.startswith(f"{scope}/")]
+
+
+def test_what_comes_again_later_changes_nothing(neighbours: Neighbours, store: SegmentStoreServer) -> None:
+    before = standing(neighbours, store)
+    requests = [relocated(example, "equals") for example in asked()]
+    neighbours.consumed(GROUP, neighbours.send(*requests))
+    assert standing(neighbours, store) == before
+
+
+def test_sealing_asks_for_the_abort_of_what_is_open(neighbours: Neighbours) -> None:
+    """The other half of it is txn-manager's: it says in the journal that the transaction has ended."""
+    scope, transaction = "sealing", relocated(_about(ABORTED, "TransactionOpened"), "sealing")
+    by_type = {e.type: relocated(e, scope) for e in asked()}
+    for kind in ("CreateScope", "CreateStream"):
+        neighbours.send(by_type[kind])
+        assert answered(neighbours, by_type[kind]) == "SUCCESS"
+    neighbours.append(transaction, relocated(_about(ABORTED, "TransactionReady"), scope))
+    neighbours.send(by_type["SealStream"])
+    eventually(lambda: _aborts(neighbours), ANSWERS_S, "the abort is asked for")
+    command = decode_request(_aborts(neighbours)[0]).command
+    id = transaction.json()["events"][0]["transaction"]
+    assert msgspec.to_builtins(command) == {
+        "type": "AbortTransaction",
+        "scope": scope,
+        "stream": STREAM,
+        "transaction": id,
+        "reason": "seal",
+        **({"version": v} if (v := msgspec.to_builtins(command).get("version")) else {}),
+    }
+    assert neighbours.journal.answer(by_type["SealStream"].json()["id"]) is None
+    ended = (relocated(_about(ABORTED, kind), scope) for kind in ("TransactionAborting", "TransactionAborted"))
+    neighbours.append(*ended)
+    assert answered(neighbours, by_type["SealStream"]) == "SUCCESS"
+
+
+@pytest.mark.usefixtures("service")
+def test_dead_letters_are_what_nobody_can_handle(neighbours: Neighbours) -> None:
+    """Kept as they were, with the reason, and their keys go on."""
+    scope = "unheard"
+    unheard = [examples.of_unknown_type(e) for e in asked()]
+    foreign = [e for e in examples.requests() if e.topic not in (REQUESTS_STREAMS.name, REQUESTS_CLUSTER.name)]
+    misplaced = [msgspec.structs.replace(e, topic=REQUESTS_STREAMS.name) for e in foreign]
+    garbage = [msgspec.structs.replace(asked()[0], value=b) for b in (b"", b"{", b"[]", b"\xff\xfe")]
+    readable = [relocated(e, scope) for e in (*unheard, *misplaced)]
+    bad = [*readable, *(msgspec.structs.replace(e, key=scope) for e in garbage)]
+    places = neighbours.send(*bad)
+    create = relocated(asked()[0], scope)
+    assert create.key == scope
+    neighbours.send(create)
+    assert answered(neighbours, create) == "SUCCESS"
+    neighbours.consumed(GROUP, places)
+    letters = {source_of(m): (m.key(), m.value() or b"") for m in neighbours.dead_letters()}
+    assert letters == {p: (e.key.encode(), e.value) for p, e in zip(places, bad, strict=True)}
+    assert all(header(m, "sluice_reason") for m in neighbours.dead_letters())
+    # Who asked in the wrong place is told; who asked for something unheard of cannot be, in no known way.
+    assert {answered(neighbours, r) for r in readable[len(unheard) :]} == {"FAILURE"}
+
+
+def test_tells_whoever_decides_on_retention(neighbours: Neighbours) -> None:
+    """What the lives of the streams have put into the topic of reports."""
+    topics = {message.topic() for message in neighbours.others()}
+    assert {"sluice.retention", "sluice.requests.cluster", "sluice.journal"} <= topics
+
+
+class TestAsContainer(ContainerContract):
+    pass
+
+
+class TestAsFollower(FollowerContract):
+    pass
+
+
+class TestEnd(EndContract):
+    pass
+
+
+def _about(transaction: str, kind: str) -> Example:
+    """The example of an event of this transaction."""
+    return next(e for e in examples.journal_records() if e.type == kind and transaction.encode() in e.value)
+
+
+def _aborts(neighbours: Neighbours) -> list[bytes]:
+    return [m.value() or b"" for m in neighbours.others(ABORT.name)]

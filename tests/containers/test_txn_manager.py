@@ -1,0 +1,209 @@
+"""txn-manager alone: transactions open, live, are committed and aborted on a stream that others have made.
+
+The journal holds the history of the examples when the service starts. Each test then has a stream of its own, told by
+the services that make and scale streams, and plays the gateway.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from support.kafka import header
+
+from containers.backing import RedisContainer
+from containers.container_contract import ContainerContract, EndContract, FollowerContract
+from containers.lives import Version, newer, older, relocated, same
+from containers.neighbours import Neighbours, Place, source_of
+from containers.service import ServiceContainer
+from containers.store_server import SegmentStoreServer
+from containers.surroundings import Surroundings, container_map, tell_history
+from harness import eventually
+from sluice.catalog import examples
+from sluice.catalog.examples import Example
+from sluice.catalog.examples.names import ABORTED, COMMITTED, FIRST, SCOPE, STREAM, UPPER_LEFT, UPPER_RIGHT, request_id
+from sluice.domain import events as ev
+from sluice.domain.segment_id import segment_name
+from sluice.domain.transaction.state import MIN_LEASE_MS
+from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
+
+ANSWERS_S = 20.0
+RUNS_OUT_S = 40.0
+TOPICS = (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
+GROUPS = {topic.name: f"txn-manager-{topic.name}" for topic in TOPICS}
+ACTIVE = (FIRST, UPPER_LEFT, UPPER_RIGHT)
+SECOND_OPEN = request_id(0x22)
+"""The request that opened the transaction which the examples abort."""
+
+
+@pytest.fixture(scope="module")
+def service(
+    surroundings: Surroundings, neighbours: Neighbours, store: SegmentStoreServer, redis: RedisContainer
+) -> Iterator[ServiceContainer]:
+    tell_history(neighbours)
+    neighbours.append(container_map(store))
+    with surroundings.running("txn-manager", redis_url=redis.inside, grace_s="0.2") as service:
+        service.wait_ready()
+        yield service
+
+
+def made(neighbours: Neighbours, store: SegmentStoreServer, scope: str) -> None:
+    """A stream in this scope, scaled once, by those who make and scale streams; its segments are there."""
+    told = [e for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
+    ended = next(number for number, e in enumerate(told) if e.type == "StreamScaled") + 1
+    by_others = (e for e in told[:ended] if not e.header("ce_source").startswith("txn-manager/"))
+    neighbours.append(*(relocated(e, scope) for e in by_others))
+    for segment in ACTIVE:
+        store.run(store.store.create_segment(segment_name(scope, STREAM, segment), 0, 0))
+
+
+def asked() -> list[Example]:
+    """What the gateway asks, in order: a transaction that is committed, and one that is aborted."""
+    told = [e for e in examples.requests() if e.topic in GROUPS and e.header("ce_source").startswith("api-gateway/")]
+    by_type = {e.type: e for e in told}
+    opening = by_type["OpenTransaction"]
+    value = {**opening.json(), "id": SECOND_OPEN}
+    headers = [(name, SECOND_OPEN if name == "ce_id" else text) for name, text in opening.headers]
+    second = Example(opening.topic, opening.key, list(headers), msgspec.json.encode(value))
+    kinds = ("OpenTransaction", "PingTransaction", "CommitTransaction")
+    return [*(by_type[kind] for kind in kinds), second, by_type["AbortTransaction"]]
+
+
+def send(neighbours: Neighbours, *requests: Example) -> list[Place]:
+    """Put them there and have them taken."""
+    places = neighbours.send(*requests)
+    taken(neighbours, places)
+    return places
+
+
+def taken(neighbours: Neighbours, places: list[Place]) -> None:
+    for topic, group in GROUPS.items():
+        neighbours.consumed(group, [place for place in places if place.topic == topic])
+
+
+def answered(neighbours: Neighbours, request: Example) -> str:
+    """The status of the answer, once it is there."""
+    id = request.json()["id"]
+    reply = eventually(lambda: neighbours.journal.answer(id), ANSWERS_S, f"{request.type} is answered")
+    assert reply is not None
+    return reply.status
+
+
+def ends(neighbours: Neighbours, scope: str) -> tuple[list[str], list[str]]:
+    """The transactions of a scope that were committed, and those that were aborted."""
+    journal = neighbours.journal
+    committed = [e.transaction for e in journal.events(ev.TransactionCommitted) if e.scope == scope]
+    return committed, [e.transaction for e in journal.events(ev.TransactionAborted) if e.scope == scope]
+
+
+STATUS = {"OpenTransaction": "OK", "PingTransaction": "OK"}
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize(("scope", "version"), [("equals", same), ("newest", newer), ("oldest", older)])
+def test_transactions_live_and_end_once(
+    neighbours: Neighbours, store: SegmentStoreServer, scope: str, version: Version
+) -> None:
+    """Each request twice at once, from gateways of this, a later and the first version."""
+    made(neighbours, store, scope)
+    places = []
+    for request in (relocated(version(example), scope) for example in asked()):
+        places += neighbours.send(request, request)
+        assert (request.type, answered(neighbours, request)) == (request.type, STATUS.get(request.type, "SUCCESS"))
+    committed, aborted = id_of(COMMITTED, scope), id_of(ABORTED, scope)
+    eventually(lambda: ends(neighbours, scope) == ([committed], [aborted]), ANSWERS_S, "both transactions have ended")
+    taken(neighbours, places)
+    assert ends(neighbours, scope) == ([committed], [aborted])
+    for kind, count in ((ev.TransactionOpened, 2), (ev.TransactionCommitting, 1), (ev.TransactionAborting, 1)):
+        assert len([e for e in neighbours.journal.events(kind) if e.scope == scope]) == count
+    left = {name for name in store.segments if name.startswith(f"{scope}/")}
+    assert left == {segment_name(scope, STREAM, segment) for segment in ACTIVE}
+
+
+def test_what_comes_again_later_changes_nothing(neighbours: Neighbours, store: SegmentStoreServer) -> None:
+    """That of the gateway, and what txn-manager itself has put into its topics: questions and aborts of long ago."""
+    own = [e for e in examples.requests() if e.topic in GROUPS and e.header("ce_source").startswith("txn-manager/")]
+    before = standing(neighbours, store)
+    send(neighbours, *(relocated(e, "equals") for e in (*asked(), *own)))
+    assert standing(neighbours, store) == before
+
+
+def standing(neighbours: Neighbours, store: SegmentStoreServer) -> object:
+    """All that requests can change."""
+    segments = {name: (s.sealed, s.length, s.start_offset) for name, s in store.segments.items()}
+    ends_of = {scope: ends(neighbours, scope) for scope in ("equals", "newest", "oldest")}
+    others = neighbours.others(*GROUPS, REQUESTS_STREAMS.name)
+    opened = len(neighbours.journal.events(ev.TransactionOpened))
+    return segments, ends_of, len(others), opened, len(neighbours.dead_letters())
+
+
+def test_a_lease_that_runs_out_ends_the_transaction(
+    neighbours: Neighbours, store: SegmentStoreServer, service: ServiceContainer
+) -> None:
+    """Nobody pings: the timer, kept in Redis, asks through both topics, and the abort goes through the third."""
+    scope = "silent"
+    made(neighbours, store, scope)
+    opening = relocated(asked()[0], scope)
+    value = opening.json()
+    value["command"]["lease_ms"] = MIN_LEASE_MS
+    send(neighbours, msgspec.structs.replace(opening, value=msgspec.json.encode(value)))
+    assert answered(neighbours, opening) == "OK"
+    eventually(lambda: ends(neighbours, scope)[1] == [id_of(COMMITTED, scope)], RUNS_OUT_S, "the lease runs out")
+    reasons = [e.reason.value for e in neighbours.journal.events(ev.TransactionAborting) if e.scope == scope]
+    assert reasons == ["lease"]
+    asked_in = {m.topic() for m in neighbours.others(*GROUPS) if scope.encode() == (m.key() or b"").partition(b"/")[0]}
+    assert set(GROUPS) <= asked_in
+    assert service.get("/readyz").json()["degraded"] == {}
+
+
+@pytest.mark.usefixtures("service")
+def test_dead_letters_are_what_nobody_can_handle(neighbours: Neighbours, store: SegmentStoreServer) -> None:
+    """In each of the three topics; kept as they were, with the reason, and their keys go on."""
+    scope = "unheard"
+    made(neighbours, store, scope)
+    unheard = [examples.of_unknown_type(e) for e in asked()]
+    create = examples.requests()[0]
+    misplaced = [
+        msgspec.structs.replace(e, topic=topic) for topic in GROUPS for e in (create, *asked()) if e.topic != topic
+    ]
+    key = asked()[0].key
+    garbage = [Example(topic, key, [], value) for topic in GROUPS for value in (b"", b"{", b"[]", b"\xff\xfe")]
+    readable = [relocated(e, scope) for e in (*unheard, *misplaced)]
+    bad = [*readable, *(msgspec.structs.replace(e, key=f"{scope}/{STREAM}") for e in garbage)]
+    places = neighbours.send(*bad)
+    # The same ids were answered already, as what came in the wrong place; so the good ones have others.
+    good = [relocated(e, f"{scope}") for e in asked()]
+    good = [_with_id(e, f"{e.json()['id']}.good") for e in good]
+    opening = good[0]
+    places += neighbours.send(opening)
+    assert answered(neighbours, opening) == "OK"
+    taken(neighbours, places)
+    expected = {p: (e.key.encode(), e.value) for p, e in zip(places, bad, strict=False)}
+    letters = {source_of(m): (m.key(), m.value() or b"") for m in neighbours.dead_letters()}
+    assert letters == expected
+    assert all(header(m, "sluice_reason") for m in neighbours.dead_letters())
+
+
+class TestAsContainer(ContainerContract):
+    pass
+
+
+class TestAsFollower(FollowerContract):
+    pass
+
+
+class TestEnd(EndContract):
+    pass
+
+
+def id_of(transaction: str, scope: str) -> str:
+    """The id that a transaction of the examples has in another scope."""
+    opened = next(
+        e for e in examples.journal_records() if e.type == "TransactionOpened" and transaction.encode() in e.value
+    )
+    return str(relocated(opened, scope).json()["events"][0]["transaction"])
+
+
+def _with_id(request: Example, id: str) -> Example:
+    headers = [(name, id if name == "ce_id" else text) for name, text in request.headers]
+    value = msgspec.json.encode({**request.json(), "id": id})
+    return Example(request.topic, request.key, list(headers), value)

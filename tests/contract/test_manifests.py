@@ -1,0 +1,164 @@
+"""The Kubernetes manifests, as rendered: schemas, rules, and whether they fit the services and the images.
+
+The renderings are those kept in the clone; `make k8s-check` compares them with kustomize's and asks an API server.
+"""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api_gateway.settings import GatewaySettings
+from cluster_manager.settings import ClusterManagerSettings
+from retention_spark.settings import SparkSettings
+from sluice.messaging.topics import TOPICS
+from sluice.settings import ServiceSettings
+from sluice_k8s import manifests, rules, schemas
+from stream_workflows.service import GROUP as WORKFLOWS_GROUP
+from stream_workflows.settings import WorkflowSettings
+from txn_manager.service import GROUP as TXN_GROUP
+from txn_manager.settings import TxnSettings
+
+CLONE = Path(__file__).resolve().parents[2]
+IMAGES = CLONE / "deploy" / "images"
+SERVICES: dict[str, type[ServiceSettings]] = {
+    "api-gateway": GatewaySettings,
+    "stream-workflows": WorkflowSettings,
+    "txn-manager": TxnSettings,
+    "cluster-manager": ClusterManagerSettings,
+    "retention-spark": SparkSettings,
+}
+VERSION = tomllib.loads((CLONE / "shared" / "pyproject.toml").read_text())["project"]["version"]
+
+
+@pytest.fixture(scope="module", params=manifests.OVERLAYS)
+def rendered(request: pytest.FixtureRequest) -> list[manifests.Manifest]:
+    return manifests.objects(manifests.kept(request.param))
+
+
+def deployments(rendered: list[manifests.Manifest]) -> dict[str, Any]:
+    return {m["metadata"]["name"]: m for m in rendered if m["kind"] == "Deployment"}
+
+
+def test_every_object_is_what_its_schema_says(rendered: list[manifests.Manifest]) -> None:
+    assert [problem for manifest in rendered for problem in schemas.problems(manifest)] == []
+
+
+def test_templates_of_pods_in_config_maps_are_what_their_schema_says(rendered: list[manifests.Manifest]) -> None:
+    templates = [(name, pod) for name, pod in manifests.pods(rendered) if name.startswith("ConfigMap/")]
+    for name, pod in templates:
+        containers = [{"image": "image:1", **container} for container in pod["spec"]["containers"]]
+        named = {
+            **pod,
+            "metadata": {**pod["metadata"], "name": name},
+            "spec": {**pod["spec"], "containers": containers},
+        }
+        assert schemas.problems(named) == []
+
+
+def test_every_object_keeps_to_the_rules(rendered: list[manifests.Manifest]) -> None:
+    assert rules.problems(rendered) == []
+
+
+def test_every_service_is_deployed(rendered: list[manifests.Manifest]) -> None:
+    assert deployments(rendered).keys() == SERVICES.keys()
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_setting_is_known_to_the_service_it_is_given_to(rendered: list[manifests.Manifest], service: str) -> None:
+    (container,) = deployments(rendered)[service]["spec"]["template"]["spec"]["containers"]
+    secrets = [m for m in rendered if m["kind"] == "Secret"]
+    shared = [*manifests.settings_of(rendered), *(name for secret in secrets for name in secret["data"])]
+    given = [variable["name"] for variable in container["env"]]
+    own = {f"SLUICE_{field.upper()}" for field in SERVICES[service].model_fields}
+    common = {f"SLUICE_{field.upper()}" for field in ServiceSettings.model_fields}
+    assert set(shared) <= common
+    assert {name for name in given if name.startswith("SLUICE_")} <= own
+    assert not set(shared) & set(given), "said twice"
+
+
+def test_the_settings_that_all_services_share_can_be_read(
+    rendered: list[manifests.Manifest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in manifests.settings_of(rendered).items():
+        monkeypatch.setenv(name, value)
+    for settings in SERVICES.values():
+        assert settings().partitions == 16
+        assert settings().container_count == 4
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_ports_and_users_are_those_of_the_image(rendered: list[manifests.Manifest], service: str) -> None:
+    pod = deployments(rendered)[service]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["image"] == f"sluice/{service}:{VERSION}"
+    dockerfile = (IMAGES / f"{service}.Dockerfile").read_text()
+    (exposed,) = re.findall(r"^EXPOSE (.*)$", dockerfile, re.MULTILINE)
+    named = {str(port["containerPort"]) for port in container["ports"] if port["name"] in ("grpc", "health")}
+    assert named == set(exposed.split())
+    (health,) = (port["containerPort"] for port in container["ports"] if port["name"] == "health")
+    assert SERVICES[service]().health_port == health
+    (user,) = re.findall(r"^USER (\d+):(\d+)$", (IMAGES / "runtime.Dockerfile").read_text(), re.MULTILINE)
+    assert tuple(map(str, (pod["securityContext"]["runAsUser"], pod["securityContext"]["runAsGroup"]))) == user
+
+
+def test_metrics_are_where_the_annotations_say(rendered: list[manifests.Manifest]) -> None:
+    for deployment in deployments(rendered).values():
+        template = deployment["spec"]["template"]
+        (container,) = template["spec"]["containers"]
+        (health,) = (port["containerPort"] for port in container["ports"] if port["name"] == "health")
+        assert template["metadata"]["annotations"]["prometheus.io/port"] == str(health)
+
+
+def test_scalers_watch_groups_and_topics_that_exist() -> None:
+    rendered = manifests.objects(manifests.kept("production"))
+    topics = {topic.name for topic in TOPICS}
+    watched: dict[str, set[tuple[str, str]]] = {}
+    for manifest in rendered:
+        if manifest["kind"] == "ScaledObject":
+            of_service = watched.setdefault(manifest["metadata"]["name"], set())
+            for trigger in manifest["spec"]["triggers"]:
+                of_service.add((trigger["metadata"]["consumerGroup"], trigger["metadata"]["topic"]))
+    read_by_txn_manager = {topic.name for topic in TOPICS if topic.read_by == ("txn-manager",)}
+    assert watched == {
+        "stream-workflows": {(WORKFLOWS_GROUP, "sluice.requests.streams")},
+        "txn-manager": {(f"{TXN_GROUP}-{topic}", topic) for topic in read_by_txn_manager},
+    }
+    assert {topic for of_service in watched.values() for _, topic in of_service} <= topics
+
+
+def test_the_embedded_stores_fit_the_shared_settings() -> None:
+    rendered = manifests.objects(manifests.kept("dev"))
+    settings = manifests.settings_of(rendered)
+    (store,) = (
+        m["data"] for m in rendered if m["kind"] == "ConfigMap" and m["metadata"]["name"].startswith("segment-")
+    )
+    properties = dict(
+        line.split("=", 1) for line in store["segment-store.properties"].splitlines() if not line.startswith("#")
+    )
+    assert properties["pravegaservice.container.count"] == settings["SLUICE_CONTAINER_COUNT"]
+    assert properties["pravegaservice.clusterName"] == settings["SLUICE_CLUSTER_NAME"]
+    assert properties["pravegaservice.zk.connect.uri"] == settings["SLUICE_ZOOKEEPER"]
+    services = {m["metadata"]["name"]: m["spec"]["ports"] for m in rendered if m["kind"] == "Service"}
+    for address in (settings["SLUICE_KAFKA_BOOTSTRAP"], settings["SLUICE_ZOOKEEPER"]):
+        name, _, port = address.partition(":")
+        assert int(port) in {offered["port"] for offered in services[name]}
+
+
+def test_executors_start_as_the_image_says() -> None:
+    rendered = manifests.objects(manifests.kept("production"))
+    (driver,) = deployments(rendered)["retention-spark"]["spec"]["template"]["spec"]["containers"]
+    values = {variable["name"]: variable.get("value") for variable in driver["env"]}
+    assert values["IMAGE"] == driver["image"]
+    (pod,) = (pod for name, pod in manifests.pods(rendered) if name.startswith("ConfigMap/"))
+    (executor,) = pod["spec"]["containers"]
+    assert f" {executor['command'][0]}\n" in (IMAGES / "retention-spark.Dockerfile").read_text()
+    conf = json.loads(values["SLUICE_SPARK_CONF"])
+    assert conf["spark.kubernetes.executor.podTemplateContainerName"] == executor["name"]
+    ports = {port["name"]: str(port["containerPort"]) for port in driver["ports"]}
+    assert (conf["spark.driver.port"], conf["spark.blockManager.port"]) == (ports["driver"], ports["blocks"])
+    known = values.keys()
+    assert set(re.findall(r"\$\((\w+)\)", values["SLUICE_SPARK_CONF"])) <= known

@@ -1,0 +1,113 @@
+"""The schemas of the messages: as the code is, as the examples are, and understood by who knew the last frozen form."""
+
+from functools import cache
+
+import pytest
+from jsonschema import Draft202012Validator
+from support.documents import AGAIN, DOCS, FROZEN, Schemas
+
+from sluice.catalog import examples
+from sluice.catalog.compatibility import breaks
+from sluice.catalog.examples import Example
+from sluice.catalog.schemas import COMMANDS, EVENTS, REPORTS, components, files
+from sluice.catalog.writing import contents, frozen_examples, frozen_schemas, stray
+from sluice.domain.aggregates import evolve, index
+from sluice.journal.partition_view import Outcome, PartitionView
+from sluice.journal.record import decode_record
+from sluice.messaging.requests import decode_request
+from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, RETENTION, SCALE
+
+REPORT_TOPICS = (SCALE.name, RETENTION.name)
+READABLE = [e for e in examples.all_examples() if e.header("content-type") == "application/json"]
+
+
+@cache
+def schemas() -> Schemas:
+    return Schemas()
+
+
+def schema_of(example: Example) -> str:
+    """The path of the schema that the value of an example follows."""
+    if example.type == "DeadLetterSettled":
+        return "DeadLetterSettled.json"
+    if example.topic in REPORT_TOPICS:
+        return f"reports/{example.type}.json"
+    return "Record.json" if example.topic == JOURNAL.name else "Request.json"
+
+
+def name_of(example: Example) -> str:
+    return f"{example.topic}-{example.type}"
+
+
+def test_the_files_are_those_of_the_code() -> None:
+    for path, text in contents(DOCS).items():
+        assert path.exists(), f"{path.name} is missing: {AGAIN}"
+        assert path.read_text() == text, f"{path.name} is not up to date: {AGAIN}"
+
+
+def test_there_are_no_files_of_messages_that_are_no_more() -> None:
+    assert stray(DOCS) == [], AGAIN
+
+
+def test_every_message_has_its_file() -> None:
+    wanted = {f"commands/{kind.__name__}.json" for kind in COMMANDS}
+    wanted |= {f"events/{kind.__name__}.json" for kind in EVENTS}
+    wanted |= {f"reports/{kind.__name__}.json" for kind in REPORTS}
+    wanted |= {"Request.json", "Record.json", "Headers.json", "DeadLetterHeaders.json", "DeadLetterSettled.json"}
+    assert wanted <= files().keys()
+    assert {path for path in files() if not path.startswith("types/")} == wanted
+
+
+@pytest.mark.parametrize("path", schemas().paths())
+def test_a_schema_is_one(path: str) -> None:
+    Draft202012Validator.check_schema(schemas().files[path])
+    # Whatever it refers to is there: a reference to nothing raises.
+    schemas().errors(path, {})
+
+
+@pytest.mark.parametrize("example", READABLE, ids=name_of)
+def test_an_example_follows_its_schema(example: Example) -> None:
+    assert schemas().errors(schema_of(example), examples.with_unknown_field(example).json()) == []
+    assert schemas().errors(schema_of(example), example.json()) == []
+
+
+def test_headers_follow_their_schema() -> None:
+    for example in examples.all_examples():
+        headers = {name: example.header(name) for name, _ in example.headers}
+        assert schemas().errors("Headers.json", headers) == [], example
+        is_letter = example.topic == DEAD_LETTERS.name and example.type != "DeadLetterSettled"
+        assert (schemas().errors("DeadLetterHeaders.json", headers) == []) is is_letter, example
+
+
+def test_what_a_schema_does_not_know_is_refused() -> None:
+    asked, happened = examples.requests()[0], examples.journal_records()[0]
+    assert schemas().errors("Request.json", examples.of_unknown_type(asked).json())
+    assert schemas().errors("Record.json", examples.of_unknown_type(happened).json())
+    assert schemas().errors("Request.json", {"id": "1", "at": "now", "by": "x", "command": asked.json()["command"]})
+
+
+def test_messages_are_understood_by_those_who_knew_the_frozen_ones() -> None:
+    broken = breaks(frozen_schemas(FROZEN), components())
+    assert broken == [], "docs/topics.md says how to change a message:\n" + "\n".join(broken)
+
+
+def test_what_is_new_is_frozen_too() -> None:
+    """Otherwise it could be changed again before anybody notices."""
+    frozen = frozen_schemas(FROZEN)
+    assert breaks(components(), frozen) == [], "run `python -m sluice.catalog --freeze tests/contract/frozen`"
+    for name, schema in components().items():
+        assert schema.get("properties", {}).keys() == frozen[name].get("properties", {}).keys(), name
+
+
+def test_records_of_the_frozen_form_are_read_for_ever() -> None:
+    view, told = PartitionView(evolve, index), set()
+    for offset, example in enumerate(frozen_examples(FROZEN)):
+        told.add(example.topic)
+        if example.topic == JOURNAL.name:
+            record = decode_record(example.value)
+            assert view.fold(record, offset, record.at) is Outcome.COUNTED, example.type
+        elif example.topic not in (*REPORT_TOPICS, DEAD_LETTERS.name):
+            assert type(decode_request(example.value).command).__name__ == example.type
+        elif example.header("content-type") == "application/json":
+            assert schemas().errors(schema_of(example), example.json()) == []
+    assert told == {example.topic for example in examples.all_examples()}

@@ -1,0 +1,112 @@
+"""The command line on the whole system: every example of its reference, and how it ends where nothing answers."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from typer.testing import CliRunner
+
+from harness import System
+from sluice_cli.main import app
+
+pytestmark = pytest.mark.integration
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "cli.md"
+SCRIPT = Path(sys.executable).parent / "sluice"
+EXAMPLE = re.compile(r"^    sluice (.+)$", re.MULTILINE)
+REQUEST = re.compile(r"\(request ([^)]+)\)")
+TRANSACTION = re.compile(r"transaction ([0-9a-f-]{36})")
+
+
+class Tour:
+    """Runs examples in this process, as one after the other would type them."""
+
+    def __init__(self, system: System) -> None:
+        self.scope = f"demo{uuid4().hex[:8]}"
+        self.request = self.transaction = ""
+        self._environment = {"SLUICE_API": system.rest_url, "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap}
+
+    def run(self, line: str) -> str:
+        """What the command prints; `$REQUEST` is the last change, `$TRANSACTION` the last one begun."""
+        known = line.replace("$REQUEST", self.request).replace("$TRANSACTION", self.transaction)
+        arguments = [argument.replace("demo", self.scope) for argument in shlex.split(known)]
+        if arguments[:2] == ["topic", "tail"] and not {"--no-follow", "--count"} & set(arguments):
+            arguments.append("--no-follow")
+        result = CliRunner().invoke(app, arguments, env=self._environment)
+        assert result.exit_code == 0, f"sluice {shlex.join(arguments)}: {result.stderr or result.exception!r}"
+        for pattern, name in ((REQUEST, "request"), (TRANSACTION, "transaction")):
+            found = pattern.search(result.stdout)
+            if found:
+                setattr(self, name, found[1])
+        return result.stdout
+
+
+@pytest.fixture
+def tour(system: System) -> Tour:
+    return Tour(system)
+
+
+def test_every_example_of_the_reference_works(tour: Tour) -> None:
+    examples = EXAMPLE.findall(REFERENCE.read_text())
+    assert len(examples) > 50
+    said = {}
+    for line in examples:
+        out = tour.run(line)
+        said[line] = out.replace(tour.scope, "demo")
+        if "--json" in line and "tail" not in line:
+            assert json.loads(out), line
+    assert "events:100 per segment and second, factor 2" in said["stream show demo/clicks"]
+    assert "time=1h..2d" in said["stream show demo/clicks"]
+    assert "clicks" in said["stream list demo --tag web"] and "orders" not in said["stream list demo --tag web"]
+    assert said["stream segments demo/orders"].count("#epoch.1") == 8
+    assert said["stream segments demo/orders --epoch 0"].count("#epoch.0") == 4
+    assert "StreamEpochAdded" in said["topic tail journal --from -10m --stream demo/orders"]
+    assert "made so by  " in said["stream show demo/orders --at now"]
+    past = json.loads(said["stream show demo/orders --at now --json"])
+    assert past["epoch"] == 2 and len(past["segments"]) == 7
+    deleted = json.loads(said["trace $REQUEST --since -5m --json"])
+    assert [s["types"][0] for s in deleted["steps"]] == [
+        "DeleteStream",
+        "StreamDeletionStarted",
+        "ReleaseName",
+        "NamesReleased",
+        "StreamDeleted",
+    ]
+    assert deleted["answer"]["status"] == "SUCCESS"
+    assert "ScopeDeleted" in said["trace $REQUEST"], "the last trace is that of the scope's deletion"
+
+
+def test_what_the_journal_says_is_what_the_api_says(tour: Tour) -> None:
+    tour.run("scope create demo")
+    tour.run("stream create demo/orders --segments 3 --retain time=1h..2d --tag a --tag b")
+    tour.run("stream scale demo/orders --to 5")
+    now = json.loads(tour.run("stream show demo/orders --json"))
+    past = json.loads(tour.run("stream show demo/orders --at now --json"))
+    record, at = past.pop("record"), past.pop("at")
+    assert now["createdAt"] < record["at"] <= at and record["types"]
+    for segment in now["segments"]:
+        del segment["container"], segment["store"]
+    assert past == now
+    tour.run("scope delete demo --recursive")
+
+
+def test_the_script_ends_as_it_says(system: System) -> None:
+    environment = {**os.environ, "SLUICE_API": system.rest_url, "SLUICE_KAFKA_BOOTSTRAP": "127.0.0.1:9"}
+
+    def sluice(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [SCRIPT, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    listed = sluice("scope", "list", "--json")
+    assert listed.returncode == 0 and {"name": "_system"} in json.loads(listed.stdout)
+    refused = sluice("stream", "show", f"{uuid4().hex}/orders")
+    assert refused.returncode == 1 and refused.stdout == "" and refused.stderr.startswith("Error: ")
+    away = sluice("topic", "list", "--json")
+    assert away.returncode == 3 and away.stdout == "" and "--kafka" in away.stderr

@@ -1,0 +1,94 @@
+"""The REST interfaces on the whole system: what only real processes show."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from confluent_kafka import Producer
+from support.kafka import events, fold, produce
+
+from harness import System, eventually
+from sluice.domain import events as ev
+from sluice.domain.commands import CreateScope
+from sluice.messaging.partition import partition_of
+from sluice.messaging.requests import Headers, Request, encode_request
+from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_STREAMS
+
+pytestmark = pytest.mark.integration
+
+S = "/sluice/v1"
+
+
+@pytest.fixture
+def client(system: System) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=system.rest_url, timeout=60, trust_env=False) as client:
+        yield client
+
+
+def letter(client: httpx.Client, value: str, **query: Any) -> Any:
+    """The dead letter with this value, None if it is not listed."""
+    answer = client.get(f"{S}/dead-letters", params=query)
+    assert answer.status_code == 200, answer.text
+    return next((item for item in answer.json()["items"] if item["value"] == value), None)
+
+
+def test_a_change_is_found_in_the_journal_by_the_id_it_is_answered_with(system: System, client: httpx.Client) -> None:
+    scope = f"rest-{uuid4().hex}"
+    answer = client.put(f"{S}/scopes/{scope}")
+    assert answer.status_code == 201
+    partition = partition_of(scope, system.settings.partitions)
+    folded = fold(system.kafka_bootstrap, [partition])
+    records = [f for f in folded if f.record.request == answer.headers["sluice-request"]]
+    assert events(records, lambda event: isinstance(event, ev.ScopeCreated) and event.scope == scope)
+
+
+def test_all_members_give_signs_of_life(client: httpx.Client) -> None:
+    def heard() -> bool:
+        members = client.get(f"{S}/members").json()["items"]
+        services = {member["service"] for member in members if "lastSeen" in member}
+        return services >= {"api-gateway", "stream-workflows", "cluster-manager", "txn-manager"}
+
+    eventually(heard, 10, "every service was heard of")
+
+
+def test_a_record_nobody_can_read_is_listed_and_dropped(system: System, client: httpx.Client) -> None:
+    nonsense = f"nonsense {uuid4()}"
+    produce(system.kafka_bootstrap, REQUESTS_STREAMS.name, "rest/nonsense", nonsense.encode())
+    found = eventually(lambda: letter(client, nonsense), 20, "the dead letter is listed")
+    assert (found["topic"], found["key"], found["encoding"]) == (REQUESTS_STREAMS.name, "rest/nonsense", "text")
+    place = f"{S}/dead-letters/{found['partition']}/{found['offset']}"
+    assert client.post(f"{place}/drop").json()["settled"] == "dropped"
+    assert letter(client, nonsense) is None
+    settled = letter(client, nonsense, settled="true")
+    assert settled is not None
+    assert settled["settled"] == "dropped"
+    assert client.post(f"{place}/drop").status_code == 409
+
+
+def test_a_replayed_request_is_carried_out(system: System, client: httpx.Client) -> None:
+    scope = f"rest-{uuid4().hex}"
+    request = encode_request(Request(id=uuid4().hex, at=1, by="test", command=CreateScope(scope=scope)))
+    # As a service keeps it that could not handle it.
+    producer = Producer({"bootstrap.servers": system.kafka_bootstrap, "partitioner": "murmur2_random"})
+    headers: Headers = [
+        ("sluice_reason", "why"),
+        ("sluice_service", "x"),
+        ("sluice_topic", REQUESTS_STREAMS.name),
+    ]
+    producer.produce(DEAD_LETTERS.name, request, scope, headers=headers)
+    assert producer.flush(10) == 0
+    found = eventually(lambda: letter(client, request.decode()), 10, "the dead letter is listed")
+    answer = client.post(f"{S}/dead-letters/{found['partition']}/{found['offset']}/replay")
+    assert answer.json()["settled"] == "replayed"
+    assert answer.headers["sluice-request"] == answer.json()["request"]
+    eventually(lambda: client.get(f"{S}/scopes/{scope}").status_code == 200, 20, "the scope is there")
+    assert letter(client, request.decode()) is None
+
+
+def test_both_interfaces_and_the_description_are_on_the_port_of_health(client: httpx.Client) -> None:
+    for path in ("/livez", "/readyz", "/metrics", "/ping", "/prometheus", "/v1/scopes", f"{S}/scopes", "/openapi.json"):
+        assert client.get(path).status_code == 200, path
+    assert client.get("/v1/health/readiness").json() is True
+    assert client.get("/v1/health/details/txn-manager").json()

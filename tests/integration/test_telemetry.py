@@ -1,0 +1,113 @@
+"""What a running system tells about itself: one call as one trace over two services, and the metrics it promises."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from support.controller import config, controller, unique
+from support.health import metric
+from support.otlp import Collector, Received, collector
+
+from harness import System, eventually
+
+pytestmark = pytest.mark.integration
+
+SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0", "txn-manager-0")
+TRACED = ("api-gateway-0", "stream-workflows-0")
+TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+DEADLINE_S = 20.0
+
+CREATE_STREAM = [
+    ("createStream", "api-gateway", "caller"),
+    ("send CreateStream", "api-gateway", "createStream"),
+    ("await answer", "api-gateway", "createStream"),
+    ("handle CreateStream", "stream-workflows", "send CreateStream"),
+    ("append NameReserved", "stream-workflows", "handle CreateStream"),
+    ("send CreateReserved", "stream-workflows", "handle CreateStream"),
+    ("handle CreateReserved", "stream-workflows", "send CreateReserved"),
+    ("append StreamCreationStarted", "stream-workflows", "handle CreateReserved"),
+    ("workflow create-stream", "stream-workflows", "handle CreateReserved"),
+    ("step create-segments", "stream-workflows", "workflow create-stream"),
+    ("append StreamCreated", "stream-workflows", "workflow create-stream"),
+]
+"""Each span with its service and its parent."""
+
+
+@pytest.fixture
+def traces(system: System) -> Iterator[Collector]:
+    """The gateway and stream-workflows send their spans here, soon after they ended."""
+    with collector() as found:
+        settings = {"SLUICE_OTLP_ENDPOINT": found.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+        restart(system, settings)
+        yield found
+        restart(system, {})
+
+
+def restart(system: System, settings: dict[str, str]) -> None:
+    for name in TRACED:
+        system.stop(name)
+        system.start(name, wait=False, environment=settings)
+    for name in TRACED:
+        system.wait_ready(name)
+
+
+def shape(spans: list[Received]) -> list[tuple[str, str, str]]:
+    names = {span.span: span.name for span in spans} | {CALLER: "caller"}
+    return sorted((span.name, span.service, names.get(span.parent, "?")) for span in spans)
+
+
+def test_a_stream_s_creation_is_one_trace_over_the_gateway_and_stream_workflows(
+    system: System, traces: Collector
+) -> None:
+    scope, stream = unique("traced"), unique("stream")
+    with controller(system.grpc_address) as gateway:
+        assert gateway.create_scope(scope) == "SUCCESS"
+        caller = (("traceparent", f"00-{TRACE}-{CALLER}-01"),)
+        answer = gateway.stub.createStream(config(scope, stream), timeout=DEADLINE_S, metadata=caller)
+        assert answer.status == 0
+    eventually(lambda: len(traces.of(TRACE)) >= len(CREATE_STREAM), DEADLINE_S, "all spans are there")
+    spans = traces.of(TRACE)
+    assert shape(spans) == sorted(CREATE_STREAM)
+    call, *inner = spans
+    assert call.name == "createStream"
+    known = {span.name: span for span in inner}
+    assert known["await answer"].end_ns >= known["append StreamCreated"].begin_ns
+    assert all(span.begin_ns <= span.end_ns for span in spans)
+    others = {span.trace for span in traces.spans} - {TRACE}
+    names = {span.name for trace in others for span in traces.of(trace) if not span.parent}
+    assert names <= {"createScope"}, "nothing but calls begins a trace"
+
+
+def test_every_service_tells_how_it_is(system: System) -> None:
+    partitions = system.settings.partitions
+    for name in SERVICES:
+        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=5).text
+        samples = {s.name: s.value for f in text_string_to_metric_families(text) for s in f.samples}
+        assert samples["sluice_ready"] == 1 and samples["sluice_partitions"] == partitions, name
+        assert samples["sluice_journal_records_total"] > 0 and samples["sluice_event_loop_lag_seconds_count"] > 0
+        assert metric(system, name, "sluice_check_failing") == 0, name
+        info = [
+            s.labels for f in text_string_to_metric_families(text) for s in f.samples if s.name == "sluice_process_info"
+        ]
+        assert [(labels["name"], labels["member"]) for labels in info] == [(name.removesuffix("-0"), name)]
+    owned = {name: metric(system, name, "sluice_partitions_owned") for name in SERVICES}
+    assert owned == dict(zip(SERVICES, (0, partitions, 1, 3 * partitions), strict=True))
+    assert metric(system, "cluster-manager-0", "sluice_members") == len(SERVICES)
+    assert metric(system, "cluster-manager-0", "sluice_containers_unassigned") == 0
+
+
+def test_the_journal_s_lag_is_told_for_every_partition(system: System) -> None:
+    name = "api-gateway-0"
+
+    def lags() -> list[float]:
+        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=5).text
+        return [
+            s.value
+            for f in text_string_to_metric_families(text)
+            for s in f.samples
+            if s.name == "sluice_journal_lag_records"
+        ]
+
+    eventually(lambda: lags() == [0.0] * system.settings.partitions, DEADLINE_S, "nothing is missing")
+    assert metric(system, name, "sluice_journal_behind_seconds") == 0

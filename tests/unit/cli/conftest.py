@@ -1,0 +1,80 @@
+"""The command line run in this process, on a fake of the API and on topics in memory."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+import typer.main
+import typer.testing
+from typer.testing import CliRunner
+from unit.cli.memory import History
+
+from sluice_cli import session
+from sluice_cli.api import Api
+from sluice_cli.main import app
+
+COMMAND = typer.main.get_command(app)
+"""Put together once: that takes longer than most commands."""
+
+
+class Run:
+    """What one run of a command came to."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+    @property
+    def document(self) -> Any:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Cli:
+    """Runs commands. `answers` has what the API answers by method and path; `calls` what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.calls: list[tuple[str, Any]] = []
+        self.history = History()
+
+    def __call__(self, *arguments: str) -> Run:
+        result = CliRunner().invoke(app, [str(a) for a in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Run(result.exit_code, result.stdout, result.stderr)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/sluice/v1")
+        query = f"?{request.url.query.decode()}" if request.url.query else ""
+        called = f"{request.method} {path}{query}"
+        self.calls.append((called, json.loads(request.content) if request.content else None))
+        found = self.answers.get(called, self.answers.get(f"{request.method} {path}"))
+        assert found is not None, f"nobody expected {called}"
+        answer = found(request) if callable(found) else found
+        if isinstance(answer, httpx.Response):
+            return answer
+        headers = {} if request.method == "GET" else {"Sluice-Request": "abc-1"}
+        return httpx.Response(200, json=answer, headers=headers)
+
+
+def problem(status: int, detail: str, reason: str = "", request: str = "") -> httpx.Response:
+    body = {"type": "about:blank", "title": "No", "status": status, "detail": detail}
+    headers = {"content-type": "application/problem+json"} | ({"Sluice-Request": request} if request else {})
+    return httpx.Response(status, json=body | ({"reason": reason} if reason else {}), headers=headers)
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
+    run = Cli()
+    monkeypatch.setattr(typer.testing, "_get_command", lambda _app: COMMAND)
+    monkeypatch.delenv(session.API_VARIABLE, raising=False)
+    monkeypatch.delenv(session.KAFKA_VARIABLE, raising=False)
+    monkeypatch.setattr(session, "open_api", lambda base: Api(base, transport=httpx.MockTransport(run.answer)))
+    monkeypatch.setattr(session, "open_source", lambda _bootstrap: run.history.source)
+    return run

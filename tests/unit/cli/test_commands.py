@@ -1,0 +1,463 @@
+"""Every command on the API, for people and for programs: what it asks, what it prints, how it ends."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+import typer.main
+from unit.cli.conftest import Cli, problem
+
+from sluice_cli.main import app
+
+NO_STREAM = problem(404, "stream demo/orders does not exist", "STREAM_NOT_FOUND")
+FIXED = {"type": "fixed", "targetRate": 0, "scaleFactor": 0}
+CONFIG: dict[str, Any] = {
+    "scaling": {**FIXED, "minSegments": 2},
+    "tags": ["red"],
+    "rolloverSizeBytes": 0,
+    "timestampAggregationTimeout": 0,
+}
+WORKFLOW = {
+    "kind": "scale-stream", "step": "seal-replaced", "since": 1_700_000_000_000, "attempts": 4,
+    "lastError": "ContainerNotFound", "kicks": 0, "cancelled": False,
+}  # fmt: skip
+SEGMENTS: list[dict[str, Any]] = [
+    {"id": 0, "number": 0, "epoch": 0, "low": 0.0, "high": 0.5, "container": 1, "store": "127.0.0.1:12345"},
+    {"id": 1, "number": 1, "epoch": 0, "low": 0.5, "high": 1.0, "container": 2},
+]
+STREAM: dict[str, Any] = {
+    "scope": "demo", "name": "orders", "state": "SCALING", "epoch": 0, "createdAt": 1_700_000_000_000,
+    "config": {**CONFIG, "retention": {"type": "time", "min": 3_600_000, "max": 172_800_000}},
+    "segments": SEGMENTS, "headCut": {"0": 17}, "truncatedBytes": 2048, "workflow": WORKFLOW,
+    "waiting": {"kind": "seal-stream", "at": 1_700_000_000_001},
+    "transactions": {"open": 3, "waiting": 2, "aborting": 1},
+    "subscribers": [{"name": "demo/rg", "groupId": "g", "generation": 0, "updatedAt": 1, "cut": {"0": 99}}],
+    "decisions": [{"kind": "scale", "code": "split", "reason": "twice the target", "at": 1_700_000_000_002}],
+    "markStream": "_MARKorders", "watermark": {"lower": 5, "upper": 6, "at": 1_700_000_000_003},
+}  # fmt: skip
+ONE = "/scopes/demo/streams/orders"
+TXN = "00000000-0000-0000-0102-030405060708"
+GROUP_CONFIG = {
+    "streams": {"demo/orders": {"start": {"0": 5}}}, "retention": "manual", "refreshMs": 3000,
+    "checkpointIntervalMs": 30_000, "maxOutstandingCheckpoints": 3,
+}  # fmt: skip
+GROUP = {
+    "scope": "demo", "name": "rg", "id": "g-1", "generation": 4, "state": "ACTIVE", "createdAt": 1_700_000_000_000,
+    "config": GROUP_CONFIG,
+}  # fmt: skip
+TABLE_CONFIG = {"partitionCount": 2, "primaryKeyLength": 16, "secondaryKeyLength": 4, "rolloverSizeBytes": 0}
+TABLE = {
+    "scope": "demo", "name": "kv", "state": "ACTIVE", "createdAt": 1_700_000_000_000, "config": TABLE_CONFIG,
+    "segments": [{"id": 0, "low": 0.0, "high": 1.0}],
+}  # fmt: skip
+LETTER = {
+    "partition": 3, "offset": 17, "topic": "sluice.commit", "key": "demo/orders", "reason": "KeyError('x')",
+    "service": "txn-manager/c", "at": 1_700_000_000_000, "value": "{broken", "encoding": "text",
+}  # fmt: skip
+
+
+def items(*found: Any) -> dict[str, Any]:
+    return {"items": list(found)}
+
+
+LISTS: list[tuple[list[str], str, Any, list[str]]] = [
+    (["scope", "list"], "GET /scopes", {"name": "demo"}, ["demo"]),
+    (
+        ["stream", "list", "demo"],
+        "GET /scopes/demo/streams",
+        {"name": "orders", "state": "ACTIVE", "epoch": 2, "segments": 4, "tags": ["red", "blue"]},
+        ["orders", "ACTIVE", "red, blue"],
+    ),
+    (["stream", "segments", "demo/orders"], f"GET {ONE}/segments", SEGMENTS[0], ["0.#epoch.0", "127.0.0.1:12345"]),
+    (
+        ["stream", "successors", "demo/orders", "0"],
+        f"GET {ONE}/segments/0/successors",
+        {**SEGMENTS[1], "id": 4294967298, "replaces": [0, 1]},
+        ["2.#epoch.1", "0.#epoch.0, 1.#epoch.0"],
+    ),
+    (
+        ["reader-group", "list", "demo"],
+        "GET /scopes/demo/readergroups",
+        {"name": "rg", "state": "ACTIVE", "streams": ["demo/orders"]},
+        ["rg", "demo/orders"],
+    ),
+    (
+        ["table", "list", "demo"],
+        "GET /scopes/demo/tables",
+        {"name": "kv", "state": "ACTIVE", "partitionCount": 2},
+        ["kv", "2"],
+    ),
+    (
+        ["transaction", "list", "demo/orders"],
+        f"GET {ONE}/transactions",
+        {"id": TXN, "state": "OPEN", "openedAt": 1_700_000_000_000, "leaseEndsAt": 1_700_000_030_000},
+        [TXN, "2023-11-14 22:13:50.000Z"],
+    ),
+    (
+        ["workflow", "list"],
+        "GET /workflows",
+        {**WORKFLOW, "aggregate": "stream:demo/orders", "canCancel": False},
+        ["stream:demo/orders", "scale-stream", "ContainerNotFound"],
+    ),
+    (
+        ["decision", "list", "demo/orders"],
+        f"GET {ONE}/decisions",
+        STREAM["decisions"][0],
+        ["split", "twice the target"],
+    ),
+    (
+        ["member", "list"],
+        "GET /members",
+        {"service": "txn-manager", "instance": "c", "endpoints": {"rest": "h:1"}, "since": 1_700_000_000_000},
+        ["txn-manager", "rest h:1"],
+    ),
+    (["dead-letter", "list"], "GET /dead-letters", LETTER, ["3/17", "sluice.commit", "KeyError('x')"]),
+]
+
+
+@pytest.mark.parametrize(("command", "call", "item", "words"), LISTS, ids=[" ".join(c[:2]) for c, *_ in LISTS])
+def test_lists(cli: Cli, command: list[str], call: str, item: Any, words: list[str]) -> None:
+    cli.answers[call] = items(item)
+    assert cli(*command, "--json").document == [item]
+    found = cli(*command)
+    assert found.code == 0 and found.err == ""
+    for word in words:
+        assert word in found.out
+    cli.answers[call] = items()
+    assert cli(*command, "--json").document == []
+    assert len(cli(*command).out.splitlines()) == 1, "an empty list is a sentence"
+
+
+SHOWN: list[tuple[list[str], str, Any, list[str]]] = [
+    (
+        ["scope", "show", "demo"],
+        "GET /scopes/demo",
+        {"name": "demo", "createdAt": 1_700_000_000_000, "streams": 2, "readerGroups": 1, "tables": 0},
+        ["demo", "2023-11-14 22:13:20.000Z", "reader groups"],
+    ),
+    (
+        ["stream", "show", "demo/orders"],
+        f"GET {ONE}",
+        STREAM,
+        [
+            "fixed, 2 segments", "time=1h..2d", "0.#epoch.0=17", "2 KiB", "step seal-replaced failed 4 times",
+            "ContainerNotFound", "seal-stream, said at", "3 open, 2 waiting, 1 aborting", "demo/rg at 0.#epoch.0=99",
+            "split: twice the target", "_MARKorders", "5 to 6", "1.#epoch.0",
+        ],
+    ),
+    (["stream", "scale-status", "demo/orders", "3"], f"GET {ONE}/scales/3", {"epoch": 3, "done": False}, ["under way"]),
+    (
+        ["stream", "locate", "demo/orders", "1.#epoch.1"],
+        f"GET {ONE}/segments/4294967297/location",
+        {"segment": "demo/orders/1.#epoch.1", "container": 3, "store": "h:9"},
+        ["demo/orders/1.#epoch.1", "h:9"],
+    ),
+    (
+        ["reader-group", "show", "demo/rg"],
+        "GET /scopes/demo/readergroups/rg",
+        GROUP,
+        ["g-1", "manual", "0.#epoch.0=5", "for ever", "every 30s"],
+    ),
+    (["table", "show", "demo/kv"], "GET /scopes/demo/tables/kv", TABLE, ["16 B + 4 B", "0.#epoch.0"]),
+    (
+        ["transaction", "show", "demo/orders", TXN],
+        f"GET {ONE}/transactions/{TXN}",
+        {"id": TXN, "state": "ABORTED", "endedAt": 1_700_000_000_000, "reason": "lease"},
+        ["ABORTED", "lease", "2023-11-14 22:13:20.000Z"],
+    ),
+    (
+        ["container", "list"],
+        "GET /containers",
+        {"items": [{"container": 0, "store": "h:1"}, {"container": 1}], "stores": ["h:1", "h:2"], "assignedAt": 0},
+        ["nobody", "without container", "h:2", "never"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "call", "thing", "words"), SHOWN, ids=[" ".join(c[:2]) for c, *_ in SHOWN])
+def test_shown_things(cli: Cli, command: list[str], call: str, thing: Any, words: list[str]) -> None:
+    cli.answers[call] = thing
+    assert cli(*command, "--json").document == thing
+    found = cli(*command)
+    assert found.code == 0 and found.err == ""
+    for word in words:
+        assert word in found.out
+
+
+CHANGES: list[tuple[list[str], str, Any]] = [
+    (["scope", "create", "demo"], "PUT /scopes/demo", None),
+    (["scope", "delete", "demo"], "DELETE /scopes/demo", None),
+    (
+        ["stream", "create", "demo/orders", "--segments", "4"],
+        f"PUT {ONE}",
+        {"scaling": {**FIXED, "minSegments": 4}},
+    ),
+    (
+        ["stream", "create", "demo/orders", "--scale", "events:100", "--factor", "2", "--min", "1",
+         "--retain", "size=1GiB..10GiB", "--tag", "a", "--tag", "b", "--rollover", "1MiB", "--writer-timeout", "5s"],
+        f"PUT {ONE}",
+        {
+            "scaling": {"type": "events", "targetRate": 100, "scaleFactor": 2, "minSegments": 1},
+            "retention": {"type": "size", "min": 2**30, "max": 10 * 2**30},
+            "tags": ["a", "b"], "rolloverSizeBytes": 2**20, "timestampAggregationTimeout": 5000,
+        },
+    ),
+    (["stream", "truncate", "demo/orders", "--cut", "0=5,1=-1"], f"POST {ONE}/truncate", {"cut": {"0": 5, "1": -1}}),
+    (["stream", "seal", "demo/orders"], f"POST {ONE}/seal", None),
+    (["stream", "delete", "demo/orders"], f"DELETE {ONE}", None),
+    (
+        ["reader-group", "create", "demo/rg", "--stream", "demo/a", "--start", "demo/b:0=5,1=6",
+         "--retention", "automatic"],
+        "PUT /scopes/demo/readergroups/rg",
+        {"config": {"streams": {"demo/a": {}, "demo/b": {"start": {"0": 5, "1": 6}}}, "retention": "automatic"}},
+    ),
+    (["reader-group", "delete", "demo/rg"], "DELETE /scopes/demo/readergroups/rg", None),
+    (
+        ["table", "create", "demo/kv", "--partitions", "2", "--secondary-key-bytes", "4"],
+        "PUT /scopes/demo/tables/kv",
+        TABLE_CONFIG,
+    ),
+    (["table", "delete", "demo/kv"], "DELETE /scopes/demo/tables/kv", None),
+    (["transaction", "ping", "demo/orders", TXN], f"POST {ONE}/transactions/{TXN}/ping", {"leaseMs": 30_000}),
+    (["transaction", "commit", "demo/orders", TXN], f"POST {ONE}/transactions/{TXN}/commit", None),
+    (["transaction", "abort", "demo/orders", TXN], f"POST {ONE}/transactions/{TXN}/abort", None),
+    (["workflow", "kick", "demo/orders"], "POST /workflows/kick", {"aggregate": "stream:demo/orders"}),
+    (["workflow", "kick", "demo"], "POST /workflows/kick", {"aggregate": "scope:demo"}),
+    (["workflow", "cancel", "table:demo/kv"], "POST /workflows/cancel", {"aggregate": "table:demo/kv"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "call", "body"), CHANGES, ids=[" ".join(c[:2]) for c, *_ in CHANGES])
+def test_changes(cli: Cli, command: list[str], call: str, body: Any) -> None:
+    cli.answers[f"GET {ONE}"] = NO_STREAM
+    cli.answers["GET /scopes/demo/readergroups/rg"] = problem(404, "no such group", "RG_NOT_FOUND")
+    cli.answers[call] = {"status": "SUCCESS"}
+    assert cli(*command, "--json").document == {"request": "abc-1", "status": "SUCCESS"}
+    assert cli.calls[-1] == (call, body)
+    found = cli(*command)
+    assert found.code == 0 and "(request abc-1)" in found.out and found.err == ""
+
+
+def test_a_delete_answers_without_a_body(cli: Cli) -> None:
+    cli.answers[f"DELETE {ONE}"] = httpx.Response(204, headers={"Sluice-Request": "abc-2"})
+    assert cli("stream", "delete", "demo/orders", "--json").document == {"request": "abc-2"}
+
+
+def test_begin_says_the_id(cli: Cli) -> None:
+    cli.answers[f"POST {ONE}/transactions"] = {"id": TXN, "segments": SEGMENTS}
+    assert cli("transaction", "begin", "demo/orders", "--lease", "1m", "--json").document["id"] == TXN
+    assert cli.calls[-1][1] == {"leaseMs": 60_000}
+    assert TXN in cli("transaction", "begin", "demo/orders").out
+
+
+def test_dead_letters_are_shown_replayed_and_dropped(cli: Cli) -> None:
+    cli.answers["GET /dead-letters?limit=1000&settled=true"] = items({**LETTER, "offset": 1}, LETTER)
+    assert cli("dead-letter", "show", "3/17", "--json").document == LETTER
+    assert "{broken" in cli("dead-letter", "show", "3/17").out
+    missing = cli("dead-letter", "show", "3/18")
+    assert missing.code == 1 and "no dead letter 3/18" in missing.err
+    settled = {"partition": 3, "offset": 17, "settled": "replayed", "request": "old~"}
+    cli.answers["POST /dead-letters/3/17/replay"] = settled
+    assert cli("dead-letter", "replay", "3/17", "--json").document == settled
+    assert "(request old~)" in cli("dead-letter", "replay", "3/17").out
+    cli.answers["POST /dead-letters/3/17/drop"] = {"partition": 3, "offset": 17, "settled": "dropped"}
+    assert cli("dead-letter", "drop", "3/17").code == 0
+    assert cli("dead-letter", "drop", "17").code == 2
+
+
+def test_what_exists_is_not_created_again(cli: Cli) -> None:
+    cli.answers[f"GET {ONE}"] = STREAM
+    cli.answers["GET /scopes/demo/readergroups/rg"] = GROUP
+    for command in (["stream", "create", "demo/orders"], ["reader-group", "create", "demo/rg", "--stream", "demo/a"]):
+        found = cli(*command)
+        assert found.code == 1 and "exists already" in found.err and "update" in found.err
+    assert all(call.startswith("GET") for call, _ in cli.calls)
+
+
+def test_an_update_changes_what_is_given_and_keeps_the_rest(cli: Cli) -> None:
+    cli.answers[f"GET {ONE}"] = STREAM
+    cli.answers[f"PUT {ONE}"] = {"status": "SUCCESS"}
+    cli("stream", "update", "demo/orders", "--retain", "none")
+    assert cli.calls[-1][1] == {**CONFIG, "retention": None}
+    cli("stream", "update", "demo/orders", "--segments", "3", "--tag", "")
+    assert cli.calls[-1][1] == {**STREAM["config"], "scaling": {**FIXED, "minSegments": 3}, "tags": []}
+    cli.answers["GET /scopes/demo/readergroups/rg"] = GROUP
+    cli.answers["PUT /scopes/demo/readergroups/rg"] = GROUP
+    cli("reader-group", "update", "demo/rg", "--refresh", "1s")
+    assert cli.calls[-1][1] == {"config": {**GROUP_CONFIG, "refreshMs": 1000}, "generation": 4}
+
+
+def test_a_scale_splits_evenly_and_waits(cli: Cli) -> None:
+    progress = iter((False, True))
+    cli.answers[f"GET {ONE}"] = STREAM
+    cli.answers[f"POST {ONE}/scale"] = httpx.Response(
+        202, json={"epoch": 0, "segments": []}, headers={"Sluice-Request": "s-1"}
+    )
+    cli.answers[f"GET {ONE}/scales/0"] = lambda _: httpx.Response(200, json={"epoch": 0, "done": next(progress)})
+    found = cli("stream", "scale", "demo/orders", "--to", "4", "--json").document
+    assert found == {"request": "s-1", "epoch": 0, "segments": [], "done": True}
+    body = next(body for call, body in cli.calls if call.startswith("POST"))
+    assert body == {"sealed": [0, 1], "ranges": [[0.0, 0.25], [0.25, 0.5], [0.5, 0.75], [0.75, 1.0]]}
+
+
+def test_a_scale_leaves_alone_what_is_as_wanted(cli: Cli) -> None:
+    uneven = [*SEGMENTS[:1], {"id": 5, "low": 0.5, "high": 0.75}, {"id": 6, "low": 0.75, "high": 1.0}]
+    cli.answers[f"GET {ONE}"] = {**STREAM, "segments": uneven}
+    cli.answers[f"POST {ONE}/scale"] = {"epoch": 1, "segments": []}
+    assert cli("stream", "scale", "demo/orders", "--to", "2", "--no-wait").code == 0
+    assert cli.calls[-1][1] == {"sealed": [5, 6], "ranges": [[0.5, 1.0]]}
+    cli.answers[f"GET {ONE}"] = STREAM
+    assert cli("stream", "scale", "demo/orders", "--to", "2", "--json").document == {"segments": [], "done": True}
+
+
+def test_a_scale_by_hand(cli: Cli) -> None:
+    cli.answers[f"POST {ONE}/scale"] = {"epoch": 1, "segments": []}
+    arguments = ["--seal", "0,1.#epoch.1", "--into", "0..0.3", "--into", "0.3..1", "--no-wait"]
+    assert cli("stream", "scale", "demo/orders", *arguments).code == 0
+    assert cli.calls[-1][1] == {"sealed": [0, 4294967297], "ranges": [[0.0, 0.3], [0.3, 1.0]]}
+
+
+def test_a_list_is_read_page_by_page_up_to_its_limit(cli: Cli) -> None:
+    cli.answers["GET /scopes?limit=1000"] = {"items": [{"name": "a"}], "next": "t1"}
+    cli.answers["GET /scopes?limit=1000&after=t1"] = {"items": [], "next": "t2"}
+    cli.answers["GET /scopes?limit=1000&after=t2"] = {"items": [{"name": "b"}, {"name": "c"}]}
+    assert [s["name"] for s in cli("scope", "list", "--json").document] == ["a", "b", "c"]
+    cli.answers["GET /scopes?limit=2"] = {"items": [{"name": "a"}], "next": "t1"}
+    cli.answers["GET /scopes?limit=1&after=t1"] = {"items": [{"name": "b"}], "next": "t2"}
+    assert [s["name"] for s in cli("scope", "list", "--limit", "2", "--json").document] == ["a", "b"]
+
+
+def test_filters_of_lists_are_passed_on(cli: Cli) -> None:
+    cli.answers["GET /scopes/demo/streams"] = cli.answers[f"GET {ONE}/segments"] = items()
+    cli.answers["GET /workflows"] = cli.answers[f"GET {ONE}/transactions"] = items()
+    cli("stream", "list", "demo", "--tag", "red", "--internal")
+    assert cli.calls[-1][0] == "GET /scopes/demo/streams?limit=1000&tag=red&internal=true"
+    cli("stream", "segments", "demo/orders", "--time", "1700000000000")
+    assert cli.calls[-1][0] == f"GET {ONE}/segments?limit=1000&time=1700000000000"
+    cli("workflow", "list", "--kind", "scale-stream", "--scope", "demo")
+    assert cli.calls[-1][0] == "GET /workflows?limit=1000&kind=scale-stream&scope=demo"
+    cli("transaction", "list", "demo/orders", "--state", "ended")
+    assert cli.calls[-1][0] == f"GET {ONE}/transactions?limit=1000&state=ended"
+
+
+def test_the_deletion_of_everything_waits_for_the_end(cli: Cli) -> None:
+    scope = {"name": "demo", "createdAt": 1, "streams": 2, "readerGroups": 0, "tables": 0}
+    cli.answers["GET /scopes/demo"] = scope
+    cli.answers["DELETE /scopes/demo?recursive=true"] = httpx.Response(204, headers={"Sluice-Request": "d-1"})
+    assert cli("scope", "delete", "demo", "--recursive", "--json").document == {"request": "d-1"}
+
+
+def test_a_deletion_that_outlasts_its_call_is_waited_for(cli: Cli) -> None:
+    scope = {"name": "demo", "createdAt": 1, "streams": 2, "readerGroups": 0, "tables": 0}
+    looks = iter((scope, {**scope, "streams": 1, "workflow": WORKFLOW}, None))
+
+    def look(_request: httpx.Request) -> httpx.Response:
+        found = next(looks)
+        return httpx.Response(200, json=found) if found else problem(404, "scope demo does not exist")
+
+    cli.answers["GET /scopes/demo"] = look
+    cli.answers["DELETE /scopes/demo?recursive=true"] = problem(504, "no reply in time, it goes on", request="d-1")
+    found = cli("scope", "delete", "demo", "--recursive", "--json")
+    assert found.document == {"request": "d-1"} and next(looks, "gone") == "gone"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (NO_STREAM, ["STREAM_NOT_FOUND: stream demo/orders does not exist", "sluice stream list SCOPE"]),
+        (problem(409, "not sealed", "STREAM_NOT_SEALED", "r-9"), ["sluice stream seal", "sluice trace r-9"]),
+        (problem(503, "Kafka is away"), ["Kafka is away", "sluice member list"]),
+        (httpx.Response(404, text="<html>"), ["not as Sluice does", "SLUICE_API"]),
+        (httpx.Response(404, json={"detail": "Not Found"}), ["not as Sluice does"]),
+    ],
+)
+def test_a_refusal_says_why_and_what_to_do(cli: Cli, answer: httpx.Response, words: list[str]) -> None:
+    cli.answers[f"DELETE {ONE}"] = answer
+    for more in ([], ["--json"]):
+        found = cli("stream", "delete", "demo/orders", *more)
+        assert found.code == 1 and found.out == ""
+        for word in words:
+            assert word in found.err
+
+
+def test_an_api_that_is_away_is_exit_code_3(cli: Cli) -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("Connection refused", request=request)
+
+    def linger(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadTimeout("", request=request)
+
+    for answer, word in ((refuse, "make status"), (linger, "did not answer in time")):
+        cli.answers["GET /scopes"] = answer
+        found = cli("scope", "list", "--json")
+        assert found.code == 3 and found.out == "" and word in found.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["stream", "show", "orders"],
+        ["stream", "create", "demo/orders", "--segments", "0"],
+        ["stream", "create", "demo/orders", "--scale", "much"],
+        ["stream", "create", "demo/orders", "--retain", "all"],
+        ["stream", "scale", "demo/orders"],
+        ["stream", "scale", "demo/orders", "--to", "2", "--seal", "0"],
+        ["stream", "truncate", "demo/orders"],
+        ["stream", "update", "demo/orders"],
+        ["stream", "show", "demo/orders", "--at", "soon"],
+        ["reader-group", "create", "demo/rg"],
+        ["reader-group", "create", "demo/rg", "--stream", "demo/a", "--retention", "some"],
+        ["reader-group", "update", "demo/rg"],
+        ["transaction", "list", "demo/orders", "--state", "lost"],
+        ["transaction", "ping", "demo/orders", TXN, "--lease", "long"],
+        ["nothing"],
+        ["scope"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_asks_nothing(cli: Cli, command: list[str]) -> None:
+    found = cli(*command)
+    assert found.code == 2 and cli.calls == []
+
+
+def test_addresses_come_from_options_or_the_environment(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        hosts.append(str(request.url.copy_with(path="/", query=None)))
+        return httpx.Response(200, json=items())
+
+    cli.answers["GET /scopes"] = answer
+    cli("scope", "list")
+    monkeypatch.setenv("SLUICE_API", "http://env:1")
+    cli("scope", "list")
+    cli("scope", "list", "--api", "http://option:2/")
+    assert hosts == ["http://127.0.0.1:10080/", "http://env:1/", "http://option:2/"]
+
+
+def test_every_command_has_the_options_of_all() -> None:
+    """None is forgotten when one is added."""
+    command = typer.main.get_command(app)
+    leaves: dict[str, Any] = {}
+
+    def walk(name: str, found: Any) -> None:
+        if hasattr(found, "commands"):
+            for own, child in found.commands.items():
+                walk(f"{name} {own}".strip(), child)
+        else:
+            leaves[name] = found
+
+    walk("", command)
+    assert len(leaves) > 40
+    assert {name.partition(" ")[0] for name in leaves} == {
+        "container", "dead-letter", "decision", "member", "reader-group", "scope", "stream", "table", "topic", "trace",
+        "transaction", "workflow",
+    }  # fmt: skip
+    for name, leaf in leaves.items():
+        assert {"json", "api", "kafka"} <= {parameter.name for parameter in leaf.params}, name
+        assert leaf.help, name
+
+
+def test_json_is_one_document(cli: Cli) -> None:
+    cli.answers[f"GET {ONE}"] = STREAM
+    assert json.loads(cli("stream", "show", "demo/orders", "--json").out) == STREAM

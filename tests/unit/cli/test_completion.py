@@ -1,0 +1,92 @@
+"""Completion of names asks the API and is silent when that fails; the start of the command line is light."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from sluice_cli import completion
+
+ANSWERS = {
+    "/sluice/v1/scopes": '{"items":[{"name":"demo"},{"name":"other"}]}',
+    "/sluice/v1/scopes/demo/streams": '{"items":[{"name":"orders"},{"name":"omens"},{"name":"x"}]}',
+    "/sluice/v1/scopes/demo/tables": '{"items":[{"name":"kv"}]}',
+}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        found = ANSWERS.get(self.path.partition("?")[0])
+        self.send_response(200 if found else 404)
+        self.end_headers()
+        self.wfile.write((found or "").encode())
+
+    def log_message(self, *_arguments: Any) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def complete(api: str, line: str) -> list[str]:
+    """What bash would offer at the end of the line."""
+    words = line.split(" ")
+    environment = {
+        **os.environ, "SLUICE_API": api, "_SLUICE_COMPLETE": "complete_bash", "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }  # fmt: skip
+    code = "import sys; sys.argv=['sluice']; from sluice_cli.main import app; app(prog_name='sluice')"
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert run.stderr == "", run.stderr
+    return run.stdout.split()
+
+
+def test_the_shell_is_offered_streams(api: str) -> None:
+    assert complete(api, "sluice stream show demo/o") == ["demo/orders", "demo/omens"]
+
+
+class _Context:
+    def __init__(self, api: str | None = None) -> None:
+        self.params = {"api": api} if api else {}
+
+
+def offered(complete: Callable[..., list[str]], incomplete: str, api: str | None = None) -> list[str]:
+    return complete(_Context(api), incomplete)
+
+
+def test_scopes_and_what_is_in_them(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_API", api)
+    assert offered(completion.scopes, "") == ["demo", "other"]
+    assert offered(completion.streams, "de") == ["demo/"]
+    assert offered(completion.streams, "demo/x") == ["demo/x"]
+    assert offered(completion.tables, "demo/") == ["demo/kv"]
+
+
+def test_a_failure_offers_nothing_and_says_nothing(api: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert offered(completion.streams, "nothing/o", api) == []
+    assert offered(completion.groups, "demo/", api) == []
+    assert offered(completion.scopes, "", "http://127.0.0.1:9") == []
+    assert offered(completion.scopes, "", "no address") == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_start_imports_nothing_heavy() -> None:
+    """Help must come at once: what reads HTTP, Kafka or the journal, and what draws, is imported when it is needed."""
+    heavy = ["httpx", "confluent_kafka", "rich", "msgspec", "sluice", "pydantic"]
+    code = f"import sys, sluice_cli.main; print([m for m in {heavy} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout.strip() == "[]"

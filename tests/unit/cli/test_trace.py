@@ -1,0 +1,250 @@
+"""`sluice trace` over histories as the services write them."""
+
+import msgspec
+import pytest
+from unit.cli.conftest import Cli
+from unit.cli.memory import History
+
+from sluice.domain import commands as c
+from sluice.domain.commands import NameKind
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.stream.retention import RetentionReport, SizedCut
+from sluice.domain.transaction import batch
+from sluice.domain.transaction.decide import Limits, decide_commit, decide_open, decide_ready
+from sluice.domain.transaction.ids import transaction_id
+from sluice.messaging import topics
+
+LIMITS = Limits(open=10, waiting_commits=10)
+TWO = StreamConfig(scaling=ScalingPolicy(min_segments=2))
+
+
+@pytest.fixture
+def history(cli: Cli) -> History:
+    """A scope with a stream that was created by request "create"."""
+    history = cli.history
+    history.ask(c.CreateScope("demo"), "scope")
+    history.ask(c.CreateStream("demo", stream="orders", config=TWO), "create")
+    history.finish_create("demo", "orders", "create")
+    return history
+
+
+def steps(cli: Cli, request: str) -> list[tuple[str, str]]:
+    """What happened, and its types."""
+    found = cli("trace", request, "--since", "2023-01-01", "--json").document
+    return [(s["what"], "+".join(s["types"])) for s in found["steps"]]
+
+
+def test_a_creation_passes_from_the_scope_to_the_stream(cli: Cli, history: History) -> None:
+    found = cli("trace", "create", "--since", "2023-01-01", "--json").document
+    assert [(s["what"], s["topic"], s["types"][0]) for s in found["steps"]] == [
+        ("asked", "sluice.requests.streams", "CreateStream"),
+        ("decided", "sluice.journal", "NameReserved"),
+        ("passed on", "sluice.requests.streams", "CreateReserved"),
+        ("decided", "sluice.journal", "StreamCreationStarted"),
+        ("answered", "sluice.journal", "StreamCreated"),
+    ]
+    first = found["steps"][0]
+    assert [s["sinceStart"] for s in found["steps"]] == [s["at"] - first["at"] for s in found["steps"]]
+    assert [s["took"] for s in found["steps"]] == [0, 1, 1, 1, 1]
+    assert found["answer"] == {"status": "SUCCESS", "at": first["at"] + 4, "after": 4}
+    assert found["running"] == [] and found["notes"] == []
+
+
+def test_what_only_names_the_stream_it_created_is_left_out(cli: Cli, history: History) -> None:
+    report = RetentionReport("r", "b", 1, "demo", "orders", "create", None, SizedCut({}, 0))
+    history.source.append(topics.RETENTION.name, "demo/orders", msgspec.json.encode(report))
+    note = c.NoteDecision("demo", "orders", "create", c.DecisionKind.SCALE, "split", "much to do", 1)
+    history.ask(note, "note-1", "retention-spark/d")
+    assert len(steps(cli, "create")) == 5
+
+
+def test_a_scale_has_the_records_of_its_workflow_though_they_name_no_request(cli: Cli, history: History) -> None:
+    reply = history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    assert reply is not None and reply.status == "STARTED"
+    history.finish_scale("demo", "orders")
+    history.ask(c.NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
+    assert steps(cli, "scale") == [
+        ("asked", "ScaleStream"),
+        ("answered", "StreamScaleStarted"),
+        ("workflow", "StreamEpochAdded"),
+        ("workflow", "StreamScaled"),
+    ]
+
+
+def test_what_happens_beside_a_workflow_is_not_part_of_it(cli: Cli, history: History) -> None:
+    history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.ask(c.NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
+    found = cli("trace", "scale", "--since", "2023-01-01", "--json").document
+    assert len(found["steps"]) == 2
+    assert [(r["aggregate"], r["kind"]) for r in found["running"]] == [("stream:demo/orders", "scale-stream")]
+
+
+def test_a_deletion_is_followed_to_the_scope_under_another_id(cli: Cli, history: History) -> None:
+    history.ask(c.SealStream("demo", "orders"), "seal")
+    history.finish_seal("demo", "orders", "seal")
+    history.ask(c.DeleteStream("demo", "orders"), "delete")
+    release = c.ReleaseName("demo", NameKind.STREAM, "orders", "create")
+    history.ask(release, "0123abcd", "stream-workflows/b")
+    history.finish_delete("demo", "orders", "delete")
+    found = cli("trace", "delete", "--since", "2023-01-01", "--json").document
+    assert [(s["what"], s["types"][0], s["request"]) for s in found["steps"]] == [
+        ("asked", "DeleteStream", "delete"),
+        ("decided", "StreamDeletionStarted", "delete"),
+        ("follow-up", "ReleaseName", "0123abcd"),
+        ("decided", "NamesReleased", "0123abcd"),
+        ("answered", "StreamDeleted", "delete"),
+    ]
+    assert all(s["outcome"] == "counted" for s in found["steps"] if s["topic"] == "sluice.journal")
+
+
+def test_the_deletion_of_a_scope_is_followed_over_two_levels(cli: Cli, history: History) -> None:
+    history.ask(c.DeleteScopeRecursive("demo"), "all")
+    history.ask(c.SealStream("demo", "orders"), "f1", "stream-workflows/b")
+    history.finish_seal("demo", "orders", "f1")
+    history.ask(c.DeleteStream("demo", "orders"), "f2", "stream-workflows/b")
+    history.ask(c.ReleaseName("demo", NameKind.STREAM, "orders", "create"), "f3", "stream-workflows/b")
+    history.finish_delete("demo", "orders", "f2")
+    history.ask(c.SealStream("demo", "other"), "of-somebody-else")
+    found = cli("trace", "all", "--since", "2023-01-01", "--json").document
+    assert {s["request"] for s in found["steps"]} == {"all", "f1", "f2", "f3"}
+    assert found["answer"] is None and found["running"][0]["kind"] == "delete-scope"
+
+
+def test_a_void_record_is_shown_as_void(cli: Cli, history: History) -> None:
+    history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.stale_twin("demo/orders")
+    assert ("void: answered before", "StreamScaleStarted") in steps(cli, "scale")
+
+
+def test_a_refusal_is_an_answer(cli: Cli, history: History) -> None:
+    history.ask(c.DeleteStream("demo", "orders"), "delete")
+    found = cli("trace", "delete", "--since", "2023-01-01", "--json").document
+    assert found["answer"]["status"] == "STREAM_NOT_SEALED"
+    assert cli("trace", "delete", "--since", "2023-01-01").out.count("STREAM_NOT_SEALED") == 2
+
+
+def open_transaction(history: History, request: str) -> str:
+    """As txn-manager does it: many requests in one record, the answer with the second one."""
+    command = c.OpenTransaction("demo", "orders", lease_ms=30_000)
+    history.send(command, request)
+    opened = history.decide("demo/orders", lambda r, x: decide_open(r, command, x, LIMITS), request, lambda _: {})
+    id = transaction_id(0, request)
+    assert [e.transaction for e in opened.events] == [id]  # type: ignore[union-attr]
+    history.decide(
+        "demo/orders",
+        lambda r, x: decide_ready(r, "demo", "orders", id, x.now),
+        request,
+        lambda decision: {request: decision.reply} if decision.reply else {},
+    )
+    return id
+
+
+def test_the_opening_of_a_transaction_is_known_by_the_id_that_follows_from_the_request(
+    cli: Cli, history: History
+) -> None:
+    open_transaction(history, "open-other")
+    open_transaction(history, "open")
+    assert steps(cli, "open") == [
+        ("asked", "OpenTransaction"),
+        ("decided", "TransactionOpened"),
+        ("answered", "TransactionReady"),
+    ]
+
+
+def commit(history: History, transaction: str, request: str) -> None:
+    command = c.CommitTransaction("demo", "orders", transaction)
+    history.send(command, request)
+    history.decide(
+        "demo/orders",
+        lambda r, x: decide_commit(r, command, x, LIMITS),
+        request,
+        lambda decision: {request: decision.reply} if decision.reply else {},
+    )
+
+
+def end_batch(history: History, transaction: str) -> None:
+    positions = {transaction: {0: 5, 1: 5}}
+    history.decide("demo/orders", lambda r, x: batch.end_batch(r, "demo", "orders", x, positions, 10))
+
+
+def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history: History) -> None:
+    first, second = open_transaction(history, "open"), open_transaction(history, "open-other")
+    commit(history, first, "commit")
+    commit(history, second, "commit-other")
+    end_batch(history, first)
+    found = cli("trace", "commit-other", "--since", "2023-01-01", "--json").document
+    assert [(r["aggregate"], r["kind"]) for r in found["running"]] == [("commits:demo/orders", "commit-transactions")]
+    end_batch(history, second)
+    found = cli("trace", "commit", "--since", "2023-01-01", "--json").document
+    assert [(s["what"], s["types"][0]) for s in found["steps"]] == [
+        ("asked", "CommitTransaction"),
+        ("answered", "TransactionCommitting"),
+        ("workflow", "TransactionCommitted"),
+    ]
+    assert all(first in s["says"] and second not in s["says"] for s in found["steps"])
+    assert found["running"] == []
+    found = cli("trace", "commit-other", "--since", "2023-01-01", "--json").document
+    assert [(s["what"], s["types"][-1]) for s in found["steps"]] == [
+        ("asked", "CommitTransaction"),
+        ("answered", "TransactionCommitting"),
+        ("workflow", "CommitBatchStarted"),
+        ("workflow", "CommitBatchEnded"),
+    ]
+
+
+def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, history: History) -> None:
+    id = open_transaction(history, "open")
+    history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.finish_scale("demo", "orders")
+    commit(history, id, "commit")
+    stream = history.stream("demo", "orders")
+    merged, replaced = batch.next_duplicates(stream)[:2], stream.active_epoch.segments
+    history.decide(
+        "demo/orders",
+        lambda r, x: batch.note_rolled(r, "demo", "orders", x, dict.fromkeys(merged, 5), {id: {}}),
+    )
+    history.decide("demo/orders", lambda r, x: batch.end_roll(r, "demo", "orders", x, dict.fromkeys(replaced, 5)))
+    found = cli("trace", "commit", "--since", "2023-01-01", "--json").document
+    assert [(s["what"], s["types"][0]) for s in found["steps"]] == [
+        ("asked", "CommitTransaction"),
+        ("answered", "TransactionCommitting"),
+        ("workflow", "StreamEpochsRolled"),
+        ("workflow", "StreamRolled"),
+    ]
+    assert found["running"] == []
+
+
+def test_a_dead_letter_belongs_to_its_request_and_so_does_its_replay(cli: Cli, history: History) -> None:
+    asked = history.send(c.SealStream("demo", "orders"), "seal")
+    headers = [("sluice_topic", asked.topic), ("sluice_reason", "KeyError('x')"), ("sluice_service", "s/1")]
+    history.source.append(topics.DEAD_LETTERS.name, asked.key, asked.value, [*headers, *asked.headers])
+    history.ask(c.SealStream("demo", "orders"), "seal~")
+    found = cli("trace", "seal", "--since", "2023-01-01", "--json").document
+    assert [s["what"] for s in found["steps"]] == ["asked", "dead letter", "asked", "decided"]
+    assert "KeyError('x')" in found["steps"][1]["says"]
+
+
+def test_a_record_that_names_the_request_and_cannot_be_decoded_is_shown(cli: Cli, history: History) -> None:
+    history.source.append(topics.REQUESTS_STREAMS.name, "demo", b'{"id":"create","command":{"type":"Nothing"}}')
+    assert ("not decoded", "") in steps(cli, "create")
+
+
+def test_a_partition_that_stops_is_named(cli: Cli, history: History) -> None:
+    place = history.source.append(topics.JOURNAL.name, "demo/orders", b"no record")
+    found = cli("trace", "create", "--since", "2023-01-01")
+    assert found.code == 1 and f"partition {place.partition} of the journal stops at offset {place.offset}" in found.err
+
+
+def test_the_time_bound_holds(cli: Cli, history: History) -> None:
+    found = cli("trace", "create", "--since", str(history.now))
+    assert found.code == 0 and "StreamCreated" in found.out and "NameReserved" not in found.out
+    found = cli("trace", "create")
+    assert found.code == 1 and found.out == "" and "--since" in found.err
+
+
+def test_people_see_the_times_and_the_answer(cli: Cli, history: History) -> None:
+    found = cli("trace", "create", "--since", "2023-01-01")
+    assert found.code == 0 and "answered SUCCESS after 4 ms" in found.out
+    assert [line.split()[1] for line in found.out.splitlines() if " @ " in line or "@" in line] == [
+        "+0", "+1", "+2", "+3", "+4",
+    ]  # fmt: skip

@@ -1,0 +1,222 @@
+"""Documents in memory, in a file, and in a real Redis; OpenSearch has the same suite among the integration tests."""
+
+import asyncio
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from unit.coordination.store_suite import DocumentStoreSuite
+from unit.txn.redis_server import PrivateRedis, private_redis
+
+from harness import eventually
+from sluice.coordination import open_store
+from sluice.coordination.document import Document, Version
+from sluice.coordination.errors import ConflictError, StoreFailedError, StoreHeldError, StoreUnavailableError
+from sluice.coordination.flat_file import FileStore
+from sluice.coordination.memory import MemoryStore
+from sluice.coordination.redis_store import RedisStore
+from sluice.coordination.store import DocumentStore
+
+
+@pytest.fixture
+def space() -> str:
+    return f"space-{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[PrivateRedis]:
+    with private_redis() as server:
+        yield server
+
+
+class TestMemoryStore(DocumentStoreSuite):
+    @pytest.fixture
+    async def store(self) -> AsyncIterator[DocumentStore]:
+        async with open_store("memory:") as store:
+            assert isinstance(store, MemoryStore)
+            yield store
+
+
+class TestFileStore(DocumentStoreSuite):
+    @pytest.fixture
+    async def store(self, tmp_path: Path) -> AsyncIterator[DocumentStore]:
+        async with open_store(f"file:{tmp_path}/documents.json", timeout_s=20) as store:
+            assert isinstance(store, FileStore)
+            yield store
+
+
+class TestRedisStore(DocumentStoreSuite):
+    @pytest.fixture
+    async def store(self, redis_server: PrivateRedis) -> AsyncIterator[DocumentStore]:
+        async with open_store(redis_server.url + "?namespace=tests", timeout_s=10) as store:
+            assert isinstance(store, RedisStore)
+            yield store
+
+
+# --- the file
+
+
+async def test_a_file_keeps_what_was_put(tmp_path: Path) -> None:
+    path = tmp_path / "documents.json"
+    store = await FileStore.open(path, 20)
+    version = await store.put("a/b", {"n": 1}, None)
+    await store.delete("a/b", version)
+    version = await store.put("a/b", {"n": 2}, None)
+    await store.close()
+    again = await FileStore.open(path, 20)
+    assert await again.get("a/b") == ({"n": 2}, version)
+    assert await again.put("a/b", {}, version) > version
+    await again.close()
+
+
+async def test_a_second_user_of_the_file_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "documents.json"
+    store = await FileStore.open(path)
+    with pytest.raises(StoreHeldError, match=rf"documents.json by pid {os.getpid()} on host .* since 20\d\d-.* UTC"):
+        await FileStore.open(path)
+    await store.close()
+    await (await FileStore.open(path)).close()
+
+
+_WRITER = """
+import asyncio, sys
+from sluice.coordination.flat_file import FileStore
+async def main():
+    store, version, number = await FileStore.open(sys.argv[1], 20), None, 0
+    while True:
+        number += 1
+        version = await store.put("a", {"n": number, "fill": "x" * 20000}, version)
+        print(number, flush=True)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("attempt", range(2))
+def test_a_file_survives_the_kill_of_its_writer(tmp_path: Path, attempt: int) -> None:
+    path, output = tmp_path / "documents.json", tmp_path / "output"
+    with output.open("wb") as file:
+        writer = subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdout=file)
+    try:
+        eventually(lambda: output.read_bytes().count(b"\n") >= 5, 60, "the writer writes")
+        with pytest.raises(StoreHeldError, match=f"pid {writer.pid} "):
+            asyncio.run(FileStore.open(path))
+    finally:
+        writer.send_signal(signal.SIGKILL)
+        writer.wait(10)
+    acknowledged = output.read_bytes().count(b"\n")
+    found = asyncio.run(read_once(path))
+    # The last write may have been done and not told.
+    assert found is not None and found.body["n"] in (acknowledged, acknowledged + 1)
+
+
+async def read_once(path: Path) -> Document | None:
+    store = await FileStore.open(path, 20)
+    found = await store.get("a")
+    await store.close()
+    return found
+
+
+async def test_a_damaged_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "documents.json"
+    for text in ("", "{", json.dumps({"format": 2, "writes": 0, "documents": {}}), "[]"):
+        path.write_text(text)
+        with pytest.raises(StoreFailedError, match=r"documents\.json"):
+            await FileStore.open(path)
+        assert path.read_text() == text
+    path.unlink()
+    await (await FileStore.open(path)).close()
+
+
+async def test_a_write_that_the_disk_refuses_is_not_seen(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    store = await FileStore.open(folder / "documents.json", 20)
+    version = await store.put("a", {"n": 1}, None)
+    (folder / "documents.json.new").mkdir()
+    with pytest.raises(StoreUnavailableError):
+        await store.put("a", {"n": 2}, version)
+    assert await store.get("a") == ({"n": 1}, version)
+    (folder / "documents.json.new").rmdir()
+    await store.put("a", {"n": 2}, version)
+    await store.close()
+
+
+async def test_who_gives_up_on_a_write_to_the_file_leaves_it_to_be_done(tmp_path: Path) -> None:
+    store = await FileStore.open(tmp_path / "documents.json", 20)
+    writes = [asyncio.create_task(store.put(f"a/{number}", {}, None)) for number in range(5)]
+    await asyncio.sleep(0)
+    for write in writes:
+        write.cancel()
+    await asyncio.wait(writes)
+    assert all(write.cancelled() for write in writes)
+    assert len(await store.under("a/")) == 5
+    await store.close()
+
+
+def test_the_lock_of_the_file_is_the_kernels(tmp_path: Path) -> None:
+    with (tmp_path / "documents.json.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(StoreHeldError, match="just beginning"):
+            asyncio.run(FileStore.open(tmp_path / "documents.json"))
+
+
+# --- Redis
+
+
+async def test_redis_away_is_told_in_time_and_over_by_itself(redis_server: PrivateRedis) -> None:
+    async with open_store(redis_server.url + "?namespace=away", timeout_s=0.3) as store:
+        version = await store.put("a", {}, None)
+        redis_server.freeze()
+        try:
+            for call in (store.get("a"), store.put("a", {}, version), store.under(""), store.delete("a", version)):
+                with pytest.raises(StoreUnavailableError):
+                    await call
+        finally:
+            redis_server.thaw()
+        await asyncio.wait_for(_back(store), 20)
+
+
+async def test_versions_go_on_rising_when_redis_has_lost_everything(redis_server: PrivateRedis) -> None:
+    async with open_store(redis_server.url + "?namespace=lost", timeout_s=10) as store:
+        before = await store.put("a", {}, None)
+        redis_server.client.flushall()
+        with pytest.raises(ConflictError):
+            await store.put("a", {}, before)
+        assert await store.put("a", {}, None) > before
+
+
+async def test_versions_rise_when_redis_has_its_clock_set_back(redis_server: PrivateRedis) -> None:
+    async with open_store(redis_server.url + "?namespace=clock", timeout_s=10) as store:
+        ahead = 4_000_000_000_000_000
+        redis_server.client.set("clock:{coordination}:version", ahead)
+        first = await store.put("a", {}, None)
+        second = await store.put("a", {}, first)
+        assert (first, second) == (Version(0, ahead + 1), Version(0, ahead + 2))
+
+
+async def test_namespaces_are_apart(redis_server: PrivateRedis) -> None:
+    async with open_store(redis_server.url + "?namespace=one") as one, open_store(redis_server.url) as other:
+        await one.put("a", {}, None)
+        assert await other.get("a") is None and list(await one.under("")) == ["a"]
+
+
+async def _back(store: DocumentStore) -> None:
+    while True:
+        try:
+            await store.get("a")
+            return
+        except StoreUnavailableError:
+            continue
+
+
+async def test_other_urls_are_refused() -> None:
+    with pytest.raises(ValueError, match="no document store"):
+        async with open_store("ftp://somewhere"):
+            pass

@@ -1,0 +1,92 @@
+"""The rules for manifests find what they are there to find: each breach of one of them, made on a rendering that keeps
+to all of them."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sluice_k8s import manifests, rules, schemas
+
+Breach = Callable[[dict[str, Any]], None]
+PRODUCTION = {manifests.name_of(manifest): manifest for manifest in manifests.objects(manifests.kept("production"))}
+
+
+def pod(objects: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = objects["Deployment/api-gateway"]["spec"]["template"]["spec"]
+    return spec
+
+
+def container(objects: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = pod(objects)["containers"][0]
+    return found
+
+
+BREACHES: dict[str, Breach] = {
+    "may run as root": lambda o: pod(o)["securityContext"].pop("runAsUser"),
+    "has no seccomp profile": lambda o: pod(o)["securityContext"].pop("seccompProfile"),
+    "does not say whether it gets": lambda o: pod(o).pop("automountServiceAccountToken"),
+    "environment variable for every Service": lambda o: pod(o).pop("enableServiceLinks"),
+    "hostNetwork": lambda o: pod(o).update(hostNetwork=True),
+    "mounts a folder of the node": lambda o: pod(o)["volumes"].append({"name": "n", "hostPath": {"path": "/"}}),
+    "no time is left": lambda o: pod(o).update(terminationGracePeriodSeconds=5),
+    "may write to its root": lambda o: container(o)["securityContext"].pop("readOnlyRootFilesystem"),
+    "may gain privileges": lambda o: container(o)["securityContext"].update(allowPrivilegeEscalation=True),
+    "keeps capabilities": lambda o: container(o)["securityContext"]["capabilities"].update(add=["NET_ADMIN"]),
+    "no place for temporary files": lambda o: container(o)["volumeMounts"].clear(),
+    "says no version": lambda o: container(o).update(image="sluice/api-gateway"),
+    "requests no CPU": lambda o: container(o)["resources"]["requests"].pop("cpu"),
+    "no limit on memory": lambda o: container(o)["resources"].pop("limits"),
+    "is throttled": lambda o: container(o)["resources"]["limits"].update(cpu="1"),
+    "has no readinessProbe": lambda o: container(o).pop("readinessProbe"),
+    "a port that it does not name": lambda o: container(o)["livenessProbe"]["httpGet"].update(port="web"),
+    "asks for /readyz": lambda o: container(o)["livenessProbe"]["httpGet"].update(path="/readyz"),
+    "gives its token": lambda o: o["ServiceAccount/api-gateway"].update(automountServiceAccountToken=True),
+    "a token without a role": lambda o: o.pop("RoleBinding/retention-spark"),
+    "Service/api-gateway: selects no pod": lambda o: o["Service/api-gateway"]["spec"]["selector"].update(a="b"),
+    "selects no pod by nobody": lambda o: o["NetworkPolicy/services-to-kafka"]["spec"]["podSelector"][
+        "matchExpressions"
+    ][0]["values"].append("nobody"),
+    "as many as there are partitions": lambda o: o["ScaledObject/txn-manager"]["spec"].update(maxReplicaCount=17),
+    "has a number of its own": lambda o: o["Deployment/txn-manager"]["spec"].update(replicas=2),
+    "nobody says how many": lambda o: o.pop("ScaledObject/txn-manager"),
+    "has a scaler already": lambda o: o["ScaledObject/txn-manager"]["spec"]["scaleTargetRef"].update(
+        name="stream-workflows"
+    ),
+    "there is no cluster": lambda o: o["ScaledObject/txn-manager"]["spec"]["scaleTargetRef"].update(name="cluster"),
+    "has no disruption budget": lambda o: o.pop("PodDisruptionBudget/api-gateway"),
+    "there is no ServiceAccount/api-gateway": lambda o: o.pop("ServiceAccount/api-gateway"),
+    "there is no PersistentVolumeClaim/retention-spark": lambda o: o.pop("PersistentVolumeClaim/retention-spark"),
+    "no policy that denies": lambda o: o.pop("NetworkPolicy/default-deny"),
+}
+
+
+@pytest.mark.parametrize("problem", BREACHES)
+def test_a_breach_is_found(problem: str) -> None:
+    objects = copy.deepcopy(PRODUCTION)
+    BREACHES[problem](objects)
+    found = rules.problems(list(objects.values()))
+    assert [line for line in found if problem in line], found
+
+
+def test_a_field_that_nobody_knows_is_found() -> None:
+    for name in ("Deployment/api-gateway", "ScaledObject/txn-manager"):
+        manifest = copy.deepcopy(PRODUCTION[name])
+        assert schemas.problems(manifest) == []
+        manifest["spec"]["replicaz"] = 2
+        assert "replicaz" in "".join(schemas.problems(manifest))
+
+
+def test_a_kind_without_a_schema_is_found() -> None:
+    unknown = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": {"name": "a"}, "spec": {}}
+    assert "no definition of ScaledJob" in "".join(schemas.problems(unknown))
+    assert "no Deploy" in "".join(schemas.problems({**unknown, "apiVersion": "apps/v1", "kind": "Deploy"}))
+
+
+def test_a_rendering_older_than_its_sources_is_found(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "dev.yaml"
+    kept.write_text(manifests.path_of("dev").read_text().replace(manifests.digest(), "0" * 16))
+    monkeypatch.setattr(manifests, "path_of", lambda _overlay: kept)
+    with pytest.raises(manifests.RenderError, match="k8s-render"):
+        manifests.kept("dev")

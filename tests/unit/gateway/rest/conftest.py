@@ -1,0 +1,36 @@
+"""The HTTP application over a journal, a segment store and a topic of dead letters in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from unit.gateway.rest.world import World
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    world = World()
+    world.open()
+    transport = httpx.ASGITransport(world.app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        world.client = client
+        yield world
+
+
+@pytest.fixture
+async def scope(world: World) -> str:
+    """A scope that is there, `sc`."""
+    assert (await world.call("PUT", "/sluice/v1/scopes/sc")).status_code == 201
+    return "sc"
+
+
+@pytest.fixture
+async def stream(world: World, scope: str) -> str:
+    """The path of a stream of two segments, `sc/st`."""
+    path = f"/sluice/v1/scopes/{scope}/streams/st"
+    body: Any = {"scaling": {"type": "fixed", "minSegments": 2}}
+    assert (await world.call("PUT", path, body)).status_code == 201
+    await asyncio.sleep(0)
+    return path

@@ -1,0 +1,54 @@
+"""Every failure has its status, and says no more than the caller may know."""
+
+import logging
+
+import pytest
+
+from api_gateway import errors
+from api_gateway.reads import MissingError
+from api_gateway.rest.failures import Failure, NotStartedError, RefusedError, failure_of
+from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
+from sluice.messaging.dead_letters import DeadLettersUnavailableError
+from sluice.messaging.producer import ProduceError, ProducerOverloadedError, RecordTooLargeError
+from sluice.segmentstore.errors import RouteStale
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (RefusedError(412, "why", "STREAM_NOT_SEALED"), 412, "STREAM_NOT_SEALED"),
+        (MissingError("why", "STREAM_NOT_FOUND"), 404, "STREAM_NOT_FOUND"),
+        (NotFoundError("why"), 404, ""),
+        (errors.BadRequestError("why"), 400, ""),
+        (InvalidArgumentError("why"), 400, ""),
+        (IllegalStateError("why"), 409, ""),
+        (RecordTooLargeError("why"), 413, ""),
+        (errors.OverloadedError("why"), 503, ""),
+        (NotStartedError("why"), 503, ""),
+        (errors.NoOwnerError("why"), 503, ""),
+        (ProducerOverloadedError("why"), 503, ""),
+        (ProduceError("why"), 503, ""),
+        (JournalUnavailableError("why"), 503, ""),
+        (PartitionFailedError("why"), 503, ""),
+        (DeadLettersUnavailableError("why"), 503, ""),
+        (errors.RequestTimeoutError("why"), 504, ""),
+    ],
+)
+def test_every_failure_has_its_status(error: Exception, status: int, reason: str) -> None:
+    assert failure_of(error) == Failure(status, "why", reason)
+
+
+def test_a_segment_store_that_is_away_is_no_error_of_ours() -> None:
+    failure = failure_of(RouteStale("segment_info", "sc/st/0.#epoch.0", "127.0.0.1:1"))
+    assert (failure.status, failure.level) == (503, logging.DEBUG)
+
+
+def test_a_failure_nobody_expected_is_an_error_of_ours_and_says_nothing_of_its_inside() -> None:
+    failure = failure_of(KeyError("secret"))
+    assert (failure.status, failure.level) == (500, logging.ERROR)
+    assert "secret" not in failure.detail
+
+
+def test_what_is_said_has_a_bound() -> None:
+    assert len(failure_of(NotFoundError("x" * 10_000)).detail) == 500

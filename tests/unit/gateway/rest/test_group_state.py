@@ -1,0 +1,175 @@
+"""The state that readers keep of their group, as far as it is read."""
+
+from collections.abc import Mapping
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import group_state as written
+
+from api_gateway.rest.group_state import MARK, NO_MARK, GroupState, StateError, fold, read_group_state
+from api_gateway.rest.serialized import Data, MalformedError
+from sluice.segmentstore.memory import InMemorySegmentStore
+
+ID = "0f0e0d0c-0b0a-4908-8706-050403020100"
+CONFIG = written.config(["sc/a", "sc/b"], ID, 7)
+A0, A1, B0 = "sc/a/0.#epoch.0", "sc/a/1.#epoch.0", "sc/b/0.#epoch.0"
+A2 = "sc/a/2.#epoch.1"
+SEGMENT = "sc/_RGrg/0.#epoch.0"
+
+
+def folded(*entries: bytes) -> GroupState:
+    state: GroupState | None = None
+    for entry in entries:
+        state = fold(state, entry)
+    assert state is not None
+    return state
+
+
+def told(state: GroupState) -> tuple[Mapping[str, set[str]], set[str]]:
+    return state.assigned, state.unassigned
+
+
+def test_a_group_begins_with_all_segments_unassigned() -> None:
+    state = folded(written.initial(CONFIG, [A0, B0]))
+    assert told(state) == ({}, {A0, B0})
+    assert (state.id, state.generation) == (ID, 7)
+    assert state.streams() == ["sc/a", "sc/b"]
+
+
+def test_an_old_client_writes_no_id() -> None:
+    state = folded(written.initial(written.config(["sc/a"], ID, 7, old=True), [A0]))
+    assert (state.id, state.generation) == (str(UUID(int=0)), -1)
+
+
+def test_segments_go_from_hand_to_hand() -> None:
+    state = folded(
+        written.initial(CONFIG, [A0, A1]),
+        written.updates(written.add_reader("r1"), written.add_reader("r2"), written.acquire("r1", A0)),
+        written.updates(written.acquire("r2", A1), written.create_checkpoint("cp")),
+    )
+    assert told(state) == ({"r1": {A0}, "r2": {A1}}, set())
+    state = fold(state, written.updates(written.release("r1", A0), written.remove_reader("r2")))
+    assert told(state) == ({"r1": set()}, {A0, A1})
+
+
+def test_a_segment_comes_when_all_it_waits_for_is_read() -> None:
+    state = folded(
+        written.initial(CONFIG, [A0, A1]),
+        written.updates(written.add_reader("r"), written.acquire("r", A0), written.acquire("r", A1)),
+        written.updates(written.complete("r", A0, {A2: (0, 1)})),
+    )
+    assert told(state) == ({"r": {A1}}, set())
+    state = fold(state, written.updates(written.complete("r", A1, {A2: (0, 1)})))
+    assert told(state) == ({"r": set()}, {A2})
+    assert state.future == {}
+
+
+def test_a_compacted_state_replaces_everything() -> None:
+    state = folded(
+        written.initial(CONFIG, [B0]),
+        written.compacted(CONFIG, {"r": [A0]}, [A1], {A2: (0, 1)}),
+        written.updates(written.complete("r", A0, {A2: (0, 1)})),
+    )
+    assert told(state) == ({"r": set()}, {A1})
+    assert state.future == {A2: {1}}
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (written.updates(written.add_reader("r")),),
+        (written.initial(CONFIG, []),),
+        (b"\0\0\0\3",),
+        (b"\0\0",),
+        (written.initial(CONFIG, [A0])[:-20],),
+        (written.initial(CONFIG, [A0]), written.updates(written.complete("r", "nonsense", {}))),
+    ],
+)
+def test_what_cannot_be_made_out_is_said_so(entries: tuple[bytes, ...]) -> None:
+    with pytest.raises(MalformedError):
+        folded(*entries)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_are_worse_than_malformed(data: bytes) -> None:
+    try:
+        fold(fold(None, written.initial(CONFIG, [A0])), data)
+    except MalformedError:
+        return
+
+
+@given(st.integers(0, 2**30 - 1))
+def test_compact_numbers(number: int) -> None:
+    data = Data(written.compact_int(number))
+    assert (data.compact_int(), data.left) == (number, 0)
+
+
+async def store_with(*entries: bytes) -> InMemorySegmentStore:
+    store = InMemorySegmentStore()
+    await store.create_segment(SEGMENT, 0, 0)
+    for entry in entries:
+        await store.append(SEGMENT, uuid4(), entry)
+    return store
+
+
+async def test_an_empty_segment_has_no_state() -> None:
+    assert await read_group_state(await store_with(), SEGMENT) is None
+
+
+async def test_everything_is_read() -> None:
+    many = [written.updates(written.add_reader(f"r{i}")) for i in range(300)]
+    store = await store_with(written.initial(CONFIG, [A0]), *many)
+    state = await read_group_state(store, SEGMENT)
+    assert state is not None
+    assert len(state.assigned) == 300
+
+
+@pytest.mark.parametrize("mark", [None, NO_MARK])
+async def test_without_a_mark_it_is_read_from_where_the_segment_begins(mark: int | None) -> None:
+    store = await store_with(written.initial(CONFIG, [A0]))
+    begin = (await store.segment_info(SEGMENT)).length
+    await store.append(SEGMENT, uuid4(), written.initial(CONFIG, [B0]))
+    await store.truncate_segment(SEGMENT, begin)
+    if mark is not None:
+        await store.update_attribute(SEGMENT, MARK, mark, None)
+    state = await read_group_state(store, SEGMENT)
+    assert state is not None
+    assert state.unassigned == {B0}
+
+
+async def test_it_is_read_from_the_mark() -> None:
+    store = await store_with(b"nobody can read this")
+    begin = (await store.segment_info(SEGMENT)).length
+    await store.append(SEGMENT, uuid4(), written.initial(CONFIG, [B0]))
+    await store.update_attribute(SEGMENT, MARK, begin, None)
+    state = await read_group_state(store, SEGMENT)
+    assert state is not None
+    assert state.unassigned == {B0}
+
+
+async def test_a_state_that_is_compacted_while_it_is_read_is_read_again() -> None:
+    store = await store_with(written.updates(written.add_reader("r")))
+    begin = (await store.segment_info(SEGMENT)).length
+    await store.append(SEGMENT, uuid4(), written.initial(CONFIG, [B0]))
+    read = store.read_segment
+    compacted = False
+
+    async def read_late(name: str, offset: int, length: int) -> object:
+        nonlocal compacted
+        if not compacted:
+            compacted = True
+            await store.update_attribute(SEGMENT, MARK, begin, None)
+            await store.truncate_segment(SEGMENT, begin)
+        return await read(name, offset, length)
+
+    store.read_segment = read_late  # type: ignore[method-assign,assignment]
+    state = await read_group_state(store, SEGMENT)
+    assert state is not None
+    assert state.unassigned == {B0}
+
+
+async def test_nonsense_is_named() -> None:
+    with pytest.raises(StateError):
+        await read_group_state(await store_with(b"\0\0\0\3"), SEGMENT)

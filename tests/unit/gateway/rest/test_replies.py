@@ -1,0 +1,52 @@
+"""Every status the domain can reply has its place among those of HTTP."""
+
+import pytest
+from unit.gateway.test_statuses import DECISIONS, _statuses
+
+from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.sluice_v1.replies import DONE, STATUSES, done
+from sluice.domain import commands as c
+from sluice.domain.decision import Reply
+
+ASKED = (
+    c.CreateScope,
+    c.DeleteScope,
+    c.DeleteScopeRecursive,
+    c.CreateStream,
+    c.UpdateStream,
+    c.TruncateStream,
+    c.ScaleStream,
+    c.SealStream,
+    c.DeleteStream,
+    c.CreateReaderGroup,
+    c.UpdateReaderGroup,
+    c.DeleteReaderGroup,
+    c.CreateTable,
+    c.DeleteTable,
+    c.PingTransaction,
+    c.CommitTransaction,
+    c.AbortTransaction,
+    c.KickWorkflow,
+    c.CancelWorkflow,
+)
+
+
+@pytest.mark.parametrize("command", ASKED, ids=lambda command: command.__name__)
+def test_every_reply_has_its_status(command: type) -> None:
+    assert command in DECISIONS
+    statuses = _statuses(command)
+    assert statuses & DONE, "nothing can succeed"
+    assert statuses - DONE - STATUSES.keys() == set()
+
+
+def test_a_refusal_says_the_reason_or_else_the_status_in_words() -> None:
+    with pytest.raises(RefusedError, match="scope sc: 2 x stream") as refused:
+        done(Reply("SCOPE_NOT_EMPTY", "2 x stream"), "scope sc")
+    assert (refused.value.status, refused.value.reason) == (409, "SCOPE_NOT_EMPTY")
+    with pytest.raises(RefusedError, match="scope sc: scope not found"):
+        done(Reply("SCOPE_NOT_FOUND"), "scope sc")
+
+
+def test_a_status_that_is_not_in_the_table_is_a_defect() -> None:
+    with pytest.raises(KeyError):
+        done(Reply("NEW_STATUS"), "scope sc")

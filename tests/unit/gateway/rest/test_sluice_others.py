@@ -1,0 +1,173 @@
+"""Reader groups, tables, workflows and the cluster in Sluice's own interface."""
+
+from typing import Any, cast
+
+import pytest
+from unit.gateway.rest.test_sluice_streams import S, problem
+from unit.gateway.rest.world import FakeMessage, World
+
+from sluice.domain import commands as c
+from sluice.domain import events as ev
+from sluice.domain.commands import Host
+from sluice.domain.config import StreamConfig
+from sluice.messaging.poll_thread import Batch
+from sluice.messaging.requests import Request, encode_request
+from sluice.messaging.topics import REQUESTS_CLUSTER
+
+RG = f"{S}/scopes/sc/readergroups/rg"
+KV = f"{S}/scopes/sc/tables/kv"
+BODY: dict[str, Any] = {"config": {"streams": {"sc/st": {"start": {"0": 0, "1": 0}}}, "retention": "manual"}}
+
+
+async def test_the_life_of_a_reader_group(world: World, stream: str) -> None:
+    created = await world.call("PUT", RG, BODY)
+    assert created.status_code == 201
+    told = created.json()
+    assert (told["state"], told["generation"]) == ("ACTIVE", 0)
+    assert told["config"] == {
+        "streams": {"sc/st": {"start": {"0": 0, "1": 0}}},
+        "retention": "manual",
+        "refreshMs": 3000,
+        "checkpointIntervalMs": 30000,
+        "maxOutstandingCheckpoints": 3,
+    }
+    assert await world.get(RG) == told
+    (subscriber,) = (await world.get(stream))["subscribers"]
+    assert (subscriber["name"], subscriber["groupId"], subscriber["cut"]) == ("sc/rg", told["id"], {})
+    updated = await world.call("PUT", RG, {"config": {"streams": {"sc/st": {}}}, "generation": 0})
+    assert (updated.status_code, updated.json()["generation"], updated.json()["id"]) == (200, 1, told["id"])
+    assert (await world.get(stream))["subscribers"] == []
+    late = await world.call("PUT", RG, {"config": {"streams": {"sc/st": {}}}, "generation": 0})
+    assert problem(late) == (409, "INVALID_CONFIG")
+    listed = await world.get(f"{S}/scopes/sc/readergroups")
+    assert listed == {"items": [{"name": "rg", "state": "ACTIVE", "streams": ["sc/st"]}]}
+    assert (await world.call("DELETE", RG)).status_code == 204
+    assert problem(await world.call("GET", RG)) == (404, "RG_NOT_FOUND")
+    assert problem(await world.call("DELETE", RG)) == (404, "RG_NOT_FOUND")
+
+
+async def test_reader_groups_come_in_pages(world: World, stream: str) -> None:
+    for name in ("a", "b", "c"):
+        assert (await world.call("PUT", f"{S}/scopes/sc/readergroups/{name}", BODY)).status_code == 201
+    first = await world.get(f"{S}/scopes/sc/readergroups", limit=2)
+    rest = await world.get(f"{S}/scopes/sc/readergroups", limit=2, after=first["next"])
+    assert [g["name"] for g in first["items"] + rest["items"]] == ["a", "b", "c"]
+    assert "next" not in rest
+    assert problem(await world.call("GET", f"{S}/scopes/no/readergroups")) == (404, "SCOPE_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"streams": {}},
+        {"streams": {"nonsense": {}}},
+        {"streams": {"sc/st": {"start": {"0": 5}, "end": {"0": 3}}}},
+        {"streams": {"sc/st": {}}, "retention": "moon"},
+    ],
+)
+async def test_a_wrong_reader_group_is_a_wrong_request(world: World, stream: str, config: Any) -> None:
+    assert problem(await world.call("PUT", RG, {"config": config})) == (400, None)
+
+
+async def test_a_reader_group_of_a_missing_stream_or_scope_is_refused(world: World, scope: str) -> None:
+    assert problem(await world.call("PUT", RG, BODY)) == (409, "FAILURE")
+    assert problem(await world.call("PUT", f"{S}/scopes/no/readergroups/rg", BODY)) == (404, "SCOPE_NOT_FOUND")
+
+
+async def test_the_life_of_a_table(world: World, scope: str) -> None:
+    config = {"partitionCount": 2, "primaryKeyLength": 8}
+    assert (await world.call("PUT", KV, config)).status_code == 201
+    assert (await world.call("PUT", KV, config)).json() == {"status": "TABLE_EXISTS"}
+    assert problem(await world.call("PUT", KV, {**config, "partitionCount": 3})) == (409, "TABLE_EXISTS")
+    told = await world.get(KV)
+    assert told["config"] == {**config, "secondaryKeyLength": 0, "rolloverSizeBytes": 0}
+    assert [(s["low"], s["high"]) for s in told["segments"]] == [(0.0, 0.5), (0.5, 1.0)]
+    listed = await world.get(f"{S}/scopes/sc/tables")
+    assert listed == {"items": [{"name": "kv", "state": "ACTIVE", "partitionCount": 2}]}
+    assert (await world.call("DELETE", KV)).status_code == 204
+    assert problem(await world.call("DELETE", KV)) == (404, "TABLE_NOT_FOUND")
+    assert problem(await world.call("GET", KV)) == (404, "TABLE_NOT_FOUND")
+    assert problem(await world.call("PUT", KV, {**config, "primaryKeyLength": 0})) == (400, None)
+
+
+def under_way(world: World, *streams: str) -> None:
+    """Have creations of streams begin that nobody finishes."""
+    for name in streams:
+        segments = (ev.Segment(0, 0.0, 1.0),)
+        started = ev.StreamCreationStarted(
+            scope="sc", stream=name, incarnation="i", config=StreamConfig(), created_at=1, segments=segments, at=1
+        )
+        failed = ev.WorkflowStepFailed(aggregate=f"stream:sc/{name}", step="create", attempts=4, error="away")
+        world.runtime.journal.append(f"sc/{name}", started, failed)
+
+
+async def test_running_workflows(world: World, scope: str) -> None:
+    under_way(world, "a", "b", "c")
+    first = await world.get(f"{S}/workflows", limit=2)
+    rest = await world.get(f"{S}/workflows", limit=2, after=first["next"])
+    assert [w["aggregate"] for w in first["items"] + rest["items"]] == [f"stream:sc/{n}" for n in "abc"]
+    assert first["items"][0] == {
+        "aggregate": "stream:sc/a",
+        "kind": "create-stream",
+        "step": "create",
+        "since": 1,
+        "attempts": 4,
+        "lastError": "away",
+        "kicks": 0,
+        "cancelled": False,
+        "canCancel": True,
+    }
+    assert (await world.get(f"{S}/workflows", kind="seal-stream"))["items"] == []
+    assert len((await world.get(f"{S}/workflows", scope="sc", kind="create-stream"))["items"]) == 3
+    assert (await world.get(f"{S}/workflows", scope="s"))["items"] == []
+    assert problem(await world.call("GET", f"{S}/workflows", kind="moon")) == (400, None)
+    workflow = (await world.get(f"{S}/scopes/sc/streams/a"))["workflow"]
+    assert (workflow["kind"], workflow["lastError"]) == ("create-stream", "away")
+
+
+async def test_a_workflow_is_kicked_or_cancelled(world: World, stream: str) -> None:
+    for what, kind in (("kick", c.KickWorkflow), ("cancel", c.CancelWorkflow)):
+        idle = await world.call("POST", f"{S}/workflows/{what}", {"aggregate": "stream:sc/st"})
+        assert problem(idle) == (409, "NOT_RUNNING")
+        assert world.runtime.sent[-1][1].command == kind("stream:sc/st")
+        for nonsense in ("", "stream:sc", "moon:sc/st", "txn:sc/st/x"):
+            wrong = await world.call("POST", f"{S}/workflows/{what}", {"aggregate": nonsense})
+            assert problem(wrong) == (400, None)
+
+
+async def test_the_container_map(world: World) -> None:
+    empty = await world.get(f"{S}/containers")
+    assert empty == {"items": [{"container": n} for n in range(4)], "stores": [], "assignedAt": 0}
+    host = Host("store", 1)
+    assigned = ev.ContainersAssigned(containers={0: host, 2: host}, hosts=(host,), at=5)
+    world.runtime.journal.append("cluster", assigned)
+    told = await world.get(f"{S}/containers")
+    assert [item.get("store") for item in told["items"]] == ["store:1", None, "store:1", None]
+    assert (told["stores"], told["assignedAt"]) == (["store:1"], 5)
+
+
+def heartbeat(instance: str, at: int) -> FakeMessage:
+    beat = c.Heartbeat(service="txn-manager", instance=instance, endpoints={})
+    value = encode_request(Request(id="i", at=0, by="x", command=beat))
+    return FakeMessage(REQUESTS_CLUSTER.name, 0, 0, at, "cluster", value, [])
+
+
+async def test_members_and_their_last_signs_of_life(world: World) -> None:
+    for instance in ("b", "a"):
+        joined = ev.MemberJoined(service="txn-manager", instance=instance, endpoints={"rest": "h:1"}, at=3)
+        world.runtime.journal.append("cluster", joined)
+    nonsense = FakeMessage(REQUESTS_CLUSTER.name, 0, 0, 9, "cluster", b"nonsense", [])
+    world.signs_of_life.hear(cast(Batch, [heartbeat("a", 7), nonsense, heartbeat("stranger", 8), heartbeat("a", 9)]))
+    told = await world.get(f"{S}/members")
+    plain = {"service": "txn-manager", "endpoints": {"rest": "h:1"}, "since": 3}
+    assert told == {"items": [{**plain, "instance": "a", "lastSeen": 9}, {**plain, "instance": "b"}]}
+    first = await world.get(f"{S}/members", limit=1)
+    rest = await world.get(f"{S}/members", limit=1, after=first["next"])
+    assert [m["instance"] for m in first["items"] + rest["items"]] == ["a", "b"]
+
+
+async def test_signs_of_life_are_forgotten_in_time(world: World) -> None:
+    hour = 3_600_000
+    world.signs_of_life.hear(cast(Batch, [heartbeat("old", 1), heartbeat("new", hour), heartbeat("new", 2 * hour + 1)]))
+    assert world.signs_of_life.last("old") is None
+    assert world.signs_of_life.last("new") == 2 * hour + 1

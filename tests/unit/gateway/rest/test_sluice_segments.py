@@ -1,0 +1,155 @@
+"""Scaling by hand, segments, and transactions of Sluice's own interface."""
+
+from typing import Any
+
+import pytest
+from unit.gateway.rest.test_sluice_streams import ST, problem
+from unit.gateway.rest.world import World
+
+from sluice.domain import commands as c
+from sluice.domain import events as ev
+from sluice.domain.commands import Host
+from sluice.domain.segment_id import segment_id
+
+SPLIT = {"sealed": [0], "ranges": [[0.0, 0.25], [0.25, 0.5]]}
+SECOND, THIRD = segment_id(1, 2), segment_id(1, 3)
+
+
+async def test_a_scale_says_what_comes(world: World, stream: str) -> None:
+    answer = await world.call("POST", f"{ST}/scale", SPLIT)
+    assert answer.status_code == 202
+    told = answer.json()
+    assert (told["epoch"], [s["id"] for s in told["segments"]]) == (0, [SECOND, THIRD])
+    assert await world.get(f"{ST}/scales/0") == {"epoch": 0, "done": True}
+    assert await world.get(f"{ST}/scales/1") == {"epoch": 1, "done": False}
+    assert problem(await world.call("GET", f"{ST}/scales/7")) == (404, None)
+    assert problem(await world.call("POST", f"{ST}/scale", SPLIT)) == (409, "PRECONDITION_FAILED")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"sealed": [0], "ranges": [[0.0]]},
+        {"sealed": [0], "ranges": [[0.0, 2.0]]},
+        {"sealed": [-1], "ranges": [[0.0, 0.5]]},
+        b'{"sealed": [0], "ranges": [[0.0, NaN]]}',
+        {"sealed": [0]},
+    ],
+)
+async def test_a_wrong_scale_is_a_wrong_request(world: World, stream: str, body: Any) -> None:
+    assert problem(await world.call("POST", f"{ST}/scale", body)) == (400, None)
+
+
+async def test_segments_of_now_of_an_epoch_and_of_a_time(world: World, stream: str) -> None:
+    await world.call("POST", f"{ST}/scale", SPLIT)
+    began = (await world.get("/v1/scopes/sc/streams/st/scaling-events?from=0&to=9999999999999"))[1]["timestamp"]
+
+    async def ids(**query: Any) -> list[int]:
+        return [s["id"] for s in (await world.get(f"{ST}/segments", **query))["items"]]
+
+    assert await ids() == await ids(epoch=1) == await ids(time=began) == [SECOND, THIRD, 1]
+    assert await ids(epoch=0) == await ids(time=began - 1) == [0, 1]
+    assert problem(await world.call("GET", f"{ST}/segments", epoch=9)) == (404, None)
+    assert problem(await world.call("GET", f"{ST}/segments", time=0)) == (404, None)
+    assert problem(await world.call("GET", f"{ST}/segments", time=0, epoch=0)) == (400, None)
+
+
+async def test_a_list_of_segments_goes_on_in_the_epoch_it_began_with(world: World, stream: str) -> None:
+    first = await world.get(f"{ST}/segments", limit=1)
+    await world.call("POST", f"{ST}/scale", SPLIT)
+    rest = await world.get(f"{ST}/segments", limit=1, after=first["next"])
+    assert [s["id"] for s in first["items"] + rest["items"]] == [0, 1]
+    assert "next" not in rest
+    assert problem(await world.call("GET", f"{ST}/segments", after="MTI")) == (400, None)
+
+
+async def test_successors_and_location(world: World, stream: str) -> None:
+    await world.call("POST", f"{ST}/scale", SPLIT)
+    found = (await world.get(f"{ST}/segments/0/successors"))["items"]
+    assert [(s["id"], s["replaces"]) for s in found] == [(SECOND, [0]), (THIRD, [0])]
+    assert (await world.get(f"{ST}/segments/1/successors"))["items"] == []
+    assert problem(await world.call("GET", f"{ST}/segments/9/successors")) == (404, None)
+    assert problem(await world.call("GET", f"{ST}/segments/0/location")) == (503, None)
+    host = Host("store", 12345)
+    assigned = ev.ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=1)
+    world.runtime.journal.append("cluster", assigned)
+    located = await world.get(f"{ST}/segments/0/location")
+    assert (located["segment"], located["store"]) == ("sc/st/0.#epoch.0", "store:12345")
+    assert problem(await world.call("GET", f"{ST}/segments/9/location")) == (404, None)
+    assert problem(await world.call("GET", f"{ST}/segments/x/location")) == (400, None)
+    assert {s["store"] for s in (await world.get(ST))["segments"]} == {"store:12345"}
+
+
+async def begin(world: World, lease_ms: int = 30_000) -> str:
+    answer = await world.call("POST", f"{ST}/transactions", {"leaseMs": lease_ms})
+    assert answer.status_code == 201, answer.text
+    assert [s["low"] for s in answer.json()["segments"]] == [0.0, 0.5]
+    id: str = answer.json()["id"]
+    return id
+
+
+async def test_the_life_of_a_transaction(world: World, stream: str) -> None:
+    id = await begin(world)
+    one = f"{ST}/transactions/{id}"
+    told = await world.get(one)
+    assert (told["id"], told["state"], told["leaseMs"]) == (id, "OPEN", 30_000)
+    assert (await world.call("POST", f"{one}/ping", {"leaseMs": 20_000})).json() == {"state": "OPEN"}
+    assert (await world.get(one))["leaseMs"] == 20_000
+    assert (await world.get(ST))["transactions"] == {"open": 1, "waiting": 0, "aborting": 0}
+    committed = await world.call("POST", f"{one}/commit", {"writer": "w", "timestamp": 5})
+    assert (committed.status_code, committed.json()) == (200, {"state": "COMMITTING"})
+    command = world.runtime.sent[-1][1].command
+    assert isinstance(command, c.CommitTransaction)
+    assert (command.writer, command.timestamp) == ("w", 5)
+    assert problem(await world.call("POST", f"{one}/abort")) == (409, "FAILURE")
+    assert problem(await world.call("POST", f"{one}/ping", {"leaseMs": 20_000})) == (409, "COMMITTED")
+    waiting = (await world.get(f"{ST}/transactions", state="waiting"))["items"]
+    assert [(t["id"], t["place"], t["writer"]) for t in waiting] == [(id, 0, "w")]
+
+
+async def test_a_commit_needs_no_body(world: World, stream: str) -> None:
+    one = f"{ST}/transactions/{await begin(world)}"
+    assert (await world.call("POST", f"{one}/commit")).json() == {"state": "COMMITTING"}
+
+
+async def test_what_nobody_has_heard_of(world: World, stream: str) -> None:
+    one = f"{ST}/transactions/00000000-0000-0000-0102-030405060708"
+    for method, path, body in (
+        ("GET", one, None),
+        ("POST", f"{one}/commit", None),
+        ("POST", f"{one}/abort", None),
+        ("POST", f"{one}/ping", {"leaseMs": 20_000}),
+    ):
+        assert problem(await world.call(method, path, body)) == (404, "UNKNOWN")
+    assert problem(await world.call("GET", f"{ST}/transactions/x")) == (400, None)
+
+
+async def test_a_lease_has_bounds(world: World, stream: str) -> None:
+    assert problem(await world.call("POST", f"{ST}/transactions", {"leaseMs": 1})) == (400, "LEASE_OUT_OF_BOUNDS")
+
+
+async def test_transactions_come_in_pages(world: World, stream: str) -> None:
+    ids = [await begin(world) for _ in range(5)]
+    seen: list[str] = []
+    after = ""
+    while True:
+        page = await world.get(f"{ST}/transactions", state="open", limit=2, after=after)
+        assert len(page["items"]) <= 2
+        seen += [t["id"] for t in page["items"]]
+        if "next" not in page:
+            break
+        after = page["next"]
+    assert sorted(seen) == sorted(ids)
+
+
+async def test_those_that_have_ended_come_the_latest_first(world: World, stream: str) -> None:
+    ids = [await begin(world) for _ in range(3)]
+    for at, id in enumerate(ids):
+        assert (await world.call("POST", f"{ST}/transactions/{id}/abort")).json() == {"state": "ABORTING"}
+        world.runtime.journal.append("sc/st", ev.TransactionAborted(scope="sc", stream="st", transaction=id, at=at))
+    first = await world.get(f"{ST}/transactions", state="ended", limit=2)
+    rest = await world.get(f"{ST}/transactions", state="ended", limit=2, after=first["next"])
+    assert [t["id"] for t in first["items"] + rest["items"]] == ids[::-1]
+    assert [(t["state"], t["endedAt"], t["reason"]) for t in rest["items"]] == [("ABORTED", 0, "user")]
+    assert "next" not in rest
+    assert (await world.get(f"{ST}/transactions"))["items"] == []

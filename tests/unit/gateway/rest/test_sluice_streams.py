@@ -1,0 +1,252 @@
+"""Scopes and streams of Sluice's own interface."""
+
+from typing import Any
+
+import httpx
+import pytest
+from unit.gateway.rest.world import World
+
+from sluice.domain import commands as c
+from sluice.domain import events as ev
+from sluice.domain.commands import DecisionKind
+from sluice.domain.decision import Reply
+from sluice.journal.journal import JournalUnavailableError
+from sluice.messaging.producer import ProduceError
+
+S = "/sluice/v1"
+ST = f"{S}/scopes/sc/streams/st"
+
+
+def problem(answer: Any) -> tuple[int, str | None]:
+    """Status and reason of a refusal, whose form must be that of RFC 9457."""
+    body = answer.json()
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (body["type"], body["status"]) == ("about:blank", answer.status_code)
+    assert body["title"] and body["detail"]
+    return answer.status_code, body.get("reason")
+
+
+async def test_before_the_journal_is_loaded_only_health_answers() -> None:
+    world = World()
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(world.app), base_url="http://gateway") as client:
+        assert (await client.get("/livez")).status_code == 200
+        assert (await client.get("/ping")).status_code == 200
+        assert (await client.get("/v1/health")).status_code == 200
+        answer = await client.get(f"{S}/scopes")
+        assert problem(answer) == (503, None)
+        assert answer.headers["retry-after"] == "1"
+        empty = await client.get("/v1/scopes")
+        assert (empty.status_code, empty.content) == (503, b"")
+
+
+async def test_a_scope_is_put_once_and_again(world: World) -> None:
+    first = await world.call("PUT", f"{S}/scopes/sc")
+    assert (first.status_code, first.json()) == (201, {"status": "SUCCESS"})
+    again = await world.call("PUT", f"{S}/scopes/sc")
+    assert (again.status_code, again.json()) == (200, {"status": "SCOPE_EXISTS"})
+    assert problem(await world.call("PUT", f"{S}/scopes/a_b")) == (400, "INVALID_SCOPE_NAME")
+
+
+async def test_a_change_is_answered_with_the_id_of_its_request(world: World) -> None:
+    answer = await world.call("PUT", f"{S}/scopes/sc")
+    ((_, request),) = world.runtime.sent
+    assert answer.headers["sluice-request"] == request.id
+    refused = await world.call("DELETE", f"{S}/scopes/nobody")
+    assert problem(refused) == (404, "SCOPE_NOT_FOUND")
+    assert refused.headers["sluice-request"] == world.runtime.sent[-1][1].id
+    assert "sluice-request" not in (await world.call("GET", f"{S}/scopes")).headers
+
+
+async def test_scopes_come_in_pages(world: World) -> None:
+    for name in ("d", "a", "c", "b"):
+        await world.call("PUT", f"{S}/scopes/{name}")
+    seen, after = [], None
+    while True:
+        page = await world.get(f"{S}/scopes", limit=3, **({"after": after} if after else {}))
+        seen.append([item["name"] for item in page["items"]])
+        after = page.get("next")
+        if after is None:
+            break
+    assert seen == [["a", "b", "c"], ["d"]]
+
+
+@pytest.mark.parametrize("query", [{"limit": 0}, {"limit": 1001}, {"limit": "x"}, {"after": "!"}, {"after": "0w"}])
+async def test_a_wrong_page_is_a_wrong_request(world: World, query: dict[str, Any]) -> None:
+    assert problem(await world.call("GET", f"{S}/scopes", **query)) == (400, None)
+
+
+async def test_a_scope_says_how_much_is_in_it(world: World, stream: str) -> None:
+    await world.call("PUT", f"{S}/scopes/sc/tables/kv", {"partitionCount": 1, "primaryKeyLength": 8})
+    told = await world.get(f"{S}/scopes/sc")
+    assert {**told, "createdAt": 0} == {"name": "sc", "createdAt": 0, "streams": 2, "readerGroups": 0, "tables": 1}
+    assert problem(await world.call("DELETE", f"{S}/scopes/sc")) == (409, "SCOPE_NOT_EMPTY")
+    assert problem(await world.call("GET", f"{S}/scopes/no")) == (404, "SCOPE_NOT_FOUND")
+
+
+async def test_a_scope_is_deleted_with_all_in_it(world: World, stream: str) -> None:
+    answer = await world.call("DELETE", f"{S}/scopes/sc", recursive="true")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert isinstance(world.runtime.sent[-1][1].command, c.DeleteScopeRecursive)
+
+
+FULL: dict[str, Any] = {
+    "scaling": {"type": "events", "targetRate": 100, "scaleFactor": 2, "minSegments": 3},
+    "retention": {"type": "size", "min": 1000, "max": 2000},
+    "tags": ["b", "a"],
+    "rolloverSizeBytes": 4096,
+    "timestampAggregationTimeout": 30,
+}
+
+
+async def test_a_stream_is_created_described_and_updated(world: World, scope: str) -> None:
+    assert (await world.call("PUT", ST, FULL)).status_code == 201
+    told = await world.get(ST)
+    assert told["config"] == {**FULL, "tags": ["a", "b"]}
+    assert (told["state"], told["epoch"], told["markStream"]) == ("ACTIVE", 0, "_MARKst")
+    assert [(s["id"], s["low"], s["container"] in range(4)) for s in told["segments"]] == [
+        (0, 0.0, True),
+        (1, 1 / 3, True),
+        (2, 2 / 3, True),
+    ]
+    assert told["headCut"] == {"0": 0, "1": 0, "2": 0}
+    assert told["transactions"] == {"open": 0, "waiting": 0, "aborting": 0}
+    assert {"workflow", "waiting", "watermark"}.isdisjoint(told)
+    assert (await world.call("PUT", ST, {"scaling": {"minSegments": 3}})).status_code == 200
+    assert (await world.get(ST))["config"]["tags"] == []
+    assert "retention" not in (await world.get(ST))["config"]
+
+
+async def test_a_stream_that_comes_to_be_meanwhile_is_updated(world: World, stream: str) -> None:
+    reads: Any = world.app.state.backend.reads
+
+    async def sees_none(_scope: str, _name: str) -> None:
+        return None
+
+    reads.stream_or_none = sees_none
+    answer = await world.call("PUT", ST, FULL)
+    assert answer.status_code == 200
+    assert [type(request.command) for _, request in world.runtime.sent[-2:]] == [c.CreateStream, c.UpdateStream]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"scaling": {"minSegments": 0}},
+        {"scaling": {"minSegments": "1"}},
+        {"scaling": {"type": "moon"}},
+        {"scaling": {"minSegments": 10_001}},
+        {"retention": {"type": "size"}},
+        {"retention": {"type": "size", "min": 2**63}},
+        {"tags": ["t" * 256]},
+        {"tags": ["😀" * 200]},
+        {"tags": [f"t{i}" for i in range(128)]},
+        {"rolloverSizeBytes": -1},
+        {"colour": "red"},
+        [],
+        b"{nothing",
+        b"",
+        b'{"tags": ["\\ud800"]}',
+    ],
+)
+async def test_a_wrong_configuration_is_a_wrong_request(world: World, scope: str, body: Any) -> None:
+    sent = len(world.runtime.sent)
+    assert problem(await world.call("PUT", ST, body)) == (400, None)
+    assert len(world.runtime.sent) == sent
+
+
+async def test_a_body_of_another_type_is_not_read(world: World, scope: str) -> None:
+    answer = await world.client.put(ST, content=b"{}", headers={"Content-Type": "text/plain"})
+    assert problem(answer) == (415, None)
+
+
+async def test_streams_are_listed_by_tag_and_in_pages(world: World, scope: str) -> None:
+    for name, tags in (("a", ["x"]), ("b", []), ("c", ["x", "y"])):
+        assert (await world.call("PUT", f"{S}/scopes/sc/streams/{name}", {"tags": tags})).status_code == 201
+    whole = await world.get(f"{S}/scopes/sc/streams")
+    assert whole == {
+        "items": [
+            {"name": "a", "state": "ACTIVE", "epoch": 0, "segments": 1, "tags": ["x"]},
+            {"name": "b", "state": "ACTIVE", "epoch": 0, "segments": 1, "tags": []},
+            {"name": "c", "state": "ACTIVE", "epoch": 0, "segments": 1, "tags": ["x", "y"]},
+        ]
+    }
+    tagged = await world.get(f"{S}/scopes/sc/streams", tag="x", limit=1)
+    assert [item["name"] for item in tagged["items"]] == ["a"]
+    rest = await world.get(f"{S}/scopes/sc/streams", tag="x", limit=1, after=tagged["next"])
+    assert [item["name"] for item in rest["items"]] == ["c"]
+    inside = await world.get(f"{S}/scopes/sc/streams", internal="true")
+    assert [item["name"] for item in inside["items"]] == ["_MARKa", "_MARKb", "_MARKc", "a", "b", "c"]
+    assert problem(await world.call("GET", f"{S}/scopes/no/streams")) == (404, "SCOPE_NOT_FOUND")
+
+
+async def test_one_page_looks_at_a_bounded_number_of_streams(
+    world: World, scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api_gateway.rest.sluice_v1.streams.LOOKED_AT_MOST", 2)
+    for name in ("a", "b"):
+        await world.call("PUT", f"{S}/scopes/sc/streams/{name}", {"tags": ["rare"] if name == "b" else []})
+    seen: list[list[str]] = []
+    after = ""
+    while True:
+        page = await world.get(f"{S}/scopes/sc/streams", tag="rare", after=after)
+        seen.append([item["name"] for item in page["items"]])
+        if "next" not in page:
+            break
+        after = page["next"]
+    assert seen == [[], ["b"], []]
+
+
+async def test_seal_and_delete(world: World, stream: str) -> None:
+    assert problem(await world.call("DELETE", ST)) == (409, "STREAM_NOT_SEALED")
+    assert (await world.call("POST", f"{ST}/seal")).json() == {"status": "SUCCESS"}
+    told = await world.get(ST)
+    assert (told["state"], told["segments"]) == ("SEALED", [])
+    assert (await world.get(f"{ST}/segments"))["items"] == []
+    assert problem(await world.call("PUT", ST, {})) == (409, "STREAM_SEALED")
+    assert (await world.call("DELETE", ST)).status_code == 204
+    assert problem(await world.call("GET", ST)) == (404, "STREAM_NOT_FOUND")
+    assert problem(await world.call("POST", f"{ST}/seal")) == (404, "STREAM_NOT_FOUND")
+
+
+async def test_truncate(world: World, stream: str) -> None:
+    assert (await world.call("POST", f"{ST}/truncate", {"cut": {"0": 10, "1": 20}})).status_code == 200
+    assert (await world.get(ST))["headCut"] == {"0": 10, "1": 20}
+    behind = await world.call("POST", f"{ST}/truncate", {"cut": {"0": 0, "1": 0}})
+    assert problem(behind) == (409, "FAILURE")
+    assert "behind the present head" in behind.json()["detail"]
+    assert problem(await world.call("POST", f"{ST}/truncate", {"cut": {"x": 0}})) == (400, None)
+    assert problem(await world.call("POST", f"{ST}/truncate", {"cut": {"0": -2}})) == (400, None)
+
+
+async def test_decisions_are_shown_the_latest_first(world: World, stream: str) -> None:
+    for kind, at in ((DecisionKind.SCALE, 5), (DecisionKind.RETENTION, 7)):
+        noted = ev.DecisionNoted(scope="sc", stream="st", kind=kind, code="calm", reason=f"because {at}", at=at)
+        world.runtime.journal.append("sc/st", noted)
+    expected = [
+        {"kind": "retention", "code": "calm", "reason": "because 7", "at": 7},
+        {"kind": "scale", "code": "calm", "reason": "because 5", "at": 5},
+    ]
+    assert (await world.get(f"{ST}/decisions"))["items"] == expected
+    assert (await world.get(ST))["decisions"] == expected
+
+
+async def test_what_comes_in_the_way_has_its_status(world: World, scope: str) -> None:
+    world.runtime.journal.unavailable = JournalUnavailableError("end of journal not reached")
+    assert problem(await world.call("GET", f"{S}/scopes")) == (503, None)
+    world.runtime.journal.unavailable = None
+    world.runtime.refusing = ProduceError("the broker is away")
+    assert problem(await world.call("PUT", f"{S}/scopes/other")) == (503, None)
+    world.runtime.refusing = None
+    world.runtime.answer = Reply("FAILURE", "kept as a dead letter")
+    assert problem(await world.call("PUT", f"{S}/scopes/other")) == (409, "FAILURE")
+    world.runtime.answer = Reply("NEW_STATUS")
+    assert problem(await world.call("PUT", f"{S}/scopes/other")) == (500, None)
+
+
+async def test_where_no_route_is_the_answer_has_the_form_of_its_interface(world: World) -> None:
+    assert problem(await world.call("GET", f"{S}/nothing")) == (404, None)
+    wrong = await world.call("PATCH", f"{S}/scopes/sc")
+    assert problem(wrong) == (405, None)
+    assert wrong.headers["allow"] == "DELETE, GET, PUT"
+    empty = await world.call("PATCH", "/v1/scopes")
+    assert (empty.status_code, empty.content, empty.headers["allow"]) == (405, b"", "GET, POST")

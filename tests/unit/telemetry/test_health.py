@@ -1,0 +1,78 @@
+"""What /readyz and /metrics answer, and what of it becomes a metric."""
+
+import httpx
+from prometheus_client import REGISTRY, Gauge
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.applications import Starlette
+
+from sluice.telemetry.health import Checks, health_app
+from sluice.telemetry.process import describe_process
+from sluice.telemetry.scrape import on_scrape
+
+LOOKED_AT = Gauge("test_looked_at", "How often the tests' group was brought up to date")
+
+
+def client(app: Starlette) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
+
+
+def failing(check: str, effect: str) -> float | None:
+    return REGISTRY.get_sample_value("sluice_check_failing", {"check": check, "effect": effect})
+
+
+async def test_ready_is_200_only_while_every_check_finds_nothing() -> None:
+    wrong: dict[str, str | None] = {"kafka": None, "journal": "loading"}
+    checks: Checks = {name: lambda name=name: wrong[name] for name in wrong}  # type: ignore[misc]
+    async with client(health_app(checks, {"role": lambda: "standby"})) as http:
+        answer = await http.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.json() == {"ready": False, "not_ready": {"journal": "loading"}, "degraded": {}, "role": "standby"}
+        assert (await http.get("/livez")).status_code == 200
+        wrong["journal"] = None
+        assert (await http.get("/readyz")).status_code == 200
+
+
+async def test_what_the_service_can_do_without_is_told_and_leaves_it_ready() -> None:
+    away: list[str | None] = ["Redis away"]
+    async with client(health_app({"kafka": lambda: None}, {}, {"timers": lambda: away[0]})) as http:
+        answer = await http.get("/readyz")
+        assert answer.status_code == 200 and answer.json()["degraded"] == {"timers": "Redis away"}
+        await http.get("/metrics")
+        assert failing("timers", "degraded") == 1 and failing("kafka", "not-ready") == 0
+        assert REGISTRY.get_sample_value("sluice_ready") == 1
+        away[0] = None
+        await http.get("/metrics")
+        assert failing("timers", "degraded") == 0
+
+
+async def test_a_check_that_fails_itself_is_no_good_news() -> None:
+    def broken() -> str | None:
+        raise KeyError("x")
+
+    async with client(health_app({"broken": broken}, {})) as http:
+        answer = await http.get("/readyz")
+        assert answer.status_code == 503 and "the check failed" in answer.json()["not_ready"]["broken"]
+        await http.get("/metrics")
+    assert failing("broken", "not-ready") == 1 and REGISTRY.get_sample_value("sluice_ready") == 0
+
+
+async def test_gauges_are_brought_up_to_date_by_a_scrape_and_one_that_cannot_be_costs_no_other() -> None:
+    def broken() -> None:
+        raise KeyError("x")
+
+    on_scrape("test, broken", broken)
+    on_scrape("test", lambda: LOOKED_AT.inc(100))
+    on_scrape("test", LOOKED_AT.inc)
+    before = REGISTRY.get_sample_value("sluice_scrape_failures_total", {"group": "test, broken"}) or 0
+    async with client(health_app({}, {})) as http:
+        answer = await http.get("/metrics")
+    families = {f.name: f for f in text_string_to_metric_families(answer.text)}
+    assert families["test_looked_at"].samples[0].value == 1, "the later one took the place of the earlier one"
+    assert REGISTRY.get_sample_value("sluice_scrape_failures_total", {"group": "test, broken"}) == before + 1
+    on_scrape("test, broken", lambda: None)
+
+
+def test_a_process_says_what_it_is_without_the_labels_of_prometheus() -> None:
+    describe_process("api-gateway", "gw-1")
+    labels = {"name": "api-gateway", "member": "gw-1", "version": "0.1.0"}
+    assert REGISTRY.get_sample_value("sluice_process_info", labels) == 1

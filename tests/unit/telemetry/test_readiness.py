@@ -1,0 +1,136 @@
+"""Which service is ready when: what must be there at first, what must be there always, what only degrades."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from kazoo.client import KazooState
+from support import virtual_time
+
+from api_gateway.server import ControllerServer
+from cluster_manager.nodes import ZooKeeperNodes
+from harness import eventually
+from retention_spark.running import QueryRunner
+from sluice import runtime as runtime_module
+from sluice.segmentstore.failure import ConnectionFailure, Failure
+from sluice.segmentstore.memory import InMemorySegmentStore, Moment
+from sluice.workflows.data_plane import ROUND_S, DataPlane
+from txn_manager.timers import Timers
+from txn_manager.wheel.errors import WheelUnavailableError
+
+
+def test_the_data_plane_keeps_from_serving_at_first_and_degrades_later() -> None:
+    away = True
+
+    def fault(moment: Moment, _request: str, _segment: str) -> None:
+        if away and moment == "before":
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER)
+
+    async def scene() -> None:
+        nonlocal away
+        data_plane = DataPlane(InMemorySegmentStore(fault), 4)
+        watching = asyncio.get_running_loop().create_task(data_plane.watch())
+        await asyncio.sleep(1.0)
+        assert "0, 1, 2, 3 do not answer" in (data_plane.never_answered() or "")
+        away = False
+        await asyncio.sleep(1.0)
+        assert data_plane.never_answered() is None and data_plane.problem() is None
+        away = True
+        await asyncio.sleep(ROUND_S)
+        assert data_plane.never_answered() is None, "a later outage does not take the service out"
+        assert "0, 1, 2, 3 do not answer" in (data_plane.problem() or "") and len(data_plane.silent) == 4
+        away = False
+        await asyncio.sleep(ROUND_S)
+        assert data_plane.problem() is None
+        watching.cancel()
+
+    virtual_time.run(scene())
+
+
+async def test_a_gateway_is_ready_while_it_listens() -> None:
+    server = ControllerServer({}, 10)
+    assert server.problem() == "does not listen"
+    await server.start("127.0.0.1", 0)
+    assert server.problem() is None
+    await server.stop(0)
+    assert server.problem() == "does not listen"
+
+
+class Wheel:
+    """Redis that is away, or has nothing."""
+
+    claim_ms = 10_000
+
+    def __init__(self) -> None:
+        self.away = True
+
+    async def mark_heard(self, *_: Any) -> None:
+        if self.away:
+            raise WheelUnavailableError("refused")
+
+
+async def test_txn_manager_waits_for_redis_at_first_and_does_without_it_later() -> None:
+    async def nobody(_partition: int, _timers: list[str]) -> None:
+        raise AssertionError
+
+    wheel: Any = Wheel()
+    timers = Timers(wheel, nobody, lambda _partition: {}, lambda: ())
+    assert timers.unreached() is None, "a standby has no timers to keep"
+    timers.own(0)
+    assert timers.unreached() == "Redis was not asked yet"
+    with pytest.raises(WheelUnavailableError):
+        await timers._call(wheel.mark_heard())
+    assert "Redis away" in (timers.unreached() or "")
+    wheel.away = False
+    await timers._call(wheel.mark_heard())
+    assert timers.unreached() is None and timers.problem() is None
+    wheel.away = True
+    with pytest.raises(WheelUnavailableError):
+        await timers._call(wheel.mark_heard())
+    assert timers.unreached() is None and "Redis away" in (timers.problem() or "")
+
+
+def test_kafka_that_is_silent_keeps_every_service_from_being_ready() -> None:
+    silence = runtime_module.KAFKA_SILENCE_S
+    assert runtime_module._silence(silence) is None
+    assert "acknowledged nothing" in (runtime_module._silence(silence + 1) or "")
+
+
+async def test_a_cluster_manager_needs_its_session_with_zookeeper() -> None:
+    nodes = ZooKeeperNodes("127.0.0.1:1", "cluster", 10.0, 5.0, lambda: None)
+    assert "no session with ZooKeeper" in (nodes.problem() or "")
+    nodes._state_changed(KazooState.CONNECTED)
+    assert nodes.problem() is None
+    nodes._state_changed(KazooState.SUSPENDED)
+    assert "the last container map keeps serving" in (nodes.problem() or "")
+
+
+def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
+    failing = True
+
+    class Running:
+        isActive = True  # noqa: N815 - Spark's name
+        status = {"isTriggerActive": False}  # noqa: RUF012
+
+        def __init__(self) -> None:
+            self.ended = threading.Event()
+
+        def awaitTermination(self) -> None:  # noqa: N802
+            self.ended.wait()
+
+        def stop(self) -> None:
+            self.ended.set()
+
+    def start() -> Any:
+        if failing:
+            raise ValueError("no checkpoint")
+        return Running()
+
+    runner = QueryRunner("scale", start)
+    assert runner.problem() == "ended", "not begun"
+    runner.start()
+    eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure is told")
+    failing = False
+    eventually(lambda: runner.problem() is None, 20, "the query runs")
+    runner.stop(5.0)
