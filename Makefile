@@ -15,7 +15,7 @@ SPARK = SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KA
 CODE := shared services cli deploy/local deploy/images deploy/k8s tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if test contract soak lint format bench docs images k8s-render k8s-check lock clean
+.PHONY: help setup run up down status decisions what-if test contract contract-images soak lint format bench docs images k8s-render k8s-check lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -45,8 +45,10 @@ what-if: setup ## what another policy would have done: STREAM=scope/name and RET
 test: setup ## all tests, in two processes
 	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup
 
-contract: setup ## each service alone in a container; needs a container engine, builds the images that are missing
+contract-images: setup
 	@PYTHONPATH=tests $(BIN)/python -m containers.build
+
+contract: contract-images ## each service alone in a container; needs a container engine, builds the images that are missing
 	@$(BIN)/python -m pytest tests/containers
 
 soak: setup ## simulated faults of transactions, seed after seed; SOAK_SEEDS=10000, SOAK_SECONDS and SOAK_FROM
