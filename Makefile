@@ -43,7 +43,7 @@ what-if: setup ## what another policy would have done: STREAM=scope/name and RET
 	@$(SPARK) $(BIN)/python -m retention_spark.what_if $(STREAM) $(RETENTION)$(SCALING) $(HOURS)
 
 test: setup ## all tests, in two processes
-	@$(BIN)/python -m pytest tests -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest tests -n 2 --no-loadscope-reorder
 
 contract-images: setup
 	@PYTHONPATH=tests $(BIN)/python -m containers.build

@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from support.effort import JUDGED
+from support.side_by_side import SYSTEM_OF_THEIR_OWN, SideBySide
 
 from harness import System
 from sluice_local.settings import LocalSettings
@@ -22,21 +24,18 @@ if JUDGED:
 _RUNS_KEPT = 5
 _RUN_LASTS_S = 3600
 
-_ON_THE_SYSTEM = "system"
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
+    """Part of pytest-xdist."""
+    return SideBySide(config, log)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests stay together when several processes run them.
-
-    All that ask for the session's system do, so that there is one; so does each file that starts a system of its own.
-    """
-    on_the_system = {item.path for item in items if "system" in getattr(item, "fixturenames", ())}
+    """Raises UsageError if two processes could start the session's system."""
     for item in items:
-        if item.path in on_the_system or "conformance" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group(_ON_THE_SYSTEM))
-        elif "integration" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if "system" in getattr(item, "fixturenames", ()) and item.path.stem in SYSTEM_OF_THEIR_OWN:
+            raise pytest.UsageError(f"{item.nodeid} uses the session's system: see support/side_by_side.py")
 
 
 @pytest.fixture(scope="session")

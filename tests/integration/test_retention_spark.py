@@ -46,7 +46,7 @@ POINT = {"SLUICE_CRASH_AT": "scale-decisions-sent"}
 
 
 @pytest.fixture(scope="module")
-def system(runs_folder: Path) -> Iterator[System]:
+def spark_system(runs_folder: Path) -> Iterator[System]:
     """Kafka, its topics, and the driver, which has yet to be started."""
     system = kafka_and_spark(runs_folder / "retention-spark", partitions=PARTITIONS, ready_s=READY_S)
     try:
@@ -78,18 +78,18 @@ def decided(bootstrap: str) -> dict[str, list[Asked[Any]]]:
     return found
 
 
-def test_reports_become_requests_and_a_driver_killed_in_a_batch_goes_on(system: System) -> None:
+def test_reports_become_requests_and_a_driver_killed_in_a_batch_goes_on(spark_system: System) -> None:
     """The whole way, short enough for every change: the driver waits for topics, decides, dies, and decides again."""
-    bootstrap, hots = system.kafka_bootstrap, [f"hot{i}" for i in range(20)]
-    system.start(SPARK, wait=False, environment={**ENVIRONMENT, **POINT})
-    eventually(lambda: "waiting for topics" in readiness(system, SPARK)[1], READY_S, "it waits for topics")
+    bootstrap, hots = spark_system.kafka_bootstrap, [f"hot{i}" for i in range(20)]
+    spark_system.start(SPARK, wait=False, environment={**ENVIRONMENT, **POINT})
+    eventually(lambda: "waiting for topics" in readiness(spark_system, SPARK)[1], READY_S, "it waits for topics")
     ensure_topics({"bootstrap.servers": bootstrap}, PARTITIONS, 1)
     tell(bootstrap, sampled("large", now_ms(), 500, AT_ONCE), *(hot(name, now_ms()) for name in hots))
-    assert system.wait_ended(SPARK, READY_S), "it dies once it has sent something"
+    assert spark_system.wait_ended(SPARK, READY_S), "it dies once it has sent something"
     before = {request.command.stream for request in asked(bootstrap, ScaleStream)}
-    assert before and system.exit_code(SPARK) == -signal.SIGKILL
+    assert before and spark_system.exit_code(SPARK) == -signal.SIGKILL
     tell(bootstrap, *(hot(name, now_ms()) for name in (*hots, "late")))
-    start(system)
+    start(spark_system)
     eventually(lambda: decided(bootstrap).keys() == {*hots, "late", "large"}, DECIDED_S, "all is decided")
     eventually(lambda: any(len(decided(bootstrap)[s]) > 1 for s in before), DECIDED_S, "the batch has run again")
     for stream, requests in decided(bootstrap).items():
@@ -99,82 +99,92 @@ def test_reports_become_requests_and_a_driver_killed_in_a_batch_goes_on(system: 
     assert {tuple(r.command.cut.items()) for r in truncations} == {((0, 500),)}
     note = asked(bootstrap, NoteDecision, ["hot0"])[0].command
     assert (note.kind, note.code) == (DecisionKind.SCALE, "split") and "above the target" in note.reason
-    assert eventually(lambda: history(system, "hot0"), DECIDED_S, "the table has it")[0] == "split"
+    assert eventually(lambda: history(spark_system, "hot0"), DECIDED_S, "the table has it")[0] == "split"
 
 
 @NOT_WHERE_JUDGED
-def test_what_is_cold_within_the_cool_down_is_merged_after_it_without_another_report(system: System) -> None:
+def test_what_is_cold_within_the_cool_down_is_merged_after_it_without_another_report(spark_system: System) -> None:
     at = now_ms()
     cold = [halves("cold", at, segment, Direction.DOWN, epoch_since=at) for segment in (0, 1)]
-    tell(system.kafka_bootstrap, *cold)
+    tell(spark_system.kafka_bootstrap, *cold)
     merged = eventually(
-        lambda: asked(system.kafka_bootstrap, ScaleStream, ["cold"]), DECIDED_S, "the merge is asked for"
+        lambda: asked(spark_system.kafka_bootstrap, ScaleStream, ["cold"]), DECIDED_S, "the merge is asked for"
     )
     assert [(r.command.seals, r.command.ranges) for r in merged] == [((0, 1), ((0.0, 1.0),))]
 
 
 @NOT_WHERE_JUDGED
-def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(system: System) -> None:
+def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(spark_system: System) -> None:
     aged = RetentionPolicy(RetentionType.TIME, 4000, 1 << 62)
-    tell(system.kafka_bootstrap, sampled("aged", now_ms(), 500, aged))
-    cut = eventually(lambda: asked(system.kafka_bootstrap, TruncateStream, ["aged"]), DECIDED_S, "it is truncated")
+    tell(spark_system.kafka_bootstrap, sampled("aged", now_ms(), 500, aged))
+    cut = eventually(
+        lambda: asked(spark_system.kafka_bootstrap, TruncateStream, ["aged"]), DECIDED_S, "it is truncated"
+    )
     assert [r.command.cut for r in cut] == [{0: 500}]
-    codes = [r.command.code for r in asked(system.kafka_bootstrap, NoteDecision, ["aged"])]
+    codes = [r.command.code for r in asked(spark_system.kafka_bootstrap, NoteDecision, ["aged"])]
     assert codes[0] == "within-minimum" and "beyond-minimum" in codes
 
 
 @NOT_WHERE_JUDGED
-def test_what_nobody_can_read_is_a_dead_letter_and_its_key_goes_on(system: System) -> None:
-    produce(system.kafka_bootstrap, SCALE.name, "s/odd", b"{not json")
-    tell(system.kafka_bootstrap, hot("odd", now_ms()))
-    eventually(lambda: asked(system.kafka_bootstrap, ScaleStream, ["odd"]), DECIDED_S, "the next report counts")
-    letters = read(system.kafka_bootstrap, DEAD_LETTERS.name)
+def test_what_nobody_can_read_is_a_dead_letter_and_its_key_goes_on(spark_system: System) -> None:
+    produce(spark_system.kafka_bootstrap, SCALE.name, "s/odd", b"{not json")
+    tell(spark_system.kafka_bootstrap, hot("odd", now_ms()))
+    eventually(lambda: asked(spark_system.kafka_bootstrap, ScaleStream, ["odd"]), DECIDED_S, "the next report counts")
+    letters = read(spark_system.kafka_bootstrap, DEAD_LETTERS.name)
     assert [(letter.key(), letter.value()) for letter in letters] == [(b"s/odd", b"{not json")]
 
 
 @NOT_WHERE_JUDGED
-def test_progress_shows_as_metrics(system: System) -> None:
-    tell(system.kafka_bootstrap, hot("counted", now_ms()))
-    eventually(lambda: metric(system, SPARK, "sluice_spark_state_rows") > 0, DECIDED_S, "state is counted")
-    assert metric(system, SPARK, "sluice_spark_input_records_total") > 0
-    assert metric(system, SPARK, "sluice_spark_batch_seconds_count") > 0
-    assert metric(system, SPARK, "sluice_spark_state_bytes") > 0
+def test_progress_shows_as_metrics(spark_system: System) -> None:
+    tell(spark_system.kafka_bootstrap, hot("counted", now_ms()))
+    eventually(lambda: metric(spark_system, SPARK, "sluice_spark_state_rows") > 0, DECIDED_S, "state is counted")
+    assert metric(spark_system, SPARK, "sluice_spark_input_records_total") > 0
+    assert metric(spark_system, SPARK, "sluice_spark_batch_seconds_count") > 0
+    assert metric(spark_system, SPARK, "sluice_spark_state_bytes") > 0
 
 
 @NOT_WHERE_JUDGED
-def test_kafka_away_for_a_while(system: System) -> None:
-    pid = system.pid(SPARK)
-    system.kill("kafka")
+def test_kafka_away_for_a_while(spark_system: System) -> None:
+    pid = spark_system.pid(SPARK)
+    spark_system.kill("kafka")
     back = time.monotonic() + AWAY_S
     eventually(lambda: time.monotonic() >= back, AWAY_S + 1, "Kafka was away for long enough")
-    system.start("kafka")
-    tell(system.kafka_bootstrap, hot("after-outage", now_ms()))
+    spark_system.start("kafka")
+    tell(spark_system.kafka_bootstrap, hot("after-outage", now_ms()))
     eventually(
-        lambda: asked(system.kafka_bootstrap, ScaleStream, ["after-outage"]), READY_S, "it decides when Kafka is back"
+        lambda: asked(spark_system.kafka_bootstrap, ScaleStream, ["after-outage"]),
+        READY_S,
+        "it decides when Kafka is back",
     )
-    system.wait_ready(SPARK, READY_S)
-    assert system.pid(SPARK) == pid
+    spark_system.wait_ready(SPARK, READY_S)
+    assert spark_system.pid(SPARK) == pid
 
 
 @NOT_WHERE_JUDGED
-def test_it_ends_in_order(system: System) -> None:
-    system.stop(SPARK)
-    assert system.exit_code(SPARK) == 0
+def test_it_ends_in_order(spark_system: System) -> None:
+    spark_system.stop(SPARK)
+    assert spark_system.exit_code(SPARK) == 0
 
 
 @NOT_WHERE_JUDGED
-def test_what_another_policy_would_have_done(system: System) -> None:
-    local = system.settings.home / "what-if"
+def test_what_another_policy_would_have_done(spark_system: System) -> None:
+    local = spark_system.settings.home / "what-if"
     environment = {
         **os.environ,
-        "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap,
-        "SLUICE_SPARK_JARS": str(system.settings.jars_dir / "spark"),
-        "SLUICE_SPARK_HISTORY": str(system.settings.decisions_dir / "history"),
+        "SLUICE_KAFKA_BOOTSTRAP": spark_system.kafka_bootstrap,
+        "SLUICE_SPARK_JARS": str(spark_system.settings.jars_dir / "spark"),
+        "SLUICE_SPARK_HISTORY": str(spark_system.settings.decisions_dir / "history"),
         "SLUICE_SPARK_LOCAL": str(local),
     }
     command = [sys.executable, "-m", "retention_spark.what_if", "s/aged", "time=1h"]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=READY_S, check=False, cwd=system.settings.home
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=READY_S,
+        check=False,
+        cwd=spark_system.settings.home,
     )
     assert done.returncode == 0, done.stderr
     happened, would = done.stdout.splitlines()[1].split(" | ")
@@ -183,20 +193,20 @@ def test_what_another_policy_would_have_done(system: System) -> None:
 
 
 @NOT_WHERE_JUDGED
-def test_another_number_of_partitions_is_refused(system: System) -> None:
-    system.start(SPARK, wait=False, environment={**ENVIRONMENT, "SLUICE_PARTITIONS": "8"})
-    assert system.wait_ended(SPARK, READY_S)
-    assert system.exit_code(SPARK) == EXIT_UNFIT
-    assert "has 4 partitions, configured are 8" in system.log(SPARK).read_text()
+def test_another_number_of_partitions_is_refused(spark_system: System) -> None:
+    spark_system.start(SPARK, wait=False, environment={**ENVIRONMENT, "SLUICE_PARTITIONS": "8"})
+    assert spark_system.wait_ended(SPARK, READY_S)
+    assert spark_system.exit_code(SPARK) == EXIT_UNFIT
+    assert "has 4 partitions, configured are 8" in spark_system.log(SPARK).read_text()
 
 
 @NOT_WHERE_JUDGED
-def test_a_checkpoint_of_another_format_is_refused(system: System) -> None:
-    file = system.settings.decisions_dir / "checkpoints" / "scale" / "sluice.json"
+def test_a_checkpoint_of_another_format_is_refused(spark_system: System) -> None:
+    file = spark_system.settings.decisions_dir / "checkpoints" / "scale" / "sluice.json"
     fit = json.loads(file.read_text())
     file.with_name(".sluice.json.crc").unlink(missing_ok=True)
     file.write_text(json.dumps({**fit, "format": 99}))
-    system.start(SPARK, wait=False, environment=ENVIRONMENT)
-    assert system.wait_ended(SPARK, READY_S)
-    assert system.exit_code(SPARK) == EXIT_UNFIT
-    assert f"has format 99, needed is {FORMAT}" in system.log(SPARK).read_text()
+    spark_system.start(SPARK, wait=False, environment=ENVIRONMENT)
+    assert spark_system.wait_ended(SPARK, READY_S)
+    assert spark_system.exit_code(SPARK) == EXIT_UNFIT
+    assert f"has format 99, needed is {FORMAT}" in spark_system.log(SPARK).read_text()

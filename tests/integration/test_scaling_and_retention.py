@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
-def system(runs_folder: Path) -> Iterator[System]:
+def spark_system(runs_folder: Path) -> Iterator[System]:
     system = System(
         runs_folder / "scaling-and-retention",
         segment_stores=1,
@@ -72,8 +72,8 @@ def system(runs_folder: Path) -> Iterator[System]:
 
 
 @pytest.fixture
-def client(system: System) -> Iterator[Controller]:
-    with controller(system.grpc_address) as client:
+def client(spark_system: System) -> Iterator[Controller]:
+    with controller(spark_system.grpc_address) as client:
         yield client
 
 
@@ -153,7 +153,7 @@ def growth(system: System, scope: str, stream: str) -> list[int]:
 
 
 def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
-    system: System, client: Controller, scope: str
+    spark_system: System, client: Controller, scope: str
 ) -> None:
     create_scaling(client, scope, "st", 2)
 
@@ -164,33 +164,33 @@ def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
 
     eventually(is_split, SOON_S, "the stream splits")
     eventually(lambda: len(client.segments(scope, "st")) == 2, SOON_S, "the stream merges when nothing is written")
-    eventually(lambda: noted(system, scope, DecisionKind.SCALE)[-1] == "at-minimum", SOON_S, "it goes no further")
-    assert len(client.segments(scope, "st")) == 2 and min(growth(system, scope, "st")) >= 0
-    codes = noted(system, scope, DecisionKind.SCALE)
+    eventually(lambda: noted(spark_system, scope, DecisionKind.SCALE)[-1] == "at-minimum", SOON_S, "it goes no further")
+    assert len(client.segments(scope, "st")) == 2 and min(growth(spark_system, scope, "st")) >= 0
+    codes = noted(spark_system, scope, DecisionKind.SCALE)
     assert codes[0] == "split" and "merge" in codes
 
 
 def test_streams_are_split_once_although_the_driver_is_killed_in_the_middle_of_a_batch(
-    system: System, client: Controller, scope: str
+    spark_system: System, client: Controller, scope: str
 ) -> None:
     """What was asked for is asked for again by the batch that runs again, and carried out by a real service."""
     streams = [f"st{i}" for i in range(5)]
-    system.stop(SPARK)
+    spark_system.stop(SPARK)
     for stream in streams:
         create_scaling(client, scope, stream, 1)
     say_hot(client, scope, *streams)
-    system.start(SPARK, wait=False, environment={"SLUICE_CRASH_AT": "scale-decisions-sent"})
-    assert system.wait_ended(SPARK, READY_S), "it dies once it has sent something"
-    assert system.exit_code(SPARK) == -signal.SIGKILL
-    system.start(SPARK, deadline_s=READY_S)
-    eventually(lambda: all(growth(system, scope, s) for s in streams), SOON_S, "all are split")
+    spark_system.start(SPARK, wait=False, environment={"SLUICE_CRASH_AT": "scale-decisions-sent"})
+    assert spark_system.wait_ended(SPARK, READY_S), "it dies once it has sent something"
+    assert spark_system.exit_code(SPARK) == -signal.SIGKILL
+    spark_system.start(SPARK, deadline_s=READY_S)
+    eventually(lambda: all(growth(spark_system, scope, s) for s in streams), SOON_S, "all are split")
     # Whatever came twice lies before this.
     create_scaling(client, scope, "last", 1)
     say_hot(client, scope, "last")
-    eventually(lambda: growth(system, scope, "last"), SOON_S, "it goes on")
+    eventually(lambda: growth(spark_system, scope, "last"), SOON_S, "it goes on")
     for stream in streams:
-        assert [n for n in growth(system, scope, stream) if n > 0] == [1], f"{stream} is split once"
-    requests = [request.id for request in asked(system.kafka_bootstrap, ScaleStream, streams)]
+        assert [n for n in growth(spark_system, scope, stream) if n > 0] == [1], f"{stream} is split once"
+    requests = [request.id for request in asked(spark_system.kafka_bootstrap, ScaleStream, streams)]
     assert len(requests) > len(set(requests)), "the batch has run again"
 
 
@@ -210,25 +210,27 @@ def test_watermarks_go_once_the_head_has_passed_them(client: Controller, scope: 
     assert head(client, scope) > 0
 
 
-def test_retention_by_size_keeps_its_minimum(system: System, client: Controller, scope: str) -> None:
+def test_retention_by_size_keeps_its_minimum(spark_system: System, client: Controller, scope: str) -> None:
     assert client.status("createStream", config(scope, "st", retentionPolicy=by_size(500))) == "SUCCESS"
     written = write(client, scope, 5)
-    eventually(lambda: noted(system, scope, DecisionKind.RETENTION), SOON_S, "a decision")
+    eventually(lambda: noted(spark_system, scope, DecisionKind.RETENTION), SOON_S, "a decision")
     assert head(client, scope) == 0
     written = write(client, scope, 10)
     eventually(lambda: head(client, scope) > 0, SOON_S, "the stream is truncated")
     assert head(client, scope) <= written - 500
-    assert "beyond-minimum" in noted(system, scope, DecisionKind.RETENTION)
+    assert "beyond-minimum" in noted(spark_system, scope, DecisionKind.RETENTION)
 
 
-def test_retention_by_time_drops_what_is_older(system: System, client: Controller, scope: str) -> None:
+def test_retention_by_time_drops_what_is_older(spark_system: System, client: Controller, scope: str) -> None:
     policy = pb.RetentionPolicy(retentionType=pb.RetentionPolicy.TIME, retentionParam=4000, retentionMax=UNBOUNDED)
     assert client.status("createStream", config(scope, "st", retentionPolicy=policy)) == "SUCCESS"
     written = write(client, scope, 5)
     eventually(lambda: head(client, scope) == written, SOON_S, "all of it is older at last")
 
 
-def test_two_reader_groups_hold_what_they_have_yet_to_read(system: System, client: Controller, scope: str) -> None:
+def test_two_reader_groups_hold_what_they_have_yet_to_read(
+    spark_system: System, client: Controller, scope: str
+) -> None:
     assert client.status("createStream", config(scope, "st", retentionPolicy=by_size(100))) == "SUCCESS"
     ids = {name: str(uuid4()) for name in ("fast", "slow")}
     for name, id in ids.items():
@@ -238,7 +240,9 @@ def test_two_reader_groups_hold_what_they_have_yet_to_read(system: System, clien
     release(client, scope, "slow", ids["slow"], 300)
     eventually(lambda: head(client, scope) == 300, SOON_S, "what both have read is gone")
     held = eventually(
-        lambda: "held-by-readers" in noted(system, scope, DecisionKind.RETENTION), SOON_S, "the slow one holds the rest"
+        lambda: "held-by-readers" in noted(spark_system, scope, DecisionKind.RETENTION),
+        SOON_S,
+        "the slow one holds the rest",
     )
     assert held and head(client, scope) == 300 < written
     release(client, scope, "slow", ids["slow"], 800)

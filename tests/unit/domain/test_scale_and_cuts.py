@@ -174,6 +174,15 @@ def test_a_segment_not_yet_reached_lies_behind_the_older_one_over_its_keys() -> 
     assert not cuts.is_equal_or_after(stream, both, {0: 5, 1: 8})
 
 
+def test_what_lies_between_cuts_that_have_not_reached_a_merged_segment() -> None:
+    log = example()
+    do_scale(log, (TWO, THREE), ((0.5, 1.0),))
+    stream, merged = stream_of(log), segment_id(2, 4)
+    begin, end = {0: 5, THREE: 1, merged: -1}, {0: 5, THREE: 7, merged: -1}
+    assert cuts.size_between(stream, begin, end, cuts.segments_between(stream, begin, end)) == 6
+    assert cuts.segments_between(stream, begin, {0: 5, merged: 3}) == {0, THREE, merged}
+
+
 def test_truncation_across_epochs_of_the_worked_example() -> None:
     log = example()
     cut = {0: 40, TWO: 10, THREE: 0}

@@ -42,7 +42,7 @@ def compare(cut: Cut, other: Cut, ranges: Ranges) -> Order:
         offsets = [(at, other[s]) for s, at in cut.items()]
         return _ORDERS[any(a < b for a, b in offsets), any(a > b for a, b in offsets)]
     less = greater = False
-    mine, theirs = _positions(cut, ranges), _positions(other, ranges)
+    mine, theirs = positions(cut, ranges), positions(other, ranges)
     i = j = 0
     while i < len(mine) and j < len(theirs):
         low, high, here = mine[i]
@@ -69,10 +69,10 @@ def lower_bound(cuts: Iterable[Cut], ranges: Ranges) -> dict[int, int]:
     for cut in cuts:
         for segment, at in cut.items():
             furthest_back[segment] = min(at, furthest_back.get(segment, at))
-    return dict(position for _, _, position in _positions(furthest_back, ranges))
+    return dict(position for _, _, position in positions(furthest_back, ranges))
 
 
-def _positions(cut: Cut, ranges: Ranges) -> list[tuple[float, float, tuple[int, int]]]:
+def positions(cut: Cut, ranges: Ranges) -> list[tuple[float, float, tuple[int, int]]]:
     """(low, high, (segment, offset)) over the keys in order: of the segments over a key the oldest one."""
     segments = sorted([(*ranges[s], (s, at)) for s, at in cut.items()])
     reached = 0.0

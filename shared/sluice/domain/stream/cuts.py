@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.events import Segment
-from sluice.domain.policy.cut_order import Order, compare
+from sluice.domain.policy.cut_order import Order, compare, positions
 from sluice.domain.segment_id import epoch_of
 from sluice.domain.stream.state import Stream
 
@@ -57,8 +57,7 @@ def is_equal_or_after(stream: Stream, cut: Cut, other: Cut) -> bool:
     """
     _check_known(stream, cut)
     _check_known(stream, other)
-    ranges = {s: (stream.segments[s].low, stream.segments[s].high) for s in (*cut, *other)}
-    return compare(cut, other, ranges) in (Order.AFTER, Order.SAME)
+    return compare(cut, other, _ranges(stream, (*cut, *other))) in (Order.AFTER, Order.SAME)
 
 
 def is_valid(stream: Stream, cut: Cut) -> bool:
@@ -93,8 +92,8 @@ def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
     last = span(stream, end) if end else dict.fromkeys(active.segments, active.number)
     low, high = min(first.values()), max(last.values())
     whole_from, whole_to = max(first.values()), min(last.values())
-    first_index = RangeIndex(stream.segments[s] for s in first)
-    last_index = RangeIndex(stream.segments[s] for s in last)
+    first_index = _index_of_positions(stream, start or dict.fromkeys(first, 0))
+    last_index = _index_of_positions(stream, end or dict.fromkeys(last, 0))
     found = set()
     for segment in stream.segments.values():
         begin, until = epoch_of(segment.id), last_epoch(stream, segment.id)
@@ -115,6 +114,15 @@ def size_between(stream: Stream, start: Cut, end: Cut, segments: Iterable[int]) 
         until = max(end[s], 0) if s in end else max(stream.sealed_sizes.get(s, 0), 0)
         total += until - max(start.get(s, 0), 0)
     return total
+
+
+def _ranges(stream: Stream, segments: Iterable[int]) -> dict[int, tuple[float, float]]:
+    return {s: (stream.segments[s].low, stream.segments[s].high) for s in segments}
+
+
+def _index_of_positions(stream: Stream, cut: Cut) -> RangeIndex:
+    """The segments of a cut over those keys at which they are its position: what is not yet reached gives way."""
+    return RangeIndex(Segment(s, low, high) for low, high, (s, _) in positions(cut, _ranges(stream, cut)))
 
 
 def _check_known(stream: Stream, cut: Cut) -> None:
