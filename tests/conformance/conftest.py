@@ -2,14 +2,24 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from conformance.case import PEER, Case
+from conformance.case import PEER, TARGETS, Case
 from conformance.peer import Peer, fetch_jars
 from conformance.running import Runner
 from harness import System
 from sluice_local.settings import LocalSettings
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One target after the other, in all files: each is started once."""
+    places = [place for place, item in enumerate(items) if _target(item) in TARGETS]
+    in_order = sorted((items[place] for place in places), key=lambda item: TARGETS.index(_target(item)))
+    for place, item in zip(places, in_order, strict=True):
+        items[place] = item
 
 
 @pytest.fixture(scope="session")
@@ -33,8 +43,13 @@ def _running(request: pytest.FixtureRequest, target: str, address: str, rest_url
     runner.close()
 
 
+def _target(item: pytest.Item) -> Any:
+    """Whom a case is asked of; None for what is no case."""
+    parameters = getattr(item, "callspec", None)
+    return parameters.params.get("runner") if parameters is not None else None
+
+
 def _selected(request: pytest.FixtureRequest, target: str) -> Iterator[Case]:
     for item in request.session.items:
-        parameters = getattr(item, "callspec", None)
-        if parameters is not None and parameters.params.get("runner") == target:
-            yield parameters.params["case"]
+        if _target(item) == target:
+            yield item.callspec.params["case"]  # type: ignore[attr-defined]
