@@ -3,11 +3,11 @@
 import os
 from typing import TypeVar
 
-N = TypeVar("N", int, float)
+T = TypeVar("T")
 
 JUDGED = bool(os.environ.get("CI"))
 
 
-def effort(whole: N, judged: N) -> N:
+def effort(whole: T, judged: T) -> T:
     """The whole, or what is done of it where changes are judged (`CI` is set)."""
     return judged if JUDGED else whole
