@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.case import PEER, TARGETS, Case
+from conformance.case import ASKED, PEER, Case
 from conformance.running import Runner
 from conformance.table import CASES
 
@@ -17,7 +17,7 @@ pytestmark = [
     ("runner", "case"),
     [
         pytest.param(target, case, id=f"{target}-{case.name}")
-        for target in TARGETS
+        for target in ASKED
         for case in CASES
         if not (target == PEER and case.peer_not_asked)
     ],

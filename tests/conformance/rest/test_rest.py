@@ -1,14 +1,10 @@
 """Every case of the REST API, asked of every target."""
 
 import pytest
-from support.effort import effort
 
-from conformance.case import PEER, TARGETS, Case
+from conformance.case import ASKED, PEER, Case
 from conformance.rest.table import CASES
 from conformance.running import Runner
-
-# The original takes minutes over these beside its gRPC cases, so where changes are judged it is not asked.
-ASKED = effort(TARGETS, tuple(target for target in TARGETS if target != PEER))
 
 pytestmark = [
     pytest.mark.integration,
