@@ -105,6 +105,7 @@ def shell(command: str, story: Story, **more: str) -> str:
         env={**story.environment, **more},
         capture_output=True,
         text=True,
+        errors="replace",
         timeout=RUNS_S,
         check=False,
     )
