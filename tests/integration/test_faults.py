@@ -381,7 +381,7 @@ def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: Syste
     assert gateways[0].streams(scope) == gateways[1].streams(scope) == []
     void = [f for f in fold(double.kafka_bootstrap) if f.outcome is not Outcome.COUNTED]
     print("void:", [(f.record.by, f.outcome.value, [type(e).__name__ for e in f.record.events]) for f in void])
-    # The cluster-manager may decide on an assignment again before it has read its own record; nobody else has an excuse.
+    # The cluster-manager may decide on an assignment again before it has read its own record; nobody else may.
     assert [
         f.record.by
         for f in void
