@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 import grpc
 
-from api_gateway.generated import controller_pb2 as pb
-from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
 from bench.figures import Figures
 from bench.stopwatch import CALLERS, UnexpectedReplyError, at_once, one_by_one, outcome, until
+from sluice.controller_api import controller_pb2 as pb
+from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 
 CREATE_SCOPE = "createScope"
 CREATE_STREAM = "createStream, 1 segment"

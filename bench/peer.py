@@ -14,8 +14,8 @@ from typing import Self
 
 import grpc
 
-from api_gateway.generated import controller_pb2 as pb
-from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
+from sluice.controller_api import controller_pb2 as pb
+from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice_local import jars, java, setup
 from sluice_local.errors import PartFailed
 from sluice_local.process import Child, Spawner, log_tail

@@ -17,8 +17,8 @@ from support.controller import controller, info
 from support.decisions import asked
 from support.kafka import read
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import ScaleStream
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream.traffic import ScaleReport

@@ -7,11 +7,11 @@ what it gives. A cut is a dict of segment ids and offsets.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance import views
 from conformance.answers import Such
 from conformance.case import Step, call
 from conformance.run import Run, ScopeName
+from sluice.controller_api import controller_pb2 as pb
 
 Cut = Mapping[int, int]
 

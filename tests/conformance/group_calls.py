@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance import views
 from conformance.calls import Cut, cut_of, info
 from conformance.case import Step, call
 from conformance.run import Run, ScopeName
+from sluice.controller_api import controller_pb2 as pb
 
 ID, OTHER_ID = "0f0e0d0c-0b0a-4908-8706-050403020100", "00000000-0000-4000-8000-000000000001"
 ZERO_ID = "00000000-0000-0000-0000-000000000000"

@@ -8,11 +8,11 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance import views
 from conformance.answers import Refused
 from conformance.case import Step, call, step
 from conformance.run import Run, ScopeName
+from sluice.controller_api import controller_pb2 as pb
 
 _MOST_PAGES = 60
 

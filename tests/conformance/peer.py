@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import grpc
 
-from api_gateway.generated import controller_pb2 as pb
-from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
 from harness import eventually
+from sluice.controller_api import controller_pb2 as pb
+from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice_local import jars, java, setup
 from sluice_local.ports import find_block
 from sluice_local.process import Spawner, log_tail

@@ -1,9 +1,9 @@
 """Calls on key-value tables. Defaults as in `calls`; `kv` is the table."""
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance import views
 from conformance.case import Step, call
 from conformance.run import Run, ScopeName
+from sluice.controller_api import controller_pb2 as pb
 
 
 def _info(run: Run, table: str, scope: ScopeName) -> pb.KeyValueTableInfo:

@@ -11,8 +11,8 @@ import httpx
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance.answers import Refused
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment_id import segment_name
 from sluice.segmentstore.client import SegmentStoreClient
 from sluice.segmentstore.errors import SegmentMissing

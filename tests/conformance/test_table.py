@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance.case import PEER, SLUICE
 from conformance.table import CASES
+from sluice.controller_api import controller_pb2 as pb
 
 
 def test_every_name_is_that_of_one_case() -> None:

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance import views
 from conformance.answers import Such
 from conformance.calls import info
 from conformance.case import Step, call, step
 from conformance.run import Run, ScopeName
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment_id import segment_name, transaction_segment_name
 from sluice.segmentstore.client import SegmentStoreClient
 from sluice.segmentstore.errors import RouteStale, SegmentMissing, SegmentSealed, TryLater

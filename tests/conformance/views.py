@@ -6,8 +6,8 @@ Pure functions of a run and an answer.
 from collections.abc import Iterable
 from typing import Any
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance.run import Run
+from sluice.controller_api import controller_pb2 as pb
 
 Range = tuple[int, float, float]
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 from api_gateway.convert import config_message
 from api_gateway.convert_groups import group_config_message
 from api_gateway.convert_tables import table_config_message
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import commands as c
 from sluice.domain.transaction.ids import halves
 

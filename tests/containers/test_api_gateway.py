@@ -9,7 +9,6 @@ from functools import partial
 import pytest
 from support.controller import Controller, info, outcome
 
-from api_gateway.generated import controller_pb2 as pb
 from containers.container_contract import ContainerContract, EndContract, FollowerContract
 from containers.lives import Version, newer, relocated, same
 from containers.neighbours import Neighbours
@@ -31,6 +30,7 @@ from sluice.catalog.examples.names import (
     WORKFLOWS,
     at,
 )
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
 from sluice.journal.record import Record, encode_record
 from sluice.messaging.requests import Request, decode_request

@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet
 from grpc_tools import protoc  # type: ignore[import-untyped]
 
-from api_gateway.generated import controller_pb2
+from sluice.controller_api import controller_pb2
 
 CLONE = Path(__file__).resolve().parents[2]
 JAR = "data-plane/pravega-shared-controller-api-0.13.0.jar"

@@ -17,8 +17,8 @@ from support.controller import Controller, config, controller, cut, info, segmen
 from support.health import metric, readiness
 from support.kafka import events, fold, header, produce, read
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_CLUSTER, REQUESTS_STREAMS
 
 pytestmark = pytest.mark.integration

@@ -16,8 +16,8 @@ import pytest
 from support.controller import Controller, config, controller, cut, info, outcome
 from support.kafka import Folded, fold
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.aggregates import evolve
 from sluice.domain.workflow import WorkflowKind, running
 from stream_workflows.workflows import WORKFLOWS

@@ -21,8 +21,8 @@ from support.kafka import Groups, events, fold, produce, read
 from support.pravega import check_exactly_once, manager, read_all
 from support.writer import WriterProcess
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.commands import CreateReserved, CreateStream
 from sluice.journal.partition_view import Outcome

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from support.controller import Controller, controller, cut, info, unique
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System
 from harness.wait import eventually
+from sluice.controller_api import controller_pb2 as pb
 
 pytestmark = pytest.mark.integration
 

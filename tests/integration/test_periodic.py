@@ -12,8 +12,8 @@ from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
 from support.kafka import header, read
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream.watermark import Watermark
 from sluice.messaging.topics import RETENTION, SCALE

@@ -20,8 +20,8 @@ from support.decisions import asked
 from support.kafka import events, fold
 from support.spark import NOT_WHERE_JUDGED, SPARK
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.commands import DecisionKind, ScaleStream
 from sluice.domain.segment_id import segment_name

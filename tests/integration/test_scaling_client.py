@@ -8,8 +8,8 @@ from support.controller import Controller, controller, info, unique
 from support.pravega import check_exactly_once, manager, read_all
 from support.writer import WriterProcess
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,8 @@ from support.controller import Controller, controller, unique
 from support.health import readiness
 from support.kafka import produce
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 from sluice.messaging.partition import partition_of
 from sluice.messaging.topics import JOURNAL
 

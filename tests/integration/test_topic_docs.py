@@ -21,8 +21,8 @@ from support.documents import DOCS, Schemas
 from support.kafka import header, produce, read
 from support.transactions import Transactions
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 from sluice.journal.record import decode_record
 from sluice.messaging.dead_letters import source_of
 from sluice.messaging.partition import partition_of

@@ -11,8 +11,8 @@ from support.transactions import Transactions
 from support.turns import Turn, history
 from support.txn_traffic import TxnTraffic
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 
 pytestmark = pytest.mark.integration
 

@@ -21,8 +21,8 @@ from support.transactions import Transactions
 from support.turns import history
 from support.txn_traffic import TxnTraffic
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.aggregates import evolve
 from sluice.domain.workflow import WorkflowKind, running
 from sluice_local.settings import LocalSettings

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import grpc
 
-from api_gateway.generated import controller_pb2 as pb
-from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
+from sluice.controller_api import controller_pb2 as pb
+from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 
 _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 50),

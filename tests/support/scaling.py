@@ -2,8 +2,8 @@
 
 import time
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import eventually
+from sluice.controller_api import controller_pb2 as pb
 from support.controller import Controller, info
 
 _ASKS_S = 5.0

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import grpc
 
-from api_gateway.generated import controller_pb2 as pb
 from harness import eventually
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.transaction.ids import halves, text_of
 from support.controller import Controller, info, outcome
 

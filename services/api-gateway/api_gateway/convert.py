@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from api_gateway.errors import BadRequestError
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import (
     RetentionPolicy,
     RetentionType,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from api_gateway.convert import stream_of
 from api_gateway.errors import BadRequestError
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_config
 from sluice.domain.errors import InvalidArgumentError
 

@@ -1,7 +1,7 @@
 """Between Pravega's messages on key-value tables and the domain's values (controller-grpc-api 5.9). Pure functions."""
 
 from api_gateway.errors import BadRequestError
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import TableConfig, check_table_config
 from sluice.domain.errors import InvalidArgumentError
 

@@ -14,9 +14,9 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Handler
 from api_gateway.rpc import guarded, not_yet
+from sluice.controller_api import controller_pb2 as pb
 
 INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import commands as c
 from sluice.domain.decision import Reply
 from sluice.domain.errors import NotFoundError

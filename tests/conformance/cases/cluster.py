@@ -1,9 +1,9 @@
 """Where things are: controllers, tokens, buckets (controller-grpc-api 5.10)."""
 
-from api_gateway.generated import controller_pb2 as pb
 from conformance.answers import UNKNOWN, Refused, Such
 from conformance.calls import create_scope, create_stream, token
 from conformance.case import Step, Subject, call
+from sluice.controller_api import controller_pb2 as pb
 
 CLUSTER = Subject("cluster")
 case = CLUSTER.case

@@ -8,16 +8,16 @@ import grpc
 import pytest_asyncio
 from unit.gateway.memory import MemoryJournal, MemoryRuntime
 
-from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
 from api_gateway.main import handlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
+from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 
 if TYPE_CHECKING:
     # Known to type checkers only.
-    from api_gateway.generated.controller_pb2_grpc import ControllerServiceAsyncStub
+    from sluice.controller_api.controller_pb2_grpc import ControllerServiceAsyncStub
 
 
 @dataclass

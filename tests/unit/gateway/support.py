@@ -7,7 +7,7 @@ import grpc
 from unit.gateway.conftest import Gateway
 
 from api_gateway.errors import INTERNAL_TEXT
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 
 
 async def failure(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str | None]:

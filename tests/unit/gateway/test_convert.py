@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from api_gateway import convert
 from api_gateway.errors import BadRequestError
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.events import Segment
 

@@ -5,7 +5,7 @@ from unit.gateway.support import table_message
 
 from api_gateway.convert_tables import table_config_message, table_config_of, table_of
 from api_gateway.errors import BadRequestError
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import TableConfig
 
 MOST = 2**31 - 1

@@ -21,7 +21,7 @@ from unit.gateway.support import (
     subscribers_of,
 )
 
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.group import ZERO_ID
 
 CREATED, UPDATED = pb.CreateReaderGroupResponse, pb.UpdateReaderGroupResponse

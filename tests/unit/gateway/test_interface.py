@@ -15,9 +15,9 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from unit.gateway.conftest import Gateway
 
 from api_gateway.errors import INTERNAL_TEXT
-from api_gateway.generated import controller_pb2 as pb
-from api_gateway.generated.controller_pb2_grpc import ControllerServiceStub
 from api_gateway.server import INTERFACE, ControllerServer
+from sluice.controller_api import controller_pb2 as pb
+from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 
 NEEDS_NOTHING = {"getControllerServerList", "getControllerToBucketMapping", "getDelegationToken", "listScopes"}
 RPCS = [method.name for method in INTERFACE.methods]

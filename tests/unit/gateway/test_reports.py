@@ -18,7 +18,7 @@ from unit.gateway.support import (
     subscribers_of,
 )
 
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
 OTHER_ID = "00000000-0000-4000-8000-000000000001"

@@ -10,9 +10,9 @@ from unit.gateway.memory import MemoryRuntime
 from unit.gateway.support import failure
 
 from api_gateway.errors import RequestTimeoutError
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.requests import Requests
 from harness.wait import eventually_async
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import CreateScope
 from sluice.journal.journal import JournalUnavailableError
 from sluice.messaging.producer import ProduceError

@@ -20,7 +20,7 @@ from unit.gateway.support import (
 )
 
 from api_gateway.convert import token_of
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.commands import CreateStream
 from sluice.domain.config import StreamConfig

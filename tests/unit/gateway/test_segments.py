@@ -7,7 +7,7 @@ import pytest
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
 
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.commands import Host
 from sluice.domain.config import StreamConfig

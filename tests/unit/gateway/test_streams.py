@@ -4,7 +4,7 @@ import pytest
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
 
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import commands as c
 from sluice.messaging.topics import REQUESTS_STREAMS
 

@@ -14,7 +14,7 @@ from unit.gateway.support import (
     table_message,
 )
 
-from api_gateway.generated import controller_pb2 as pb
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.commands import CreateTable
 from sluice.domain.config import MAX_SEGMENTS, TableConfig

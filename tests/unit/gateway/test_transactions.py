@@ -7,8 +7,8 @@ import pytest
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
 
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers.transactions import LISTED_MOST, REASON
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.commands import AbortReason, AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.decision import Reply

@@ -5,9 +5,9 @@ No barrier: where things are changes by itself, and callers come again when they
 
 from api_gateway.convert import stream_of
 from api_gateway.errors import BadRequestError, NoOwnerError
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment_id import segment_name
 from sluice.segmentstore.routing import container_of
 

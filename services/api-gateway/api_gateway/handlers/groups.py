@@ -10,13 +10,13 @@ from google.protobuf.message import Message
 
 from api_gateway.convert import scope_of
 from api_gateway.convert_groups import group_config_message, group_config_of, id_of
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.asking import ask
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
 from api_gateway.statuses import response
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.group import ZERO_ID
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from api_gateway.convert import stream_of
 from api_gateway.convert_groups import id_of
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.asking import ask
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import NoteWriterTime, RemoveWriter, UpdateSubscriberCut
 from sluice.domain.errors import InvalidArgumentError
 

@@ -1,12 +1,12 @@
 """RPCs that scale a stream by hand (controller-grpc-api 5.4)."""
 
 from api_gateway.convert import epoch_of, fill_range, ranges_of, stream_of
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
 from api_gateway.statuses import response
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import ScaleStream
 from sluice.domain.errors import NotFoundError
 from sluice.domain.stream.scale import is_scale_done

@@ -6,11 +6,11 @@ from typing import Any
 
 from api_gateway.convert import name_in_token, scope_of, token_of
 from api_gateway.errors import BadRequestError
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.asking import ask
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 
 PAGE_SIZE = 1000

@@ -2,9 +2,9 @@
 
 from api_gateway.convert import cut_of, epoch_of, fill_range, fill_segment_id, ranges_message, stream_of
 from api_gateway.errors import BadRequestError
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.stream import cuts, queries
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from api_gateway.convert import ranges_message, scope_of
 from api_gateway.convert_tables import table_config_message, table_config_of, table_of
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.asking import ask
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import CreateTable, DeleteTable
 from sluice.domain.errors import NotFoundError
 from sluice.domain.table import current_segments

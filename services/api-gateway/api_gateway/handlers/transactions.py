@@ -8,12 +8,12 @@ from typing import Any
 
 from api_gateway.convert import fill_range, stream_of
 from api_gateway.errors import OverloadedError
-from api_gateway.generated import controller_pb2 as pb
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
 from api_gateway.statuses import response
+from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError

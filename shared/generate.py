@@ -1,4 +1,4 @@
-"""Writes the Python of `proto/controller.proto` anew, into `api_gateway/generated` or the folder given as argument.
+"""Writes the Python of `proto/controller.proto` anew, into `sluice/controller_api` or the folder given as argument.
 
 The result is checked in, so that running the service needs no compiler; a test generates it again and compares.
 """
@@ -10,11 +10,11 @@ from pathlib import Path
 from grpc_tools import protoc  # type: ignore[import-untyped]
 
 HERE = Path(__file__).resolve().parent
-PACKAGE = "api_gateway/generated"
+PACKAGE = "sluice/controller_api"
 
 
 def generate(root: Path) -> None:
-    """Write the package `api_gateway.generated` below `root`; raises RuntimeError if the compiler refuses."""
+    """Write the package `sluice.controller_api` below `root`; raises RuntimeError if the compiler refuses."""
     root.joinpath(PACKAGE).mkdir(parents=True, exist_ok=True)
     plugin = Path(sysconfig.get_path("scripts")) / "protoc-gen-mypy_grpc"
     status = protoc.main(

@@ -9,9 +9,9 @@ test compares it with the published interface. What each call does is in the ser
 In the enums called Status 0 mostly means success, and 0 is also what an unset field reads as: a failure must be set.
 """
 
-from api_gateway.generated import controller_pb2 as _controller_pb2
 from collections import abc as _abc
 from grpc import aio as _aio
+from sluice.controller_api import controller_pb2 as _controller_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
