@@ -12,7 +12,7 @@ SPARK = SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KA
 	SLUICE_SPARK_HISTORY=$${SLUICE_SPARK_HISTORY:-$(SLUICE_HOME)/data/retention-spark/history} \
 	SLUICE_SPARK_JARS=$${SLUICE_SPARK_JARS:-$${SLUICE_JARS:-$(SLUICE_HOME)/jars}/spark} \
 	SLUICE_SPARK_LOCAL=$${SLUICE_SPARK_LOCAL:-$(SLUICE_HOME)/run/what-if}
-CODE := shared services cli deploy/local deploy/images deploy/k8s tests bench
+CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run up down status decisions what-if test contract contract-images soak lint format bench docs images k8s-render k8s-check lock clean

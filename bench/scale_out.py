@@ -1,7 +1,8 @@
 """`python -m bench.scale_out`: gateways, stream-workflows and txn-managers from one to three and back, under load.
 
-For each step: after how many seconds every instance that runs, and none that does not, had work; and what the whole
-does with that many instances. The gateways are reached through one address; each caller has a connection of its own.
+For each step of each service: after how many seconds every instance that runs, and none that does not, had work; and
+what the whole does with one and with three of each. The gateways are reached through one address; each caller has a
+connection of its own.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -20,10 +21,16 @@ from bench.balancer import Balancer
 from bench.calls import Calls
 from bench.prober import Prober, summary
 from harness import System, eventually
+from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 from sluice_local.settings import LocalSettings
 
 MOST = 3
-CONSUMERS = ("stream-workflows", "txn-manager")
+SERVICES = ("stream-workflows", "txn-manager", "api-gateway")
+GROUPS = {
+    "stream-workflows": ["stream-workflows"],
+    "txn-manager": [f"txn-manager-{topic.name}" for topic in (REQUESTS_TRANSACTIONS, COMMIT, ABORT)],
+}
+"""The consumer groups that the instances of a service share."""
 _CALLERS = 24
 _MOVES_S = 60.0
 
@@ -45,44 +52,66 @@ def main() -> int:
 
 
 def _measure(system: System, address: str, spell_s: float) -> None:
-    spare = [f"{service}-{n}" for n in range(1, MOST) for service in (*CONSUMERS, "api-gateway")]
-    for name in spare:
-        system.stop(name)
-    _settle(system, 1)
-    with Prober(address, threads=2) as prober:
-        _throughput(address, "1 of each", spell_s)
-        began = time.monotonic()
-        for name in spare:
-            system.start(name, wait=False)
-        for name in spare:
-            system.wait_ready(name)
-        ready_s = time.monotonic() - began
-        print(f"three of each: ready after {ready_s:.1f} s, work shared after {_settle(system, MOST, began):.1f} s")
-        _throughput(address, "3 of each", spell_s)
-        began = time.monotonic()
-        for name in spare:
+    for service in SERVICES:
+        for name in _spare(service):
             system.stop(name)
-        print(f"one of each again: ended after {time.monotonic() - began:.1f} s, ", end="")
-        print(f"work moved after {_settle(system, 1, began):.1f} s")
-        _throughput(address, "1 again", spell_s)
-        print(f"calls meanwhile: {summary(prober.probes)}")
+    _settle(system, dict.fromkeys(GROUPS, 1))
+    # Not noted: fresh processes are slow, those of Java most of all.
+    for _name, call in _loads():
+        _per_s(address, call, spell_s)
+    _throughput(address, "1 of each", spell_s)
+    for service in SERVICES:
+        _change(system, address, service, MOST)
+    _throughput(address, "3 of each", spell_s)
+    for service in SERVICES:
+        _change(system, address, service, 1)
+    _throughput(address, "1 again", spell_s)
 
 
-def _settle(system: System, instances: int, began: float | None = None) -> float:
-    """Wait until so many members of each consumer group have partitions, and nobody else has."""
-    since = time.monotonic() if began is None else began
+def _change(system: System, address: str, service: str, instances: int) -> None:
+    """From one to three of a service, or back, under calls at a steady rate."""
+    with Prober(address, threads=2) as prober:
+        began = time.monotonic()
+        for name in _spare(service):
+            if instances == 1:
+                system.stop(name)
+            else:
+                system.start(name, wait=False)
+        if instances > 1:
+            for name in _spare(service):
+                system.wait_ready(name)
+        changed_s = time.monotonic() - began
+        _settle(system, {service: instances} if service in GROUPS else {})
+        moved_s = time.monotonic() - began
+    print(f"{service} to {instances}: {'ready' if instances > 1 else 'ended'} after {changed_s:.1f} s, ", end="")
+    print(f"work moved after {moved_s:.1f} s; {summary(prober.between(began, began + moved_s))}", flush=True)
+
+
+def _spare(service: str) -> list[str]:
+    return [f"{service}-{number}" for number in range(1, MOST)]
+
+
+def _settle(system: System, instances: Mapping[str, int]) -> None:
+    """Wait until so many members of the services' consumer groups have partitions, and nobody else has."""
     admin = AdminClient({"bootstrap.servers": system.kafka_bootstrap})
+
+    def owners() -> list[tuple[int, int]]:
+        groups = {group: wanted for service, wanted in instances.items() for group in GROUPS[service]}
+        if not groups:
+            return []
+        described = admin.describe_consumer_groups(list(groups))
+        return [
+            (wanted, len({m.client_id for m in described[group].result().members if m.assignment.topic_partitions}))
+            for group, wanted in groups.items()
+        ]
 
     def shared() -> bool:
         try:
-            groups = [found.result() for found in admin.describe_consumer_groups(list(CONSUMERS)).values()]
+            return all(wanted == found for wanted, found in owners())
         except KafkaException:
             return False
-        owners = [[m for m in group.members if m.assignment and m.assignment.topic_partitions] for group in groups]
-        return all(len({m.client_id for m in members}) == instances for members in owners)
 
     eventually(shared, _MOVES_S, f"the work is shared by {instances}")
-    return time.monotonic() - since
 
 
 def _throughput(address: str, title: str, spell_s: float) -> None:

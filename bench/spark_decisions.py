@@ -3,6 +3,7 @@
 A private Kafka and the driver are started for it, nothing else. Reports arrive at a fixed rate, streams in turn. One
 report of each stream says that its segment is hot, at some time of the run, and leads to a request; the others say that
 it is cold, which leads to nothing. The time counts from when the broker appended the one until it appended the other.
+Streams of their own come first, at the same rate: the first batches of a fresh driver take seconds.
 """
 
 import argparse
@@ -31,10 +32,13 @@ from sluice.messaging.topics import REQUESTS_STREAMS, SCALE, ensure_topics
 _PARTITIONS = 16
 _READY_S, _DECIDED_S = 180.0, 300.0
 _QUEUED = 10_000
+_COLD_S, _COLD_STREAMS = 15, 300
 
 
 class Measured(msgspec.Struct):
-    """`latency_…`: from the report in its topic to the request in its own. `batch_s`: the mean. Memory in MiB.
+    """`latency_…`: from the report in its topic to the request in its own. `batch_s`, `phases_s`: means. Memory in MiB.
+
+    `cold_…`: of the streams that came first. `p99_by_fifth_ms`: of each fifth of the run, in its order.
 
     `cpu_s`: what the driver, its JVM and its workers used from the first report to the last decision. `load`: of the
     machine at the end, over a minute.
@@ -48,8 +52,12 @@ class Measured(msgspec.Struct):
     latency_p50_ms: float
     latency_p99_ms: float
     latency_max_ms: float
+    p99_by_fifth_ms: list[float]
+    cold_p50_ms: float
+    cold_p99_ms: float
     batches: int
     batch_s: float
+    phases_s: dict[str, float]
     state_rows: float
     state_mib: float
     drained_s: float
@@ -70,32 +78,48 @@ def measure(reports: int, streams: int, rate: int, buckets: int) -> Measured:
 
 
 def _measured(system: System, reports: int, streams: int, rate: int, buckets: int) -> Measured:
-    _tell(system, 1, 1, 1, "warm-up")
-    eventually(lambda: _requests(system), _DECIDED_S, "a first decision")
+    _tell(system, rate * _COLD_S, _COLD_STREAMS, rate, "cold")
+    eventually(lambda: len(_requests(system)) >= _COLD_STREAMS, _DECIDED_S, "decisions on the first streams")
+    before = _metrics(system)
     began, used = time.monotonic(), _cpu_s(system)
     _tell(system, reports, streams, rate, "st")
     took = time.monotonic() - began
-    eventually(lambda: _metric(system, "input_records_total") >= reports + 1, _DECIDED_S, "all reports are read")
+    all_reports = reports + rate * _COLD_S
+    eventually(lambda: _metrics(system)["input_records_total"] >= all_reports, _DECIDED_S, "all reports are read")
     drained = time.monotonic() - began - took
     used = _cpu_s(system) - used
-    eventually(lambda: len(_requests(system)) > streams, _DECIDED_S, "every stream has its request")
-    told = dict(_hot_reports(system))
-    requests = {stream: at for stream, at in _requests(system).items() if stream.startswith("st")}
-    waited = [float(at - told[stream]) for stream, at in requests.items()]
-    batches = _metric(system, "batch_seconds_count")
+    eventually(lambda: len(_requests(system)) >= streams + _COLD_STREAMS, _DECIDED_S, "every stream has its request")
+    told, requests = dict(_hot_reports(system)), _requests(system)
+    # In the order of the reports.
+    waits = {stream: float(requests[stream] - at) for stream, at in sorted(told.items(), key=lambda entry: entry[1])}
+    cold = [wait for stream, wait in waits.items() if stream.startswith("cold")]
+    waited = [wait for stream, wait in waits.items() if stream.startswith("st")]
+    fifth = max(len(waited) // 5, 1)
+    after = _metrics(system)
+    spent = {name: value - before.get(name, 0) for name, value in after.items()}
+    batches = max(spent["batch_seconds_count"], 1)
+    phase = "phase_seconds_total:"
     return Measured(
         reports=reports,
         streams=streams,
         buckets=buckets,
         per_s=round(reports / took, 1),
-        requests=len(requests),
+        requests=len(waited),
         latency_p50_ms=quantile(waited, 0.5),
         latency_p99_ms=quantile(waited, 0.99),
         latency_max_ms=max(waited),
+        p99_by_fifth_ms=[quantile(waited[i : i + fifth], 0.99) for i in range(0, len(waited), fifth)],
+        cold_p50_ms=quantile(cold, 0.5),
+        cold_p99_ms=quantile(cold, 0.99),
         batches=int(batches),
-        batch_s=round(_metric(system, "batch_seconds_sum") / max(batches, 1), 2),
-        state_rows=_metric(system, "state_rows"),
-        state_mib=round(_metric(system, "state_bytes") / 2**20, 1),
+        batch_s=round(spent["batch_seconds_sum"] / batches, 2),
+        phases_s={
+            name.removeprefix(phase): round(value / batches, 3)
+            for name, value in spent.items()
+            if name.startswith(phase)
+        },
+        state_rows=after["state_rows"],
+        state_mib=round(after["state_bytes"] / 2**20, 1),
         drained_s=round(drained, 1),
         cpu_s=round(used, 1),
         load=round(os.getloadavg()[0], 1),
@@ -158,12 +182,15 @@ def _stat(file: Path) -> tuple[int, int, int]:
     return int(file.parent.name), int(fields[1]), sum(map(int, fields[11:15]))
 
 
-def _metric(system: System, name: str) -> float:
-    """The value of a metric of the scale query."""
+def _metrics(system: System) -> dict[str, float]:
+    """The metrics of the scale query, those of a phase as `name:phase`."""
     text = httpx.get(f"{system.health_url(SPARK)}/metrics", timeout=5).text
     samples = (s for family in text_string_to_metric_families(text) for s in family.samples)
-    wanted = f"sluice_spark_{name}"
-    return sum(s.value for s in samples if s.name == wanted and s.labels.get("query") == "scale")
+    return {
+        ":".join(filter(None, (s.name.removeprefix("sluice_spark_"), s.labels.get("phase")))): s.value
+        for s in samples
+        if s.labels.get("query") == "scale" and "le" not in s.labels
+    }
 
 
 def main() -> int:

@@ -19,9 +19,11 @@ from sluice_cli.commands import (
     transaction,
     workflow,
 )
+from sluice_cli.plugins import ExtensibleGroup
 
 app = typer.Typer(
     name="sluice",
+    cls=ExtensibleGroup,
     no_args_is_help=True,
     help="Command Sluice, and look into it.",
     pretty_exceptions_enable=False,

@@ -25,6 +25,8 @@ PROJECTS = (
     "services/retention-spark",
     "cli",
     "deploy/local",
+    "examples/at_least_once",
+    "examples/distributed_ingest",
 )
 _STAMP = ".sluice-stamp"
 

@@ -54,7 +54,10 @@ def note_progress(progress: Mapping[str, Any]) -> None:
     metrics.INPUT_ROWS.labels(query).inc(progress["numInputRows"])
     metrics.INPUT_RATE.labels(query).set(progress.get("inputRowsPerSecond", 0.0))
     metrics.LAG.labels(query).set(sum(map(lag, progress["sources"])))
-    metrics.BATCH_SECONDS.labels(query).observe(progress["durationMs"].get("triggerExecution", 0) / 1000)
+    took = {phase: ms / 1000 for phase, ms in progress["durationMs"].items()}
+    metrics.BATCH_SECONDS.labels(query).observe(took.pop("triggerExecution", 0))
+    for phase, seconds in took.items():
+        metrics.PHASE_SECONDS.labels(query, phase).inc(seconds)
     stores = progress["stateOperators"]
     metrics.STATE_ROWS.labels(query).set(sum(store["numRowsTotal"] for store in stores))
     metrics.STATE_BYTES.labels(query).set(sum(store["memoryUsedBytes"] for store in stores))

@@ -139,6 +139,10 @@ class WindowSource:
             place = _Place(place.next + 1, window.position)
         return SourceState(tasks, msgspec.to_builtins(place))
 
+    def position(self, state: SourceState) -> Json:
+        """Return where the next window begins, None at first; windows that are on the board lie before that."""
+        return msgspec.convert(state.position or {}, _Place).position
+
     def ended(self, state: SourceState, key: str) -> SourceState:
         """See Source."""
         return _without(state, key)

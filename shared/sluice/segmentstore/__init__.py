@@ -24,14 +24,17 @@ from sluice.segmentstore.errors import (
 )
 from sluice.segmentstore.failure import ConnectionFailure, Failure
 from sluice.segmentstore.host import Host
+from sluice.segmentstore.located import LocatedSegmentStores
 from sluice.segmentstore.memory import InMemorySegmentStore
 from sluice.segmentstore.routing import container_of
 from sluice.segmentstore.store import ScaleType, SegmentData, SegmentInfo, SegmentStore, TableInfo
 from sluice.segmentstore.wire.fields import NO_VERSION, NOT_EXISTS, TableEntry, TableKey
+from sluice.segmentstore.wire.segments import NULL_ATTRIBUTE_VALUE
 
 __all__ = [
     "NOT_EXISTS",
     "NO_VERSION",
+    "NULL_ATTRIBUTE_VALUE",
     "AccessDenied",
     "ConnectionFailure",
     "ConnectionLimits",
@@ -42,6 +45,7 @@ __all__ = [
     "KeyMissing",
     "KeyVersionDiffers",
     "LengthDiffers",
+    "LocatedSegmentStores",
     "Permanent",
     "RouteStale",
     "ScaleType",

@@ -99,6 +99,23 @@ class SegmentCalls(ABC):
         self, name: str, writer_id: UUID, event: bytes, *, event_number: int = 1, expected_offset: int | None = None
     ) -> int:
         """See SegmentStore."""
+        request = _append_request(writer_id, event, event_number, expected_offset)
+        appended = await self._append_once(name, writer_id, event_number, request)
+        if appended is not None:
+            return appended.segment_length
+        if expected_offset is not None:
+            return expected_offset + _EVENT_HEADER.size + len(event)
+        return (await self.segment_info(name)).length
+
+    async def append_events(self, name: str, writer_id: UUID, events: Sequence[bytes], last_event_number: int) -> None:
+        """See SegmentStore."""
+        request = _block_request(writer_id, events, last_event_number)
+        await self._append_once(name, writer_id, last_event_number, request)
+
+    async def _append_once(
+        self, name: str, writer_id: UUID, event_number: int, request: appends.ConditionalAppend | appends.AppendBlockEnd
+    ) -> appends.DataAppended | None:
+        """Sends an append; None if what it appends is there already."""
         setup = appends.SetupAppend(next_request_id(), writer_id, name, self._token())
         if writer_id in self._appending:
             errors.check(setup, Failure.WRITER_BUSY, name)
@@ -107,11 +124,8 @@ class SegmentCalls(ABC):
             line = await self._line_for(setup, name)
             stored = await self._told(line, setup, name, appends.AppendSetup)
             if stored.last_event_number >= event_number:
-                if expected_offset is not None:
-                    return expected_offset + _EVENT_HEADER.size + len(event)
-                return (await self.segment_info(name)).length
-            request = _append_request(writer_id, event, event_number, expected_offset)
-            return (await self._told(line, request, name, appends.DataAppended)).segment_length
+                return None
+            return await self._told(line, request, name, appends.DataAppended)
         finally:
             self._appending.discard(writer_id)
 
@@ -196,5 +210,9 @@ def _append_request(
 ) -> appends.ConditionalAppend | appends.AppendBlockEnd:
     if expected_offset is not None:
         return appends.ConditionalAppend(writer_id, event_number, expected_offset, event, next_request_id())
-    data = _EVENT_HEADER.pack(0, len(event)) + event
-    return appends.AppendBlockEnd(writer_id, len(data), data, 1, event_number, next_request_id())
+    return _block_request(writer_id, (event,), event_number)
+
+
+def _block_request(writer_id: UUID, events: Sequence[bytes], last_event_number: int) -> appends.AppendBlockEnd:
+    data = b"".join(_EVENT_HEADER.pack(0, len(event)) + event for event in events)
+    return appends.AppendBlockEnd(writer_id, len(data), data, len(events), last_event_number, next_request_id())

@@ -99,6 +99,13 @@ class SegmentStore(Protocol):
         the event is stored only at that offset. Raises SegmentMissing, SegmentSealed, LengthDiffers (3.6, 2.5, 2.6).
         """
 
+    async def append_events(self, name: str, writer_id: UUID, events: Sequence[bytes], last_event_number: int) -> None:
+        """Appends at least one event, headers included, all together and once.
+
+        `writer_id` and `last_event_number`, the number of the last one, must name these very events, as in `append`:
+        what is not above the last number of the writer is not stored again. Raises SegmentMissing, SegmentSealed (2.4).
+        """
+
     async def attribute(self, name: str, attribute_id: UUID) -> int | None:
         """The value of an attribute, None if it is not set. Raises SegmentMissing."""
 

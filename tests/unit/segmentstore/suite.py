@@ -130,6 +130,16 @@ class SegmentStoreSuite:
             await store.append(name, writer("a"), event, event_number=number)
         assert (await store.read_segment(name, 0, 100)).data == framed(b"a") + framed(b"b")
 
+    async def test_events_that_go_together_are_appended_once(self, store: SegmentStore, scope: str) -> None:
+        name = await self.segment(store, scope)
+        for events, last in (([b"a", b"bb"], 2), ([b"a", b"bb"], 2), ([b"ccc"], 3), ([b"never", b"never"], 3)):
+            await store.append_events(name, writer("a"), events, last)
+        whole = framed(b"a") + framed(b"bb") + framed(b"ccc")
+        assert (await store.read_segment(name, 0, 100)).data == whole
+        await store.seal_segment(name)
+        with pytest.raises(SegmentSealed):
+            await store.append_events(name, writer("a"), [b"late"], 4)
+
     async def test_a_conditional_event_is_appended_once_and_only_at_its_offset(
         self, store: SegmentStore, scope: str
     ) -> None:

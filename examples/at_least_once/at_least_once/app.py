@@ -1,0 +1,42 @@
+"""The program of one worker: reads a stream through a reader group, applies a function, and stores the results."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from at_least_once.functions import load
+from at_least_once.idempotent import RedisOutput
+from at_least_once.output import Output, StreamOutput
+from at_least_once.processor import FunctionFailed
+from at_least_once.settings import AppSettings
+from at_least_once.worker import Worker
+from sluice.client import Client
+
+_log = logging.getLogger(__name__)
+
+
+async def run_app(client: Client, settings: AppSettings, stop: asyncio.Event) -> int:
+    """Works until it is stopped, and says how much it has done; the exit code is 1 if the function failed.
+
+    Raises NoSuchFunction, and an ExceptionGroup of what lasted longer than the patience.
+    """
+    function = load(settings.function)
+    async with AsyncExitStack() as stack:
+        output: Output
+        if settings.output_to == "redis":
+            output = await stack.enter_async_context(
+                RedisOutput.open(settings.redis_url, settings.scope, settings.output, settings.patience_s)
+            )
+        else:
+            output = await StreamOutput.open(client, settings)
+        worker = await Worker.open(client, function, output, settings)
+        failures: Sequence[BaseException] = ()
+        try:
+            await worker.run(stop)
+        except* FunctionFailed as failed:
+            failures = failed.exceptions
+        print(f"{settings.name}: {worker.done} events", flush=True)
+    for failure in failures:
+        _log.error("%s", failure)
+    return int(bool(failures))

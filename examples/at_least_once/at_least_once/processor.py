@@ -1,0 +1,167 @@
+"""The work of one reader: read, apply, flush, record, in this order and never in another.
+
+A position is recorded only when the results of everything before it are stored, so a worker that dies at any point
+loses nothing: whoever has the segment next begins at the recorded position and repeats at most what was done since. A
+worker that is asked to stop, or whose function fails, flushes and records what is done, so nothing is repeated then.
+
+Concurrency: one task; the function runs in a thread, so that it may take its time while heartbeats go on.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+
+from at_least_once.frames import StoredEvent
+from at_least_once.functions import Function, Result
+from at_least_once.output import Output
+from at_least_once.reader_group import ReaderGroup
+from at_least_once.reading import Piece, read_piece
+from at_least_once.settings import AppSettings
+from sluice.client import Client
+
+_PIECE_BYTES = 64 * 1024
+_log = logging.getLogger(__name__)
+
+
+class FunctionFailed(Exception):
+    """The function raised an exception for an event; everything before it is done and recorded."""
+
+
+class Processor:
+    """Processes what `reader` gets of the group's segments. `done` counts the events that are done and recorded."""
+
+    def __init__(
+        self,
+        client: Client,
+        group: ReaderGroup,
+        reader: str,
+        function: Function,
+        output: Output,
+        settings: AppSettings,
+    ) -> None:
+        self._client = client
+        self._group = group
+        self._reader = reader
+        self._function = function
+        self._output = output
+        self._settings = settings
+        self._positions: dict[str, int] = {}
+        """For each segment, where the event after the last processed one begins."""
+        self._recorded: dict[str, int] = {}
+        self._unrecorded_events = 0
+        self._record_at = 0.0
+        self.done = 0
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Works until it is to stop. Raises FunctionFailed, NotOnline, NotTheReader, and what lasts too long."""
+        now = asyncio.get_running_loop().time
+        rebalance_at = 0.0
+        while not stop.is_set():
+            if now() >= rebalance_at:
+                await self._rebalance()
+                rebalance_at = now() + self._settings.rebalance_s
+            busy = await self._round(stop)
+            if self._is_due:
+                await self._record()
+            if not busy:
+                await _pause(stop, self._settings.poll_s)
+        await self._record()
+
+    async def _rebalance(self) -> None:
+        """Whatever is given back is given back where this reader stands, because that was recorded before."""
+        await self._record()
+        held = await self._group.rebalance(self._reader)
+        if held.keys() != self._positions.keys():
+            _log.info("%s has %s", self._reader, ", ".join(sorted(held)) or "no segment")
+        self._positions = {segment: self._positions.get(segment, offset) for segment, offset in held.items()}
+        self._recorded = dict(self._positions)
+
+    @property
+    def _is_due(self) -> bool:
+        late = asyncio.get_running_loop().time() >= self._record_at
+        return late or self._unrecorded_events >= self._settings.record_events
+
+    async def _round(self, stop: asyncio.Event) -> bool:
+        """Processes the next piece of each segment; False if there was nothing new."""
+        store, patience_s = self._client.store, self._settings.patience_s
+        pieces = await asyncio.gather(
+            *(
+                read_piece(store, segment, offset, _PIECE_BYTES, patience_s)
+                for segment, offset in self._positions.items()
+            )
+        )
+        busy = False
+        for piece in pieces:
+            busy |= piece.finished or piece.end > self._positions[piece.segment]
+            if await self._process(piece, stop) and piece.finished:
+                await self._complete(piece.segment)
+        return busy
+
+    async def _process(self, piece: Piece, stop: asyncio.Event) -> bool:
+        """Processes the events of a piece; False if it was to stop before the last one."""
+        settings, rest = self._settings, piece.events
+        while rest:
+            if stop.is_set():
+                return False
+            part = rest[: settings.record_events]
+            results, error = await asyncio.to_thread(_apply, self._function, part, settings.record_s)
+            for event, result in zip(part, results, strict=False):
+                if result is not None:
+                    self._output.add(piece.segment, event.start, result)
+            self._unrecorded_events += len(results)
+            if error is not None:
+                failed_at = self._positions[piece.segment] = part[len(results)].start
+                await self._record()
+                raise FunctionFailed(f"{piece.segment} at offset {failed_at}: {error!r}") from error
+            self._positions[piece.segment] = part[len(results) - 1].end
+            rest = rest[len(results) :]
+            if self._is_due:
+                await self._record()
+        self._positions[piece.segment] = piece.end
+        return True
+
+    async def _record(self) -> None:
+        """Flushes the output, and only then moves the positions."""
+        await self._output.flush()
+        moved = {
+            segment: offset for segment, offset in self._positions.items() if offset > self._recorded.get(segment, -1)
+        }
+        if moved:
+            await self._group.record(self._reader, moved)
+            self._recorded |= moved
+        self.done += self._unrecorded_events
+        self._unrecorded_events = 0
+        self._record_at = asyncio.get_running_loop().time() + self._settings.record_s
+
+    async def _complete(self, segment: str) -> None:
+        """Hands on to the segments that follow one that was read to its end."""
+        await self._record()
+        successors = await self._client.controller.successors(segment)
+        await self._group.complete(self._reader, segment, successors)
+        _log.info("%s read %s to its end", self._reader, segment)
+        del self._positions[segment], self._recorded[segment]
+
+
+def _apply(
+    function: Function, events: Sequence[StoredEvent], seconds: float
+) -> tuple[list[Result | None], Exception | None]:
+    """The results of the first events, of one at least: until the time is up, or the function fails, and how."""
+    results: list[Result | None] = []
+    end = time.monotonic() + seconds
+    for event in events:
+        if results and time.monotonic() >= end:
+            break
+        try:
+            results.append(function(event.data))
+        except Exception as error:  # noqa: BLE001 - raised by the caller, once what went before is recorded
+            return results, error
+    return results, None
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        return

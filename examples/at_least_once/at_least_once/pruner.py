@@ -1,0 +1,90 @@
+"""Takes the readers of dead workers offline at their last recorded positions.
+
+Every worker does this, and it may run as a program of its own: it needs no leader, because each step is a decision on
+the newest state that does nothing if another one has done it. A worker joins before its reader comes online and leaves
+after its reader went offline; so a reader without a member is that of a dead worker, provided that the readers are
+looked up before the members.
+"""
+
+import asyncio
+import logging
+
+from at_least_once.membership import Membership
+from at_least_once.membership_state import Observer
+from at_least_once.patience import PASSING
+from at_least_once.reader_group import ReaderGroup
+from at_least_once.settings import GroupSettings
+from sluice.client import Client
+
+COMPACT_EVERY = 100
+"""Heartbeats after which the first of the members shortens the streams of the shared states."""
+
+_log = logging.getLogger(__name__)
+
+
+class Pruner:
+    """One observer of a group; `by` is its name, that of a member or any other."""
+
+    def __init__(self, membership: Membership, group: ReaderGroup, missed: int, by: str) -> None:
+        self._membership = membership
+        self._group = group
+        self._observer = Observer(missed)
+        self._by = by
+        self._looks = 0
+
+    async def look(self) -> None:
+        """To be done once per heartbeat; raises as its two parts do, and then counts as not done."""
+        members = (await self._membership.fetch()).members
+        silent = self._observer.look(members)
+        silent.pop(self._by, None)
+        if silent:
+            await self._membership.declare_gone(silent, self._by)
+            _log.warning("gone: %s", ", ".join(silent))
+        await self._prune()
+        self._looks += 1
+        if self._looks % COMPACT_EVERY == 0 and self._by == min(members, default=None):
+            await self._membership.compact()
+            await self._group.compact()
+
+    async def run(self, heartbeat_s: float) -> None:
+        """Looks until it is cancelled; looks that fail while something cannot be reached are left out."""
+        while True:
+            try:
+                await self.look()
+            except PASSING as error:
+                _log.warning("could not look who is there: %s", error)
+            await asyncio.sleep(heartbeat_s)
+
+    async def _prune(self) -> None:
+        readers = (await self._group.fetch()).readers
+        dead = readers - (await self._membership.fetch()).members.keys()
+        if dead:
+            await self._group.go_offline(dead)
+            _log.warning("taken offline: %s", ", ".join(sorted(dead)))
+
+
+async def run_pruner(client: Client, settings: GroupSettings, stop: asyncio.Event) -> int:
+    """The program: prunes until it is stopped."""
+    membership = await Membership.open(client, settings.scope, settings.group)
+    group = await ReaderGroup.open(client, settings.scope, settings.group)
+    running = asyncio.create_task(Pruner(membership, group, settings.missed, "pruner").run(settings.heartbeat_s))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if running.done():
+        running.result()
+    running.cancel()
+    return 0
+
+
+async def show_members(client: Client, settings: GroupSettings, _stop: asyncio.Event) -> int:
+    """Prints who is there, who reads what, and how far they are."""
+    members = (await (await Membership.open(client, settings.scope, settings.group)).fetch()).members
+    state = await (await ReaderGroup.open(client, settings.scope, settings.group)).fetch()
+    for name in sorted(members.keys() | state.readers):
+        print(f"{name}: " + (f"{members[name]} heartbeats" if name in members else "gone"))
+        for segment, offset in sorted(state.held_by(name).items()):
+            print(f"    {segment} at {offset}")
+    for segment, offset in sorted(state.unassigned.items()):
+        print(f"nobody: {segment} at {offset}")
+    return 0

@@ -1,0 +1,61 @@
+"""The programs that print the results and check them: of a stream, and of the keyed output."""
+
+import asyncio
+import sys
+
+import msgspec
+from redis.asyncio import Redis
+
+from at_least_once.idempotent import KeyedStore
+from at_least_once.settings import IdempotentSinkSettings, SinkSettings
+from at_least_once.streams import ensure_stream
+from at_least_once.tally import Tally
+from at_least_once.whole_stream import WholeStream
+from sluice.client import Client
+
+_POLL_S = 0.05
+
+
+async def run_sink(client: Client, settings: SinkSettings, stop: asyncio.Event) -> int:
+    """Prints and counts until it is stopped, or until all that is expected came, or the time is up; then a summary.
+
+    The exit code is 1 if events are missing or bad.
+    """
+    await ensure_stream(client, settings.scope, settings.input, 1)
+    stream = WholeStream(client, settings.scope, settings.input, settings.patience_s)
+    tally, now = Tally(settings.expect), asyncio.get_running_loop().time
+    deadline, last_came = now() + settings.deadline_s, now()
+    async for events in stream.rounds(_POLL_S):
+        for event in events:
+            said = tally.add(event.data)
+            if not settings.quiet:
+                print(said)
+        sys.stdout.flush()
+        last_came = now() if events else last_came
+        if stop.is_set() or (
+            settings.expect and (now() > deadline or (tally.complete and now() > last_came + settings.quiet_s))
+        ):
+            break
+    return _conclude(tally)
+
+
+async def run_redis_sink(_client: Client, settings: IdempotentSinkSettings, stop: asyncio.Event) -> int:
+    """Waits for the keyed results, prints a summary of them. The exit code is 1 if any is missing, bad or repeated."""
+    async with Redis.from_url(settings.redis_url) as redis:
+        store = KeyedStore(redis, settings.scope, settings.output)
+        tally, now = Tally(settings.expect), asyncio.get_running_loop().time
+        deadline = now() + settings.deadline_s
+        while True:
+            for data in await store.results(tally.events):
+                tally.add(data)
+            if tally.complete or stop.is_set() or now() > deadline:
+                break
+            await asyncio.sleep(_POLL_S)
+        print(f"results that came again and were refused: {await store.refused()}")
+    return _conclude(tally) or int(tally.summary().repeated > 0)
+
+
+def _conclude(tally: Tally) -> int:
+    summary = tally.summary()
+    print(msgspec.json.encode(summary).decode(), flush=True)
+    return int(bool(summary.missing or summary.bad))

@@ -1,0 +1,23 @@
+"""The streams of the example: made if they are not there, and opened."""
+
+from at_least_once.settings import Settings
+from at_least_once.writing import EventWriter
+from sluice.client import Client, RevisionedStream
+
+
+async def ensure_stream(client: Client, scope: str, stream: str, segments: int) -> None:
+    """Makes scope and stream if they are not there; a stream that is there stays as it is."""
+    await client.controller.create_scope(scope)
+    await client.controller.create_stream(scope, stream, segments)
+
+
+async def open_state_stream(client: Client, scope: str, name: str) -> RevisionedStream:
+    """The stream of a shared state."""
+    await ensure_stream(client, scope, name, 1)
+    return await client.revisioned_stream(scope, name)
+
+
+def open_writer(client: Client, settings: Settings, stream: str) -> EventWriter:
+    """A writer to an existing stream."""
+    controller, scope = client.controller, settings.scope
+    return EventWriter(client.store, lambda: controller.key_ranges(scope, stream), settings.patience_s)

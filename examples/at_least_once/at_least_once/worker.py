@@ -1,0 +1,106 @@
+"""One worker: a member of its group, a reader of its stream, and a pruner of the dead.
+
+A worker lives once or several times: whoever was declared gone while it stood still, or was cut off, finds that its
+heartbeat or its position is refused. Then its segments are others' already; it forgets what it had in hand and begins
+anew under another name. Concurrency: the heartbeat, the pruner and the processor are tasks side by side; the end of one
+ends all.
+"""
+
+import asyncio
+import logging
+from secrets import token_hex
+
+from at_least_once.functions import Function
+from at_least_once.group_state import NotOnline, NotTheReader
+from at_least_once.head import find_start
+from at_least_once.membership import Membership
+from at_least_once.membership_state import Gone
+from at_least_once.output import Output
+from at_least_once.patience import PASSING
+from at_least_once.processor import Processor
+from at_least_once.pruner import Pruner
+from at_least_once.reader_group import ReaderGroup
+from at_least_once.settings import AppSettings
+from at_least_once.streams import ensure_stream
+from sluice.client import Client
+
+_DEPARTURE_S = 5.0
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Works until it is stopped. `done` counts the events that it has done and recorded."""
+
+    def __init__(
+        self,
+        client: Client,
+        membership: Membership,
+        group: ReaderGroup,
+        function: Function,
+        output: Output,
+        settings: AppSettings,
+    ) -> None:
+        self._client = client
+        self._membership = membership
+        self._group = group
+        self._function = function
+        self._output = output
+        self._settings = settings
+        self.done = 0
+
+    @classmethod
+    async def open(cls, client: Client, function: Function, output: Output, settings: AppSettings) -> "Worker":
+        """A worker of these settings; makes the streams that are not there, and begins the group at the head."""
+        scope = settings.scope
+        await ensure_stream(client, scope, settings.input, settings.segments)
+        membership = await Membership.open(client, scope, settings.group)
+        group = await ReaderGroup.open(client, scope, settings.group)
+        if not (await group.fetch()).begun:
+            await group.begin(await find_start(client.controller, scope, settings.input))
+        return cls(client, membership, group, function, output, settings)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Lives until it is to stop. Raises FunctionFailed, and what lasts longer than the patience."""
+        while not stop.is_set():
+            name = f"{self._settings.name}-{token_hex(4)}"
+            try:
+                await self._live(name, stop)
+            except* (Gone, NotOnline, NotTheReader) as refusals:
+                _log.warning("%s was declared gone: begins anew (%s)", name, refusals.exceptions[0])
+                self._output.discard()
+
+    async def _live(self, name: str, stop: asyncio.Event) -> None:
+        processor = Processor(self._client, self._group, name, self._function, self._output, self._settings)
+        await self._membership.join(name)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                beating = tasks.create_task(self._beat(name))
+                pruner = Pruner(self._membership, self._group, self._settings.missed, name)
+                pruning = tasks.create_task(pruner.run(self._settings.heartbeat_s))
+                await self._group.come_online(name)
+                _log.info("%s is online", name)
+                await processor.run(stop)
+                beating.cancel()
+                pruning.cancel()
+        finally:
+            self.done += processor.done
+            await self._depart(name)
+
+    async def _beat(self, name: str) -> None:
+        while True:
+            try:
+                await self._membership.beat(name)
+            except PASSING as error:
+                _log.warning("%s missed a heartbeat: %s", name, error)
+            await asyncio.sleep(self._settings.heartbeat_s)
+
+    async def _depart(self, name: str) -> None:
+        """First the reader, then the member: see `pruner`."""
+        try:
+            async with asyncio.timeout(_DEPARTURE_S):
+                await self._group.go_offline([name])
+                await self._membership.leave(name)
+        except (*PASSING, TimeoutError) as error:
+            _log.warning("%s could not take leave, others will find it gone: %r", name, error)
+        else:
+            _log.info("%s is offline", name)

@@ -1,0 +1,116 @@
+"""Writing events to a stream: routed by key, in blocks, each block stored once however often it is sent.
+
+Not the PyPI client's writer: while that one waits for a segment store it holds Python's lock, so that the heartbeats
+of the process would stop with it. Concurrency: one task adds and flushes; the segments are written side by side.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from uuid import UUID, uuid4
+
+from at_least_once.patience import patiently
+from at_least_once.routing import key_position, segment_at
+from sluice.segmentstore import SegmentSealed, SegmentStore
+
+Ranges = Sequence[tuple[float, str]]
+"""The upper ends of the ranges of keys of a stream's current segments, in order, each with its segment."""
+
+_BLOCK_BYTES = 256 * 1024
+_BLOCK_EVENTS = 500
+_SCALING_PAUSE_S = 0.05
+
+
+class NoSegments(Exception):
+    """The stream is sealed: it has no segment to write to."""
+
+
+class _Lane:
+    """The events for one segment, and under which number of which writer the next block goes."""
+
+    def __init__(self, segment: str) -> None:
+        self.segment = segment
+        self.writer: UUID = uuid4()
+        self.stored = 0
+        self.waiting: list[tuple[float, bytes]] = []
+
+    def block(self) -> list[bytes]:
+        """The events that go together next."""
+        size = 0
+        block: list[bytes] = []
+        for _, data in self.waiting[:_BLOCK_EVENTS]:
+            size += len(data)
+            if block and size > _BLOCK_BYTES:
+                break
+            block.append(data)
+        return block
+
+
+class EventWriter:
+    """Writes to one stream; `ranges` asks for its current segments, at the beginning and after one was sealed."""
+
+    def __init__(self, store: SegmentStore, ranges: Callable[[], Awaitable[Ranges]], patience_s: float) -> None:
+        self._store = store
+        self._ask = ranges
+        self._patience_s = patience_s
+        self._ranges: Ranges = ()
+        self._lanes: dict[str, _Lane] = {}
+        self._new: list[tuple[float, bytes]] = []
+
+    def add(self, key: str, data: bytes) -> None:
+        """Takes an event; it is stored when the next `flush` returns. Events of a key keep their order."""
+        self._new.append((key_position(key), data))
+
+    async def flush(self) -> None:
+        """Stores all that was added. Raises SegmentStoreError or ClientError when the patience is over, NoSegments.
+
+        After a failure it is not known what of it is stored; another flush goes on with the rest.
+        """
+        while await self._route():
+            lanes = [lane for lane in self._lanes.values() if lane.waiting]
+            outcomes = await asyncio.gather(*(self._store_lane(lane) for lane in lanes), return_exceptions=True)
+            sealed = []
+            for lane, outcome in zip(lanes, outcomes, strict=True):
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                if not outcome:
+                    sealed.append(lane)
+            if sealed:
+                await self._leave(sealed)
+
+    async def _leave(self, sealed: Sequence[_Lane]) -> None:
+        """Has what waits for sealed segments go to those that come after them."""
+        for lane in sealed:
+            del self._lanes[lane.segment]
+            self._new += lane.waiting
+        self._ranges = ()
+        # The segments that follow count as current only when all that they replace are sealed.
+        await asyncio.sleep(_SCALING_PAUSE_S)
+
+    async def _route(self) -> bool:
+        """Gives each event a lane, and says whether any waits to be stored."""
+        if self._new:
+            if not self._ranges:
+                self._ranges = await self._ask()
+            if not self._ranges:
+                raise NoSegments
+            for position, data in self._new:
+                segment = segment_at(position, self._ranges)
+                lane = self._lanes.setdefault(segment, _Lane(segment))
+                lane.waiting.append((position, data))
+            self._new = []
+        return any(lane.waiting for lane in self._lanes.values())
+
+    async def _store_lane(self, lane: _Lane) -> bool:
+        """Stores what waits for a segment; False if that was sealed before."""
+        while lane.waiting:
+            block = lane.block()
+            last = lane.stored + len(block)
+            try:
+                append = partial(self._store.append_events, lane.segment, lane.writer, block, last)
+                await patiently(append, self._patience_s)
+            except SegmentSealed:
+                return False
+            lane.stored = last
+            del lane.waiting[: len(block)]
+        return True

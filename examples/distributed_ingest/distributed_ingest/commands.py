@@ -1,0 +1,160 @@
+"""`sluice ingest`: the commands. What is heavy is imported when a command runs."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from distributed_ingest.options import Common, Store, bytes_of, option, seconds_of, source_command
+from sluice_cli import completion
+from sluice_cli.command import command, group
+from sluice_cli.session import Session
+
+if TYPE_CHECKING:
+    from distributed_ingest.feed import Feed, Scene
+
+app = group("Bring files, a Kafka topic, HTTP endpoints or TCP lines into a stream, on one node or on many.")
+
+Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCOPE/STREAM", help="Where to; it must exist.", autocompletion=completion.streams, show_default=False
+    ),
+]
+Once = Annotated[bool, option("--once", "End when everything that is there now is in the stream.")]
+
+
+@source_command(app, "folder")
+def folder(
+    session: Session,
+    common: Common,
+    path: Annotated[str, typer.Argument(metavar="FOLDER", help="Read with its subfolders.", show_default=False)],
+    stream: Target,
+    once: Once = False,
+    pattern: Annotated[str, option("--pattern", "Only files whose names are like that.", "GLOB")] = "*",
+    records: Annotated[str, option("--records", "A record is a line, or a whole file.", "lines|whole")] = "lines",
+    window: Annotated[str, option("--window", "How much a task copies.", "SIZE")] = "8MiB",
+    ahead: Annotated[int, option("--ahead", "Windows at a time, over all nodes.", "N", min=1, max=64)] = 32,
+    scan_every: Annotated[str, option("--scan-every", "How often to look for new data.", "DURATION")] = "1s",
+    settle: Annotated[str, option("--settle", "A whole file is taken when unchanged for so long.", "DURATION")] = "2s",
+) -> None:
+    """Copy the lines of a folder's files, and go on with what is added.
+
+    Files and folders that begin with a dot are left out. A line is taken when its end is there; with --once the rest of
+    a file counts as a line too.
+    """
+    from pathlib import Path
+
+    from distributed_ingest.folder import Folder
+    from distributed_ingest.launch import Plan, launch
+
+    root, window_bytes = Path(path).expanduser().resolve(), bytes_of(window)
+    scan_s, settle_s = seconds_of(scan_every), seconds_of(settle)
+
+    def feed(scene: "Scene") -> "Feed":
+        return Folder(scene, root, pattern, window_bytes=window_bytes, ahead=ahead, scan_s=scan_s, settle_s=settle_s)
+
+    plan = Plan("folder", (str(root),), stream, records, ("lines", "whole"), "none", {"pattern": pattern})
+    launch(session, common, plan, feed, once=once)
+
+
+@source_command(app, "kafka")
+def kafka(
+    session: Session,
+    common: Common,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    stream: Target,
+    once: Once = False,
+    begin: Annotated[str, option("--from", "Where partitions begin that were never read.", "start|end")] = "start",
+) -> None:
+    """Copy the records of a Kafka topic; its partitions are dealt to the nodes."""
+    from distributed_ingest.kafka import Kafka
+    from distributed_ingest.launch import Plan, chosen, launch
+
+    latest = chosen("--from", begin, ("start", "end")) == "end"
+
+    def feed(scene: "Scene") -> "Feed":
+        return Kafka(scene, session.kafka, topic, latest=latest)
+
+    launch(session, common, Plan("kafka", (topic,), stream, "whole", ("whole",), "record"), feed, once=once)
+
+
+@source_command(app, "http")
+def http(
+    session: Session,
+    common: Common,
+    urls: Annotated[list[str], typer.Argument(metavar="URL...", show_default=False)],
+    stream: Target,
+    once: Once = False,
+    every: Annotated[str, option("--every", "How often each URL is asked.", "DURATION")] = "10s",
+    records: Annotated[
+        str, option("--records", "A record is a line, an item of a JSON array, or the whole body.", "lines|items|whole")
+    ] = "lines",
+    cursor: Annotated[
+        str, option("--cursor", "The field of a record that {cursor} in the URL stands for.", "FIELD")
+    ] = "",
+    cursor_start: Annotated[str, option("--cursor-start", "What it stands for at first.", "VALUE")] = "",
+) -> None:
+    """Poll HTTP endpoints and copy what is new; each is polled by one node at a time.
+
+    With --once each is asked once. Bodies that have not changed, by ETag, Last-Modified or content, are not copied.
+    """
+    from distributed_ingest.http import Http
+    from distributed_ingest.launch import Plan, launch
+
+    every_s = seconds_of(every)
+
+    def feed(scene: "Scene") -> "Feed":
+        return Http(scene, urls, every_s=every_s, cursor_field=cursor, cursor_start=cursor_start)
+
+    options = {"cursor": cursor, "cursorStart": cursor_start} if cursor else {}
+    plan = Plan("http", tuple(urls), stream, records, ("lines", "items", "whole"), "source", options)
+    launch(session, common, plan, feed, once=once)
+
+
+@source_command(app, "tcp")
+def tcp(
+    session: Session,
+    common: Common,
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", show_default=False)],
+    stream: Target,
+    listen: Annotated[bool, option("--listen", "Wait for connections at the address, and not connect to it.")] = False,
+) -> None:
+    """Copy lines that come over TCP; one node at a time connects to the address, or listens there.
+
+    A sender is not told what has arrived: lines that a node has received and not yet written are lost if it is killed.
+    """
+    from distributed_ingest.launch import Plan, launch
+    from distributed_ingest.tcp import Tcp, address_of
+
+    address_of(address)
+
+    def feed(scene: "Scene") -> "Feed":
+        return Tcp(scene, address, listen=listen)
+
+    options = {"listen": "yes"} if listen else {}
+    launch(session, common, Plan("tcp", (address,), stream, "lines", ("lines",), "source", options), feed, once=False)
+
+
+@command(app, "status")
+def status(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of one job; else of all.")] = None,
+    store: Store = None,
+) -> None:
+    """Show the jobs of a store: where they stand, who takes part, what is under way."""
+    from distributed_ingest.inspection import status
+
+    status(session, name, store)
+
+
+@command(app, "reset")
+def reset(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False)],
+    store: Store = None,
+    force: Annotated[bool, option("--force", "Also while nodes take part; they write what they have.")] = False,
+) -> None:
+    """Forget a job with its positions; begun again it reads everything anew. What is in the stream stays."""
+    from distributed_ingest.inspection import reset
+
+    reset(session, name, store, force=force)

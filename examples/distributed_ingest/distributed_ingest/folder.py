@@ -1,0 +1,263 @@
+"""Files of a folder into the stream: the leader cuts windows, any node copies them.
+
+Continuous: new files, and what is added to files, are found while it runs. While a window is copied, how far that is
+stands in its task's document, written together with the renewal of its lock. So when a node dies, what is copied again
+is at most one batch for each of its workers.
+
+Concurrency: belongs to one event loop; files are read in threads.
+"""
+
+import asyncio
+import functools
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.outlet import BATCH_BYTES
+from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter
+from distributed_ingest.tree import Tree
+from distributed_ingest.windows import Cut, Found, Position, Slice, Windows
+from sluice.coordination import (
+    Functions,
+    SourceState,
+    StoreUnavailableError,
+    Task,
+    TaskContext,
+    Window,
+    WindowSource,
+)
+from sluice.coordination.functions import Json
+from sluice_cli.errors import CommandError, RefusedError
+
+log = logging.getLogger(__name__)
+
+NAME = "folder"
+_FUNCTION = "copy-slices"
+_REACHED = "reached"
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Between attempts to read a file."""
+SEARCHES = 3
+"""After so many attempts to find a file it counts as gone."""
+
+
+class FileMissingError(Exception):
+    """A file whose turn has come is not there, or is another one now."""
+
+
+class Folder:
+    """See Feed. `window_bytes`: how much a task copies; `ahead`: how many tasks are on the board at a time.
+
+    `scan_s`: how often the folder is looked through, at most. `settle_s`: how long a file that counts as a whole must
+    have stood unchanged.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        root: Path,
+        pattern: str,
+        *,
+        window_bytes: int,
+        ahead: int,
+        scan_s: float,
+        settle_s: float,
+    ) -> None:
+        self._scene = scene
+        self._root = root
+        self._whole = scene.job.definition.records == "whole"
+        self._ahead = ahead
+        self._scan_s = scan_s
+        settle_s = 0.0 if scene.once else settle_s
+        # The leader's view of the folder and the one for the display are apart: each is asked in a thread of its own.
+        self._leading = _Scans(Tree(root, pattern, settle_s), window_bytes, whole=self._whole, tails=scene.once)
+        self._watching = _Scans(Tree(root, pattern, settle_s), window_bytes, whole=self._whole, tails=scene.once)
+        self._reading = Tree(root, pattern, settle_s)
+
+    async def open(self) -> None:
+        """See Feed."""
+        try:
+            await asyncio.to_thread(self._watching.scan)
+        except OSError as error:
+            raise RefusedError(
+                f"the folder {self._root} cannot be read: {error.strerror}", "is it there, and may you read it?"
+            ) from error
+        for problem in self._watching.tree.problems:
+            self._scene.outlet.tally.problem(problem)
+
+    def register(self, functions: Functions) -> None:
+        """See Feed."""
+        functions.register(_FUNCTION)(self._copy)
+
+    def source(self) -> WindowSource:
+        """See Feed."""
+        return WindowSource(NAME, self._next_window, self._ahead)
+
+    async def reach(self, state: SourceState) -> Reach:
+        """See Feed. Counts bytes."""
+        position = _position(self.source().position(state))
+        if self._watching.age_s >= self._scan_s:
+            await asyncio.to_thread(self._watching.scan)
+        total = sum(found.size for found in self._watching.listing)
+        under_way = sum(each.size for task in state.tasks.values() for each in _slices(task.arguments["slices"]))
+        places = (position.get(str(found.inode)) for found in self._watching.listing)
+        handed_out = sum(place.offset for place in places if place is not None)
+        left = await asyncio.to_thread(self._watching.next, position)
+        finished = not state.tasks and left is None
+        return Reach(total if finished else max(0, min(handed_out, total) - under_way), total, "bytes", finished)
+
+    async def close(self) -> None:
+        """See Feed."""
+
+    # --- the leader's part
+
+    async def _next_window(self, position: Json) -> Window | None:
+        before = _position(position)
+        try:
+            cut = await asyncio.to_thread(self._leading.next, before)
+            if cut is None and self._leading.age_s >= self._scan_s:
+                await asyncio.to_thread(self._leading.scan)
+                cut = await asyncio.to_thread(self._leading.next, before)
+        except (CommandError, OSError) as error:
+            # The library asks again; people are to know why nothing comes.
+            self._scene.outlet.tally.problem(f"the folder cannot be read: {error}")
+            raise
+        if cut is None:
+            return None
+        return Window(Task(_FUNCTION, {"slices": msgspec.to_builtins(cut.slices)}), msgspec.to_builtins(cut.position))
+
+    # --- the part of any node
+
+    async def _copy(self, context: TaskContext, slices: Json) -> None:
+        """Copy the slices of a window, from where it was left."""
+        found = await self._scene.store.get(context.task)
+        place = _InWindow(*(found.body.get(_REACHED, (0, 0)) if found is not None else (0, 0)))
+        todo = _slices(slices)
+        while place.number < len(todo):
+            await self._copy_slice(context, todo[place.number], place)
+            place.next_slice()
+
+    async def _copy_slice(self, context: TaskContext, slice: Slice, place: "_InWindow") -> None:
+        """Copy what is left of a slice; a file that cannot be found or read is tried again a few times.
+
+        Raises OSError when that did not help. A file that is gone is told and passed by.
+        """
+        copy = self._copy_whole if self._whole else self._copy_lines
+        for attempt, pause_s in enumerate((*PAUSES_S, None), start=1):
+            start = max(slice.start, place.offset)
+            try:
+                path = await asyncio.to_thread(self._find, slice)
+                await copy(context, path, slice, start, place)
+                return
+            except FileMissingError as error:
+                if attempt >= SEARCHES:
+                    why = f"{slice.path}: bytes {start} to {slice.end} are not in the stream: {error}"
+                    self._scene.outlet.skipped(slice.path, 1, why)
+                    return
+            except OSError as error:
+                self._scene.outlet.tally.problem(f"{slice.path}: {error}")
+                if pause_s is None:
+                    raise
+            await asyncio.sleep(pause_s or 0.0)
+
+    async def _copy_lines(self, context: TaskContext, path: str, slice: Slice, start: int, place: "_InWindow") -> None:
+        splitter, outlet = LineSplitter(), self._scene.outlet
+        read_to, skipped = start, 0
+        while read_to < slice.end:
+            context.check()
+            piece = await asyncio.to_thread(self._read, path, read_to, min(BATCH_BYTES, slice.end - read_to))
+            read_to += len(piece)
+            lines = splitter.feed(piece)
+            if read_to == slice.end:
+                lines += splitter.finish()
+            events = [outlet.event(line, slice.path) for line in lines]
+            reached = start + splitter.consumed
+            await outlet.deliver(context, slice.path, events, functools.partial(place.note, context, reached))
+            if splitter.skipped > skipped:
+                why = f"{slice.path}: a line before byte {reached} has more than {MAX_EVENT_BYTES} bytes"
+                outlet.skipped(slice.path, splitter.skipped - skipped, why)
+                skipped = splitter.skipped
+
+    async def _copy_whole(self, context: TaskContext, path: str, slice: Slice, start: int, place: "_InWindow") -> None:
+        outlet = self._scene.outlet
+        if start >= slice.end:
+            return
+        if slice.size > MAX_EVENT_BYTES:
+            outlet.skipped(slice.path, 1, f"{slice.path}: the file has more than {MAX_EVENT_BYTES} bytes")
+            return
+        data = await asyncio.to_thread(self._read, path, 0, slice.end)
+        events: list[Event] = [outlet.event(data, slice.path)]
+        await outlet.deliver(context, slice.path, events, functools.partial(place.note, context, slice.end))
+
+    def _find(self, slice: Slice) -> str:
+        """Return the path that a slice's file has now. Raises FileMissingError, OSError."""
+        looking = Windows(self._reading, 1)
+        try:
+            status = (self._root / slice.path).stat()
+            if looking.is_same(slice.path, status.st_size, slice.place):
+                return slice.path
+        except FileNotFoundError:
+            log.debug("%s is not there, it may have been renamed", slice.path)
+        for found in Tree(self._root, "*", 0.0).list():
+            if found.inode == slice.inode and looking.is_same(found.path, found.size, slice.place):
+                return found.path
+        raise FileMissingError("the file has gone, or was replaced, before its turn came")
+
+    def _read(self, path: str, start: int, count: int) -> bytes:
+        with self._reading.open(path) as file:
+            file.seek(start)
+            data = file.read(count)
+        if len(data) < count:
+            raise FileMissingError("the file has become shorter")
+        return data
+
+
+class _Scans:
+    """The last listing of a folder, and what comes next by it."""
+
+    def __init__(self, tree: Tree, window_bytes: int, *, whole: bool, tails: bool) -> None:
+        self.tree = tree
+        self.listing: list[Found] = []
+        self._windows = Windows(tree, window_bytes, whole=whole, tails=tails)
+        self._scanned_at = float("-inf")
+
+    @property
+    def age_s(self) -> float:
+        return time.monotonic() - self._scanned_at
+
+    def scan(self) -> None:
+        self.listing = self.tree.list()
+        self._scanned_at = time.monotonic()
+
+    def next(self, position: Position) -> Cut | None:
+        return self._windows.next(position, self.listing)
+
+
+@dataclass
+class _InWindow:
+    """How far a task is: the number of a slice, and the offset in its file."""
+
+    number: int
+    offset: int
+
+    def next_slice(self) -> None:
+        self.number, self.offset = self.number + 1, 0
+
+    async def note(self, context: TaskContext, offset: int) -> None:
+        """Note it in the task's document. Not to get through is no harm: the next note says more."""
+        self.offset = offset
+        try:
+            await context.tenure.update({_REACHED: [self.number, offset]})
+        except StoreUnavailableError as error:
+            log.debug("not noted how far the window is: %s", error)
+
+
+def _slices(value: Json) -> list[Slice]:
+    return msgspec.convert(value, list[Slice])
+
+
+def _position(value: Json) -> Position:
+    return {} if value is None else msgspec.convert(value, Position)

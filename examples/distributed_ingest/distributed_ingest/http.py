@@ -1,0 +1,230 @@
+"""HTTP endpoints that are polled, into the stream: each URL by one node at a time; they are dealt to the nodes.
+
+A poll asks conditionally (ETag, Last-Modified); a body that is the same as before, byte for byte, is not written again.
+With a *cursor* the URL contains `{cursor}`, which stands for a field of the last record that was written, so that the
+endpoint returns what comes after it; then polls follow each other without a pause until nothing new comes.
+
+A body is written as a whole before its position is noted: a node that dies in between has it written again.
+
+Concurrency: belongs to one event loop; one request at a time for each URL.
+"""
+
+import asyncio
+import functools
+import hashlib
+import time
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.ledger import Ledger, positions
+from distributed_ingest.outlet import BATCH_BYTES
+from distributed_ingest.records import MAX_EVENT_BYTES, Event, field_of, records_of
+from distributed_ingest.settle import together
+from sluice.coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
+from sluice_cli.errors import UsageError
+
+NAME = "http"
+CURSOR = "{cursor}"
+_FUNCTION = "poll"
+CONNECT_S, READ_S = 5.0, 30.0
+MAX_BODY_BYTES = 64 * 1024 * 1024
+LONGEST_PAUSE_S = 300.0
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a URL stands. `polls`: how many were answered and are through; `digest`: SHA-256 of the last body."""
+
+    url: str = ""
+    polls: int = 0
+    etag: str = ""
+    modified: str = ""
+    digest: str = ""
+    cursor: str = ""
+
+
+class PollError(Exception):
+    """The endpoint gave no answer that can be used. `wait_s`: how long it asks to be left alone."""
+
+    def __init__(self, message: str, wait_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class Http:
+    """See Feed. `cursor_field`: path of the field that is the cursor, `cursor_start` its first value."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        urls: Sequence[str],
+        *,
+        every_s: float,
+        cursor_field: str,
+        cursor_start: str,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._scene = scene
+        self._urls = list(urls)
+        self._every_s = every_s
+        self._cursor_field = cursor_field.split(".") if cursor_field else []
+        self._cursor_start = cursor_start
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(READ_S, connect=CONNECT_S), follow_redirects=True, transport=transport
+        )
+        self._wanted: dict[str, int] = {}
+
+    async def open(self) -> None:
+        """See Feed."""
+        for url in self._urls:
+            try:
+                usable = httpx.URL(url.replace(CURSOR, "")).scheme in ("http", "https")
+            except httpx.InvalidURL:
+                usable = False
+            if not usable or (CURSOR in url) != bool(self._cursor_field):
+                raise UsageError(
+                    f"{url!r} cannot be polled",
+                    "give http:// or https:// URLs; {cursor} in them together with --cursor FIELD, or neither",
+                )
+        noted = await positions(self._scene.store, self._scene.job.progress())
+        self._wanted = {_part(url): _state(noted.get(_part(url), {})).polls + 1 for url in self._urls}
+
+    def register(self, functions: Functions) -> None:
+        """See Feed."""
+        functions.register(_FUNCTION)(self._poll)
+
+    def source(self) -> PartitionedSource:
+        """See Feed."""
+        return PartitionedSource(NAME, self._partition, self._scene.settle_s)
+
+    async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - positions say it all
+        """See Feed. Finished when each URL was polled since this process began; otherwise there is no end."""
+        noted = await positions(self._scene.store, self._scene.job.progress())
+        polls = {part: _state(noted.get(part, {})).polls for part in self._wanted}
+        finished = all(polls[part] >= wanted for part, wanted in self._wanted.items())
+        done = sum(polls[part] >= wanted for part, wanted in self._wanted.items())
+        return Reach(done, len(self._wanted) if self._scene.once else None, "URLs", finished)
+
+    async def close(self) -> None:
+        """See Feed."""
+        await self._client.aclose()
+
+    def _partition(self, nodes: Sequence[NodeEntry]) -> list[Task]:
+        """Deal the URLs to as many tasks as there are workers."""
+        tasks = min(len(self._urls), max(1, sum(node.workers for node in nodes)))
+        return [Task(_FUNCTION, {"urls": self._urls[number::tasks]}) for number in range(tasks)]
+
+    # --- the part of any node
+
+    async def _poll(self, context: TaskContext, urls: list[str]) -> None:
+        """Poll these URLs until stopped, each at its own pace."""
+        async with together() as group:
+            for url in urls:
+                group.create_task(self._poll_one(context, url))
+
+    async def _poll_one(self, context: TaskContext, url: str) -> None:
+        store, job = self._scene.store, self._scene.job
+        ledger = await Ledger.begin(store, job.progress(_part(url)), context)
+        while True:
+            context.check()
+            pause_s = self._every_s
+            try:
+                if await self._once(context, url, ledger) and self._cursor_field:
+                    continue
+            except (httpx.HTTPError, PollError) as error:
+                self._scene.outlet.tally.problem(f"{url}: {error or type(error).__name__}")
+                pause_s = min(LONGEST_PAUSE_S, max(pause_s, getattr(error, "wait_s", 0.0)))
+            await asyncio.sleep(pause_s)
+
+    async def _once(self, context: TaskContext, url: str, ledger: Ledger) -> bool:
+        """Poll once; return whether there was something new. Raises PollError, httpx.HTTPError, SinkError."""
+        before = _state(ledger.position)
+        cursor = before.cursor or self._cursor_start
+        headers = {} if self._cursor_field else _conditions(before)
+        answer, body = await self._get(url.replace(CURSOR, quote(cursor, safe="")), headers)
+        digest = hashlib.sha256(body).hexdigest()
+        if answer.status_code == httpx.codes.NOT_MODIFIED or (digest == before.digest and not self._cursor_field):
+            await ledger.note(_noted(msgspec.structs.replace(before, polls=before.polls + 1)))
+            return False
+        try:
+            records, too_large = records_of(body, self._scene.job.definition.records)
+        except ValueError as error:
+            raise PollError(f"the body is {error}; --records says how it is cut") from error
+        after = State(
+            url=url,
+            polls=before.polls + 1,
+            etag=answer.headers.get("ETag", ""),
+            modified=answer.headers.get("Last-Modified", ""),
+            digest=digest,
+            cursor=self._cursor_after(records) or before.cursor,
+        )
+        await self._write(context, url, records, functools.partial(ledger.note, _noted(after)))
+        if too_large:
+            why = f"{url}: {too_large} records have more than {MAX_EVENT_BYTES} bytes"
+            self._scene.outlet.skipped(url, too_large, why)
+        return after.cursor != before.cursor
+
+    async def _get(self, url: str, headers: dict[str, str]) -> tuple[httpx.Response, bytes]:
+        body = bytearray()
+        async with self._client.stream("GET", url, headers=headers) as answer:
+            if answer.status_code not in (httpx.codes.OK, httpx.codes.NO_CONTENT, httpx.codes.NOT_MODIFIED):
+                wait_s = _retry_after_s(answer.headers.get("Retry-After", ""))
+                raise PollError(f"answered {answer.status_code} {answer.reason_phrase}".rstrip(), wait_s)
+            async for piece in answer.aiter_bytes():
+                body += piece
+                if len(body) > MAX_BODY_BYTES:
+                    raise PollError(f"the body has more than {MAX_BODY_BYTES} bytes")
+        return answer, bytes(body)
+
+    async def _write(self, context: TaskContext, url: str, records: Sequence[bytes], note: Any) -> None:
+        outlet = self._scene.outlet
+        batch: list[Event] = []
+        size = 0
+        for record in records:
+            batch.append(outlet.event(record, url))
+            size += len(record)
+            if size >= BATCH_BYTES:
+                await outlet.deliver(context, url, batch)
+                batch, size = [], 0
+        await outlet.deliver(context, url, batch, note)
+
+    def _cursor_after(self, records: Sequence[bytes]) -> str:
+        """Return the cursor of the last record that has one; empty if none has."""
+        for record in reversed(records) if self._cursor_field else ():
+            found = field_of(record, self._cursor_field)
+            if found is not None:
+                return found if isinstance(found, str) else msgspec.json.encode(found).decode()
+        return ""
+
+
+def _conditions(before: State) -> dict[str, str]:
+    asked = {"If-None-Match": before.etag, "If-Modified-Since": before.modified}
+    return {name: value for name, value in asked.items() if value}
+
+
+def _retry_after_s(text: str) -> float:
+    """Return the seconds that the header asks for, as a number or a date; 0 if it asks for nothing readable."""
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _part(url: str) -> str:
+    return f"url-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+
+
+def _state(position: dict[str, object]) -> State:
+    return msgspec.convert(position, State)
+
+
+def _noted(state: State) -> dict[str, object]:
+    found: dict[str, object] = msgspec.to_builtins(state)
+    return found

@@ -1,0 +1,88 @@
+"""What a job is: a source, a stream, and how records are cut and keyed; the same for all nodes that take part.
+
+Its documents are `ingest/<name>/job`, the board under `ingest/<name>/board/`, positions under
+`ingest/<name>/progress/`, and the sum of what was written in `ingest/<name>/totals`. A process that brings another
+definition for the same name is refused: positions mean something only together with it.
+"""
+
+import hashlib
+import re
+from typing import Literal
+
+import msgspec
+
+from distributed_ingest.records import RecordForm
+from sluice.coordination import ConflictError, DocumentStore
+from sluice_cli.errors import RefusedError, UsageError
+
+ROOT = "ingest"
+Kind = Literal["folder", "kafka", "http", "tcp"]
+_NAME = re.compile(r"[A-Za-z0-9._~-]{1,200}")
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """What all nodes of a job agree on. `origins`: the folder, the topic, the URLs, or the address."""
+
+    kind: Kind
+    origins: tuple[str, ...]
+    stream: str
+    records: RecordForm
+    key: str
+    options: dict[str, str] = {}
+
+    def name(self) -> str:
+        """Return the name of a job that was given none: what is repeated in the same words goes on."""
+        digest = hashlib.sha256(msgspec.json.encode((self.kind, self.origins))).hexdigest()[:8]
+        return re.sub(r"[^A-Za-z0-9._~-]", "-", f"{self.kind}-{self.stream}-{digest}")
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A job by its name."""
+
+    name: str
+    definition: Definition
+
+    @property
+    def board(self) -> str:
+        """The topology of its nodes."""
+        return f"{ROOT}/{self.name}/board"
+
+    @property
+    def totals(self) -> str:
+        """The document with the sum of what was written."""
+        return f"{ROOT}/{self.name}/totals"
+
+    def progress(self, part: str = "") -> str:
+        """The document with the position of a part; without one the prefix of all."""
+        return f"{ROOT}/{self.name}/progress/{part}"
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a job. Raises UsageError."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot name a job", "use letters, digits and ._~-")
+    return name
+
+
+async def register(store: DocumentStore, job: Job) -> None:
+    """Note what the job is, or find that it is that. Raises RefusedError if it is something else, CoordinationError."""
+    id, body = f"{ROOT}/{job.name}/job", msgspec.json.decode(msgspec.json.encode(job.definition))
+    found = await store.get(id)
+    if found is None:
+        try:
+            await store.put(id, body, None)
+            return
+        except ConflictError:
+            found = await store.get(id)
+    if found is not None and found.body != body:
+        keys = sorted(key for key in {**found.body, **body} if found.body.get(key) != body.get(key))
+        there = ", ".join(f"{key} {_text(found.body.get(key))}" for key in keys)
+        here = ", ".join(f"{key} {_text(body.get(key))}" for key in keys)
+        raise RefusedError(
+            f"the job {job.name} is another one: it has {there}; this command has {here}",
+            f"give this one a name of its own (--name), or forget the other with `sluice ingest reset {job.name}`",
+        )
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,233 @@
+"""A Kafka topic into the stream: its partitions are dealt to the nodes, and dealt anew when a node joins or leaves.
+
+Where each partition stands is a document of the job and no consumer group's: the lock on the task says who reads, so a
+group would be a second opinion; the position is noted by whoever holds it, so that a late node notes nothing; and
+`status`, `reset` and a node that goes on read it where everything else of the job is. Nothing is committed to Kafka.
+
+Concurrency: belongs to one event loop; each task's consumer is called in one thread of its own.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.ledger import Ledger, positions
+from distributed_ingest.outlet import BATCH_BYTES
+from distributed_ingest.records import MAX_EVENT_BYTES, Event
+from sluice.coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
+from sluice_cli.errors import RefusedError, UnreachableError
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+NAME = "kafka"
+_FUNCTION = "read-partitions"
+ANSWER_S = 10.0
+POLL_S = 0.2
+BATCH_RECORDS = 2_000
+
+
+class Kafka:
+    """See Feed. `latest`: partitions without a position begin at their end, and not at their first record."""
+
+    def __init__(self, scene: Scene, bootstrap: str, topic: str, *, latest: bool) -> None:
+        self._scene = scene
+        self._bootstrap = bootstrap
+        self._topic = topic
+        self._latest = latest
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-watch")
+        self._watching: Consumer | None = None
+        self._partitions = 0
+        self._ends: dict[int, int] = {}
+
+    async def open(self) -> None:
+        """See Feed."""
+        try:
+            self._watching = self._consumer()
+            self._ends = await self._watch(self._find_ends)
+        except KafkaException as error:
+            raise UnreachableError(
+                f"cannot reach Kafka at {self._bootstrap}: {error.args[0]}",
+                "is it running? Another address: --kafka HOST:PORT or SLUICE_KAFKA_BOOTSTRAP",
+            ) from error
+        self._partitions = len(self._ends)
+
+    def register(self, functions: Functions) -> None:
+        """See Feed."""
+        functions.register(_FUNCTION)(self._read)
+
+    def source(self) -> PartitionedSource:
+        """See Feed."""
+        return PartitionedSource(NAME, self._partition, self._scene.settle_s)
+
+    async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - positions say it all
+        """See Feed. Counts offsets; the end is that of when this process began, unless it goes on for ever."""
+        if not self._scene.once:
+            try:
+                self._ends = await self._watch(self._find_ends)
+            except (KafkaException, RefusedError) as error:
+                self._scene.outlet.tally.problem(f"Kafka at {self._bootstrap}: {error}")
+        noted = await positions(self._scene.store, self._scene.job.progress())
+        done = {number: _next(noted.get(_part(number), {})) or 0 for number in self._ends}
+        finished = all(done[number] >= end for number, end in self._ends.items())
+        reached = sum(min(done[number], end) for number, end in self._ends.items())
+        return Reach(reached, sum(self._ends.values()), "offsets", finished)
+
+    async def close(self) -> None:
+        """See Feed."""
+        if self._watching is not None:
+            await self._watch(self._watching.close)
+        await asyncio.to_thread(self._thread.shutdown)
+
+    # --- the leader's part
+
+    def _partition(self, nodes: Sequence[NodeEntry]) -> list[Task]:
+        """Deal the partitions to as many tasks as there are workers."""
+        tasks = min(self._partitions, max(1, sum(node.workers for node in nodes)))
+        return [
+            Task(_FUNCTION, {"partitions": list(range(number, self._partitions, tasks))}) for number in range(tasks)
+        ]
+
+    # --- the part of any node
+
+    async def _read(self, context: TaskContext, partitions: list[int]) -> None:
+        """Read these partitions until stopped."""
+        store, job = self._scene.store, self._scene.job
+        ledgers = {number: await Ledger.begin(store, job.progress(_part(number)), context) for number in partitions}
+        thread, consumer = ThreadPoolExecutor(1, thread_name_prefix="kafka"), self._consumer()
+        loop = asyncio.get_running_loop()
+        try:
+            starts = [TopicPartition(self._topic, n, self._start(ledger)) for n, ledger in ledgers.items()]
+            consumer.assign(starts)
+            take = functools.partial(consumer.consume, BATCH_RECORDS, POLL_S)
+            while True:
+                context.check()
+                messages: list[Message] = await loop.run_in_executor(thread, take)
+                await self._deliver(context, messages, ledgers, consumer)
+        except KafkaException as error:
+            self._scene.outlet.tally.problem(f"Kafka at {self._bootstrap}: {error}")
+            raise
+        finally:
+            # In the consumer's own thread, behind what it does just now; the event loop does not wait for that.
+            thread.submit(consumer.close)
+            thread.shutdown(wait=False)
+
+    def _start(self, ledger: Ledger) -> int:
+        from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
+
+        noted = _next(ledger.position)
+        return noted if noted is not None else OFFSET_END if self._latest else OFFSET_BEGINNING
+
+    async def _deliver(
+        self, context: TaskContext, messages: Sequence[Message], ledgers: Mapping[int, Ledger], consumer: Consumer
+    ) -> None:
+        outlet = self._scene.outlet
+        by_partition: dict[int, list[Event]] = {}
+        ahead: dict[int, int] = {}
+        size = 0
+        for message in messages:
+            number, offset, error = message.partition(), message.offset(), message.error()
+            assert number is not None
+            if error is None and offset is not None:
+                ahead[number] = offset + 1
+                events = self._events(message, number)
+                by_partition.setdefault(number, []).extend(events)
+                size += sum(len(event.data) for event in events)
+                if size >= BATCH_BYTES:
+                    await self._flush(context, by_partition, ahead, ledgers)
+                    by_partition, ahead, size = {}, {}, 0
+            elif error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+                # What is not for readers, as the marks of transactions, ends here too.
+                if offset is not None and offset > 0:
+                    ahead[number] = offset
+            elif error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
+                self._restart(number, ledgers[number], consumer)
+            elif error is not None:
+                outlet.tally.problem(f"{self._topic}, partition {number}: {error}")
+        await self._flush(context, by_partition, ahead, ledgers)
+
+    async def _flush(
+        self,
+        context: TaskContext,
+        by_partition: Mapping[int, list[Event]],
+        ahead: Mapping[int, int],
+        ledgers: Mapping[int, Ledger],
+    ) -> None:
+        outlet = self._scene.outlet
+        for number, offset in ahead.items():
+            note = functools.partial(ledgers[number].note, {"next": offset})
+            await outlet.deliver(context, f"{self._topic}/{number}", by_partition.get(number, []), note)
+
+    def _events(self, message: Message, number: int) -> list[Event]:
+        value, origin, outlet = message.value(), f"{self._topic}/{number}", self._scene.outlet
+        if not value:
+            # A deletion in a compacted topic, or nothing at all.
+            return []
+        data = value if isinstance(value, bytes) else value.encode()
+        if len(data) > MAX_EVENT_BYTES:
+            outlet.skipped(origin, 1, f"{origin}: offset {message.offset()} has more than {MAX_EVENT_BYTES} bytes")
+            return []
+        key = message.key()
+        return [outlet.event(data, origin, key.encode() if isinstance(key, str) else key)]
+
+    def _restart(self, number: int, ledger: Ledger, consumer: Consumer) -> None:
+        """Go on with what Kafka still has, and say that something is missing."""
+        from confluent_kafka import OFFSET_BEGINNING
+
+        why = f"{self._topic}/{number}: Kafka has deleted offset {_next(ledger.position)} already; going on behind that"
+        self._scene.outlet.skipped(f"{self._topic}/{number}", 1, why)
+        consumer.seek(TopicPartition(self._topic, number, OFFSET_BEGINNING))
+
+    # --- Kafka
+
+    def _consumer(self) -> Consumer:
+        return Consumer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "client.id": "sluice-ingest",
+                # Librdkafka wants one; as nothing is subscribed or committed, Kafka never hears of it.
+                "group.id": f"sluice-ingest-{self._scene.job.name}",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "fetch.wait.max.ms": 100,
+                "logger": _quiet,
+            }
+        )
+
+    def _find_ends(self) -> dict[int, int]:
+        assert self._watching is not None
+        found = self._watching.list_topics(self._topic, timeout=ANSWER_S).topics[self._topic]
+        if found.error is not None or not found.partitions:
+            raise RefusedError(f"there is no topic {self._topic}", "`sluice topic list` shows the topics there are")
+        ends = {}
+        for number in found.partitions:
+            marks = self._watching.get_watermark_offsets(TopicPartition(self._topic, number), timeout=ANSWER_S)
+            # An empty partition, or one that is read from its end, has nothing to wait for.
+            ends[number] = 0 if marks is None or marks[0] == marks[1] else marks[1]
+        return ends
+
+    async def _watch(self, ask: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, ask)
+
+
+_quiet = logging.getLogger("distributed_ingest.librdkafka")
+_quiet.addHandler(logging.NullHandler())
+_quiet.propagate = False
+
+
+def _part(number: int) -> str:
+    return f"partition-{number}"
+
+
+def _next(position: Mapping[str, Any]) -> int | None:
+    """Return the offset of the next record to read, None if nothing was read yet."""
+    found = position.get("next")
+    return found if isinstance(found, int) else None

@@ -1,0 +1,78 @@
+"""The one way from a source into the stream: check the lock, write, wait until it is stored, note the position.
+
+A batch whose writing failed is written again a few times before the task gives up; the part of it that was stored is
+then in the stream twice. Nothing is ever noted that is not stored: **at least once**.
+
+Concurrency: belongs to one event loop; used by all tasks of a node.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from distributed_ingest.records import Event, KeyRule
+from distributed_ingest.settle import settled
+from distributed_ingest.sink import Sink, SinkError
+from distributed_ingest.tally import Counts, Tally
+from sluice.coordination import TaskContext
+
+BATCH_BYTES = 512 * 1024
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+class Outlet:
+    """What tasks write through."""
+
+    def __init__(self, sink: Sink, keys: KeyRule, tally: Tally, pauses_s: Sequence[float] = PAUSES_S) -> None:
+        self.keys = keys
+        self.tally = tally
+        self._sink = sink
+        self._pauses_s = pauses_s
+
+    def event(self, data: bytes, origin: str, key: bytes | None = None) -> Event:
+        """Return the record with its routing key. `key`: that of a Kafka record."""
+        return Event(data, self.keys.key(data, origin, key))
+
+    async def deliver(
+        self,
+        context: TaskContext,
+        origin: str,
+        events: Sequence[Event],
+        note: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Have events stored, then their position noted; both also when the task is stopped meanwhile.
+
+        Raises SinkError when all attempts failed, LockLostError.
+        """
+        await settled(self._deliver(context, origin, events, note), lambda: context.left_s)
+
+    def skipped(self, origin: str, count: int, why: str) -> None:
+        """Tell that records were left out, for good."""
+        self.tally.add(origin, Counts(skipped=count))
+        self.tally.problem(why)
+
+    async def _deliver(
+        self,
+        context: TaskContext,
+        origin: str,
+        events: Sequence[Event],
+        note: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        if events:
+            await self._write(context, events)
+            unkeyed = sum(event.key is None for event in events) if self.keys.may_lack else 0
+            size = sum(len(event.data) for event in events)
+            self.tally.add(origin, Counts(len(events), size, 0, unkeyed))
+        if note is not None:
+            await note()
+
+    async def _write(self, context: TaskContext, events: Sequence[Event]) -> None:
+        for pause_s in (*self._pauses_s, None):
+            context.check()
+            try:
+                await self._sink.write(events, context.left_s)
+                return
+            except SinkError as error:
+                self.tally.problem(f"writing failed: {error}")
+                if pause_s is None:
+                    raise
+                await asyncio.sleep(pause_s)

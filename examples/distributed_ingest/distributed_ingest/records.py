@@ -1,0 +1,131 @@
+"""What a source's bytes become: records, each with the routing key it is written with. Pure.
+
+A record is a line without its end (`\\n` or `\\r\\n`), a whole file or body, or an item of a JSON array. Empty lines
+are no records. What is larger than an event may be is left out, and counted.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024 - 1024
+"""The most a record may have: an event of Pravega has 8 MiB at most, its header included."""
+
+RecordForm = Literal["lines", "whole", "items"]
+
+
+class Event(NamedTuple):
+    """What is written: events of the same key stay in order; those without one go anywhere."""
+
+    data: bytes
+    key: str | None
+
+
+class LineSplitter:
+    """Cuts bytes that come in pieces into lines.
+
+    `consumed`: how many bytes belong to lines that are through; what follows is held until its end comes.
+    `skipped`: how many lines were too long.
+    """
+
+    def __init__(self, max_bytes: int = MAX_EVENT_BYTES) -> None:
+        self.consumed = 0
+        self.skipped = 0
+        self._max_bytes = max_bytes
+        self._pieces: list[bytes] = []
+        self._held = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that end in these bytes."""
+        *ends, rest = data.split(b"\n")
+        lines = []
+        for end in ends:
+            self._hold(end)
+            self.consumed += 1
+            lines += self._through()
+        self._hold(rest)
+        return lines
+
+    def finish(self) -> list[bytes]:
+        """Return what is held as the last line, which has no end of its own."""
+        return self._through()
+
+    def _hold(self, piece: bytes) -> None:
+        self._held += len(piece)
+        # One more for the \r of a line that is just short enough. Of a line that is not, nothing need be kept.
+        if self._held <= self._max_bytes + 1:
+            self._pieces.append(piece)
+        else:
+            self._pieces.clear()
+
+    def _through(self) -> list[bytes]:
+        line, held = b"".join(self._pieces).removesuffix(b"\r"), self._held
+        self.consumed += held
+        self._pieces.clear()
+        self._held = 0
+        if held > self._max_bytes + 1 or len(line) > self._max_bytes:
+            self.skipped += 1
+            return []
+        return [line] if line else []
+
+
+class KeyRule:
+    """How routing keys are made, as `--key` has it.
+
+    `none`; `source`: the file, the partition, the URL or the sender; `record`: the key of a Kafka record; `json:a.b`: a
+    field of the record, which is JSON. Raises ValueError for anything else.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        kind, _, path = text.partition(":")
+        if text not in ("none", "source", "record") and not (kind == "json" and all(path.split("."))):
+            raise ValueError(f"{text!r} is no rule for routing keys")
+        self._kind = kind
+        self._path = path.split(".") if path else []
+
+    def key(self, data: bytes, origin: str, key: bytes | None = None) -> str | None:
+        """Return the routing key of a record; None if it has none by this rule. `key`: that of a Kafka record."""
+        match self._kind:
+            case "source":
+                return origin
+            case "record":
+                return None if key is None else key.decode(errors="backslashreplace")
+            case "json":
+                found = field_of(data, self._path)
+                return found if found is None or isinstance(found, str) else msgspec.json.encode(found).decode()
+        return None
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether a record without a key is worth telling."""
+        return self._kind == "json"
+
+
+def field_of(data: bytes, path: list[str]) -> Any:
+    """Return a field of a JSON object by its path; None if there is none, or no JSON."""
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def items_of(body: bytes) -> list[bytes]:
+    """Return the items of a JSON array, each as it stands there. Raises ValueError if the body is no array."""
+    try:
+        return [bytes(item).strip() for item in msgspec.json.decode(body, type=list[msgspec.Raw])]
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"not a JSON array: {error}") from error
+
+
+def records_of(body: bytes, form: RecordForm) -> tuple[list[bytes], int]:
+    """Return the records of a body that is there as a whole, and how many were too large. Raises ValueError."""
+    if form == "lines":
+        splitter = LineSplitter()
+        return [*splitter.feed(body), *splitter.finish()], splitter.skipped
+    found = items_of(body) if form == "items" else [body] if body else []
+    fitting = [record for record in found if len(record) <= MAX_EVENT_BYTES]
+    return fitting, len(found) - len(fitting)

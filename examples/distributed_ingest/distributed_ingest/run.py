@@ -1,0 +1,198 @@
+"""The life of one process of a job: it takes part until it is told to stop or, with `--once`, until all is through.
+
+To stop (SIGINT, SIGTERM) is to finish the batches that are being written, note how far they go, and hand the tasks to
+the other nodes. A second signal ends the process at once.
+
+Concurrency: one event loop; a process of its own writes into the stream.
+"""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from distributed_ingest.display import Display
+from distributed_ingest.feed import Feed, Scene
+from distributed_ingest.job import Job, register
+from distributed_ingest.outlet import Outlet
+from distributed_ingest.records import KeyRule
+from distributed_ingest.sink import Sink
+from distributed_ingest.stores import opened
+from distributed_ingest.summary import Summary
+from distributed_ingest.tally import Tally, Totals
+from sluice.coordination import (
+    CoordinationError,
+    DocumentStore,
+    Functions,
+    LeaseSettings,
+    Node,
+    NodeSettings,
+    SourceState,
+    StoreUnavailableError,
+)
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_MAX_STORE_TIMEOUT_S = 2.0
+_MAX_LOOK_S = 0.5
+_MAX_SETTLE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What follows from how long locks last. `lease_s`: so long after a node has died its tasks go to others."""
+
+    lease_s: float
+
+    @property
+    def margin_s(self) -> float:
+        return self.lease_s / 5
+
+    @property
+    def store_timeout_s(self) -> float:
+        return min(_MAX_STORE_TIMEOUT_S, self.margin_s)
+
+    @property
+    def look_s(self) -> float:
+        return min(_MAX_LOOK_S, self.lease_s / 20)
+
+    @property
+    def settle_s(self) -> float:
+        """For how long the nodes must be the same before partitions are dealt anew."""
+        return min(_MAX_SETTLE_S, self.lease_s / 4)
+
+    def node(self, workers: int) -> NodeSettings:
+        """Return the settings of a node."""
+        lease = LeaseSettings(lease_s=self.lease_s, margin_s=self.margin_s)
+        return NodeSettings(workers=workers, look_s=self.look_s, lease=lease)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process. `make_sink` and `make_feed` open what it writes to and reads from."""
+
+    job: Job
+    store_url: str
+    timing: Timing
+    workers: int
+    once: bool
+    display: Display
+    make_sink: Callable[[], Sink]
+    make_feed: Callable[[Scene], Feed]
+
+    def run(self) -> Summary:
+        """Take part until the end. Raises CommandError."""
+        with self.display:
+            return asyncio.run(self._run())
+
+    async def _run(self) -> Summary:
+        began, tally, token = time.monotonic(), Tally(), node_name()
+        stopping = _Stopping()
+        async with AsyncExitStack() as stack:
+            store = await stack.enter_async_context(opened(self.store_url, self.timing.store_timeout_s))
+            await register(store, self.job)
+            totals = Totals(store, self.job.totals)
+            sink = self.make_sink()
+            stack.push_async_callback(sink.close)
+            outlet = Outlet(sink, KeyRule(self.job.definition.key), tally)
+            scene = Scene(store, self.job, outlet, self.once, self.timing.settle_s, self.display.say)
+            feed = self.make_feed(scene)
+            stack.push_async_callback(feed.close)
+            await feed.open()
+            functions = Functions()
+            feed.register(functions)
+            settings = self.timing.node(self.workers)
+            node = Node(store, self.job.board, functions, settings=settings, sources=[feed.source()], token=token)
+            with stopping.heard():
+                self.display.say(f"job {self.job.name}, node {token}; Ctrl-C stops it and keeps the position")
+                async with node, _alongside(totals.keep_telling(tally, max(1.0, self.timing.look_s))):
+                    finished = await self._until_end(store, node, feed, totals, tally, stopping)
+                if not finished:
+                    self.display.say(f"stopped by {stopping.by}")
+                try:
+                    await totals.tell(tally)
+                except CoordinationError as error:
+                    tally.problem(f"the sum over all nodes lacks the last records of this one: {error}")
+        return Summary(self.job, token, time.monotonic() - began, tally, totals.known, finished, stopping.by)
+
+    async def _until_end(
+        self, store: DocumentStore, node: Node, feed: Feed, totals: Totals, tally: Tally, stopping: "_Stopping"
+    ) -> bool:
+        """Watch until stopped (False) or until everything that was there is through (True, with `once` only)."""
+        source, nodes = node.board.id("source", feed.source().name), node.board.id("nodes")
+        while not await stopping.within(self.timing.look_s):
+            try:
+                found, listed = await store.get(source), await store.get(nodes)
+                state = SourceState() if found is None else msgspec.convert(found.body, SourceState)
+                reach = await feed.reach(state)
+            except (StoreUnavailableError, OSError) as error:
+                tally.problem(f"how far the job is cannot be seen: {error}")
+                continue
+            count = 0 if listed is None else len(listed.body.get("nodes", ()))
+            busy = len(node.workers.running)
+            self.display.show(reach, tally.total, totals.known, busy, self.workers, count)
+            if self.once and reach.finished:
+                return True
+        return False
+
+
+class _Stopping:
+    """Hears signals. `by`: which one has come."""
+
+    def __init__(self) -> None:
+        self.by = ""
+        self._come = asyncio.Event()
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for each in _SIGNALS:
+            loop.add_signal_handler(each, self._stop, each)
+        try:
+            yield
+        finally:
+            for each in _SIGNALS:
+                loop.remove_signal_handler(each)
+
+    async def within(self, seconds: float) -> bool:
+        """Return whether a signal has come, or comes in this time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._come.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _stop(self, which: signal.Signals) -> None:
+        self.by = which.name
+        self._come.set()
+        for each in _SIGNALS:
+            # The next one is meant.
+            asyncio.get_running_loop().remove_signal_handler(each)
+
+
+def node_name() -> str:
+    """Return a name that tells people where the process is, and that no other has."""
+    host = re.sub(r"[^A-Za-z0-9._~-]", "-", socket.gethostname())[:100] or "host"
+    return f"{host}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+
+
+@asynccontextmanager
+async def _alongside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Have work go on while the block runs."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+        if not task.cancelled():
+            task.result()

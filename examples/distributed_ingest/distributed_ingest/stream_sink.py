@@ -1,0 +1,143 @@
+"""The node's side of the process that writes: starts it when there is something to write, and anew after it failed.
+
+An answer that does not come in time ends the process: then nothing of what it was given is written later than that.
+
+Concurrency: belongs to one event loop. Batches are sent one after the other and answered in that order.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from distributed_ingest.frames import LENGTH, Answer, Batch, frame
+from distributed_ingest.records import Event
+from distributed_ingest.sink import SinkError
+
+ANSWER_S = 30.0
+_ENDS_S = 10.0
+_SAID_BYTES = 4096
+
+
+class StreamSink:
+    """See Sink. `controller` is a URL, `tcp://host:port`."""
+
+    def __init__(self, controller: str, scope: str, stream: str, answer_s: float = ANSWER_S) -> None:
+        self._target = (controller, scope, stream)
+        self._answer_s = answer_s
+        self._writer: _Writer | None = None
+        self._turn = asyncio.Lock()
+
+    async def write(self, events: Sequence[Event], usable_s: float) -> None:
+        """See Sink."""
+        until_s = time.clock_gettime(time.CLOCK_BOOTTIME) + usable_s
+        async with self._turn:
+            if self._writer is None or self._writer.ended:
+                await self.close()
+                self._writer = await _Writer.start(*self._target)
+            writer = self._writer
+            answer = await writer.send(Batch(until_s, [(event.data, event.key) for event in events]))
+        try:
+            # Shielded: the answer belongs to a place in the row, whether somebody waits for it or not.
+            async with asyncio.timeout(self._answer_s):
+                await asyncio.shield(answer)
+        except TimeoutError as error:
+            await writer.end(kill=True)
+            raise SinkError(f"the stream has not answered for {self._answer_s:g} s") from error
+
+    async def close(self) -> None:
+        """See Sink. What was handed over is finished before."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await writer.end(kill=writer.ended)
+
+
+class _Writer:
+    """One life of the process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.ended = False
+        self._process = process
+        self._asked: deque[asyncio.Future[None]] = deque()
+        self._said = b""
+        self._reading = asyncio.create_task(self._read(), name="answers of the writer")
+        self._hearing = asyncio.create_task(self._hear(), name="output of the writer")
+
+    @classmethod
+    async def start(cls, controller: str, scope: str, stream: str) -> "_Writer":
+        arguments = ("-m", "distributed_ingest.writer_process", str(os.getpid()), controller, scope, stream)
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            # Away from the terminal's group: Ctrl-C is for the node.
+            sys.executable, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )  # fmt: skip
+        return cls(process)
+
+    async def send(self, batch: Batch) -> "asyncio.Future[None]":
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Whoever was cancelled does not ask how it ended.
+        answer.add_done_callback(_seen)
+        self._asked.append(answer)
+        assert self._process.stdin is not None
+        with contextlib.suppress(ConnectionError):  # the end of the process says more, and comes through `_read`
+            self._process.stdin.write(frame(batch))
+            await self._process.stdin.drain()
+        if self.ended:
+            self._fail()
+        return answer
+
+    async def end(self, *, kill: bool) -> None:
+        """End the process; without `kill` when it has written what it was given."""
+        self.ended = True
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            async with asyncio.timeout(0 if kill else _ENDS_S):
+                await self._process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+        await asyncio.wait((self._reading, self._hearing))
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None
+        try:
+            while True:
+                (length,) = LENGTH.unpack(await self._process.stdout.readexactly(LENGTH.size))
+                answer = msgspec.msgpack.decode(await self._process.stdout.readexactly(length), type=Answer)
+                self.ended = self.ended or answer.last
+                future = self._asked.popleft()
+                if future.done():
+                    continue
+                if answer.error is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(SinkError(answer.error))
+        except asyncio.IncompleteReadError:
+            await asyncio.wait((self._hearing,))
+            self.ended = True
+            self._fail()
+
+    async def _hear(self) -> None:
+        assert self._process.stderr is not None
+        while said := await self._process.stderr.read(_SAID_BYTES):
+            self._said = (self._said + said)[-_SAID_BYTES:]
+
+    def _fail(self) -> None:
+        lines = self._said.decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        while self._asked:
+            future = self._asked.popleft()
+            if not future.done():
+                future.set_exception(SinkError(f"the process that writes has ended: {last}"))
+
+
+def _seen(future: "asyncio.Future[None]") -> None:
+    if not future.cancelled():
+        future.exception()

@@ -1,0 +1,100 @@
+"""What a node has written, by where it came from, and what went wrong; and the sum of all nodes, kept in the store.
+
+A node adds to the sum now and then, and when it ends. So the sum lacks what a node that was killed had not told yet,
+about a second of work; and it counts records that were written again.
+
+Concurrency: belongs to one event loop.
+"""
+
+import asyncio
+import logging
+import operator
+from collections import deque
+from dataclasses import dataclass, field
+
+import msgspec
+
+from sluice.coordination import ConflictError, CoordinationError, DocumentStore
+
+log = logging.getLogger(__name__)
+
+MOST_ORIGINS = 1_000
+OTHERS = "(others)"
+_PROBLEMS_KEPT = 20
+_ADD_TIMES = 20
+
+
+class Counts(msgspec.Struct):
+    """`skipped`: records that were left out, each with a problem that says why. `unkeyed`: written without a key."""
+
+    records: int = 0
+    bytes: int = 0
+    skipped: int = 0
+    unkeyed: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(*map(operator.add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+
+    def __sub__(self, other: "Counts") -> "Counts":
+        return Counts(*map(operator.sub, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
+
+
+@dataclass
+class Tally:
+    """The counts of one node. `by_origin` names so many origins, the rest together."""
+
+    total: Counts = field(default_factory=Counts)
+    by_origin: dict[str, Counts] = field(default_factory=dict)
+    problems: deque[str] = field(default_factory=lambda: deque(maxlen=_PROBLEMS_KEPT))
+
+    def add(self, origin: str, counts: Counts) -> None:
+        """Count what was written."""
+        self.total += counts
+        name = origin if origin in self.by_origin or len(self.by_origin) < MOST_ORIGINS else OTHERS
+        self.by_origin[name] = self.by_origin.get(name, Counts()) + counts
+
+    def problem(self, text: str) -> None:
+        """Keep what went wrong, and tell it unless it is among the last that were told."""
+        if text not in self.problems:
+            log.warning("%s", text)
+            self.problems.append(text)
+
+
+class Totals:
+    """The sum of all nodes, in the document `id`."""
+
+    def __init__(self, store: DocumentStore, id: str) -> None:
+        self._store = store
+        self._id = id
+        self._told = Counts()
+        self.known = Counts()
+
+    async def tell(self, tally: Tally) -> None:
+        """Add what is new in the node's tally, and learn what others have added. Raises CoordinationError.
+
+        After StoreUnavailableError the sum may hold it already; it is then counted twice.
+        """
+        now = tally.total
+        for _ in range(_ADD_TIMES):
+            found = await self._store.get(self._id)
+            self.known = Counts() if found is None else msgspec.convert(found.body, Counts)
+            new = now - self._told
+            if new == Counts():
+                return
+            summed = self.known + new
+            try:
+                await self._store.put(self._id, msgspec.to_builtins(summed), None if found is None else found.version)
+            except ConflictError:
+                continue
+            self._told, self.known = now, summed
+            return
+        raise CoordinationError(f"{self._id} changes faster than it can be added to")
+
+    async def keep_telling(self, tally: Tally, every_s: float) -> None:
+        """Tell until cancelled."""
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                await self.tell(tally)
+            except CoordinationError as error:
+                log.debug("the sum was not told: %s", error)

@@ -1,0 +1,137 @@
+"""Lines that come over TCP, into the stream. It cannot be divided: one node at a time connects, or listens.
+
+A connection has no position that could be gone back to, and its sender is told nothing. So lines that a node has
+received and not yet written are lost when it dies, half a megabyte for each connection at most; when it is stopped it
+writes what it has read. While the stream is slow nothing is read, and the sender waits.
+
+Concurrency: belongs to one event loop; the lines of a connection are written in their order.
+"""
+
+import asyncio
+
+from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.records import MAX_EVENT_BYTES, LineSplitter
+from distributed_ingest.settle import together
+from distributed_ingest.sink import SinkError
+from sluice.coordination import Functions, SingleSource, SourceState, Task, TaskContext
+from sluice_cli.errors import UsageError
+
+NAME = "tcp"
+_FUNCTION = "read-lines"
+READ_BYTES = 256 * 1024
+CONNECT_S = 10.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+MAX_CONNECTIONS = 256
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Return host and port of `host:port` or `[::1]:port`. Raises UsageError."""
+    host, colon, port = text.removeprefix("tcp://").rpartition(":")
+    if not colon or not port.isdecimal() or not 0 <= int(port) < 65536:
+        raise UsageError(f"{text!r} is no address", "write it as HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+class Tcp:
+    """See Feed. `listen`: wait for connections at the address, and not connect to it."""
+
+    def __init__(self, scene: Scene, address: str, *, listen: bool) -> None:
+        self._scene = scene
+        self._host, self._port = address_of(address)
+        self._listen = listen
+
+    async def open(self) -> None:
+        """See Feed. Nothing is asked: the other end may come later."""
+
+    def register(self, functions: Functions) -> None:
+        """See Feed."""
+        functions.register(_FUNCTION)(self._read)
+
+    def source(self) -> SingleSource:
+        """See Feed."""
+        return SingleSource(NAME, Task(_FUNCTION))
+
+    async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - there is nothing to reach
+        """See Feed."""
+        return Reach(0, None, "bytes", finished=False)
+
+    async def close(self) -> None:
+        """See Feed."""
+
+    async def _read(self, context: TaskContext) -> None:
+        """Read until stopped."""
+        try:
+            await (self._serve(context) if self._listen else self._connect(context))
+        except OSError as error:
+            self._scene.outlet.tally.problem(f"{self._host}:{self._port}: {error}")
+            raise
+
+    async def _connect(self, context: TaskContext) -> None:
+        """Read one connection after the other, with a pause that grows while there is none."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                async with asyncio.timeout(CONNECT_S):
+                    reader, writer = await asyncio.open_connection(self._host, self._port, limit=READ_BYTES)
+            except (OSError, TimeoutError) as error:
+                self._scene.outlet.tally.problem(f"cannot connect to {self._host}:{self._port}: {error!r}")
+                await asyncio.sleep(pause_s)
+                pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+                continue
+            pause_s = FIRST_PAUSE_S
+            self._scene.tell(f"connected to {self._host}:{self._port}")
+            await self._copy(context, reader, writer, f"{self._host}:{self._port}")
+            self._scene.tell(f"{self._host}:{self._port} has closed the connection")
+            await asyncio.sleep(pause_s)
+
+    async def _serve(self, context: TaskContext) -> None:
+        """Listen, and read every connection in a task of its own."""
+        slots = asyncio.Semaphore(MAX_CONNECTIONS)
+        async with together() as group:
+
+            async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                host = (writer.get_extra_info("peername") or ("unknown",))[0]
+                async with slots:
+                    await self._copy(context, reader, writer, str(host))
+
+            def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                group.create_task(copy(reader, writer))
+
+            server = await asyncio.start_server(accept, self._host, self._port, limit=READ_BYTES)
+            async with server:
+                port = server.sockets[0].getsockname()[1]
+                self._scene.tell(f"listening on {self._host}:{port}")
+                await server.serve_forever()
+
+    async def _copy(
+        self, context: TaskContext, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, origin: str
+    ) -> None:
+        """Write the lines of a connection, until the other end closes it. A last line without an end counts."""
+        splitter, outlet, skipped = LineSplitter(), self._scene.outlet, 0
+        try:
+            ended = False
+            while not ended:
+                try:
+                    piece = await reader.read(READ_BYTES)
+                except ConnectionError as error:
+                    outlet.tally.problem(f"{origin}: {error}")
+                    piece = b""
+                ended = not piece
+                await self._write(context, origin, splitter.finish() if ended else splitter.feed(piece))
+                if splitter.skipped > skipped:
+                    why = f"{origin}: a line has more than {MAX_EVENT_BYTES} bytes"
+                    outlet.skipped(origin, splitter.skipped - skipped, why)
+                    skipped = splitter.skipped
+        finally:
+            writer.close()
+
+    async def _write(self, context: TaskContext, origin: str, lines: list[bytes]) -> None:
+        """Write lines, however long that takes: nobody else has them."""
+        outlet = self._scene.outlet
+        while lines:
+            try:
+                await outlet.deliver(context, origin, [outlet.event(line, origin) for line in lines])
+                return
+            except SinkError:
+                # The outlet has told it.
+                continue

@@ -1,0 +1,170 @@
+"""Which bytes of which files come next: a folder as a source that never ends. Pure; files are looked into by `Files`.
+
+A *window* is a list of slices of files, about `window_bytes` together, so that small files share one. A slice of lines
+ends behind a line's end, so that no line is cut and none is read twice. The position says for each file how far its
+slices have been handed out.
+
+A file is known by its inode, whatever its name: one that was renamed, as logs are when they are rotated, goes on where
+it was. It is still the same one if it is not shorter than what was handed out and begins with the same bytes (the first
+KiB, by CRC). Anything else begins anew.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from sluice_cli.errors import RefusedError
+
+HEAD_BYTES = 1024
+# The source's document holds the position and all windows that are under way, and has 1 MiB at most.
+MAX_SLICES = 64
+MAX_PATH_BYTES = 4 * 1024
+MAX_POSITION_BYTES = 400 * 1024
+_PLACE_BYTES = 40
+
+
+class Place(msgspec.Struct, array_like=True, frozen=True):
+    """How far a file has been handed out, and the CRC of its first bytes up to there, at most HEAD_BYTES."""
+
+    offset: int
+    head_sum: int
+
+    @property
+    def head_bytes(self) -> int:
+        return min(HEAD_BYTES, self.offset)
+
+
+Position = dict[str, Place]
+"""By inode, in digits."""
+
+
+class Slice(msgspec.Struct, array_like=True, frozen=True):
+    """Bytes `start` to `end` of a file, and what tells the file from others: see Place, with `end` as the offset."""
+
+    path: str
+    start: int
+    end: int
+    inode: int
+    head_sum: int
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+    @property
+    def place(self) -> Place:
+        """What the position has of the file when the slice is handed out."""
+        return Place(self.end, self.head_sum)
+
+
+class Found(NamedTuple):
+    """A file that is there. `settled`: it does not seem to be written at present."""
+
+    path: str
+    inode: int
+    size: int
+    settled: bool
+
+
+class Files(Protocol):
+    """Looks into files. Each method raises FileNotFoundError if the file has gone."""
+
+    def head_sum(self, path: str, count: int) -> int:
+        """Return the CRC of the first `count` bytes."""
+
+    def last_line_end(self, path: str, start: int, end: int) -> int | None:
+        """Return the offset behind the last line end in this range, None if there is none."""
+
+    def first_line_end(self, path: str, start: int, end: int) -> int | None:
+        """Return the offset behind the first line end in this range, None if there is none."""
+
+
+class Cut(NamedTuple):
+    """The next window, and the position behind it."""
+
+    slices: list[Slice]
+    position: Position
+
+
+class Windows:
+    """Cuts windows.
+
+    `whole`: a file is a slice, once it is settled. `tails`: what follows the last line end of a file is a line, too.
+    """
+
+    def __init__(self, files: Files, window_bytes: int, *, whole: bool = False, tails: bool = False) -> None:
+        self._files = files
+        self._window_bytes = window_bytes
+        self._whole = whole
+        self._tails = tails
+
+    def next(self, position: Position, listing: Sequence[Found]) -> Cut | None:
+        """Return the window that begins at a position, None if there is nothing to read.
+
+        Files are taken in the order of the listing. Raises RefusedError if there are too many for a position.
+        """
+        after = dict(position)
+        slices: list[Slice] = []
+        left_bytes, left_path_bytes = self._window_bytes, MAX_PATH_BYTES
+        for found in listing:
+            if left_bytes <= 0 or left_path_bytes <= 0 or len(slices) == MAX_SLICES:
+                break
+            try:
+                start = self._start(found, after.get(str(found.inode)))
+                end = self._end(found, start, left_bytes, first=not slices)
+                if end <= start:
+                    continue
+                head_sum = self._files.head_sum(found.path, min(HEAD_BYTES, end))
+            except FileNotFoundError:
+                # The next listing will not have it.
+                continue
+            slices.append(Slice(found.path, start, end, found.inode, head_sum))
+            after[str(found.inode)] = slices[-1].place
+            left_bytes -= end - start
+            left_path_bytes -= len(found.path.encode())
+        return Cut(slices, _bounded(after, listing)) if slices else None
+
+    def is_same(self, path: str, size: int, place: Place) -> bool:
+        """Whether a file begins as the one did that the place is of, and is long enough."""
+        return size >= place.offset and self._files.head_sum(path, place.head_bytes) == place.head_sum
+
+    def _start(self, found: Found, place: Place | None) -> int:
+        """Return how far a file has been handed out; 0 if it is not the one that the place is of."""
+        if place is None:
+            return 0
+        # Unchanged files, most of them, are not looked into.
+        if found.size == place.offset:
+            return place.offset
+        return place.offset if not self._whole and self.is_same(found.path, found.size, place) else 0
+
+    def _end(self, found: Found, start: int, budget: int, *, first: bool) -> int:
+        """Return where a slice that begins at `start` ends; `start` if there is none now."""
+        if self._whole:
+            return found.size if found.settled and (first or found.size <= budget) else start
+        if found.size <= start:
+            return start
+        limit = min(found.size, start + budget)
+        if limit == found.size and self._tails:
+            return limit
+        end = self._files.last_line_end(found.path, start, limit)
+        if end is not None:
+            return end
+        if limit == found.size or not first:
+            return start
+        # A line longer than a window has a window to itself.
+        end = self._files.first_line_end(found.path, limit, found.size)
+        return end if end is not None else found.size if self._tails else start
+
+
+def _bounded(position: Position, listing: Sequence[Found]) -> Position:
+    """Return a position that fits into a document: files that are gone are remembered only while there is room."""
+    if len(position) * _PLACE_BYTES > MAX_POSITION_BYTES // 2:
+        there = {str(found.inode) for found in listing}
+        position = {inode: place for inode, place in position.items() if inode in there}
+    if len(position) * _PLACE_BYTES > MAX_POSITION_BYTES:
+        raise RefusedError(
+            f"there are too many files: the positions of {len(position)} do not fit into a document",
+            "move files that are through to another folder, or give each subfolder a job of its own",
+        )
+    return position

@@ -1,0 +1,150 @@
+"""A stream with one segment whose entries have revisions, so that one can append on condition that nobody else did.
+
+What is on the wire and in the segment is what the Java client's `RevisionedStreamClient` has there
+(segment-store-wire-protocol 7.6), so both may use one stream.
+
+An append is stored once, however often its answer is lost: it carries the writer's id and a number that rises with each
+append, the segment remembers the last number of each writer together with the data, and an attempt that finds its own
+number there has been stored. A number whose append was given up is not used again. That is also what makes the answer
+to a conditional append certain: the segment store looks at the number before it looks at the offset (2.5).
+
+Concurrency: any number of calls side by side on one event loop; appends of one object go one after the other.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator
+from uuid import UUID, uuid4
+
+from sluice.client.attempts import Patience, answered
+from sluice.client.entries import EntryReader, stored_bytes
+from sluice.client.errors import RevisionAhead, RevisionTruncated
+from sluice.client.revision import Revision
+from sluice.segmentstore import NULL_ATTRIBUTE_VALUE, LengthDiffers, SegmentData, SegmentInfo, SegmentStore, TryLater
+
+MARK = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
+"""The attribute of the segment that holds the mark's offset; the Java client's, too."""
+
+_READ_BYTES = 1024 * 1024
+_DEFAULT_PATIENCE = Patience()
+
+
+class RevisionedStream:
+    """A sequence of entries of up to 8 MiB each; made by `Client.revisioned_stream`, or for a segment of a store.
+
+    Every method may raise StreamMissing, Unavailable after the deadline of `patience`, and Refused.
+    """
+
+    def __init__(self, store: SegmentStore, segment: str, patience: Patience = _DEFAULT_PATIENCE) -> None:
+        self.segment = segment
+        """The stream's one segment, named as the segment stores know it."""
+        self._store = store
+        self._patience = patience
+        self._writer = uuid4()
+        self._numbers = itertools.count(1)
+        self._appending = asyncio.Lock()
+
+    async def head(self) -> Revision:
+        """The oldest revision that can be read from."""
+        return Revision(self.segment, (await self._info()).start_offset)
+
+    async def tail(self) -> Revision:
+        """Where the next entry will be."""
+        return Revision(self.segment, (await self._info()).length)
+
+    async def read(self, start: Revision) -> AsyncGenerator[tuple[Revision, bytes], None]:
+        """The entries from `start` on, each with the revision after it; ends at the tail as of the first step.
+
+        Raises RevisionTruncated, also half-way; RevisionAhead; EntryMalformed.
+        """
+        info = await self._info()
+        offset, end = self._offset(start, info), info.length
+        if offset < info.start_offset:
+            raise RevisionTruncated(str(start), info.start_offset)
+        entries = EntryReader(self.segment, offset)
+        while offset < end:
+            data = await self._read(offset, min(_READ_BYTES, end - offset))
+            offset += len(data)
+            for after, entry in entries.feed(data):
+                yield Revision(self.segment, after), entry
+        entries.finish()
+
+    async def append(self, data: bytes) -> Revision:
+        """Appends an entry, once, and returns a revision at or after its end: others may have appended behind it.
+
+        Raises EntryTooLarge, StreamSealed. After Unavailable, or if it is cancelled, it may or may not be stored.
+        """
+        stored_bytes(data)
+        return Revision(self.segment, await self._append(data, None))
+
+    async def append_if(self, data: bytes, revision: Revision) -> Revision | None:
+        """Appends an entry, once, if `revision` is the tail; returns the revision after it, None if it is not.
+
+        Raises EntryTooLarge, StreamSealed. After Unavailable, or if it is cancelled, it may or may not be stored.
+        """
+        size, offset = stored_bytes(data), self._offset(revision)
+        try:
+            await self._append(data, offset)
+        except LengthDiffers:
+            return None
+        return Revision(self.segment, offset + size)
+
+    async def truncate(self, revision: Revision) -> None:
+        """Drops what lies before a revision; done already if the stream begins there or later.
+
+        Raises RevisionAhead.
+        """
+        offset = self._offset(revision, await self._info())
+        await answered(lambda: self._store.truncate_segment(self.segment, offset), self._patience)
+
+    async def mark(self) -> Revision | None:
+        """The revision that was noted with the stream, None if there is none."""
+        offset = await answered(lambda: self._store.attribute(self.segment, MARK), self._patience)
+        return None if offset is None else Revision(self.segment, offset)
+
+    async def set_mark(self, new: Revision | None, expected: Revision | None) -> bool:
+        """Notes a revision with the stream, or none, if the mark is the expected one; says whether it did.
+
+        If an answer was lost, whether the mark is `new` afterwards. Raises StreamSealed.
+        """
+        value = NULL_ATTRIBUTE_VALUE if new is None else self._offset(new)
+        present = None if expected is None else self._offset(expected)
+        attempts = 0
+
+        async def attempt() -> bool:
+            nonlocal attempts
+            attempts += 1
+            return await self._store.update_attribute(self.segment, MARK, value, present)
+
+        done = await answered(attempt, self._patience)
+        return done or (attempts > 1 and await self.mark() == new)
+
+    async def _info(self) -> SegmentInfo:
+        return await answered(lambda: self._store.segment_info(self.segment), self._patience)
+
+    async def _read(self, offset: int, length: int) -> bytes:
+        async def attempt() -> SegmentData:
+            read = await self._store.read_segment(self.segment, offset, length)
+            if not read.data:
+                # A container that is about to move may answer a read with nothing (3.2).
+                raise TryLater("ReadSegment", self.segment, "", f"no bytes at {offset}, which is before the tail")
+            return read
+
+        return (await answered(attempt, self._patience)).data
+
+    async def _append(self, data: bytes, offset: int | None) -> int:
+        async with self._appending:
+            number = next(self._numbers)
+            return await answered(
+                lambda: self._store.append(
+                    self.segment, self._writer, data, event_number=number, expected_offset=offset
+                ),
+                self._patience,
+            )
+
+    def _offset(self, revision: Revision, info: SegmentInfo | None = None) -> int:
+        if revision.segment != self.segment:
+            raise ValueError(f"{revision} is not a revision of {self.segment}")
+        if info is not None and revision.offset > info.length:
+            raise RevisionAhead(f"{revision}, the tail is at {info.length}")
+        return revision.offset

@@ -1,0 +1,227 @@
+"""Workers of `examples/at_least_once` as processes on the whole system: killed, frozen, stopped, failing, away.
+
+By hand 20,000 events and 20 lost workers, where changes are judged a part of that. Each prints its figures.
+"""
+
+import asyncio
+import random
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import cast
+from uuid import uuid4
+
+import msgspec
+import pytest
+from redis.asyncio import Redis
+from support.crew import Crew, Program
+from support.effort import effort
+
+from at_least_once.group_state import GroupState
+from at_least_once.idempotent import KeyedStore
+from at_least_once.reader_group import ReaderGroup
+from at_least_once.streams import ensure_stream
+from at_least_once.tally import Summary, Tally
+from at_least_once.whole_stream import WholeStream
+from harness import System, eventually_async
+from sluice.client import Client, open_client
+
+pytestmark = pytest.mark.integration
+
+WORKERS = 4
+SEGMENTS = 8
+EVENTS = effort(20_000, 2_000)
+RATE = effort(500, 400)
+LOST = effort(20, 4)
+FROZEN = 4
+"""Every so many of the lost is frozen, the others are killed."""
+HEARTBEAT_S, MISSED = 0.2, 10
+STARTS_S = 60.0
+DONE_S = 180.0
+CHECKED_S = 60.0
+LOOKS_S = 0.05
+MOVES_S = (MISSED + 2) * HEARTBEAT_S
+"""Within which the segments of a dead worker are others'."""
+BUSY_S = 3.0
+"""What a busy machine may add to that."""
+
+
+class Trial:
+    """A scope of its own on the system, programs in it, and what has come out of them so far."""
+
+    def __init__(self, crew: Crew, client: Client, scope: str) -> None:
+        self.crew = crew
+        self.client = client
+        self.scope = scope
+        self.group: ReaderGroup
+        self.tally = Tally(0)
+
+    def start_workers(self, count: int, *arguments: str) -> list[Program]:
+        """Starts workers and waits until they are online."""
+        started = [self.crew.start("app", *arguments) for _ in range(count)]
+        for worker in started:
+            worker.says("is online", STARTS_S)
+        return started
+
+    async def state(self) -> GroupState:
+        return await self.group.fetch()
+
+    async def came(self, count: int) -> None:
+        """Waits until so many different events have come out."""
+        await eventually_async(lambda: self.tally.different >= count, DONE_S, f"{count} events came out")
+
+    async def count_stream(self) -> None:
+        """Counts what comes out as a stream, without end."""
+        async for events in WholeStream(self.client, self.scope, "stream2", DONE_S).rounds(LOOKS_S):
+            for event in events:
+                self.tally.add(event.data)
+
+    async def count_keyed(self, store: KeyedStore) -> None:
+        """Counts what comes out as keyed results, without end."""
+        while True:
+            for data in await store.results(self.tally.events):
+                self.tally.add(data)
+            await asyncio.sleep(LOOKS_S)
+
+    async def stop(self, workers: list[Program]) -> None:
+        """Stops workers, all at once; each ends as it should."""
+        for worker in workers:
+            worker.signal(signal.SIGTERM)
+        assert [worker.wait() for worker in workers] == [0] * len(workers)
+
+    def checked(self, sink: str, events: int) -> Summary:
+        """What a sink says that finds nothing missing and nothing bad."""
+        checking = self.crew.start(sink, "--expect", str(events), "--deadline-s", str(CHECKED_S))
+        assert checking.wait(2 * CHECKED_S) == 0, checking.log.read_text()[-2000:]
+        summary = msgspec.json.decode(checking.log.read_text().splitlines()[-1], type=Summary)
+        assert (summary.different, summary.missing, summary.bad, summary.sources) == (events, 0, 0, 1)
+        return summary
+
+
+@asynccontextmanager
+async def trial(system: System, folder: Path, **settings: str) -> AsyncIterator[Trial]:
+    scope = f"alo{uuid4().hex[:8]}"
+    common = {
+        "controller": system.grpc_address,
+        "scope": scope,
+        "segments": str(SEGMENTS),
+        "heartbeat_s": str(HEARTBEAT_S),
+        "missed": str(MISSED),
+        "redis_url": system.redis_url,
+    }
+    async with open_client(system.grpc_address) as client:
+        for stream in ("stream1", "stream2"):
+            await ensure_stream(client, scope, stream, SEGMENTS)
+        with Crew(folder, {**common, **settings}) as crew:
+            running = Trial(crew, client, scope)
+            running.group = await ReaderGroup.open(client, scope, "workers")
+            yield running
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Has something done while the block runs; if it fails, the block does."""
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(work)
+        yield
+        task.cancel()
+
+
+async def disturb(run: Trial, crew: list[Program]) -> None:
+    """Has all events processed by workers of which some are killed or frozen at random, until that many are lost.
+
+    For each one lost a new one comes. A frozen one goes on when others have found it gone; it has to find that out.
+    """
+    chance = random.Random(7)
+    run.crew.start("generator", "--rate", str(RATE), "--count", str(EVENTS), "--source", "trial")
+    for number in range(1, LOST + 1):
+        await run.came(int(EVENTS * (number - chance.random()) / (LOST + 1)))
+        victim = crew.pop(chance.randrange(len(crew)))
+        crew.append(run.crew.start("app"))
+        if number % FROZEN:
+            victim.kill()
+        else:
+            victim.signal(signal.SIGSTOP)
+            await comes_true(partial(is_out, run, victim), "the frozen worker's reader is offline")
+            victim.signal(signal.SIGCONT)
+            victim.says("begins anew", STARTS_S)
+            crew.append(victim)
+    await run.came(EVENTS)
+    await run.stop(crew)
+    state = await run.state()
+    assert not state.readers and not state.assigned and len(state.unassigned) == SEGMENTS
+
+
+async def comes_true(condition: Callable[[], Awaitable[bool]], message: str) -> None:
+    await eventually_async(cast(Callable[[], object], condition), DONE_S, message)
+
+
+async def is_out(run: Trial, worker: Program) -> bool:
+    """Whether none of a worker's readers is in the group."""
+    log = worker.log.read_text()
+    return not any(f"{reader} is online" in log for reader in (await run.state()).readers)
+
+
+async def test_no_event_is_missing_whoever_is_lost(system: System, tmp_path: Path) -> None:
+    async with trial(system, tmp_path) as run:
+        crew = run.start_workers(WORKERS)
+        began = time.monotonic()
+        async with beside(run.count_stream()):
+            await disturb(run, crew)
+        took = time.monotonic() - began
+        print(f"\n{LOST} workers lost, {took:.1f} s: {run.checked('sink', EVENTS)}")
+
+
+async def test_the_keyed_output_has_each_effect_once(system: System, tmp_path: Path) -> None:
+    async with trial(system, tmp_path, output_to="redis") as run, Redis.from_url(system.redis_url) as redis:
+        crew, store = run.start_workers(WORKERS), KeyedStore(redis, run.scope, "stream2")
+        began = time.monotonic()
+        async with beside(run.count_keyed(store)):
+            await disturb(run, crew)
+        took, refused = time.monotonic() - began, await store.refused()
+        summary = run.checked("redis-sink", EVENTS)
+        print(f"\n{LOST} workers lost, {took:.1f} s, {refused} results came again and were refused: {summary}")
+        assert summary.repeated == 0
+
+
+async def test_the_segments_of_a_dead_worker_move_in_time(system: System, tmp_path: Path) -> None:
+    async with trial(system, tmp_path) as run:
+        victim, other = run.start_workers(2)
+
+        async def each_has(segments: int) -> bool:
+            held = [held.reader for held in (await run.state()).assigned.values()]
+            return len(held) == SEGMENTS and {held.count(reader) for reader in held} == {segments}
+
+        await comes_true(partial(each_has, SEGMENTS // 2), "both have their share")
+        victim.kill()
+        began = time.monotonic()
+        await comes_true(partial(each_has, SEGMENTS), "the other one has all segments")
+        took = time.monotonic() - began
+        print(f"\nthe segments of a dead worker moved within {took:.2f} s; stated: {MOVES_S:.2f} s")
+        assert took < MOVES_S + BUSY_S
+        await run.stop([other])
+
+
+async def test_stopping_and_failing_repeats_nothing(
+    system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To zero and back, and one worker's function fails on its way."""
+    events = effort(4_000, 1_000)
+    monkeypatch.setenv("FAILED", str(tmp_path / "failed"))
+    monkeypatch.setenv("FAILS_AT", str(events // 2))
+    async with trial(system, tmp_path, record_events="50") as run, beside(run.count_stream()):
+        run.crew.start("generator", "--rate", "1000", "--count", str(events), "--source", "trial")
+        first = run.start_workers(2)
+        await run.came(events // 5)
+        await run.stop(first)
+        assert not (await run.state()).readers
+        failing = run.start_workers(1, "--function", "support.failing:fails_once")[0]
+        assert failing.wait() == 1
+        assert "bad luck" in failing.log.read_text()
+        last = run.start_workers(2)
+        await run.came(events)
+        await run.stop(last)
+        assert run.checked("sink", events).repeated == 0

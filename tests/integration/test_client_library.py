@@ -1,0 +1,220 @@
+"""The client library on the whole system: counting together, lost answers, and one stream together with Java."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from integration.test_java_client import build
+from support.controller import controller, unique
+from support.counter import counting
+
+from harness import System
+from sluice.client import (
+    Client,
+    Controller,
+    NotASingleSegment,
+    Refused,
+    Revision,
+    RevisionedStream,
+    ScopeMissing,
+    StreamMissing,
+    StreamSealed,
+    open_client,
+)
+from sluice.segmentstore import ConnectionFailure, Failure, LocatedSegmentStores
+from sluice.segmentstore.calls import Line
+from sluice.segmentstore.wire.command import Command, Numbered
+from sluice_local import java, launch
+from sluice_local.settings import LocalSettings
+
+pytestmark = pytest.mark.integration
+
+COUNTERS = ("a", "b", "c", "d")
+STEPS = 25
+APPENDS = 40
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture
+async def client(system: System) -> AsyncIterator[Client]:
+    async with open_client(system.grpc_address) as client:
+        yield client
+
+
+@pytest.fixture
+async def scope(client: Client) -> str:
+    scope = unique("sc")
+    assert await client.controller.create_scope(scope)
+    return scope
+
+
+@pytest.fixture
+async def stream(client: Client, scope: str) -> RevisionedStream:
+    assert await client.controller.create_stream(scope, "st")
+    return await client.revisioned_stream(scope, "st")
+
+
+async def test_four_processes_count_together_while_another_compacts(
+    system: System, scope: str, stream: RevisionedStream
+) -> None:
+    launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
+    arguments = [system.grpc_address, scope, "st"]
+    processes = [
+        await asyncio.create_subprocess_exec(
+            *launcher, sys.executable, "-m", "support.counter", *arguments, who, str(STEPS), cwd=TESTS
+        )
+        for who in COUNTERS
+    ]
+    ended = asyncio.gather(*(process.wait() for process in processes))
+    compactor, compactions = counting(stream), 0
+    try:
+        async with asyncio.timeout(60):
+            while not ended.done():
+                await compactor.compact()
+                compactions += 1
+                await asyncio.wait([ended], timeout=0.05)
+    finally:
+        for process in processes:
+            if process.returncode is None:
+                process.kill()
+        assert await ended == [0] * len(COUNTERS)
+    counted = await compactor.fetch()
+    assert counted.total == STEPS * len(COUNTERS) and counted.by == dict.fromkeys(COUNTERS, STEPS)
+    assert await counting(stream).fetch() == counted
+    assert compactions > 5 and (await stream.head()).offset > 0
+
+
+class LosingLine:
+    """A line whose replies get lost now and then: after the store gave them, or before it has even begun."""
+
+    def __init__(self, line: Line, random: Random, under_way: list[asyncio.Task[Command]]) -> None:
+        self._line = line
+        self._random = random
+        self._under_way = under_way
+
+    async def call(self, request: Numbered, timeout_s: float) -> Command:
+        fate = self._random.random()
+        if fate < 0.1:
+            await self._line.call(request, timeout_s)
+            raise ConnectionFailure(Failure.LOST, "the reply came")
+        if fate < 0.2:
+            self._under_way.append(asyncio.create_task(self._line.call(request, timeout_s)))
+            # One turn of the loop, in which the request goes out.
+            await asyncio.sleep(0)
+            raise ConnectionFailure(Failure.LOST, "the reply comes too late")
+        return await self._line.call(request, timeout_s)
+
+
+class LosingStores(LocatedSegmentStores):
+    """The real segment stores over such lines."""
+
+    def __init__(self, controller: Controller) -> None:
+        super().__init__(controller.node_of)
+        self.random = Random(7)
+        self.under_way: list[asyncio.Task[Command]] = []
+
+    async def _line(self, segment: str) -> Line:  # type: ignore[override]
+        return LosingLine(await super()._line(segment), self.random, self.under_way)
+
+
+async def test_whatever_answers_get_lost_every_entry_is_there_once(system: System, stream: RevisionedStream) -> None:
+    async with Controller(system.grpc_address) as controller:
+        stores = LosingStores(controller)
+        lossy = [RevisionedStream(stores, stream.segment) for _ in range(2)]
+        conditional: dict[bytes, Revision] = {}
+
+        async def write(stream: RevisionedStream, who: int) -> None:
+            for number in range(APPENDS // 2):
+                entry = b"%d.%d" % (who, number)
+                if number % 3 == 0:
+                    assert await stream.append(entry) > Revision(stream.segment, 0)
+                    continue
+                while (after := await stream.append_if(entry, await stream.tail())) is None:
+                    continue
+                conditional[entry] = after
+
+        await asyncio.gather(*(write(stream, who) for who, stream in enumerate(lossy)))
+        # What was given up may only fail: its append was repeated meanwhile.
+        lost = await asyncio.gather(*stores.under_way, return_exceptions=True)
+        assert lost
+        await stores.close()
+    read = [pair async for pair in stream.read(await stream.head())]
+    for who in range(2):
+        own = [entry for _, entry in read if entry.startswith(b"%d." % who)]
+        assert own == [b"%d.%d" % (who, number) for number in range(APPENDS // 2)]
+    assert {entry: after for after, entry in read if entry in conditional} == conditional
+
+
+async def test_java_and_python_share_a_stream(
+    system: System, scope: str, stream: RevisionedStream, runs_folder: Path
+) -> None:
+    first = await stream.append_if(b"first", await stream.tail())
+    assert first is not None
+    second = await stream.append(b"\x00\xff" * 500_000)
+    assert await stream.set_mark(first, None)
+    said = await asyncio.to_thread(java_peer, f"tcp://{system.grpc_address}", scope, runs_folder / "revisioned.log")
+    assert said[:3] == [
+        f"mark {first}",
+        f"entry {first} {b'first'.hex()}",
+        f"entry {second} {'00ff' * 500_000}",
+    ]
+    entries = [pair async for pair in stream.read(second)]
+    assert [entry for _, entry in entries] == [b"on condition", b"unconditionally"]
+    after = entries[0][0]
+    assert said[3:] == [f"appended {after}", "appended null", f"marked {after}"]
+    assert await stream.mark() == after == Revision.from_text(said[3].removeprefix("appended "))
+
+
+def java_peer(controller: str, scope: str, log: Path) -> list[str]:
+    """What the Java client says of the stream `st`, line by line."""
+    classpath = build(LocalSettings().home / "java-client")
+    options = ("-XX:+UseSerialGC", "-Xmx128m", *java.SHORT_LIVED, "-Djava.net.preferIPv4Stack=true")
+    main = ("io.sluice.client.RevisionedPeer", controller, scope, "st")
+    with log.open("wb") as errors:
+        command = (java.executable(), *options, "-cp", classpath, *main)
+        return subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=60, check=True
+        ).stdout.splitlines()
+
+
+async def test_what_the_controller_says(system: System, client: Client, scope: str) -> None:
+    asked = client.controller
+    assert not await asked.create_scope(scope)
+    assert await asked.create_stream(scope, "two", 2)
+    assert not await asked.create_stream(scope, "two")
+    segments = [f"{scope}/two/{number}.#epoch.0" for number in range(2)]
+    assert await asked.segments(scope, "two") == segments
+    assert await asked.head(scope, "two") == dict.fromkeys(segments, 0)
+    assert await asked.successors(segments[0]) == {}
+    assert str(await asked.node_of(segments[0])) in system.segment_store_addresses
+    with pytest.raises(NotASingleSegment):
+        await client.revisioned_stream(scope, "two")
+    with pytest.raises(ScopeMissing):
+        await asked.create_stream(unique("sc"), "st")
+    for refused in (asked.create_scope("a/b"), asked.create_stream(scope, "a/b")):
+        with pytest.raises(Refused, match="NAME"):
+            await refused
+    for missing in ((scope, "none"), (unique("sc"), "none")):
+        with pytest.raises(StreamMissing):
+            await client.revisioned_stream(*missing)
+
+
+async def test_a_stream_that_is_sealed_and_one_that_is_deleted(
+    system: System, client: Client, scope: str, stream: RevisionedStream
+) -> None:
+    first = await stream.append(b"first")
+    with controller(system.grpc_address) as caller:
+        assert await asyncio.to_thread(caller.seal, scope, "st") == "SUCCESS"
+        with pytest.raises(StreamSealed):
+            await client.revisioned_stream(scope, "st")
+        with pytest.raises(StreamSealed):
+            await stream.append_if(b"second", first)
+        assert [entry async for _, entry in stream.read(await stream.head())] == [b"first"]
+        assert await asyncio.to_thread(caller.delete, scope, "st") == "SUCCESS"
+    with pytest.raises(StreamMissing):
+        await stream.tail()

@@ -1,0 +1,268 @@
+"""`sluice ingest` on the whole system: the tutorial as it stands, nodes that are killed, a file that is taken."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from support.kafka import produce
+from support.pravega import manager
+
+from harness import System, eventually, eventually_async
+from sluice.coordination import open_store
+
+pytestmark = pytest.mark.integration
+
+PAGE = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text()
+BLOCKS = re.findall(r"^```sh ?(follow|refused|many|beside|)\n(.*?)\n```$", PAGE, re.DOTALL | re.MULTILINE)
+SCRIPT = Path(sys.executable).parent / "sluice"
+STARTS_S = 30.0
+ENDS_S = 60.0
+LEASE_S = 2.0
+
+
+class Shell:
+    """Runs commands as a user would, on the system of the tests and with a state folder of their own."""
+
+    def __init__(self, system: System, folder: Path) -> None:
+        self.system = system
+        self.folder = folder
+        self.scope = f"ingest{uuid4().hex[:8]}"
+        self.environment = {
+            **os.environ,
+            "SLUICE_API": system.rest_url,
+            "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap,
+            "SLUICE_INGEST_CONTROLLER": f"tcp://{system.grpc_address}",
+            "XDG_STATE_HOME": str(folder / "state"),
+            "PATH": f"{SCRIPT.parent}{os.pathsep}{os.environ['PATH']}",
+        }
+
+    def text(self, command: str) -> str:
+        """The command of the page, for this system."""
+        for name, own in (
+            ("demo", self.scope),
+            ("/tmp/inbox", str(self.folder / "inbox")),
+            ("redis://127.0.0.1:6379", f"{self.system.redis_url}?namespace={self.scope}"),
+            ("http://127.0.0.1:10080", self.system.rest_url),
+            ("127.0.0.1:7070", "127.0.0.1:0"),
+        ):
+            command = command.replace(name, own)
+        return command
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-ec", self.text(command)],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=ENDS_S,
+        )
+
+    def done(self, command: str) -> str:
+        ended = self.run(command)
+        assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
+        return ended.stdout
+
+    @contextmanager
+    def running(self, *arguments: str) -> Iterator["Running"]:
+        process = subprocess.Popen(
+            [SCRIPT, "ingest", *map(self.text, arguments)],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        running = Running(process)
+        try:
+            yield running
+        finally:
+            process.kill()
+            running.end()
+
+    def events(self, stream: str, wanted: set[str]) -> Counter[str]:
+        """Read the stream until everything that is wanted was there, and then what is left of the slice."""
+        group = manager(self.system.grpc_address).create_reader_group(f"all{uuid4().hex[:8]}", self.scope, stream)
+        return asyncio.run(_read(group.create_reader("reader"), wanted))
+
+
+async def _read(reader: Any, wanted: set[str]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    async with asyncio.timeout(ENDS_S):
+        while not wanted <= found.keys():
+            part = await reader.get_segment_slice_async()
+            found.update(event.data().decode() for event in part)
+            reader.release_segment(part)
+    reader.reader_offline()
+    return found
+
+
+class Running:
+    """An ingest that goes on; `said` is what it has written on stderr."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.said = ""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.said += line
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        def ready() -> bool:
+            assert self.process.poll() is None, self.said
+            return bool(condition())
+
+        try:
+            eventually(ready, STARTS_S, what)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it said: {self.said}") from error
+
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> Any:
+        """End it gently; return its summary."""
+        self.process.send_signal(by)
+        return self.summary()
+
+    def summary(self, code: int = 0) -> Any:
+        out = self.end()
+        assert self.process.returncode == code, self.said
+        return json.loads(out) if out.startswith("{") else out
+
+    def end(self) -> str:
+        assert self.process.stdout is not None
+        out = "" if self.process.stdout.closed else self.process.stdout.read()
+        self.process.wait(ENDS_S)
+        self._reader.join(5)
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+        return out
+
+
+@pytest.fixture
+def shell(system: System, tmp_path: Path) -> Shell:
+    return Shell(system, tmp_path)
+
+
+def test_the_tutorial(shell: Shell) -> None:
+    kinds = [kind for kind, _ in BLOCKS]
+    assert kinds == ["", "", "follow", "refused", "many", "", "", "", "follow", "beside"]
+    first, again, follow, refused, many, status, kafka, http, tcp, beside = (command for _, command in BLOCKS)
+    assert "100,000 records" in shell.done(first)
+    said = shell.done(again)
+    assert "0 records, 0 B" in said and json.loads(said[said.index("{") :])["records"] == 10
+    inbox = shell.folder / "inbox"
+    with shell.running(*follow.split()[2:]) as following:
+        following.until(lambda: "Ctrl-C stops it" in following.said, "it has begun")
+        second = shell.run(refused)
+        assert second.returncode == 1 and second.stdout == ""
+        assert re.search(rf"Error: The file is in use by another process\. \[.*json by pid {following.process.pid} on ",
+                         second.stderr), second.stderr  # fmt: skip
+        assert "--store redis://" in second.stderr and "Traceback" not in second.stderr
+        (inbox / "more.txt").write_text("more\n")
+        following.until(lambda: _written(shell) == 100_011, "the new file is through")
+        assert "1 records" in following.stop(signal.SIGINT)
+    with shell.running(*many.split()[2:], "--json") as one, shell.running(*many.split()[2:], "--json") as two:
+        summaries = [one.summary(), two.summary()]
+    assert sum(summary["records"] for summary in summaries) == 100_011
+    assert all(summary["finished"] and not summary["problems"] for summary in summaries)
+    assert re.search(r"folder-\S+ +folder +\S+/lines +0 +0 +100,011", shell.done(status)), shell.done(status)
+    assert re.search(r"written +[1-9]", shell.done(kafka))
+    assert re.search(r"written +[1-9]", shell.done(http))
+    with shell.running(*tcp.split()[2:], "--json") as listening:
+        listening.until(lambda: "listening on" in listening.said, "it listens")
+        port = re.search(r"listening on 127.0.0.1:(\d+)", listening.said)
+        assert port
+        shell.done(beside.replace("/7070", f"/{port[1]}"))
+        numbers = {str(number) for number in range(1, 100_011)}
+        events = shell.events("lines", {"one", "two", "more", *numbers})
+        assert events["one"] == events["two"] == 1 and {events[number] for number in numbers} == {2}
+        assert listening.stop()["records"] == 2
+
+
+def _written(shell: Shell) -> int:
+    """How many records all runs have written, as the job's file has it."""
+    (file,) = (shell.folder / "state" / "sluice" / "ingest").glob("folder-*.json")
+    return int(json.loads(file.read_text())["documents"][f"ingest/{file.stem}/totals"]["body"]["records"])
+
+
+async def test_a_node_that_is_killed_loses_nothing(shell: Shell) -> None:
+    """Two nodes on Redis, one killed while it copies; the other one brings the rest, and a third has nothing to do."""
+    lines = [f"{file}-{number}-{'x' * 40}" for file in range(4) for number in range(15_000)]
+    await asyncio.to_thread(shell.done, "sluice scope create demo; sluice stream create demo/lines --segments 3")
+    (shell.folder / "inbox").mkdir()
+    for file in range(4):
+        (shell.folder / "inbox" / f"{file}.txt").write_text("".join(f"{line}\n" for line in lines[file::4]))
+    arguments = ["folder", "/tmp/inbox", "demo/lines", "--once", "--json", "--window", "100KiB", "--ahead", "8"]
+    arguments += ["--store", "redis://127.0.0.1:6379", "--name", "killed", "--lease", f"{LEASE_S:g}s", "--workers", "2"]
+    async with open_store(shell.text("redis://127.0.0.1:6379"), 2.0) as store:
+
+        async def held() -> int:
+            """How many tasks the victim holds."""
+            parts = await store.under("ingest/killed/board/part/")
+            return sum(
+                f"-{victim.process.pid}-" in d.body.get("owner", "") and d.body["expire"] != 0 for d in parts.values()
+            )
+
+        with shell.running(*arguments) as victim:
+            asked: Callable[[], int | Awaitable[int]] = held
+            await eventually_async(asked, STARTS_S, "it copies")
+            victim.process.kill()
+            victim.process.wait()
+            assert await held() > 0, "it had something in its hands"
+    with shell.running(*arguments) as other:
+        summary = await asyncio.to_thread(other.summary)
+    assert summary["finished"] and summary["skipped"] == 0 and 0 < summary["records"] <= len(lines)
+    with shell.running(*arguments) as third:
+        assert (await asyncio.to_thread(third.summary))["records"] == 0
+    events = await asyncio.to_thread(shell.events, "lines", set(lines))
+    assert set(events) == set(lines)
+    assert events.total() - len(lines) <= 2 * 512 * 1024 // 40, "no more than a batch for each worker is there twice"
+
+
+def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:
+    topic, bootstrap = f"source-{shell.scope}", shell.system.kafka_bootstrap
+    AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic(topic, 4, 1)])[topic].result(STARTS_S)
+    shell.done("sluice scope create demo; sluice stream create demo/records --segments 2")
+
+    def send(first: int, last: int) -> None:
+        for partition in range(4):
+            values = (f"{partition}-{number}".encode() for number in range(first, last))
+            produce(bootstrap, topic, f"key-{partition}", *values, partition=partition)
+
+    arguments = ["kafka", topic, "demo/records", "--json", "--store", "redis://127.0.0.1:6379", "--name", "dealt"]
+    arguments += ["--lease", f"{LEASE_S:g}s", "--workers", "2"]
+
+    def position() -> int:
+        jobs = json.loads(shell.done("sluice ingest status dealt --json --store redis://127.0.0.1:6379"))
+        return sum(found.get("next", 0) for found in jobs["positions"].values())
+
+    send(0, 500)
+    with shell.running(*arguments) as one, shell.running(*arguments) as two:
+        one.until(lambda: position() == 2_000, "what was there is through")
+        two.process.kill()
+        two.process.wait()
+        send(500, 1_000)
+        one.until(lambda: position() == 4_000, "all partitions are read again")
+        assert one.stop()["allNodes"]["records"] >= 2_000
+    with shell.running(*arguments, "--once") as again:
+        summary = again.summary()
+    assert summary["finished"] and summary["records"] == 0
+    wanted = {f"{partition}-{number}" for partition in range(4) for number in range(1_000)}
+    assert shell.events("records", wanted).keys() == wanted

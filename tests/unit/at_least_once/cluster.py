@@ -1,0 +1,130 @@
+"""A cluster in memory whose streams can be scaled, and workers on it, all in one process."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from at_least_once.events import Event
+from at_least_once.frames import split
+from at_least_once.functions import Function, upper_case
+from at_least_once.output import StreamOutput
+from at_least_once.settings import AppSettings
+from at_least_once.streams import ensure_stream, open_writer
+from at_least_once.worker import Worker
+from sluice.client import Client
+from sluice.client.memory import InMemoryController
+from sluice.domain.segment_id import segment_id, segment_name
+from sluice.segmentstore import InMemorySegmentStore
+
+SCOPE = "tests"
+QUICK: dict[str, Any] = {
+    "scope": SCOPE,
+    "segments": 4,
+    "heartbeat_s": 0.05,
+    "record_s": 0.02,
+    "rebalance_s": 0.02,
+    "poll_s": 0.005,
+    "patience_s": 5.0,
+}
+DONE_S = 20.0
+
+
+class ScalingController(InMemoryController):
+    """The controller in memory, with epochs: every scaling replaces all segments of a stream."""
+
+    def __init__(self, store: InMemorySegmentStore) -> None:
+        super().__init__(store)
+        self._stores = store
+        self._epochs: dict[tuple[str, str], list[list[str]]] = {}
+
+    async def scale(self, scope: str, stream: str, count: int) -> None:
+        old = await self.segments(scope, stream)
+        epochs = self._epochs.setdefault((scope, stream), [old])
+        first = sum(map(len, epochs))
+        new = [segment_name(scope, stream, segment_id(len(epochs), first + number)) for number in range(count)]
+        for name in new:
+            await self._stores.create_segment(name, 0, 0)
+        epochs.append(new)
+        for name in old:
+            await self._stores.seal_segment(name)
+        self._scopes[scope][stream] = new
+
+    async def head(self, scope: str, stream: str) -> dict[str, int]:
+        epochs = self._epochs.get((scope, stream)) or [await self.segments(scope, stream)]
+        return dict.fromkeys(epochs[0], 0)
+
+    async def successors(self, segment: str) -> dict[str, list[str]]:
+        for epochs in self._epochs.values():
+            for epoch, following in pairwise(epochs):
+                if segment in epoch:
+                    return dict.fromkeys(following, epoch)
+        return {}
+
+
+class Cluster:
+    """Streams `stream1` and `stream2`, and any number of workers from the one to the other."""
+
+    def __init__(self) -> None:
+        self.store = InMemorySegmentStore()
+        self.controller = ScalingController(self.store)
+        self.client = Client(self.controller, self.store)
+        self.settings = AppSettings(**QUICK)
+
+    async def write(self, first: int, count: int) -> None:
+        await ensure_stream(self.client, SCOPE, "stream1", 4)
+        writer = open_writer(self.client, self.settings, "stream1")
+        for number in range(first, first + count):
+            key = f"key-{number % 8}"
+            writer.add(key, Event.of("source", number, key, "text").encode())
+        await writer.flush()
+
+    async def worker(self, function: Function = upper_case, **settings: Any) -> Worker:
+        chosen = AppSettings(**{**QUICK, **settings})
+        return await Worker.open(self.client, function, await StreamOutput.open(self.client, chosen), chosen)
+
+    def results(self) -> list[Event]:
+        """What is in stream2, of each key in its order if it was not scaled."""
+        found = []
+        for name, segment in sorted(self.store.segments.items()):
+            if name.startswith(f"{SCOPE}/stream2/"):
+                events, rest = split(segment.data, 0)
+                assert rest == 0
+                found += [Event.decode(event.data) for event in events]
+        return found
+
+    def numbers(self) -> list[int]:
+        return sorted(event.sequence for event in self.results())
+
+
+class Running:
+    """A worker at work in a task."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.stop = asyncio.Event()
+        self.task = asyncio.create_task(worker.run(self.stop))
+
+    async def stopped(self) -> None:
+        self.stop.set()
+        async with asyncio.timeout(DONE_S):
+            await self.task
+
+
+@contextmanager
+def cut_off(worker: Worker) -> Iterator[None]:
+    """The worker cannot show that it is there."""
+    beat = worker._membership.beat
+    waits = asyncio.Event()
+
+    async def silent(member: str) -> None:
+        await waits.wait()
+        await beat(member)
+
+    worker._membership.beat = silent  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        worker._membership.beat = beat  # type: ignore[method-assign]
+        waits.set()

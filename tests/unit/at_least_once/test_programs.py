@@ -1,0 +1,183 @@
+"""The programs: settings, generator, sinks, pruner, the keyed output, and what they say when something is amiss."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from uuid import uuid4
+
+import msgspec
+import pytest
+from redis.asyncio import Redis
+from unit.at_least_once.cluster import SCOPE, Cluster
+from unit.txn.redis_server import PrivateRedis, private_redis
+
+from at_least_once.events import Event
+from at_least_once.functions import NoSuchFunction, Result, load, upper_case
+from at_least_once.generator import run_generator
+from at_least_once.idempotent import KeyedStore, RedisOutput
+from at_least_once.main import main
+from at_least_once.membership import Membership
+from at_least_once.pruner import Pruner, show_members
+from at_least_once.reader_group import ReaderGroup
+from at_least_once.settings import (
+    AppSettings,
+    GeneratorSettings,
+    GroupSettings,
+    IdempotentSinkSettings,
+    SinkSettings,
+    StarterSettings,
+)
+from at_least_once.sink import run_redis_sink, run_sink
+from at_least_once.starter import as_environment
+from at_least_once.tally import Summary, Tally
+
+MISSED = 3
+
+
+def event(source: str, sequence: int) -> bytes:
+    return Event.of(source, sequence, "key", "text").encode()
+
+
+def test_a_tally_finds_what_is_missing_repeated_and_bad() -> None:
+    tally = Tally(6)
+    for data in (event("a", 5), event("a", 8), event("a", 5), event("b", 0), b"{}", event("a", 5)):
+        tally.add(data)
+    assert tally.summary() == Summary(events=6, different=3, repeated=2, bad=1, missing=3, sources=2)
+    for data in (event("a", 6), event("a", 7), event("b", 1)):
+        tally.add(data)
+    assert tally.complete
+    assert tally.summary().missing == 0
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+async def test_the_sink_counts_what_the_generator_wrote(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    stop = asyncio.Event()
+    generator = GeneratorSettings(scope=SCOPE, output="stream2", count=500, rate=100_000, source="g", first=7)
+    assert await run_generator(cluster.client, generator, stop) == 0
+    sink = SinkSettings(scope=SCOPE, expect=500, quiet_s=0.1)
+    assert await run_sink(cluster.client, sink, stop) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "g: 500 events, from 7 on"
+    assert len([line for line in out if line.startswith("g ") and "event" in line]) == 500
+    assert msgspec.json.decode(out[-1], type=Summary) == Summary(500, 500, 0, 0, 0, 1)
+    too_many = SinkSettings(scope=SCOPE, expect=501, deadline_s=0.2, quiet=True)
+    assert await run_sink(cluster.client, too_many, stop) == 1
+    assert msgspec.json.decode(capsys.readouterr().out, type=Summary).missing == 1
+
+
+async def test_the_generator_keeps_its_rate(cluster: Cluster) -> None:
+    stop, now = asyncio.Event(), asyncio.get_running_loop().time
+    began = now()
+    await run_generator(cluster.client, GeneratorSettings(scope=SCOPE, count=60, rate=200, source="g"), stop)
+    assert 0.29 < now() - began < 5
+
+
+async def test_a_pruner_takes_the_readers_of_the_dead_offline(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    membership = await Membership.open(cluster.client, SCOPE, "group")
+    group = await ReaderGroup.open(cluster.client, SCOPE, "group")
+    worker = await cluster.worker(group="group")
+    for name in ("dead", "alive"):
+        await membership.join(name)
+        await group.come_online(name)
+        await group.rebalance(name)
+    held = (await group.fetch()).held_by("dead")
+    assert held
+    await group.record("dead", dict.fromkeys(held, 30))
+    pruner = Pruner(membership, group, MISSED, "pruner")
+    for _ in range(MISSED):
+        await membership.beat("alive")
+        await pruner.look()
+        assert (await group.fetch()).readers == {"dead", "alive"}
+    await membership.beat("alive")
+    await pruner.look()
+    assert (await membership.fetch()).members.keys() == {"alive"}
+    state = await group.fetch()
+    assert state.readers == {"alive"}
+    assert state.unassigned.items() >= dict.fromkeys(held, 30).items()
+    await show_members(cluster.client, GroupSettings(scope=SCOPE, group="group"), asyncio.Event())
+    shown = capsys.readouterr().out
+    assert "alive: 4 heartbeats" in shown and "nobody: " in shown and "dead" not in shown
+    assert worker.done == 0
+
+
+async def test_a_reader_without_a_member_is_pruned_whoever_declared_it_gone(cluster: Cluster) -> None:
+    membership = await Membership.open(cluster.client, SCOPE, "group")
+    group = await ReaderGroup.open(cluster.client, SCOPE, "group")
+    await group.come_online("left-behind")
+    await Pruner(membership, group, MISSED, "pruner").look()
+    assert not (await group.fetch()).readers
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[PrivateRedis]:
+    with private_redis() as server:
+        yield server
+
+
+async def test_a_result_that_comes_again_changes_nothing(
+    redis_server: PrivateRedis, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"out-{uuid4().hex}"
+    for times in (1, 2):
+        async with RedisOutput.open(redis_server.url, SCOPE, name, 5.0) as output:
+            for number in range(1200 * times):
+                output.add(f"segment-{number % 3}", number, Result("key", event("g", number)))
+            await output.flush()
+            output.add("segment-0", 10_000, Result("key", event("g", 10_000)))
+            output.discard()
+            await output.flush()
+    async with Redis.from_url(redis_server.url) as redis:
+        store = KeyedStore(redis, SCOPE, name)
+        assert len(await store.results()) == 2400
+        assert await store.refused() == 1200
+    settings = IdempotentSinkSettings(scope=SCOPE, output=name, redis_url=redis_server.url, expect=2400)
+    assert await run_redis_sink(cluster.client, settings, asyncio.Event()) == 0
+    assert "refused: 1200" in capsys.readouterr().out
+    redis_server.client.rpush(f"at-least-once:{{{SCOPE}/{name}}}:applied", event("g", 0))
+    assert await run_redis_sink(cluster.client, settings, asyncio.Event()) == 1
+
+
+def test_options_win_over_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALO_HEARTBEAT_S", "0.5")
+    monkeypatch.setenv("ALO_GROUP", "others")
+    assert AppSettings().heartbeat_s == 0.5
+    chosen = StarterSettings(name="w", workers=2, heartbeat_s=0.25)
+    for name, value in as_environment(chosen).items():
+        monkeypatch.setenv(name, value)
+    worker = AppSettings()
+    assert (worker.heartbeat_s, worker.group, worker.name) == (0.25, "others", "worker")
+
+
+def test_functions_are_found_by_name() -> None:
+    assert load("at_least_once.functions:upper_case") is upper_case
+    for name in ("upper_case", "at_least_once.functions:nothing", "at_least_once.nowhere:upper_case", ""):
+        with pytest.raises(NoSuchFunction):
+            load(name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "generator"),
+        (["--help"], 0, "redis-sink"),
+        (["dance"], 2, "COMMAND"),
+        (["app", "--heartbeat-s", "0"], 2, "heartbeat_s"),
+        (["app", "--controller", "memory:", "--function", "no.such:function"], 1, "no.such"),
+        (["members", "--controller", "memory:"], 0, ""),
+        (["members", "--controller", "127.0.0.1:1", "--patience-s", "0.2"], 1, "did not answer"),
+    ],
+)
+def test_what_is_amiss_is_said(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("ALO_")]:
+        monkeypatch.delenv(name)
+    assert main(arguments) == code
+    captured = capsys.readouterr()
+    assert said in captured.out + captured.err

@@ -1,0 +1,73 @@
+"""Segment stores behind connections that break at any moment, while what was sent on them may still arrive later.
+
+On top of the twin it has the one rule that a late append needs (segment-store-wire-protocol 2.5): it counts only if
+nothing of its writer was stored since the writer was set up on that connection. Everything is drawn from one seed.
+"""
+
+import asyncio
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from sluice.segmentstore.failure import ConnectionFailure, Failure
+from sluice.segmentstore.memory import InMemorySegmentStore, MemorySegment
+from sluice.segmentstore.wire import appends
+from sluice.segmentstore.wire.command import Command, Numbered
+from sluice.segmentstore.wire.segments import NULL_ATTRIBUTE_VALUE
+
+_SLOWEST_S = 0.05
+
+
+class LateStore(InMemorySegmentStore):
+    """`broken` is the share of requests whose connection breaks before the reply comes, half of them arrive anyway."""
+
+    def __init__(self, random: Random, broken: float) -> None:
+        super().__init__()
+        self.broken = broken
+        self._random = random
+        self._known: dict[UUID, int] = {}
+        self._under_way: set[asyncio.Task[Command]] = set()
+
+    async def call(self, request: Numbered, timeout_s: float) -> Command:
+        known = self._known.get(getattr(request, "writer_id", UUID(int=0)), NULL_ATTRIBUTE_VALUE)
+        breaks = self._random.random() < self.broken
+        if breaks and self._random.random() < 0.5:
+            await self._wait()
+            raise ConnectionFailure(Failure.LOST, "before it arrived")
+        effect = asyncio.create_task(self._arrive(request, known))
+        self._under_way.add(effect)
+        effect.add_done_callback(self._forget)
+        if breaks:
+            await self._wait()
+            raise ConnectionFailure(Failure.LOST, "with or before its effect")
+        reply = await asyncio.shield(effect)
+        if isinstance(reply, appends.AppendSetup):
+            self._known[reply.writer_id] = reply.last_event_number
+        return reply
+
+    async def settle(self) -> None:
+        """Waits until all that was sent has arrived."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def _arrive(self, request: Any, known: int) -> Command:
+        await self._wait()
+        name = getattr(request, "segment", "") or self._writers.get(request.writer_id, "")
+        segment = self.segments.get(name)
+        if isinstance(request, appends.AppendBlockEnd | appends.ConditionalAppend) and segment is not None:
+            _refuse_if_late(request.writer_id, segment, known)
+        return self._answer(request, name)
+
+    async def _wait(self) -> None:
+        await asyncio.sleep(self._random.uniform(0.0, _SLOWEST_S) if self._random.random() < 0.3 else 0.0)
+
+    def _forget(self, effect: asyncio.Task[Command]) -> None:
+        self._under_way.discard(effect)
+        if not effect.cancelled():
+            # That an append was too late interests nobody who has not waited for it.
+            effect.exception()
+
+
+def _refuse_if_late(writer: UUID, segment: MemorySegment, known: int) -> None:
+    if segment.attributes.get(writer, NULL_ATTRIBUTE_VALUE) != known:
+        raise ConnectionFailure(Failure.CLOSED_BY_PEER, "InvalidEventNumber")

@@ -1,0 +1,182 @@
+"""The command as a person gives it: what is refused before anything begins, `status` and `reset`, the summary."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from distributed_ingest.commands import app
+from distributed_ingest.job import Definition, Job, register
+from distributed_ingest.summary import Summary
+from distributed_ingest.tally import Counts, Tally
+from sluice.coordination import Leases, LeaseSettings, open_store
+from sluice_cli import session
+from sluice_cli.api import Api
+from sluice_cli.output import Output
+
+STREAMS = {"demo/lines": "ACTIVE", "demo/sealed": "SEALED"}
+
+
+def answer(request: httpx.Request) -> httpx.Response:
+    scope, name = request.url.path.removeprefix("/sluice/v1/scopes/").split("/streams/")
+    if f"{scope}/{name}" not in STREAMS:
+        problem = {"title": "No", "status": 404, "detail": f"stream {scope}/{name} does not exist"}
+        return httpx.Response(404, json={**problem, "reason": "STREAM_NOT_FOUND"})
+    return httpx.Response(200, json={"scope": scope, "name": name, "state": STREAMS[f"{scope}/{name}"]})
+
+
+@pytest.fixture
+def ingest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+    monkeypatch.setattr(session, "open_api", lambda base: Api(base, transport=httpx.MockTransport(answer)))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in [name for name in os.environ if name.startswith("SLUICE_INGEST_")]:
+        monkeypatch.delenv(name)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        result = CliRunner().invoke(app, list(arguments))
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["folder", "/", "lines"], 2, "is no stream"),
+        (["folder", "/", "demo/none"], 1, "stream demo/none does not exist"),
+        (["folder", "/", "demo/sealed"], 1, "the stream demo/sealed is SEALED"),
+        (["folder", "/no/such", "demo/lines"], 1, "the folder /no/such cannot be read: No such file or directory"),
+        (["folder", "/", "demo/lines", "--records", "items"], 2, "one of lines, whole"),
+        (["folder", "/", "demo/lines", "--key", "field"], 2, "no rule for routing keys"),
+        (["folder", "/", "demo/lines", "--key", "record"], 2, "only the records of Kafka"),
+        (["folder", "/", "demo/lines", "--lease", "10ms"], 2, "too short"),
+        (["folder", "/", "demo/lines", "--lease", "0s"], 2, "no time to wait"),
+        (["folder", "/", "demo/lines", "--window", "0"], 2, "no size"),
+        (["folder", "/", "demo/lines", "--name", "a/b"], 2, "cannot name a job"),
+        (["folder", "/", "demo/lines", "--store", "ftp://x"], 2, "no document store is known"),
+        (["folder", "/", "demo/lines", "--store", "redis://127.0.0.1:1"], 3, "Another store: --store"),
+        (["kafka", "topic", "demo/lines", "--from", "middle"], 2, "one of start, end"),
+        (["http", "ftp://x", "demo/lines"], 2, "cannot be polled"),
+        (["http", "demo/lines"], 2, "Missing argument"),
+        (["tcp", "host", "demo/lines"], 2, "no address"),
+        (["status"], 2, "whose jobs?"),
+        (["status", "none"], 1, "there is no job none"),
+        (["reset", "none"], 1, "there is no job none"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_refused(
+    ingest: Callable[..., tuple[int, str, str]], arguments: list[str], code: int, said: str
+) -> None:
+    ended, out, error = ingest(*arguments)
+    assert (ended, out) == (code, ""), error
+    assert said in error and "Traceback" not in error
+
+
+def test_kafka_that_is_away(ingest: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed_ingest.kafka.ANSWER_S", 0.2)
+    ended, _, error = ingest("kafka", "topic", "demo/lines", "--kafka", "127.0.0.1:1")
+    assert ended == 3 and "cannot reach Kafka at 127.0.0.1:1" in error
+
+
+def test_nothing_to_do_is_done(ingest: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    (tmp_path / "inbox").mkdir()
+    ended, out, _ = ingest("folder", str(tmp_path / "inbox"), "demo/lines", "--once", "--json", "--lease", "1s")
+    found = json.loads(out)
+    assert ended == 0 and found["finished"] and found["records"] == 0 and found["sources"] == []
+    assert found["job"].startswith("folder-demo-lines-") and found["stoppedBy"] is None
+    name = found["job"]
+    assert json.loads(ingest("status", name, "--json")[1])["origins"] == [str(tmp_path / "inbox")]
+    again = ingest("folder", str(tmp_path), "demo/lines", "--once", "--name", name)
+    assert again[0] == 1 and f"the job {name} is another one" in again[2]
+
+
+def filled(path: Path, *, lives: bool) -> str:
+    """A store with a job, and one node that lives or has left."""
+    url = f"file:{path}"
+
+    async def fill() -> None:
+        async with open_store(url) as store:
+            await register(store, Job("one", Definition("kafka", ("topic",), "demo/lines", "whole", "record")))
+            await store.put("ingest/one/totals", {"records": 12_345, "bytes": 2048}, None)
+            await store.put("ingest/one/progress/partition-0", {"by": "x", "position": {"next": 7}}, None)
+            leases = Leases(store, LeaseSettings(), owner="here-1")
+            for id in ("ingest/one/board/node/here-1", "ingest/one/board/part/kafka/1-0"):
+                tenure = await leases.take(id, None)
+                assert tenure is not None
+                if not lives:
+                    await tenure.release()
+
+    asyncio.run(fill())
+    return url
+
+
+def test_status(ingest: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    url = filled(tmp_path / "store.json", lives=True)
+    code, out, _ = ingest("status", "--store", url)
+    assert code == 0 and out.strip().split("\n")[-1].split() == [
+        "one",
+        "kafka",
+        "demo/lines",
+        "1",
+        "1",
+        "12,345",
+        "2",
+        "KiB",
+    ]
+    assert "kafka topic" in ingest("status", "one", "--store", url)[1]
+    found = json.loads(ingest("status", "one", "--store", url, "--json")[1])
+    assert found["positions"] == {"partition-0": {"next": 7}} and found["nodes"] == ["here-1"]
+    assert found["underWay"] == [{"task": "kafka/1-0", "node": "here-1"}]
+
+
+def test_reset(ingest: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    url = filled(tmp_path / "store.json", lives=True)
+    code, _, error = ingest("reset", "one", "--store", url)
+    assert code == 1 and "nodes take part in one: here-1" in error
+    assert ingest("reset", "one", "--store", url, "--force")[:2] == (0, "forgotten one, 5 documents\n")
+    assert ingest("reset", "one", "--store", url)[0] == 1
+    url = filled(tmp_path / "other.json", lives=False)
+    assert ingest("reset", "one", "--store", url)[0] == 0
+
+
+def test_a_job_that_left_records_out_ends_with_1(
+    ingest: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(summary: Summary) -> int:
+        monkeypatch.setattr("distributed_ingest.run.Run.run", lambda _run: summary)
+        return ingest("folder", "/", "demo/lines", *(["--once"] if summary.stopped_by else []))[0]
+
+    assert ended(summary()) == 0
+    assert ended(summary(Counts(5, 50, skipped=1))) == 1
+    assert ended(summary(stopped_by="SIGINT")) == 130
+    assert ended(summary(stopped_by="SIGTERM")) == 143
+
+
+def summary(counts: Counts | None = None, stopped_by: str = "", origins: int = 1) -> Summary:
+    job, tally = Job("one", Definition("folder", ("/",), "demo/lines", "lines", "none")), Tally()
+    for number in range(origins):
+        tally.add(f"{number}.log", counts or Counts(3, 3000))
+    return Summary(job, "here-1", 2.0, tally, tally.total, False, stopped_by)
+
+
+def test_the_summary_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = summary(Counts(1000, 2048, 2, 1), origins=25)
+    drawn.draw(Output(json=False), None)
+    said = capsys.readouterr().out
+    for text in (
+        "25,000 records, 50 KiB, in 2.0 s",
+        "12,500 records/s, 25 KiB/s",
+        "and 5 more",
+        "50 records, see",
+    ):
+        assert text in said
+    document: dict[str, Any] = drawn.document()
+    assert document["records"] == 25_000 and len(document["sources"]) == 25 and document["recordsPerS"] == 12_500

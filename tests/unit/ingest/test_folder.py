@@ -1,0 +1,202 @@
+"""A folder into a stream, by nodes in this process: every line once, on and on, over stops, failures and lost files."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from unit.ingest.world import World
+
+from distributed_ingest.folder import Folder
+from sluice.coordination import SourceState
+from sluice_cli.errors import RefusedError
+
+
+def folder(world: World, root: Path, *, once: bool = False, window_bytes: int = 200) -> Folder:
+    return Folder(
+        world.scene(once=once), root, "*", window_bytes=window_bytes, ahead=4, scan_s=0.02, settle_s=0.05
+    )  # fmt: skip
+
+
+def write(root: Path, files: int, lines: int) -> list[str]:
+    """Files with lines of random length; return all lines."""
+    source, written = random.Random(files * lines), []
+    for number in range(files):
+        path = root / f"sub{number % 2}" / f"{number}.log"
+        path.parent.mkdir(exist_ok=True)
+        texts = [f"{number}-{line} " + "x" * source.randrange(40) for line in range(lines)]
+        path.write_text("".join(f"{text}\n" for text in texts))
+        written += texts
+    return written
+
+
+async def test_every_line_once_and_nothing_when_repeated(tmp_path: Path) -> None:
+    world = World()
+    lines = write(tmp_path, 7, 40)
+    for _ in range(2):
+        feed = folder(world, tmp_path, once=True)
+        async with world.node(feed):
+            await world.until_finished(feed)
+        assert Counter(world.sink.texts) == Counter(lines)
+    assert world.tally.total.records == len(lines)
+    assert world.tally.total.bytes == sum(map(len, lines))
+    assert world.tally.by_origin["sub1/3.log"].records == 40
+
+
+async def test_two_nodes_share(tmp_path: Path) -> None:
+    world = World()
+    lines = write(tmp_path, 5, 100)
+    one, two = folder(world, tmp_path, once=True), folder(world, tmp_path, once=True)
+    async with world.node(one), world.node(two):
+        await world.until_finished(one)
+        await world.until_finished(two)
+    assert Counter(world.sink.texts) == Counter(lines)
+
+
+async def test_it_follows_what_is_added(tmp_path: Path) -> None:
+    world = World()
+    path = tmp_path / "a.log"
+    path.write_text("one\ntw")
+    feed = folder(world, tmp_path)
+    async with world.node(feed):
+        await world.until(lambda: world.sink.texts == ["one"], "the first line is there")
+        with path.open("a") as file:
+            file.write("o\r\nthree\n")
+        await world.until(lambda: world.sink.texts == ["one", "two", "three"], "lines follow when they end")
+        path.rename(tmp_path / "a.log.1")
+        path.write_text("four\n")
+        await world.until(lambda: world.sink.texts[3:] == ["four"], "a new file is found")
+        await world.until_finished(feed)
+        reach = await world.reach(feed)
+        assert (reach.done, reach.total) == (20, 20)
+
+
+async def test_the_rest_of_a_file_counts_at_the_end_alone(tmp_path: Path) -> None:
+    world = World()
+    (tmp_path / "a").write_text("one\ntwo")
+    feed = folder(world, tmp_path, once=True)
+    async with world.node(feed):
+        await world.until_finished(feed)
+    assert world.sink.texts == ["one", "two"]
+
+
+async def test_stopped_in_the_middle_of_a_batch_it_goes_on_behind_it(tmp_path: Path) -> None:
+    world = World()
+    lines = write(tmp_path, 3, 100)
+    world.sink.open.clear()
+    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    async with world.node(feed):
+        await world.until(lambda: world.sink.asked > 0, "a batch is on its way")
+        # The node is told to stop while the stream is slow; what was begun comes to its end.
+        world.sink.open.set()
+    assert world.sink.texts, "the batch was finished"
+    again = folder(world, tmp_path, once=True, window_bytes=100_000)
+    async with world.node(again):
+        await world.until_finished(again)
+    assert Counter(world.sink.texts) == Counter(lines)
+
+
+async def test_a_window_goes_on_where_its_last_note_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stream stops taking anything within a window: what was noted is not written again, the rest is."""
+    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
+    monkeypatch.setattr("distributed_ingest.settle.LONGEST_S", 0.1)
+    world = World()
+    world.sink.closes_after = 5
+    (tmp_path / "a").write_text("".join(f"line {number}\n" for number in range(100)))
+    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    async with world.node(feed):
+        await world.until(lambda: world.sink.asked == 6, "a batch waits")
+    assert 20 < len(world.sink.texts) < 60
+    world.sink.open.set()
+    again = folder(world, tmp_path, once=True, window_bytes=100_000)
+    async with world.node(again):
+        await world.until_finished(again)
+    assert world.sink.texts == [f"line {number}" for number in range(100)]
+
+
+async def test_a_stream_that_is_away_is_tried_again(tmp_path: Path) -> None:
+    world = World()
+    lines = write(tmp_path, 1, 10)
+    world.sink.fails = 2
+    feed = folder(world, tmp_path, once=True)
+    async with world.node(feed):
+        await world.until_finished(feed)
+    assert Counter(world.sink.texts) == Counter(lines)
+    assert list(world.tally.problems) == ["writing failed: the stream is away"]
+
+
+async def test_a_file_that_is_gone_before_its_turn_is_told_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distributed_ingest.folder.PAUSES_S", (0.01,) * 5)
+    world = World()
+    lines = write(tmp_path, 1, 1)
+    (tmp_path / "gone").write_text("x\n")
+    feed = folder(world, tmp_path, once=True)
+    await feed.open()
+    window = await feed._next_window(None)
+    assert window is not None
+    (tmp_path / "gone").unlink()
+
+    async def given(position: object) -> object:
+        return window if position is None else None
+
+    feed._next_window = given  # type: ignore[method-assign, assignment]
+    async with world.node(feed):
+        await world.until(lambda: world.tally.total.skipped == 1, "it is given up after some searches")
+        await world.until(lambda: world.sink.texts == lines, "the rest of the window is there")
+    assert "gone: bytes 0 to 2 are not in the stream" in world.tally.problems[-1]
+
+
+async def test_a_file_renamed_before_its_turn_is_found(tmp_path: Path) -> None:
+    world = World()
+    lines = write(tmp_path, 1, 5)
+    feed = folder(world, tmp_path, once=True)
+    await feed.open()
+    window = await feed._next_window(None)
+    assert window is not None
+    (tmp_path / "sub0" / "0.log").rename(tmp_path / "elsewhere")
+
+    async def given(position: object) -> object:
+        return window if position is None else None
+
+    feed._next_window = given  # type: ignore[method-assign, assignment]
+    async with world.node(feed):
+        await world.until(lambda: world.sink.texts == lines, "it is read under its new name")
+    assert world.tally.total.skipped == 0
+
+
+async def test_whole_files(tmp_path: Path) -> None:
+    world = World(records="whole", key="source")
+    (tmp_path / "a").write_text("one\ntwo")
+    (tmp_path / "b").write_bytes(b"\x00\xff")
+    (tmp_path / "empty").touch()
+    (tmp_path / "large").write_bytes(b"x" * (8 * 1024 * 1024))
+    feed = folder(world, tmp_path)
+    async with world.node(feed):
+        await world.until(lambda: len(world.sink.events) == 2 and world.tally.total.skipped == 1, "all are through")
+        await world.until_finished(feed)
+    assert sorted(world.sink.events) == [(b"\x00\xff", "b"), (b"one\ntwo", "a")]
+    assert "large: the file has more than" in world.tally.problems[0]
+
+
+async def test_lines_too_long_are_left_out_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 1 << 20)
+    world = World()
+    (tmp_path / "a").write_bytes(b"one\n" + b"x" * (8 * 1024 * 1024) + b"\ntwo\n")
+    feed = folder(world, tmp_path, once=True)
+    async with world.node(feed):
+        await world.until_finished(feed)
+    assert sorted(world.sink.texts) == ["one", "two"]
+    assert world.tally.total.skipped == 1 and "a line before byte" in world.tally.problems[0]
+
+
+async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="No such file or directory"):
+        await folder(World(), tmp_path / "none").open()
+
+
+async def test_an_empty_folder_is_finished(tmp_path: Path) -> None:
+    feed = folder(World(), tmp_path, once=True)
+    await feed.open()
+    assert (await feed.reach(SourceState())).finished

@@ -1,0 +1,156 @@
+"""Endpoints that are polled: what is asked, what is written, where it goes on."""
+
+import json
+from collections.abc import Callable
+
+import httpx
+import pytest
+from unit.ingest.world import World
+
+from distributed_ingest import http
+from distributed_ingest.http import Http
+from sluice_cli.errors import UsageError
+
+Answer = Callable[[httpx.Request], httpx.Response]
+URL = "http://here/data"
+
+
+class Endpoint:
+    """Answers in turn, the last answer for ever; `asked` has the requests."""
+
+    def __init__(self, *answers: httpx.Response | Answer) -> None:
+        self.answers = list(answers)
+        self.asked: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return answer(request) if callable(answer) else answer
+
+
+def feed(
+    world: World, endpoint: Endpoint, *urls: str, once: bool = False, cursor: str = "", every_s: float = 0.01
+) -> Http:
+    return Http(
+        world.scene(once=once),
+        urls or (URL,),
+        every_s=every_s,
+        cursor_field=cursor,
+        cursor_start="0",
+        transport=httpx.MockTransport(endpoint),
+    )
+
+
+def body(text: str, **headers: str) -> Answer:
+    """An answer that can be given many times."""
+    return lambda _request: httpx.Response(200, text=text, headers=headers)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(kind="http", key="source")
+
+
+async def test_what_has_not_changed_is_not_written_again(world: World) -> None:
+    endpoint = Endpoint(body("a\nb\n"), body("a\nb\n"), body("a\nb\nc\n"))
+    polling = feed(world, endpoint)
+    async with world.node(polling):
+        await world.until(lambda: len(endpoint.asked) >= 5, "it is asked again and again")
+    assert world.sink.texts == ["a", "b", "a", "b", "c"]
+    assert {event.key for event in world.sink.events} == {URL}
+
+
+async def test_it_asks_conditionally_also_after_a_restart(world: World) -> None:
+    modified = "Sat, 21 Nov 2026 10:00:00 GMT"
+    headers = {"ETag": '"v1"', "Last-Modified": modified}
+    endpoint = Endpoint(body("a\n", **headers), lambda _request: httpx.Response(304))
+    polling = feed(world, endpoint, once=True)
+    async with world.node(polling):
+        await world.until_finished(polling)
+    again = feed(world, endpoint, once=True)
+    async with world.node(again):
+        await world.until_finished(again)
+    assert world.sink.texts == ["a"]
+    assert "If-None-Match" not in endpoint.asked[0].headers
+    last = endpoint.asked[-1].headers
+    assert (last["If-None-Match"], last["If-Modified-Since"]) == ('"v1"', modified)
+
+
+async def test_a_cursor_follows_pages_without_a_pause_and_goes_on_after_a_restart(world: World) -> None:
+    def page(request: httpx.Request) -> httpx.Response:
+        after = int(request.url.params["after"])
+        return httpx.Response(
+            200, text="".join(json.dumps({"id": n}) + "\n" for n in range(after + 1, after + 4) if n < 9)
+        )
+
+    endpoint = Endpoint(page)
+    polling = feed(world, endpoint, f"{URL}?after={{cursor}}", cursor="id", every_s=60)
+    async with world.node(polling):
+        await world.until(lambda: len(world.sink.events) == 8, "all pages are through")
+        await world.until(lambda: len(endpoint.asked) == 4, "the last one says that there is no more")
+    again = feed(world, endpoint, f"{URL}?after={{cursor}}", cursor="id", every_s=60)
+    async with world.node(again):
+        await world.until(lambda: len(endpoint.asked) == 5, "it is asked again")
+    assert [request.url.params["after"] for request in endpoint.asked] == ["0", "3", "6", "8", "8"]
+    assert len(world.sink.events) == 8
+
+
+async def test_trouble_is_told_and_waited_out(world: World) -> None:
+    def broken(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("no route", request=request)
+
+    endpoint = Endpoint(broken, lambda _request: httpx.Response(503), body("a\n"))
+    polling = feed(world, endpoint, once=True)
+    async with world.node(polling):
+        await world.until_finished(polling)
+    assert world.sink.texts == ["a"]
+    assert list(world.tally.problems) == [f"{URL}: no route", f"{URL}: answered 503 Service Unavailable"]
+
+
+async def test_items_of_an_array(world: World) -> None:
+    world.records = "items"
+    endpoint = Endpoint(body('{"not": "an array"}'), body('[{"a": 1}, 2]'))
+    polling = feed(world, endpoint, once=True)
+    async with world.node(polling):
+        await world.until_finished(polling)
+    assert world.sink.texts == ['{"a": 1}', "2"]
+    assert "--records says how it is cut" in world.tally.problems[0]
+
+
+async def test_urls_are_dealt_to_workers(world: World) -> None:
+    def path(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text=f"{request.url.path}\n")
+
+    urls = [f"http://here/{number}" for number in range(5)]
+    one, two = (feed(world, Endpoint(path), *urls, once=True) for _ in range(2))
+    async with world.node(one), world.node(two):
+        await world.until_finished(one)
+        await world.until_finished(two)
+    assert sorted(world.sink.texts) == [f"/{number}" for number in range(5)]
+
+
+async def test_a_body_too_large_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "MAX_BODY_BYTES", 10)
+    polling = feed(world, Endpoint(body("x" * 11)))
+    async with world.node(polling):
+        await world.until(lambda: bool(world.tally.problems), "it is told")
+    assert "more than 10 bytes" in world.tally.problems[0] and world.sink.events == []
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("7", 7, 7), ("", 0, 0), ("soon", 0, 0), ("Mon, 01 Jan 2001 00:00:00 GMT", 0, 0),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", 1e9, 4e9),
+    ],
+)  # fmt: skip
+def test_how_long_it_asks_to_be_left_alone(text: str, least: float, most: float) -> None:
+    assert least <= http._retry_after_s(text) <= most
+
+
+@pytest.mark.parametrize(
+    ("url", "cursor"), [("ftp://here/", ""), ("here", ""), ("http://here/{cursor}", ""), ("http://here/", "id")]
+)
+async def test_what_cannot_be_polled(world: World, url: str, cursor: str) -> None:
+    with pytest.raises(UsageError, match="cannot be polled"):
+        await feed(world, Endpoint(body("")), url, cursor=cursor).open()

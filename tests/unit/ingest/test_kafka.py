@@ -1,0 +1,199 @@
+"""The partitions of a topic in memory: each record once, deletions and marks passed by, nothing missing in silence."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError
+from unit.ingest.world import World
+
+from distributed_ingest.kafka import Kafka
+from sluice.coordination import NodeEntry
+from sluice_cli.errors import RefusedError
+
+TOPIC = "orders"
+
+
+class MemoryMessage:
+    def __init__(self, partition: int, offset: int, key: bytes | None, value: bytes | None, error: int | None) -> None:
+        self._partition, self._offset, self._key, self._value, self._error = partition, offset, key, value, error
+
+    def partition(self) -> int:
+        return self._partition
+
+    def offset(self) -> int:
+        return self._offset
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def value(self) -> bytes | None:
+        return self._value
+
+    def error(self) -> Any:
+        return None if self._error is None else SimpleNamespace(code=lambda: self._error)
+
+
+class MemoryTopic:
+    """Records by partition; None is a mark that is not for readers. What is before `first` has been deleted."""
+
+    def __init__(self, partitions: int) -> None:
+        self.logs: list[list[tuple[bytes | None, bytes | None] | None]] = [[] for _ in range(partitions)]
+        self.first = 0
+
+    def fill(self, count: int) -> set[str]:
+        for partition, log in enumerate(self.logs):
+            log += [(b"k%d" % partition, b"%d-%d" % (partition, len(log) + number)) for number in range(count)]
+        return {record[1].decode() for log in self.logs for record in log if record and record[1]}
+
+
+class MemoryConsumer:
+    """Twin of confluent_kafka's, as far as it is used."""
+
+    def __init__(self, topic: MemoryTopic) -> None:
+        self._topic = topic
+        self._at: dict[int, int] = {}
+        self._told_end: set[int] = set()
+        self.closed = threading.Event()
+
+    def assign(self, partitions: list[Any]) -> None:
+        for each in partitions:
+            self.seek(each)
+
+    def seek(self, to: Any) -> None:
+        end = len(self._topic.logs[to.partition])
+        logical = {OFFSET_BEGINNING: self._topic.first, OFFSET_END: end}
+        self._at[to.partition] = logical.get(to.offset, to.offset)
+        self._told_end.discard(to.partition)
+
+    def consume(self, count: int, timeout: float) -> list[MemoryMessage]:
+        found: list[MemoryMessage] = []
+        for partition, at in self._at.items():
+            log = self._topic.logs[partition]
+            if at < self._topic.first:
+                found.append(MemoryMessage(partition, at, None, None, KafkaError._AUTO_OFFSET_RESET))
+            elif at < len(log):
+                rest = [(offset, record) for offset, record in enumerate(log[at:], at) if record is not None][:count]
+                found += [MemoryMessage(partition, offset, *record, None) for offset, record in rest]
+                self._at[partition] = rest[-1][0] + 1 if rest else len(log)
+                self._told_end.discard(partition)
+            elif partition not in self._told_end:
+                self._told_end.add(partition)
+                found.append(MemoryMessage(partition, at, None, None, KafkaError._PARTITION_EOF))
+        if not found:
+            self.closed.wait(min(timeout, 0.005))
+        return found
+
+    def list_topics(self, name: str, timeout: float) -> Any:
+        there = dict.fromkeys(range(len(self._topic.logs)))
+        return SimpleNamespace(topics={name: SimpleNamespace(error=None, partitions=there)})
+
+    def get_watermark_offsets(self, partition: Any, timeout: float) -> tuple[int, int]:
+        return self._topic.first, len(self._topic.logs[partition.partition])
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> MemoryTopic:
+    topic = MemoryTopic(3)
+    monkeypatch.setattr(Kafka, "_consumer", lambda _self: MemoryConsumer(topic))
+    return topic
+
+
+@pytest.fixture
+def world() -> World:
+    return World(kind="kafka", records="whole", key="record")
+
+
+def feed(world: World, *, once: bool = True, latest: bool = False) -> Kafka:
+    return Kafka(world.scene(once=once), "nowhere", TOPIC, latest=latest)
+
+
+async def test_every_record_once_by_two_nodes_and_nothing_when_repeated(world: World, topic: MemoryTopic) -> None:
+    wanted = topic.fill(500)
+    one, two = feed(world), feed(world)
+    async with world.node(one), world.node(two):
+        await world.until_finished(one)
+        await world.until_finished(two)
+    again = feed(world)
+    async with world.node(again):
+        await world.until_finished(again)
+    assert sorted(world.sink.texts) == sorted(wanted)
+    assert {event.key for event in world.sink.events} == {"k0", "k1", "k2"}
+    assert world.tally.by_origin["orders/1"].records == 500
+    wanted = topic.fill(10)
+    more = feed(world)
+    async with world.node(more):
+        await world.until_finished(more)
+    assert sorted(world.sink.texts) == sorted(wanted)
+
+
+async def test_a_node_that_joins_gets_its_share(world: World, topic: MemoryTopic) -> None:
+    """All stop, and begin anew where they were: no record is lost or doubled over it."""
+    topic.fill(100)
+    one, two = feed(world, once=False), feed(world, once=False)
+    async with world.node(one) as first:
+        await world.until(lambda: len(world.sink.events) == 300, "one has it all")
+        async with world.node(two) as second:
+            await world.until(lambda: bool(second.workers.running), "the other has a part")
+            wanted = topic.fill(100)
+            await world.until(lambda: len(world.sink.events) == 600, "both go on")
+            assert first.workers.running and not first.workers.running & second.workers.running
+    assert sorted(world.sink.texts) == sorted(wanted)
+
+
+async def test_what_is_not_for_readers_is_passed_by(world: World, topic: MemoryTopic) -> None:
+    topic.logs[0] += [None, (b"k", None), (None, b"a"), (b"k", b""), (b"k", b"x" * 9_000_000), None, None]
+    reading = feed(world)
+    async with world.node(reading):
+        await world.until_finished(reading)
+    assert world.sink.events == [(b"a", None)]
+    assert world.tally.total.skipped == 1 and "offset 4 has more than" in world.tally.problems[0]
+
+
+async def test_what_kafka_has_deleted_is_told(world: World, topic: MemoryTopic) -> None:
+    topic.fill(5)
+    reading = feed(world)
+    async with world.node(reading):
+        await world.until_finished(reading)
+    wanted = topic.fill(5)
+    topic.first = 7
+    again = feed(world)
+    async with world.node(again):
+        await world.until_finished(again)
+    assert wanted - set(world.sink.texts) == {f"{partition}-{number}" for partition in range(3) for number in (5, 6)}
+    assert world.tally.total.skipped == 3 and "Kafka has deleted offset 5 already" in world.tally.problems[0]
+
+
+async def test_from_the_end_is_what_comes_from_now_on(world: World, topic: MemoryTopic) -> None:
+    topic.fill(5)
+    reading = feed(world, once=False, latest=True)
+    async with world.node(reading):
+        await world.until_finished(reading)
+        topic.fill(1)
+        await world.until(lambda: len(world.sink.events) == 3, "what is new comes")
+    assert sorted(world.sink.texts) == ["0-5", "1-5", "2-5"]
+
+
+@pytest.mark.parametrize(
+    ("workers", "shares"), [((1,), [[0, 1, 2]]), ((1, 1), [[0, 2], [1]]), ((4, 4), [[0], [1], [2]])]
+)
+async def test_partitions_are_dealt_to_workers(
+    world: World, topic: MemoryTopic, workers: tuple[int, ...], shares: list[list[int]]
+) -> None:
+    reading = feed(world)
+    await reading.open()
+    tasks = reading.source().partition([NodeEntry(str(number), count) for number, count in enumerate(workers)])
+    assert [task.arguments["partitions"] for task in tasks] == shares
+    await reading.close()
+
+
+async def test_a_topic_that_is_not_there(world: World, topic: MemoryTopic) -> None:
+    topic.logs.clear()
+    reading = feed(world)
+    with pytest.raises(RefusedError, match="there is no topic orders"):
+        await reading.open()
+    await reading.close()

@@ -1,0 +1,191 @@
+"""What is kept in the store: positions that never go back, sums over nodes, what a job is; and effects that end."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from distributed_ingest.job import Definition, Job, checked_name, register
+from distributed_ingest.ledger import Ledger, positions
+from distributed_ingest.settle import settled, together
+from distributed_ingest.tally import MOST_ORIGINS, OTHERS, Counts, Tally, Totals
+from sluice.coordination import (
+    Leases,
+    LeaseSettings,
+    LockLostError,
+    StoreUnavailableError,
+    TaskContext,
+    Version,
+)
+from sluice.coordination.document import Body
+from sluice.coordination.memory import MemoryStore
+from sluice_cli.errors import RefusedError, UsageError
+
+ID = "ingest/job/progress/part"
+
+
+class Shaky(MemoryStore):
+    """Says of the next writes that it does not know whether they were done; `done` says whether they were."""
+
+    def __init__(self) -> None:
+        super().__init__(0.4)
+        self.silent = 0
+        self.done = True
+
+    async def put(self, id: str, body: Body, expected: Version | None) -> Version:
+        if self.silent and id == ID:
+            self.silent -= 1
+            if self.done:
+                await super().put(id, body, expected)
+            raise StoreUnavailableError("no answer")
+        return await super().put(id, body, expected)
+
+
+@pytest.fixture
+def store() -> Shaky:
+    return Shaky()
+
+
+async def context_of(store: MemoryStore, lock: str) -> TaskContext:
+    leases = Leases(store, LeaseSettings(lease_s=5, margin_s=1))
+    found = await store.get(lock)
+    tenure = await leases.take(lock, found)
+    assert tenure is not None
+    return TaskContext(lock, tenure)
+
+
+async def test_a_position_is_taken_over_and_the_former_holder_notes_nothing_more(store: Shaky) -> None:
+    one = await Ledger.begin(store, ID, await context_of(store, "locks/1"))
+    assert one.position == {}
+    await one.note({"next": 5})
+    # Under another lock, whose fences say nothing about those of the first.
+    two = await Ledger.begin(store, ID, await context_of(store, "locks/2"))
+    assert two.position == {"next": 5}
+    with pytest.raises(LockLostError):
+        await one.note({"next": 6})
+    await two.note({"next": 7})
+    assert await positions(store, "ingest/job/progress/") == {"part": {"next": 7}}
+
+
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_write_without_an_answer_is_done_once_more(
+    store: Shaky, done: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distributed_ingest.ledger._PAUSE_S", 0.001)
+    store.done, store.silent = done, 1
+    ledger = await Ledger.begin(store, ID, await context_of(store, "locks/1"))
+    store.silent = 1
+    await ledger.note({"next": 1})
+    await ledger.note({"next": 2})
+    assert await positions(store, "ingest/job/progress/") == {"part": {"next": 2}}
+
+
+async def test_without_its_lock_a_holder_notes_nothing(store: Shaky) -> None:
+    context = await context_of(store, "locks/1")
+    ledger = await Ledger.begin(store, ID, context)
+    await context.tenure.release()
+    with pytest.raises(LockLostError):
+        await ledger.note({"next": 1})
+    assert await positions(store, "ingest/job/progress/") == {"part": {}}
+
+
+async def test_the_sum_over_nodes(store: Shaky) -> None:
+    tallies = [Tally(), Tally()]
+    totals = [Totals(store, "ingest/job/totals") for _ in tallies]
+    tallies[0].add("a", Counts(2, 20))
+    tallies[1].add("b", Counts(3, 30, skipped=1))
+    await asyncio.gather(*(total.tell(tally) for total, tally in zip(totals, tallies, strict=True)))
+    await totals[0].tell(tallies[0])
+    assert totals[0].known == Counts(5, 50, 1)
+    tallies[0].add("a", Counts(1, 1))
+    await totals[0].tell(tallies[0])
+    await totals[1].tell(tallies[1])
+    assert totals[1].known == Counts(6, 51, 1)
+
+
+def test_origins_are_bounded_and_problems_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    tally = Tally()
+    for number in range(MOST_ORIGINS + 10):
+        tally.add(str(number), Counts(1))
+    assert len(tally.by_origin) == MOST_ORIGINS + 1 and tally.by_origin[OTHERS].records == 10
+    for text in ("a", "b", "a"):
+        tally.problem(text)
+    assert list(tally.problems) == ["a", "b"] == [record.getMessage() for record in caplog.records]
+
+
+def definition(**changed: Any) -> Definition:
+    return Definition(
+        **{"kind": "folder", "origins": ("/data",), "stream": "demo/x", "records": "lines", "key": "none", **changed}
+    )
+
+
+async def test_a_name_means_one_job(store: Shaky) -> None:
+    job = Job("one", definition())
+    await register(store, job)
+    await register(store, job)
+    with pytest.raises(RefusedError, match=r'it has origins \["/data"\]; this command has origins \["/other"\]'):
+        await register(store, Job("one", definition(origins=("/other",))))
+    with pytest.raises(RefusedError, match="key"):
+        await register(store, Job("one", definition(key="source")))
+
+
+def test_names() -> None:
+    name = definition().name()
+    assert name == definition(key="source").name() != definition(origins=("/other",)).name()
+    assert name.startswith("folder-demo-x-") and checked_name(name) == name
+    with pytest.raises(UsageError):
+        checked_name("a/b")
+
+
+async def test_work_is_finished_although_its_task_is_cancelled() -> None:
+    going, end, noted = asyncio.Event(), asyncio.Event(), []
+
+    async def work() -> None:
+        going.set()
+        await end.wait()
+        noted.append(True)
+
+    task = asyncio.create_task(settled(work(), lambda: 5.0))
+    await going.wait()
+    for _ in range(3):
+        # The library says it with each look.
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert noted == [True]
+
+
+@pytest.mark.parametrize("left_s", [lambda: 0.0, lambda: 0.01])
+async def test_work_is_not_waited_for_longer_than_the_lock_lasts(left_s: Callable[[], float]) -> None:
+    going, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        going.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    task = asyncio.create_task(settled(work(), left_s))
+    await going.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
+    await asyncio.wait_for(cancelled.wait(), 5)
+
+
+async def test_a_group_fails_with_the_error_itself() -> None:
+    async def fail() -> None:
+        raise LockLostError("x")
+
+    async def run() -> None:
+        async with together() as group:
+            group.create_task(fail())
+            await asyncio.Event().wait()
+
+    with pytest.raises(LockLostError):
+        await run()

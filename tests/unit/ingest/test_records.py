@@ -1,0 +1,81 @@
+"""Bytes become records: lines whatever pieces they come in, items, bodies; and their routing keys."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distributed_ingest.records import KeyRule, LineSplitter, items_of, records_of
+
+PIECES = st.lists(st.text(alphabet="ab\r\n", max_size=6).map(str.encode), max_size=12)
+
+
+def reference(data: bytes, max_bytes: int) -> tuple[list[bytes], int]:
+    lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
+    return [line for line in lines if 0 < len(line) <= max_bytes], sum(len(line) > max_bytes for line in lines)
+
+
+@given(PIECES, st.integers(1, 8))
+def test_lines_do_not_depend_on_the_pieces_they_come_in(pieces: list[bytes], max_bytes: int) -> None:
+    splitter = LineSplitter(max_bytes)
+    lines: list[bytes] = []
+    so_far = b""
+    for piece in pieces:
+        lines += splitter.feed(piece)
+        so_far += piece
+        assert splitter.consumed == so_far.rfind(b"\n") + 1
+    lines += splitter.finish()
+    assert splitter.consumed == len(so_far)
+    assert (lines, splitter.skipped) == reference(so_far, max_bytes)
+
+
+def test_a_line_too_long_is_not_kept() -> None:
+    splitter = LineSplitter(10)
+    for _ in range(1000):
+        assert splitter.feed(b"x" * 1000) == []
+    assert splitter.feed(b"\nshort\n") == [b"short"]
+    assert splitter.skipped == 1 and splitter.consumed == 1_000_007
+
+
+@pytest.mark.parametrize(
+    ("rule", "key"),
+    [
+        ("none", None),
+        ("source", "a.log"),
+        ("record", "k\\xff"),
+        ("json:user.id", "7"),
+        ("json:user.name", "Ann"),
+        ("json:user.none", None),
+        ("json:list", "[1,2]"),
+        ("json:list.x", None),
+    ],
+)
+def test_routing_keys(rule: str, key: str | None) -> None:
+    record = b'{"user": {"id": 7, "name": "Ann"}, "list": [1, 2]}'
+    assert KeyRule(rule).key(record, "a.log", b"k\xff") == key
+
+
+def test_a_record_that_is_no_json_has_no_key_in_it() -> None:
+    assert KeyRule("json:a").key(b"plain", "a.log") is None
+    assert KeyRule("json:a").key(b'{"a": "\xff"}', "a.log") is None
+    assert KeyRule("json:a").may_lack and not KeyRule("none").may_lack
+
+
+@pytest.mark.parametrize("text", ["", "json", "json:", "json:a..b", "none:a", "Source"])
+def test_what_is_no_rule(text: str) -> None:
+    with pytest.raises(ValueError, match="no rule"):
+        KeyRule(text)
+
+
+def test_items_stand_as_they_were() -> None:
+    assert items_of(b'[ {"a" : 1} , "b",3]') == [b'{"a" : 1}', b'"b"', b"3"]
+    for body in (b'{"a": 1}', b"[1,", b""):
+        with pytest.raises(ValueError, match="not a JSON array"):
+            items_of(body)
+
+
+def test_bodies() -> None:
+    assert records_of(b"a\r\n\nb", "lines") == ([b"a", b"b"], 0)
+    assert records_of(b"a\nb", "whole") == ([b"a\nb"], 0)
+    assert records_of(b"", "whole") == ([], 0)
+    assert records_of(b"[1, 2]", "items") == ([b"1", b"2"], 0)
+    assert records_of(b"x" * 9_000_000, "whole") == ([], 1)

@@ -1,0 +1,119 @@
+"""Lines over real sockets: listening and connecting, and a stream that is slow."""
+
+import asyncio
+import re
+import socket
+
+import pytest
+from unit.ingest.world import World
+
+from distributed_ingest.tcp import Tcp, address_of
+from sluice_cli.errors import UsageError
+
+
+@pytest.fixture
+def world() -> World:
+    return World(kind="tcp", key="source")
+
+
+async def port_of(world: World) -> int:
+    await world.until(lambda: bool(world.said), "it listens")
+    found = re.search(r"listening on 127.0.0.1:(\d+)", world.said[0])
+    assert found
+    return int(found[1])
+
+
+async def test_many_may_send_and_each_ones_lines_stay_in_order(world: World) -> None:
+    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
+    async with world.node(feed):
+        port = await port_of(world)
+
+        async def send(name: str) -> None:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write("".join(f"{name} {number}\r\n" for number in range(1000)).encode() + f"{name} last".encode())
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+
+        await asyncio.gather(send("a"), send("b"))
+        await world.until(lambda: len(world.sink.events) == 2002, "all lines are there")
+    for name in ("a", "b"):
+        own = [text for text in world.sink.texts if text.startswith(name)]
+        assert own == [*(f"{name} {number}" for number in range(1000)), f"{name} last"]
+    assert {event.key for event in world.sink.events} == {"127.0.0.1"}
+
+
+async def test_while_the_stream_is_slow_the_sender_waits(world: World) -> None:
+    world.sink.open.clear()
+    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
+    async with world.node(feed):
+        with socket.create_connection(("127.0.0.1", await port_of(world))) as sender:
+            sender.setblocking(False)
+            line = b"x" * 1023 + b"\n"
+            await world.until(lambda: _send(sender, line) == 0 and world.sink.asked > 0, "the sender cannot send on")
+            assert world.sink.asked == 1 and world.sink.events == []
+            world.sink.open.set()
+            await world.until(lambda: len(world.sink.events) > 1000, "it goes on")
+
+
+def _send(sender: socket.socket, line: bytes) -> int:
+    """Send what goes; return how many bytes went."""
+    sent = 0
+    try:
+        while True:
+            sent += sender.send(line * 64)
+    except BlockingIOError:
+        return sent
+
+
+async def test_a_stream_that_is_away_loses_no_line(world: World) -> None:
+    world.sink.fails = 10
+    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
+    async with world.node(feed):
+        _, writer = await asyncio.open_connection("127.0.0.1", await port_of(world))
+        writer.write(b"one\ntwo\n")
+        await world.until(lambda: world.sink.texts == ["one", "two"], "they are there after all")
+        writer.close()
+
+
+async def test_it_connects_and_connects_again(world: World) -> None:
+    sent = 0
+
+    async def serve(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        sent += 1
+        writer.write(f"hello {sent}\n".encode())
+        await writer.drain()
+        writer.close()
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    feed = Tcp(world.scene(), f"tcp://127.0.0.1:{port}", listen=False)
+    async with world.node(feed):
+        await world.until(lambda: bool(world.tally.problems), "nobody is there yet, and it is told")
+        server = await asyncio.start_server(serve, "127.0.0.1", port)
+        async with server:
+            await world.until(lambda: world.sink.texts[:2] == ["hello 1", "hello 2"], "it connects again and again")
+    assert "cannot connect to" in world.tally.problems[0]
+
+
+async def test_an_address_in_use_is_told(world: World) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        feed = Tcp(world.scene(), f"127.0.0.1:{taken.getsockname()[1]}", listen=True)
+        async with world.node(feed):
+            await world.until(lambda: bool(world.tally.problems), "it is told")
+    assert "address already in use" in world.tally.problems[0]
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", "host:x", "host:99999"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(UsageError, match="no address"):
+        address_of(text)
+
+
+def test_addresses() -> None:
+    assert address_of("host:1") == ("host", 1)
+    assert address_of("tcp://[::1]:80") == ("::1", 80)

@@ -1,0 +1,67 @@
+"""A real folder: what is listed, and where its lines end."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from distributed_ingest import tree
+from distributed_ingest.tree import Tree
+
+
+def test_what_is_listed(tmp_path: Path) -> None:
+    for name in ("b.log", "a.log", "c.txt", ".hidden.log", "sub/d.log", ".git/e.log"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(name)
+        os.utime(path, (1000, 1000))
+    os.utime(tmp_path / "b.log", (900, 900))
+    (tmp_path / "link.log").symlink_to(tmp_path / "c.txt")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "broken.log").symlink_to(tmp_path / "nowhere")
+    listed = [(found.path, found.size) for found in Tree(tmp_path, "*.log", 0.0).list()]
+    assert listed == [("b.log", 5), ("a.log", 5), ("link.log", 5), ("sub/d.log", 9)]
+
+
+def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.log")).write_text("x")
+    listing = Tree(tmp_path, "*", 0.0)
+    assert listing.list() == []
+    assert "not UTF-8" in listing.problems[0]
+
+
+def test_a_folder_that_is_away_is_an_error_and_not_empty(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Tree(tmp_path / "none", "*", 0.0).list()
+
+
+def test_settled_is_what_stood_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("distributed_ingest.tree.time.monotonic", lambda: now)
+    path, listing = tmp_path / "a", Tree(tmp_path, "*", 2.0)
+
+    def settled() -> bool:
+        return listing.list()[0].settled
+
+    path.write_text("x")
+    assert not settled()
+    now = 1.9
+    assert not settled()
+    now = 2.0
+    assert settled()
+    path.write_text("xy")
+    assert not settled()
+    now = 4.0
+    assert settled()
+
+
+@pytest.mark.parametrize("block", [1, 3, 64])
+def test_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(tree, "_BLOCK", block)
+    data = b"ab\n\ncdefgh\nij"
+    (tmp_path / "a").write_bytes(data)
+    files = Tree(tmp_path, "*", 0.0)
+    for start in range(len(data) + 1):
+        for end in range(start, len(data) + 1):
+            assert files.last_line_end("a", start, end) == (data.rfind(b"\n", start, end) + 1 or None)
+            assert files.first_line_end("a", start, end) == (data.find(b"\n", start, end) + 1 or None)

@@ -1,0 +1,104 @@
+"""A job's surroundings in memory: the stream as a list, the store, nodes of one process."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from distributed_ingest.feed import Feed, Reach, Scene
+from distributed_ingest.job import Definition, Job
+from distributed_ingest.outlet import Outlet
+from distributed_ingest.records import Event, KeyRule
+from distributed_ingest.sink import SinkError
+from distributed_ingest.tally import Tally
+from harness import eventually_async
+from sluice.coordination import DocumentStore, Functions, LeaseSettings, Node, NodeSettings, SourceState
+from sluice.coordination.memory import MemoryStore
+
+SETTINGS = NodeSettings(
+    workers=2, look_s=0.02, pause_s=0.001, lease=LeaseSettings(lease_s=2.0, margin_s=0.4, retry_s=0.05)
+)
+STORE_TIMEOUT_S = 0.4
+SOON_S = 20.0
+
+
+class MemorySink:
+    """Twin of the stream.
+
+    While `open` is not set it takes nothing, `closes_after` so many batches that is so; `fails`: how often it refuses.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.open = asyncio.Event()
+        self.open.set()
+        self.fails = 0
+        self.closes_after = 0
+        self.asked = 0
+        self.closed = False
+
+    @property
+    def texts(self) -> list[str]:
+        return [event.data.decode() for event in self.events]
+
+    async def write(self, events: Sequence[Event], usable_s: float) -> None:
+        assert usable_s > 0
+        self.asked += 1
+        await self.open.wait()
+        if self.fails:
+            self.fails -= 1
+            raise SinkError("the stream is away")
+        self.events += events
+        if self.asked == self.closes_after:
+            self.open.clear()
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class World:
+    """One job on one store. `definition` is of a folder unless changed."""
+
+    store: DocumentStore = field(default_factory=lambda: MemoryStore(STORE_TIMEOUT_S))
+    sink: MemorySink = field(default_factory=MemorySink)
+    tally: Tally = field(default_factory=Tally)
+    kind: Any = "folder"
+    records: Any = "lines"
+    key: str = "none"
+    said: list[str] = field(default_factory=list)
+
+    def scene(self, *, once: bool = False) -> Scene:
+        definition = Definition(self.kind, ("here",), "demo/lines", self.records, self.key)
+        outlet = Outlet(self.sink, KeyRule(self.key), self.tally, pauses_s=(0.01, 0.01))
+        return Scene(self.store, Job("job", definition), outlet, once, settle_s=0.05, tell=self.said.append)
+
+    @asynccontextmanager
+    async def node(self, feed: Feed, settings: NodeSettings = SETTINGS) -> AsyncIterator[Node]:
+        await feed.open()
+        functions = Functions()
+        feed.register(functions)
+        try:
+            async with Node(
+                self.store, "ingest/job/board", functions, settings=settings, sources=[feed.source()]
+            ) as node:
+                yield node
+        finally:
+            await feed.close()
+
+    async def reach(self, feed: Feed) -> Reach:
+        found = await self.store.get(f"ingest/job/board/source/{feed.source().name}")
+        return await feed.reach(SourceState() if found is None else msgspec.convert(found.body, SourceState))
+
+    async def until(self, condition: Callable[[], bool], what: str) -> None:
+        await eventually_async(condition, SOON_S, what)
+
+    async def until_finished(self, feed: Feed) -> None:
+        async def finished() -> bool:
+            return (await self.reach(feed)).finished
+
+        asked: Callable[[], bool | Awaitable[bool]] = finished
+        await eventually_async(asked, SOON_S, "everything that was there is through")
