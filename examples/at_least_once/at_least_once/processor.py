@@ -21,6 +21,7 @@ from at_least_once.settings import AppSettings
 from sluice.client import Client
 
 _PIECE_BYTES = 64 * 1024
+_LONGEST_PAUSE_S = 0.25
 _log = logging.getLogger(__name__)
 
 
@@ -56,7 +57,7 @@ class Processor:
     async def run(self, stop: asyncio.Event) -> None:
         """Works until it is to stop. Raises FunctionFailed, NotOnline, NotTheReader, and what lasts too long."""
         now = asyncio.get_running_loop().time
-        rebalance_at = 0.0
+        rebalance_at, pause_s = 0.0, self._settings.poll_s
         while not stop.is_set():
             if now() >= rebalance_at:
                 await self._rebalance()
@@ -64,8 +65,11 @@ class Processor:
             busy = await self._round(stop)
             if self._is_due:
                 await self._record()
-            if not busy:
-                await _pause(stop, self._settings.poll_s)
+            if busy:
+                pause_s = self._settings.poll_s
+            else:
+                await _pause(stop, pause_s)
+                pause_s = max(self._settings.poll_s, min(2 * pause_s, _LONGEST_PAUSE_S))
         await self._record()
 
     async def _rebalance(self) -> None:

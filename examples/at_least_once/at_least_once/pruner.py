@@ -67,13 +67,10 @@ async def run_pruner(client: Client, settings: GroupSettings, stop: asyncio.Even
     """The program: prunes until it is stopped."""
     membership = await Membership.open(client, settings.scope, settings.group)
     group = await ReaderGroup.open(client, settings.scope, settings.group)
-    running = asyncio.create_task(Pruner(membership, group, settings.missed, "pruner").run(settings.heartbeat_s))
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait((running, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if running.done():
-        running.result()
-    running.cancel()
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(Pruner(membership, group, settings.missed, "pruner").run(settings.heartbeat_s))
+        await stop.wait()
+        running.cancel()
     return 0
 
 

@@ -65,7 +65,7 @@ class AppSettings(GroupSettings):
     rebalance_s: float = Field(default=0.5, gt=0)
     """How often the worker looks whether it should have more segments, or fewer, in seconds."""
     poll_s: float = Field(default=0.05, gt=0)
-    """How long it waits when there is nothing to read, in seconds."""
+    """How long it waits at first when there is nothing to read, in seconds; then longer, up to 0.25."""
 
 
 class GeneratorSettings(Settings):

@@ -18,6 +18,8 @@ from sluice_cli.units import show_size
 
 PLAIN_EVERY_S = 10.0
 _RATE_OVER_S = 5.0
+_VERBOSE = ("distributed_ingest", "sluice")
+"""Whose log `--verbose` shows."""
 
 
 class Display:
@@ -43,6 +45,8 @@ class Display:
 
     def __enter__(self) -> Self:
         logging.getLogger().addHandler(self._handler)
+        for name in _VERBOSE:
+            logging.getLogger(name).setLevel(self._handler.level)
         if self._bars:
             self._job = self._progress.add_task("job", total=None, amount="")
             self._node = self._progress.add_task("this node", total=None, amount="")
@@ -55,6 +59,8 @@ class Display:
         if self._bars:
             self._progress.stop()
         logging.getLogger().removeHandler(self._handler)
+        for name in _VERBOSE:
+            logging.getLogger(name).setLevel(logging.NOTSET)
 
     def say(self, text: str) -> None:
         """Print a line, above the bars."""

@@ -85,8 +85,7 @@ class Folder:
             raise RefusedError(
                 f"the folder {self._root} cannot be read: {error.strerror}", "is it there, and may you read it?"
             ) from error
-        for problem in self._watching.tree.problems:
-            self._scene.outlet.tally.problem(problem)
+        self._tell_left_out(self._watching)
 
     def register(self, functions: Functions) -> None:
         """See Feed."""
@@ -120,6 +119,7 @@ class Folder:
             cut = await asyncio.to_thread(self._leading.next, before)
             if cut is None and self._leading.age_s >= self._scan_s:
                 await asyncio.to_thread(self._leading.scan)
+                self._tell_left_out(self._leading)
                 cut = await asyncio.to_thread(self._leading.next, before)
         except (CommandError, OSError) as error:
             # The library asks again; people are to know why nothing comes.
@@ -128,6 +128,10 @@ class Folder:
         if cut is None:
             return None
         return Window(Task(_FUNCTION, {"slices": msgspec.to_builtins(cut.slices)}), msgspec.to_builtins(cut.position))
+
+    def _tell_left_out(self, scans: "_Scans") -> None:
+        for problem in scans.tree.problems:
+            self._scene.outlet.tally.problem(problem)
 
     # --- the part of any node
 

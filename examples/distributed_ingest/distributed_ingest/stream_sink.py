@@ -36,25 +36,31 @@ class StreamSink:
     async def write(self, events: Sequence[Event], usable_s: float) -> None:
         """See Sink."""
         until_s = time.clock_gettime(time.CLOCK_BOOTTIME) + usable_s
-        async with self._turn:
-            if self._writer is None or self._writer.ended:
-                await self.close()
-                self._writer = await _Writer.start(*self._target)
-            writer = self._writer
-            answer = await writer.send(Batch(until_s, [(event.data, event.key) for event in events]))
+        batch = Batch(until_s, [(event.data, event.key) for event in events])
         try:
-            # Shielded: the answer belongs to a place in the row, whether somebody waits for it or not.
             async with asyncio.timeout(self._answer_s):
+                async with self._turn:
+                    answer = await (await self._running()).send(batch)
+                # Shielded: the answer belongs to a place in the row, whether somebody waits for it or not.
                 await asyncio.shield(answer)
         except TimeoutError as error:
-            await writer.end(kill=True)
+            if self._writer is not None:
+                await self._writer.end(kill=True)
             raise SinkError(f"the stream has not answered for {self._answer_s:g} s") from error
+        except OSError as error:
+            raise SinkError(f"the process that writes cannot be started: {error}") from error
 
     async def close(self) -> None:
         """See Sink. What was handed over is finished before."""
         writer, self._writer = self._writer, None
         if writer is not None:
             await writer.end(kill=writer.ended)
+
+    async def _running(self) -> "_Writer":
+        if self._writer is None or self._writer.ended:
+            await self.close()
+            self._writer = await _Writer.start(*self._target)
+        return self._writer
 
 
 class _Writer:

@@ -52,6 +52,9 @@ def source_options(plan: QueryPlan, settings: SparkSettings) -> Mapping[str, str
     return {
         "kafka.bootstrap.servers": settings.kafka_bootstrap,
         "kafka.reconnect.backoff.max.ms": "1000",
+        # A request for records that are not there yet is in the way of the next one, and a task reads many partitions
+        # in turn: at Kafka's 500 ms each, reports that come now and then would wait for seconds.
+        "kafka.fetch.max.wait.ms": "10",
         "subscribe": plan.topic.name,
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(settings.spark_batch_records),

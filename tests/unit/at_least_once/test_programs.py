@@ -2,13 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import cast
 from uuid import uuid4
 
 import msgspec
 import pytest
 from redis.asyncio import Redis
-from unit.at_least_once.cluster import SCOPE, Cluster
+from unit.at_least_once.cluster import DONE_S, SCOPE, Cluster
 from unit.txn.redis_server import PrivateRedis, private_redis
 
 from at_least_once.events import Event
@@ -17,7 +18,7 @@ from at_least_once.generator import run_generator
 from at_least_once.idempotent import KeyedStore, RedisOutput
 from at_least_once.main import main
 from at_least_once.membership import Membership
-from at_least_once.pruner import Pruner, show_members
+from at_least_once.pruner import Pruner, run_pruner, show_members
 from at_least_once.reader_group import ReaderGroup
 from at_least_once.settings import (
     AppSettings,
@@ -30,6 +31,7 @@ from at_least_once.settings import (
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import as_environment
 from at_least_once.tally import Summary, Tally
+from harness import eventually_async
 
 MISSED = 3
 
@@ -107,11 +109,18 @@ async def test_a_pruner_takes_the_readers_of_the_dead_offline(
 
 
 async def test_a_reader_without_a_member_is_pruned_whoever_declared_it_gone(cluster: Cluster) -> None:
-    membership = await Membership.open(cluster.client, SCOPE, "group")
     group = await ReaderGroup.open(cluster.client, SCOPE, "group")
     await group.come_online("left-behind")
-    await Pruner(membership, group, MISSED, "pruner").look()
-    assert not (await group.fetch()).readers
+    stop = asyncio.Event()
+    settings = GroupSettings(scope=SCOPE, group="group", heartbeat_s=0.01)
+    pruning = asyncio.create_task(run_pruner(cluster.client, settings, stop))
+
+    async def pruned() -> bool:
+        return not (await group.fetch()).readers
+
+    await eventually_async(cast(Callable[[], object], pruned), DONE_S, "the reader is offline")
+    stop.set()
+    assert await pruning == 0
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,9 @@ def test_an_error_is_a_line_and_with_verbose_all_of_it(capsys: pytest.CaptureFix
         try:
             raise ValueError("no good")
         except ValueError:
-            logging.getLogger("x").exception("task failed")
+            logging.getLogger("distributed_ingest.x").exception("task failed")
+            logging.getLogger("sluice.coordination.x").debug("details")
     said = capsys.readouterr().err
     assert "task failed" in said and "ValueError: no good" in said and ("Traceback" in said) == verbose
+    assert ("details" in said) == verbose
     assert verbose or said.count("\n") == 1
