@@ -65,7 +65,7 @@ def main() -> None:
     apps: list[FastAPI] = []
 
     def serve(runtime: Runtime) -> FastAPI:
-        apps.append(build_app(runtime))
+        apps.append(build_app(runtime, settings.max_http_calls))
         return apps[0]
 
     run_service(SERVICE, settings, lambda runtime: start(runtime, settings, apps[0]), serve)

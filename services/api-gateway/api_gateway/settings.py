@@ -8,7 +8,7 @@ class GatewaySettings(ServiceSettings):
 
     `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
     question to a segment store. `max_pending` bounds the requests that wait for a reply, `max_calls` all calls of gRPC
-    in progress, reads included.
+    in progress, reads included, and `max_http_calls` those of the REST interfaces.
     """
 
     health_port: int = 10080
@@ -17,6 +17,7 @@ class GatewaySettings(ServiceSettings):
     grpc_published_port: int | None = None
     max_pending: int = 10_000
     max_calls: int = 20_000
+    max_http_calls: int = 1_000
     request_timeout_s: float = 120
     store_timeout_s: float = 10
     stop_grace_s: float = 3

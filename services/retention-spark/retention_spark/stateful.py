@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from retention_spark.buckets import BucketDecider
@@ -47,10 +47,15 @@ def outcomes(batch: DataFrame) -> Iterator[Outcome]:
 
 def decided(records: DataFrame, rule: Rule, source: str, buckets: int, parts: int) -> DataFrame:
     """What is decided on the records of a topic: one row for each bucket in which something was, for `outcomes`."""
-    columns = records.coalesce(parts).selectExpr(*_COLUMNS, f"pmod(xxhash64(key), {buckets}L) bucket")
-    return columns.groupBy("bucket").applyInPandasWithState(
+    return bucketed(records, buckets, parts).applyInPandasWithState(
         _call(rule, source), OUTPUT, STATE, "append", GroupStateTimeout.ProcessingTimeTimeout
     )
+
+
+def bucketed(records: DataFrame, buckets: int, parts: int) -> GroupedData:
+    """The records of a topic, read in so many parts, by bucket."""
+    columns = records.coalesce(parts).selectExpr(*_COLUMNS, f"pmod(xxhash64(key), {buckets}L) bucket")
+    return columns.groupBy("bucket")
 
 
 def _call(rule: Rule, source: str) -> Call:
@@ -59,7 +64,7 @@ def _call(rule: Rule, source: str) -> Call:
     def call(_bucket: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         memory = state.get[0] if state.exists else None
         now = state.getCurrentProcessingTimeMs()
-        heard = [] if state.hasTimedOut else _heard(frames)
+        heard = [] if state.hasTimedOut else heard_in(frames)
         step = _decider(rule, source).step(memory, heard, now)
         _remember(state, step, now)
         if step.sendings or step.rows:
@@ -74,7 +79,7 @@ def _decider(rule: Rule, source: str) -> BucketDecider:
     return BucketDecider(Decider(rule, source))
 
 
-def _heard(frames: Iterable[pd.DataFrame]) -> list[Heard]:
+def heard_in(frames: Iterable[pd.DataFrame]) -> list[Heard]:
     """The records of a bucket, those of each key in the order of their topic: Spark hands them over in any."""
     heard = [
         Heard(topic, partition, offset, key, value)

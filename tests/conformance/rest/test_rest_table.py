@@ -16,7 +16,7 @@ def test_every_name_is_that_of_one_case() -> None:
 
 def test_every_path_of_the_interface_is_asked() -> None:
     process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
-    described = build_app(cast(Any, process)).openapi()["paths"]
+    described = build_app(cast(Any, process), 1).openapi()["paths"]
     asked = {step.title.partition("?")[0] for case in CASES for step in case.steps}
     for template, operations in described.items():
         if template.startswith("/sluice/"):

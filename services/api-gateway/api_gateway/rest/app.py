@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api_gateway.rest import pravega_v1, sluice_v1
 from api_gateway.rest.backend import Backend
-from api_gateway.rest.boundary import empty_answer, problem_answer
+from api_gateway.rest.boundary import Slots, empty_answer, problem_answer
 from api_gateway.rest.failures import failure_of
 from api_gateway.rest.openapi import describe
 from api_gateway.rest.pravega_v1.health import HealthTree
@@ -23,8 +23,11 @@ from sluice.telemetry.health import health_routes
 from sluice.telemetry.http import HttpTelemetry
 
 
-def build_app(runtime: Runtime) -> FastAPI:
-    """An application that knows the health of the process and answers 503 to all else, until `open_app`."""
+def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
+    """An application that knows the health of the process and answers 503 to all else, until `open_app`.
+
+    It does so, too, with more than `max_calls` calls in progress; health is told even then.
+    """
     app = FastAPI(
         title="Sluice",
         version="1",
@@ -36,6 +39,7 @@ def build_app(runtime: Runtime) -> FastAPI:
         max_body_size=MAX_RECORD_BYTES,
     )
     app.state.backend = None
+    app.state.slots = Slots(max_calls)
     app.state.health = HealthTree(runtime.checks, runtime.degraded)
     app.add_middleware(AsPravegaRoutes)
     app.add_middleware(HttpTelemetry)

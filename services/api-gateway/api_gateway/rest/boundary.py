@@ -6,7 +6,8 @@ and stands in the log with its stack. The two interfaces differ in how they say 
 """
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 
+from api_gateway.errors import OverloadedError
 from api_gateway.rest.failures import JSON_TYPE, Failure, failure_of
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,25 @@ def _headers(failure: Failure) -> dict[str, str]:
     return {"Retry-After": "1"} if failure.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
 
 
+class Slots:
+    """As many calls may be in progress; one more is refused at once, so that those before it are answered in time."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._free = count
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Raises OverloadedError."""
+        if self._free == 0:
+            raise OverloadedError(f"calls in progress: {self._count}, no more may be")
+        self._free -= 1
+        try:
+            yield
+        finally:
+            self._free += 1
+
+
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -65,8 +86,10 @@ class GuardedRoute(APIRoute):
         not_a_number = self.not_a_number
 
         async def guarded(request: Request) -> Response:
+            slots: Slots = request.app.state.slots
             try:
-                response = await answer(request)
+                with slots.taken():
+                    response = await answer(request)
             except Exception as error:  # noqa: BLE001 - this is the boundary
                 response = refuse(_noted(request, path, error, not_a_number))
             asked = getattr(request.state, "asked", "")

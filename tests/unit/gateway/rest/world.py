@@ -119,7 +119,7 @@ class World:
         self.store = InMemorySegmentStore()
         self.signs_of_life = SignsOfLife()
         self.max_pending = max_pending
-        self.app = build_app(cast(Any, self.process))
+        self.app = build_app(cast(Any, self.process), max_calls=100)
 
     def open(self) -> None:
         """The journal is loaded."""
