@@ -57,7 +57,7 @@ class Rule(Hashable, Protocol):
 
 
 class ScaleRule(msgspec.Struct, frozen=True):
-    """Splits and merges; a stream is forgotten when no report on it holds any more."""
+    """Splits and merges; a stream is forgotten when nothing that is known of it can lead to anything any more."""
 
     cooldown_ms: int = scaling.COOLDOWN_MS
 
@@ -88,13 +88,9 @@ class ScaleRule(msgspec.Struct, frozen=True):
 
     def wake_at(self, state: ScalingState, now: int) -> int | None:
         muted = scaling.muted_until(state, self.cooldown_ms)
-        held = [load for load in state.loads.values() if load.holds(now)]
-        if held and muted > now:
-            return muted
-        # A load that is silent holds for ever: the stream is looked at once a day then.
-        ends = [load.at + scaling.VALID_MS for load in held if not load.silent] or [now + DAY_MS] * bool(held)
+        ends = scaling.of_use_until(state, now)
         if ends:
-            return max(min(ends), now)
+            return muted if muted > now else min(ends)
         # Reports that are late must still meet what was decided.
         last = max(muted, state.told[1] + scaling.VALID_MS)
         return last if last > now else None

@@ -12,7 +12,8 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from api_gateway.rest.boundary import Problem
 
@@ -23,6 +24,8 @@ The interfaces of Sluice, a controller of Pravega, over HTTP.
 `/sluice/v1` is Sluice's own: refusals are problems of RFC 9457, lists come in pages, and what changes something is
 answered with the header `Sluice-Request`, the id of the request in topics and journal.
 """
+
+_FILES = "docs-files"
 
 TAGS = (
     ("scopes", "Scopes, in which everything has its name."),
@@ -54,10 +57,22 @@ def describe(app: FastAPI) -> None:
         return JSONResponse(await asyncio.to_thread(app.openapi))
 
     async def for_people(_request: Request) -> Response:
-        return get_swagger_ui_html(openapi_url="openapi.json", title=app.title)
+        return get_swagger_ui_html(
+            openapi_url="openapi.json",
+            title=app.title,
+            swagger_js_url=f"{_FILES}/swagger-ui-bundle.js",
+            swagger_css_url=f"{_FILES}/swagger-ui.css",
+            swagger_favicon_url=f"{_FILES}/favicon.png",
+        )
 
     app.openapi = described  # type: ignore[method-assign]
-    app.router.routes += [Route("/openapi.json", for_programs), Route("/docs", for_people)]
+    # The page works where there is no internet.
+    files = StaticFiles(packages=[("fastapi_offline", "static")])
+    app.router.routes += [
+        Route("/openapi.json", for_programs),
+        Route("/docs", for_people),
+        Mount(f"/{_FILES}", files),
+    ]
 
 
 def _description(app: FastAPI) -> dict[str, Any]:
