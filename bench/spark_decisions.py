@@ -23,6 +23,7 @@ from support.kafka import read
 from support.spark import SPARK, kafka_and_spark
 
 from bench.figures import quantile
+from bench.processor_time import cpu_s
 from harness import System, eventually
 from sluice.domain.commands import ScaleStream
 from sluice.domain.stream.traffic import Direction, ScaleReport
@@ -81,13 +82,13 @@ def _measured(system: System, reports: int, streams: int, rate: int, buckets: in
     _tell(system, rate * _COLD_S, _COLD_STREAMS, rate, "cold")
     eventually(lambda: len(_requests(system)) >= _COLD_STREAMS, _DECIDED_S, "decisions on the first streams")
     before = _metrics(system)
-    began, used = time.monotonic(), _cpu_s(system)
+    began, used = time.monotonic(), cpu_s(system.pid(SPARK))
     _tell(system, reports, streams, rate, "st")
     took = time.monotonic() - began
     all_reports = reports + rate * _COLD_S
     eventually(lambda: _metrics(system)["input_records_total"] >= all_reports, _DECIDED_S, "all reports are read")
     drained = time.monotonic() - began - took
-    used = _cpu_s(system) - used
+    used = cpu_s(system.pid(SPARK)) - used
     eventually(lambda: len(_requests(system)) >= streams + _COLD_STREAMS, _DECIDED_S, "every stream has its request")
     told, requests = dict(_hot_reports(system)), _requests(system)
     # In the order of the reports.
@@ -161,25 +162,6 @@ def _hot_reports(system: System) -> Iterator[tuple[str, int]]:
         report = msgspec.json.decode(message.value() or b"", type=ScaleReport)
         if report.direction is Direction.UP:
             yield report.stream, message.timestamp()[1]
-
-
-def _cpu_s(system: System) -> float:
-    """The time on the processors that the driver and everything it started have used so far."""
-    stats = [_stat(file) for file in Path("/proc").glob("[0-9]*/stat")]
-    family = {system.pid(SPARK)}
-    # Children come after their parents, but numbers begin anew one day.
-    while more := {pid for pid, parent, _ in stats if parent in family} - family:
-        family |= more
-    return sum(ticks for pid, _, ticks in stats if pid in family) / os.sysconf("SC_CLK_TCK")
-
-
-def _stat(file: Path) -> tuple[int, int, int]:
-    """A process, its parent, and the ticks that it and its children that have ended used."""
-    try:
-        fields = file.read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return -1, -1, 0
-    return int(file.parent.name), int(fields[1]), sum(map(int, fields[11:15]))
 
 
 def _metrics(system: System) -> dict[str, float]:

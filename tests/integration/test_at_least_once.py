@@ -89,6 +89,7 @@ class Trial:
     async def stop(self, workers: list[Program]) -> None:
         """Stops workers, all at once; each ends as it should."""
         for worker in workers:
+            worker.says("is online", STARTS_S)
             worker.signal(signal.SIGTERM)
         assert [worker.wait() for worker in workers] == [0] * len(workers)
 

@@ -179,7 +179,7 @@ def test_the_tutorial(shell: Shell) -> None:
         assert "--store redis://" in second.stderr and "Traceback" not in second.stderr
         (inbox / "more.txt").write_text("more\n")
         following.until(lambda: _written(shell) == 20_011, "the new file is through")
-        assert "1 records" in following.stop(signal.SIGINT)
+        assert "1 record," in following.stop(signal.SIGINT)
     with shell.running(*many.split()[2:], "--json") as one, shell.running(*many.split()[2:], "--json") as two:
         summaries = [one.summary(), two.summary()]
     assert sum(summary["records"] for summary in summaries) == 20_011

@@ -32,10 +32,12 @@ READY_S = 300.0
 DECIDED_S = 120.0
 EXIT_UNFIT = 2
 AWAY_S = 20.0
-
+TICK_S = 2.0
+BATCHES_S = 5.0
+"""For the batch that is under way at a tick, and the one that decides: a second each, if they are given the machine."""
 
 ENVIRONMENT = {
-    "SLUICE_RETENTION_TICK_S": "2",
+    "SLUICE_RETENTION_TICK_S": str(TICK_S),
     "SLUICE_RETENTION_PAUSE_S": "0",
     "SLUICE_SCALE_COOLDOWN_S": "3",
     "SLUICE_SCALE_TRIGGER_S": "0.5",
@@ -115,12 +117,15 @@ def test_what_is_cold_within_the_cool_down_is_merged_after_it_without_another_re
 
 @NOT_WHERE_JUDGED
 def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(spark_system: System) -> None:
+    """Within two ticks of the moment at which the sample is old enough."""
     aged = RetentionPolicy(RetentionType.TIME, 4000, 1 << 62)
-    tell(spark_system.kafka_bootstrap, sampled("aged", now_ms(), 500, aged))
+    due = now_ms() + aged.minimum
+    tell(spark_system.kafka_bootstrap, sampled("aged", due - aged.minimum, 500, aged))
     cut = eventually(
         lambda: asked(spark_system.kafka_bootstrap, TruncateStream, ["aged"]), DECIDED_S, "it is truncated"
     )
     assert [r.command.cut for r in cut] == [{0: 500}]
+    assert 0 <= cut[0].at - due <= 1000 * (2 * TICK_S + BATCHES_S)
     codes = [r.command.code for r in asked(spark_system.kafka_bootstrap, NoteDecision, ["aged"])]
     assert codes[0] == "within-minimum" and "beyond-minimum" in codes
 

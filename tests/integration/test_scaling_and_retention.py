@@ -8,6 +8,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,12 +20,14 @@ from support.controller import Controller, config, controller, cut, info, unique
 from support.decisions import asked
 from support.kafka import events, fold
 from support.spark import NOT_WHERE_JUDGED, SPARK
+from support.truncations import Dues, beyond_size, beyond_time, consumed, overdue_ms
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.commands import DecisionKind, ScaleStream
 from sluice.domain.segment_id import segment_name
+from sluice.domain.stream.retention import RetentionReport
 from sluice.segmentstore import Host, SegmentStoreClient
 
 pytestmark = [pytest.mark.integration, NOT_WHERE_JUDGED, pytest.mark.timeout(900)]
@@ -33,13 +36,17 @@ SOON_S = 180.0
 READY_S = 300.0
 REPORTS = ("_system", "_requeststream")
 UNBOUNDED = 2**63 - 1
+TICK_S = 5.0
+BATCHES_S = 5.0
+"""For the batch that is under way when something becomes due, and the one that decides: a second each, if they are
+given the machine."""
 QUICK = {
     "SLUICE_REPORT_INTERVAL_S": "0.5",
     "SLUICE_WATERMARK_INTERVAL_S": "0.5",
     "SLUICE_MARK_INTERVAL_S": "1",
     "SLUICE_SAMPLE_INTERVAL_S": "1",
     "SLUICE_CHANGE_INTERVAL_S": "0.5",
-    "SLUICE_RETENTION_TICK_S": "2",
+    "SLUICE_RETENTION_TICK_S": str(TICK_S),
     "SLUICE_RETENTION_PAUSE_S": "0",
     "SLUICE_SCALE_COOLDOWN_S": "3",
     "SLUICE_RETENTION_TRIGGER_S": "1",
@@ -121,6 +128,20 @@ def noted(system: System, scope: str, kind: DecisionKind) -> list[str]:
     """The codes of what the journal says was decided."""
     found = events(fold(system.kafka_bootstrap), lambda e: isinstance(e, ev.DecisionNoted) and e.scope == scope)
     return [event.code for event in found if event.kind is kind]
+
+
+def went_in_time(system: System, scope: str, rule: Callable[[list[RetentionReport]], Dues]) -> None:
+    """Whatever has to go by the policy is gone two ticks later, if nobody stops it: no reader, no pause.
+
+    A user may count on that from the moment at which it is sampled that there is enough behind it, or a sample is old
+    enough, or it is told that the last reader group has passed; how soon that is known is a matter of the intervals of
+    samples and changes. It holds for every sample there was, not only for the one that the head stays at.
+    """
+    waits = eventually(
+        lambda: overdue_ms(system.kafka_bootstrap, scope, "st", rule), SOON_S, "all is gone that has to go"
+    )
+    assert min(waits) >= 0, f"ms from due until gone: {waits}"
+    assert max(waits) <= 1000 * (2 * TICK_S + BATCHES_S), f"ms from due until gone: {waits}"
 
 
 def by_size(least: int, most: int = UNBOUNDED) -> Any:
@@ -219,6 +240,7 @@ def test_retention_by_size_keeps_its_minimum(spark_system: System, client: Contr
     eventually(lambda: head(client, scope) > 0, SOON_S, "the stream is truncated")
     assert head(client, scope) <= written - 500
     assert "beyond-minimum" in noted(spark_system, scope, DecisionKind.RETENTION)
+    went_in_time(spark_system, scope, partial(beyond_size, minimum=500))
 
 
 def test_retention_by_time_drops_what_is_older(spark_system: System, client: Controller, scope: str) -> None:
@@ -226,6 +248,7 @@ def test_retention_by_time_drops_what_is_older(spark_system: System, client: Con
     assert client.status("createStream", config(scope, "st", retentionPolicy=policy)) == "SUCCESS"
     written = write(client, scope, 5)
     eventually(lambda: head(client, scope) == written, SOON_S, "all of it is older at last")
+    went_in_time(spark_system, scope, partial(beyond_time, minimum_ms=4000))
 
 
 def test_two_reader_groups_hold_what_they_have_yet_to_read(
@@ -236,8 +259,9 @@ def test_two_reader_groups_hold_what_they_have_yet_to_read(
     for name, id in ids.items():
         assert create_group(client, scope, name, id) == "SUCCESS"
     written = write(client, scope, 10)
-    release(client, scope, "fast", ids["fast"], 900)
+    # Of a group that has not said where it is nothing is waited for, so the slow one says it first.
     release(client, scope, "slow", ids["slow"], 300)
+    release(client, scope, "fast", ids["fast"], 900)
     eventually(lambda: head(client, scope) == 300, SOON_S, "what both have read is gone")
     held = eventually(
         lambda: "held-by-readers" in noted(spark_system, scope, DecisionKind.RETENTION),
@@ -247,6 +271,7 @@ def test_two_reader_groups_hold_what_they_have_yet_to_read(
     assert held and head(client, scope) == 300 < written
     release(client, scope, "slow", ids["slow"], 800)
     eventually(lambda: head(client, scope) == 800, SOON_S, "what both have read by now is gone")
+    went_in_time(spark_system, scope, consumed)
 
 
 def create_group(client: Controller, scope: str, name: str, id: str) -> str:

@@ -23,10 +23,11 @@ C = TypeVar("C", bound=StreamCommand)
 
 
 class Asked(msgspec.Struct, Generic[C], frozen=True):
-    """A request for something to be done with a stream."""
+    """A request for something to be done with a stream, appended at `at` (epoch ms, the broker's)."""
 
     id: str
     command: C
+    at: int
 
 
 def hot(stream: str, at: int, **changes: Any) -> ScaleReport:
@@ -89,10 +90,11 @@ def tell(bootstrap: str, *reports: ScaleReport | RetentionReport) -> None:
 
 def asked(bootstrap: str, kind: type[C], streams: Iterable[str] | None = None) -> list[Asked[C]]:
     """All requests with a command of a kind, in the order of each key; of some streams only, if they are named."""
-    requests = [decode_request(message.value() or b"") for message in read(bootstrap, REQUESTS_STREAMS.name)]
+    messages = read(bootstrap, REQUESTS_STREAMS.name)
+    requests = [(decode_request(message.value() or b""), message.timestamp()[1]) for message in messages]
     wanted = None if streams is None else set(streams)
     return [
-        Asked(request.id, request.command)
-        for request in requests
+        Asked(request.id, request.command, at)
+        for request, at in requests
         if isinstance(request.command, kind) and (wanted is None or request.command.stream in wanted)
     ]

@@ -92,6 +92,8 @@ class SinkSettings(Settings):
 
     input: str = "stream2"
     """The stream that is read, from its beginning."""
+    segments: int = Field(default=8, gt=0)
+    """Its segments, if it is not there yet."""
     expect: int = Field(default=0, ge=0)
     """How many different events there must be; 0: print until it is stopped."""
     deadline_s: float = Field(default=300.0, gt=0)

@@ -21,7 +21,7 @@ async def run_sink(client: Client, settings: SinkSettings, stop: asyncio.Event) 
 
     The exit code is 1 if events are missing or bad.
     """
-    await ensure_stream(client, settings.scope, settings.input, 1)
+    await ensure_stream(client, settings.scope, settings.input, settings.segments)
     stream = WholeStream(client, settings.scope, settings.input, settings.patience_s)
     tally, now = Tally(settings.expect), asyncio.get_running_loop().time
     deadline, last_came = now() + settings.deadline_s, now()

@@ -22,7 +22,6 @@ async def run_workers(_client: Client, settings: StarterSettings, stop: asyncio.
         await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "at_least_once", "app", "--name", f"{settings.name}-{number}"),
             env=environment,
-            start_new_session=True,
         )
         for number in range(1, settings.workers + 1)
     ]
@@ -39,6 +38,9 @@ async def run_workers(_client: Client, settings: StarterSettings, stop: asyncio.
 
 async def _report(worker: asyncio.subprocess.Process) -> int:
     code = await worker.wait()
+    if code == -signal.SIGTERM:
+        # It was told to stop before it had begun.
+        return 0
     if code:
         _log.error("the worker with process id %d ended with %d", worker.pid, code)
     return code

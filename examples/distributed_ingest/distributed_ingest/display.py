@@ -20,6 +20,8 @@ PLAIN_EVERY_S = 10.0
 _RATE_OVER_S = 5.0
 _VERBOSE = ("distributed_ingest", "sluice")
 """Whose log `--verbose` shows."""
+_CHATTY = ("opensearch",)
+"""Clients that warn of every answer that is not 200, also of those that are expected."""
 
 
 class Display:
@@ -28,6 +30,7 @@ class Display:
     def __init__(self, *, bars: bool, verbose: bool) -> None:
         self._console = Console(stderr=True, markup=False, highlight=False, emoji=False)
         self._bars = bars and self._console.is_terminal
+        self._verbose = verbose
         self._handler = _Handler(self, verbose=verbose)
         self._progress = Progress(
             SpinnerColumn(),
@@ -47,6 +50,8 @@ class Display:
         logging.getLogger().addHandler(self._handler)
         for name in _VERBOSE:
             logging.getLogger(name).setLevel(self._handler.level)
+        for name in _CHATTY:
+            logging.getLogger(name).setLevel(logging.DEBUG if self._verbose else logging.CRITICAL)
         if self._bars:
             self._job = self._progress.add_task("job", total=None, amount="")
             self._node = self._progress.add_task("this node", total=None, amount="")
@@ -59,7 +64,7 @@ class Display:
         if self._bars:
             self._progress.stop()
         logging.getLogger().removeHandler(self._handler)
-        for name in _VERBOSE:
+        for name in (*_VERBOSE, *_CHATTY):
             logging.getLogger(name).setLevel(logging.NOTSET)
 
     def say(self, text: str) -> None:
@@ -72,12 +77,10 @@ class Display:
 
     def show(self, reach: Reach, own: Counts, all_nodes: Counts, busy: int, workers: int, nodes: int) -> None:
         """Show how far it is: the job over all nodes, and what this one has written."""
-        job = (
-            f"{all_nodes.records:,} records, {show_size(all_nodes.bytes)}, {nodes} {'node' if nodes == 1 else 'nodes'}"
-        )
+        job = f"{all_nodes.text()}, {nodes} {'node' if nodes == 1 else 'nodes'}"
         if reach.total is not None:
             job = f"{_amount(reach.done, reach.unit)} of {_amount(reach.total, reach.unit)}; {job}"
-        node = f"{own.records:,} records, {show_size(own.bytes)}, {show_size(self._rate(own.bytes))}/s"
+        node = f"{own.text()}, {show_size(self._rate(own.bytes))}/s"
         node += f", {busy} of {workers} workers busy" + (f", {own.skipped} left out" if own.skipped else "")
         if self._bars:
             assert self._job is not None and self._node is not None

@@ -11,6 +11,7 @@ import asyncio
 import functools
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,7 +102,7 @@ class Folder:
         if self._watching.age_s >= self._scan_s:
             await asyncio.to_thread(self._watching.scan)
         total = sum(found.size for found in self._watching.listing)
-        under_way = sum(each.size for task in state.tasks.values() for each in _slices(task.arguments["slices"]))
+        under_way = await self._under_way(state)
         places = (position.get(str(found.inode)) for found in self._watching.listing)
         handed_out = sum(place.offset for place in places if place is not None)
         left = await asyncio.to_thread(self._watching.next, position)
@@ -110,6 +111,17 @@ class Folder:
 
     async def close(self) -> None:
         """See Feed."""
+
+    async def _under_way(self, state: SourceState) -> int:
+        """Return how many bytes have been handed out and are not in the stream yet, as tasks have noted it."""
+        prefix = f"{self._scene.job.board}/part/{NAME}/"
+        parts = await self._scene.store.under(prefix) if state.tasks else {}
+        left = 0
+        for key, task in state.tasks.items():
+            part = parts.get(prefix + key)
+            place = _InWindow(*(part.body.get(_REACHED, (0, 0)) if part is not None else (0, 0)))
+            left += place.left(_slices(task.arguments["slices"]))
+        return left
 
     # --- the leader's part
 
@@ -249,6 +261,12 @@ class _InWindow:
 
     def next_slice(self) -> None:
         self.number, self.offset = self.number + 1, 0
+
+    def left(self, slices: Sequence[Slice]) -> int:
+        """Return how many bytes of these slices are still to be copied."""
+        rest = slices[self.number :]
+        begun = max(0, self.offset - rest[0].start) if rest else 0
+        return sum(slice.size for slice in rest) - begun
 
     async def note(self, context: TaskContext, offset: int) -> None:
         """Note it in the task's document. Not to get through is no harm: the next note says more."""

@@ -34,8 +34,8 @@ def status(session: Session, name: str | None, store: str | None) -> None:
             jobs,
             ("job", "kind", "stream", ">nodes", ">under way", ">records", ">bytes"),
             lambda j: (
-                j["job"], j["kind"], j["stream"], len(j["nodes"]), len(j["underWay"]), f"{j['records']:,}",
-                show_size(j["bytes"]),
+                j["job"], j["kind"], j["stream"], len(j["nodes"]), len(j["underWay"]),
+                f"{j['written']['records']:,}", show_size(j["written"]["bytes"]),
             ),
             empty="there is no job",
         )  # fmt: skip
@@ -73,7 +73,7 @@ def _job(job: Job, documents: Mapping[str, Document], now_ms: int) -> dict[str, 
     return {
         "job": job.name,
         **msgspec.to_builtins(job.definition),
-        **msgspec.to_builtins(counts),
+        "written": msgspec.to_builtins(counts),
         "nodes": sorted(t for t, body in under(f"{job.board}/node/").items() if body.get("expire", 0) > now_ms),
         "waiting": sum(len(state.tasks) for state in sources.values()) - len(held),
         "underWay": [{"task": id, "node": body.get("owner", "")} for id, body in sorted(held.items())],
@@ -83,13 +83,14 @@ def _job(job: Job, documents: Mapping[str, Document], now_ms: int) -> dict[str, 
 
 
 def _draw(out: Output, job: dict[str, Any]) -> None:
+    written = job["written"]
     out.fields(
         [
             ("job", job["job"]),
             ("source", f"{job['kind']} {' '.join(job['origins'])}"),
             ("stream", job["stream"]),
-            ("records", f"{job['records']:,}, {show_size(job['bytes'])}, as the nodes have told"),
-            ("left out", job["skipped"] or None),
+            ("records", f"{written['records']:,}, {show_size(written['bytes'])}, as the nodes have told"),
+            ("left out", written["skipped"] or None),
             ("nodes", ", ".join(job["nodes"]) or "none"),
             ("tasks", f"{len(job['underWay'])} under way, {job['waiting']} waiting"),
         ]

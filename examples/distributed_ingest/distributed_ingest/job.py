@@ -5,6 +5,7 @@ Its documents are `ingest/<name>/job`, the board under `ingest/<name>/board/`, p
 definition for the same name is refused: positions mean something only together with it.
 """
 
+import asyncio
 import hashlib
 import re
 from typing import Literal
@@ -12,11 +13,12 @@ from typing import Literal
 import msgspec
 
 from distributed_ingest.records import RecordForm
-from sluice.coordination import ConflictError, DocumentStore
+from sluice.coordination import ConflictError, DocumentStore, StoreUnavailableError
 from sluice_cli.errors import RefusedError, UsageError
 
 ROOT = "ingest"
 Kind = Literal["folder", "kafka", "http", "tcp"]
+PAUSES_S = (0.25, 0.5, 1.0)
 _NAME = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 
 
@@ -65,7 +67,21 @@ def checked_name(name: str) -> str:
 
 
 async def register(store: DocumentStore, job: Job) -> None:
-    """Note what the job is, or find that it is that. Raises RefusedError if it is something else, CoordinationError."""
+    """Note what the job is, or find that it is that. Raises RefusedError if it is something else, CoordinationError.
+
+    A store that gives no answer is asked again a few times: an index that another node has just made is not ready yet.
+    """
+    for pause_s in (*PAUSES_S, None):
+        try:
+            await _register(store, job)
+            return
+        except StoreUnavailableError:
+            if pause_s is None:
+                raise
+            await asyncio.sleep(pause_s)
+
+
+async def _register(store: DocumentStore, job: Job) -> None:
     id, body = f"{ROOT}/{job.name}/job", msgspec.json.decode(msgspec.json.encode(job.definition))
     found = await store.get(id)
     if found is None:

@@ -43,7 +43,7 @@ from sluice.coordination import (
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _MAX_STORE_TIMEOUT_S = 2.0
 _MAX_LOOK_S = 0.5
-_MAX_SETTLE_S = 2.0
+_MAX_SETTLE_S = 1.0
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from distributed_ingest.records import Event
 from distributed_ingest.sink import SinkError
 
 ANSWER_S = 30.0
-_ENDS_S = 10.0
+_ENDS_S = 5.0
 _SAID_BYTES = 4096
 
 
@@ -66,8 +66,9 @@ class StreamSink:
 class _Writer:
     """One life of the process."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, hint: str) -> None:
         self.ended = False
+        self._hint = hint
         self._process = process
         self._asked: deque[asyncio.Future[None]] = deque()
         self._said = b""
@@ -82,7 +83,7 @@ class _Writer:
             # Away from the terminal's group: Ctrl-C is for the node.
             sys.executable, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )  # fmt: skip
-        return cls(process)
+        return cls(process, f"(is the stream sealed or gone? `sluice stream show {scope}/{stream}`)")
 
     async def send(self, batch: Batch) -> "asyncio.Future[None]":
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -124,7 +125,7 @@ class _Writer:
                 if answer.error is None:
                     future.set_result(None)
                 else:
-                    future.set_exception(SinkError(answer.error))
+                    future.set_exception(SinkError(f"{answer.error} {self._hint}"))
         except asyncio.IncompleteReadError:
             await asyncio.wait((self._hearing,))
             self.ended = True

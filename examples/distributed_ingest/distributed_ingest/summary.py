@@ -75,11 +75,11 @@ class Summary:
             [
                 ("job", self.job.name),
                 ("stream", self.job.definition.stream),
-                ("written", f"{total.records:,} records, {show_size(total.bytes)}, in {self.seconds:.1f} s"),
+                ("written", f"{total.text()}, in {self.seconds:.1f} s"),
                 ("rate", f"{total.records / seconds:,.0f} records/s, {show_size(round(total.bytes / seconds))}/s"),
-                ("all nodes", f"{self.all_nodes.records:,} records, {show_size(self.all_nodes.bytes)}, in all runs"),
+                ("all nodes", f"{self.all_nodes.text()}, in all runs"),
                 ("without key", total.unkeyed or None),
-                ("LEFT OUT", f"{total.skipped:,} records, see above" if total.skipped else None),
+                ("LEFT OUT", f"{total.skipped:,}, see above" if total.skipped else None),
                 ("end", ending),
             ]
         )

@@ -9,17 +9,20 @@ Concurrency: belongs to one event loop.
 import asyncio
 import logging
 import operator
+import time
 from collections import deque
 from dataclasses import dataclass, field
 
 import msgspec
 
 from sluice.coordination import ConflictError, CoordinationError, DocumentStore
+from sluice_cli.units import show_size
 
 log = logging.getLogger(__name__)
 
 MOST_ORIGINS = 1_000
 OTHERS = "(others)"
+AGAIN_S = 60.0
 _PROBLEMS_KEPT = 20
 _ADD_TIMES = 20
 
@@ -32,6 +35,10 @@ class Counts(msgspec.Struct):
     skipped: int = 0
     unkeyed: int = 0
 
+    def text(self) -> str:
+        """Return records and bytes for people."""
+        return f"{self.records:,} {'record' if self.records == 1 else 'records'}, {show_size(self.bytes)}"
+
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(*map(operator.add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
@@ -41,11 +48,16 @@ class Counts(msgspec.Struct):
 
 @dataclass
 class Tally:
-    """The counts of one node. `by_origin` names so many origins, the rest together."""
+    """The counts of one node.
+
+    `by_origin` names so many origins, the rest together. `problems`: the last that there were; `told_at`: when each was
+    told last, by the clock that is never set.
+    """
 
     total: Counts = field(default_factory=Counts)
     by_origin: dict[str, Counts] = field(default_factory=dict)
     problems: deque[str] = field(default_factory=lambda: deque(maxlen=_PROBLEMS_KEPT))
+    told_at: dict[str, float] = field(default_factory=dict)
 
     def add(self, origin: str, counts: Counts) -> None:
         """Count what was written."""
@@ -54,10 +66,14 @@ class Tally:
         self.by_origin[name] = self.by_origin.get(name, Counts()) + counts
 
     def problem(self, text: str) -> None:
-        """Keep what went wrong, and tell it unless it is among the last that were told."""
+        """Keep what went wrong, and tell it; the same trouble is told again only after a while."""
+        now = time.monotonic()
         if text not in self.problems:
-            log.warning("%s", text)
             self.problems.append(text)
+        elif now - self.told_at.get(text, -AGAIN_S) < AGAIN_S:
+            return
+        self.told_at = {each: at for each, at in self.told_at.items() if each in self.problems} | {text: now}
+        log.warning("%s", text)
 
 
 class Totals:

@@ -9,6 +9,10 @@ _BYTES = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _TIMES = {"MS": 1, "S": 1000, "M": 60_000, "H": 3_600_000, "D": 86_400_000}
 _UNBOUNDED = 2**63 - 1
 _SCALING = {"min": "min_segments", "factor": "scale_factor", "cooldown": "cooldown_ms"}
+NO_TARGET = (
+    "what another target rate would have done cannot be told: segment stores report that a segment is hot or cold "
+    "by the target it had, never its rate, and nothing at all of a load between half of that target and the target"
+)
 
 
 class UnreadableError(Exception):
@@ -27,10 +31,16 @@ def retention_of(text: str) -> RetentionPolicy:
 
 
 def scaling_of(text: str) -> OtherScaling:
-    """`min=N`, `factor=N` and `cooldown=TIME`, or some of them, with commas between. Raises UnreadableError."""
+    """`min=N`, `factor=N` and `cooldown=TIME`, or some of them, with commas between. Raises UnreadableError.
+
+    The target rate is none of them: the number of splits that a hot segment was reported with bounds its rate from
+    below, but that reports would have come, or not come, by another target cannot be known from those that did.
+    """
     values = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
+        if name == "target":
+            raise UnreadableError(f"{part!r}: {NO_TARGET}")
         if name not in _SCALING:
             raise UnreadableError(f"{part!r}: a scaling is min=2,factor=4,cooldown=5m or a part of that")
         values[_SCALING[name]] = _amount(value, _TIMES if name == "cooldown" else {"": 1})

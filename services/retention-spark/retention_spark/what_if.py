@@ -1,15 +1,17 @@
 """`python -m retention_spark.what_if SCOPE/STREAM POLICY [HOURS]`: what another policy would have done.
 
 A batch job over everything that the topics of reports hold, with the rules of the streaming queries; printed beside
-what happened, as the history tells it.
+what happened, as the history tells it. A scaling policy with another target rate cannot be asked about
+(`asking.NO_TARGET`).
 """
 
 import sys
 import time
 from collections.abc import Iterator
 from itertools import zip_longest
+from textwrap import fill
 
-from retention_spark.asking import UnreadableError, retention_of, scaling_of
+from retention_spark.asking import NO_TARGET, UnreadableError, retention_of, scaling_of
 from retention_spark.deciding import HistoryRow
 from retention_spark.history import last_decisions, line_of
 from retention_spark.rehearsal import Policy, would_have
@@ -20,14 +22,17 @@ HOUR_MS = 3600 * 1000
 HOURS = 24
 KEPT = 1000
 _WIDTH = 78
+USAGE = f"""\
+usage: what_if SCOPE/STREAM POLICY [HOURS]
+  POLICY  size=100MiB..1GiB | time=1h..2d | min=2,factor=4,cooldown=5m, or a part of the last
+  HOURS   how far back, {HOURS} unless given
+Of a scaling policy there is no target to be given:
+{fill(NO_TARGET, 100)}."""
 
 
 def main(arguments: list[str]) -> int:
     if len(arguments) < 2 or "/" not in arguments[0]:
-        print(
-            "usage: what_if SCOPE/STREAM (size=100MiB..1GiB | time=1h..2d | min=2,factor=4,cooldown=5m)",
-            file=sys.stderr,
-        )
+        print(USAGE, file=sys.stderr)
         return 2
     scope, _, stream = arguments[0].partition("/")
     try:

@@ -8,6 +8,7 @@ import pytest
 from unit.at_least_once.cluster import DONE_S, Cluster, Running, cut_off
 
 from at_least_once.functions import Result, upper_case
+from at_least_once.output import StreamOutput
 from at_least_once.processor import FunctionFailed
 from harness import eventually_async
 
@@ -64,6 +65,33 @@ async def test_an_exception_repeats_nothing(cluster: Cluster) -> None:
     assert len(cluster.results()) == 122
     second = Running(await cluster.worker(fails_once))
     await eventually_async(lambda: len(cluster.results()) >= 500, DONE_S, "all events are processed")
+    await second.stopped()
+    assert cluster.numbers() == list(range(500))
+
+
+class DiskFull(Exception):
+    pass
+
+
+async def test_what_could_not_be_stored_is_not_recorded(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    await cluster.write(0, 500)
+    flush, flushes = StreamOutput.flush, 0
+
+    async def fails_at_times(output: StreamOutput) -> None:
+        nonlocal flushes
+        flushes += 1
+        if flushes == 8:
+            raise DiskFull
+        await flush(output)
+
+    monkeypatch.setattr(StreamOutput, "flush", fails_at_times)
+    first = Running(await cluster.worker(record_events=10))
+    with pytest.raises(ExceptionGroup) as caught:
+        await first.task
+    assert caught.group_contains(DiskFull)
+    assert 0 < len(cluster.results()) < 500
+    second = Running(await cluster.worker())
+    await eventually_async(lambda: len(set(cluster.numbers())) >= 500, DONE_S, "all events are processed")
     await second.stopped()
     assert cluster.numbers() == list(range(500))
 

@@ -11,7 +11,16 @@ from sluice.domain.commands import CreateReserved, CreateStream, ScaleStream
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.events import Segment
 from sluice.domain.policy import requests
-from sluice.domain.policy.scaling import ScaleCode, ScalingState, decide_scaling, noted, observe, split_range
+from sluice.domain.policy.scaling import (
+    ScaleCode,
+    ScalingState,
+    decide_scaling,
+    muted_until,
+    noted,
+    observe,
+    of_use_until,
+    split_range,
+)
 from sluice.domain.stream import decide, scale, traffic
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.stream.traffic import Direction, ScaleReport, Traffic
@@ -123,6 +132,41 @@ def test_what_is_known_does_not_depend_on_the_order_of_reports(data: st.DataObje
     for report in mixed:
         second = observe(second, report, world.now)
     assert first == second and first is not None
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_who_forgets_a_stream_of_which_nothing_matters_any_more_decides_alike(data: st.DataObject) -> None:
+    """For silence that lasts longer than `SILENT_MS` this does not hold; hours are not as long."""
+    world = World(data.draw(st.integers(1, 2)), 1)
+    known: ScalingState | None = None
+    partly: ScalingState | None = None
+    for _ in range(data.draw(st.integers(1, 20))):
+        world.now += data.draw(st.integers(1, 15)) * MINUTE
+        if partly is not None and not of_use_until(partly, world.now) and muted_until(partly) <= world.now:
+            partly = None
+        if data.draw(st.integers(0, 5)) == 0:
+            by_hand = data.draw(st.sampled_from(world.stream.active_segments()))
+            ranges = split_range(by_hand.low, by_hand.high, 2)
+            world.scale(ScaleStream("sc", "st", seals=(by_hand.id,), ranges=ranges, at=world.now))
+        for segment in data.draw(st.lists(st.sampled_from(world.stream.active_segments()), unique=True, max_size=3)):
+            direction = data.draw(st.sampled_from([Direction.UP, Direction.DOWN, Direction.DOWN]))
+            silent = direction is Direction.DOWN and data.draw(st.booleans())
+            report = world.report(segment.id, direction, 2, silent)
+            known, partly = observe(known, report, world.now), observe(partly, report, world.now)
+        if known is None:
+            continue
+        found = decide_scaling(known, world.now)
+        if partly is None:
+            assert found.seals == ()
+        else:
+            alike = decide_scaling(partly, world.now)
+            assert (found.seals, found.ranges) == (alike.seals, alike.ranges)
+            partly = noted(partly, alike, world.now)
+        known = noted(known, found, world.now)
+        request = requests.scale(known, found, world.now)
+        if request is not None:
+            world.scale(request[1])
 
 
 @given(low=st.floats(0, 1, exclude_max=True), width=st.floats(1e-9, 1), count=st.integers(2, 100))

@@ -175,7 +175,7 @@ def test_the_summary_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "25,000 records, 50 KiB, in 2.0 s",
         "12,500 records/s, 25 KiB/s",
         "and 5 more",
-        "50 records, see",
+        "50, see",
     ):
         assert text in said
     document: dict[str, Any] = drawn.document()

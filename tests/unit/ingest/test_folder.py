@@ -107,6 +107,8 @@ async def test_a_window_goes_on_where_its_last_note_is(tmp_path: Path, monkeypat
     async with world.node(feed):
         await world.until(lambda: world.sink.asked == 6, "a batch waits")
     assert 20 < len(world.sink.texts) < 60
+    reach, noted = await world.reach(feed), sum(len(text) + 1 for text in world.sink.texts)
+    assert (reach.done, reach.finished) == (noted, False)
     world.sink.open.set()
     again = folder(world, tmp_path, once=True, window_bytes=100_000)
     async with world.node(again):

@@ -9,8 +9,9 @@ import pytest
 from distributed_ingest.job import Definition, Job, checked_name, register
 from distributed_ingest.ledger import Ledger, positions
 from distributed_ingest.settle import settled, together
-from distributed_ingest.tally import MOST_ORIGINS, OTHERS, Counts, Tally, Totals
+from distributed_ingest.tally import AGAIN_S, MOST_ORIGINS, OTHERS, Counts, Tally, Totals
 from sluice.coordination import (
+    Document,
     Leases,
     LeaseSettings,
     LockLostError,
@@ -104,14 +105,21 @@ async def test_the_sum_over_nodes(store: Shaky) -> None:
     assert totals[1].known == Counts(6, 51, 1)
 
 
-def test_origins_are_bounded_and_problems_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_origins_are_bounded_and_problems_told_now_and_then(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("distributed_ingest.tally.time.monotonic", lambda: now)
     tally = Tally()
     for number in range(MOST_ORIGINS + 10):
         tally.add(str(number), Counts(1))
     assert len(tally.by_origin) == MOST_ORIGINS + 1 and tally.by_origin[OTHERS].records == 10
     for text in ("a", "b", "a"):
         tally.problem(text)
-    assert list(tally.problems) == ["a", "b"] == [record.getMessage() for record in caplog.records]
+    now += AGAIN_S
+    tally.problem("a")
+    assert list(tally.problems) == ["a", "b"]
+    assert [record.getMessage() for record in caplog.records] == ["a", "b", "a"]
 
 
 def definition(**changed: Any) -> Definition:
@@ -128,6 +136,26 @@ async def test_a_name_means_one_job(store: Shaky) -> None:
         await register(store, Job("one", definition(origins=("/other",))))
     with pytest.raises(RefusedError, match="key"):
         await register(store, Job("one", definition(key="source")))
+
+
+async def test_a_store_that_is_not_ready_is_asked_again(store: Shaky, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed_ingest.job.PAUSES_S", (0.001, 0.001))
+    asked = 0
+
+    async def get(id: str) -> Document | None:
+        nonlocal asked
+        asked += 1
+        if asked <= unready:
+            raise StoreUnavailableError("the index is not ready")
+        return await MemoryStore.get(store, id)
+
+    monkeypatch.setattr(store, "get", get)
+    unready = 2
+    await register(store, Job("one", definition()))
+    assert asked == 3 and await store.get("ingest/one/job") is not None
+    asked, unready = 0, 3
+    with pytest.raises(StoreUnavailableError):
+        await register(store, Job("one", definition()))
 
 
 def test_names() -> None:

@@ -11,7 +11,7 @@ from retention_spark.deciding import TELL_AGAIN_MS, Decider, Heard, Sending, Tol
 from retention_spark.rules import RetentionRule, ScaleRule, Verdict
 from sluice.domain.commands import NoteDecision, ScaleStream, StreamCommand, TruncateStream
 from sluice.domain.config import RetentionPolicy, RetentionType
-from sluice.domain.policy.scaling import VALID_MS
+from sluice.domain.policy.scaling import SILENT_MS, VALID_MS
 from sluice.domain.stream.retention import RetentionReport, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.messaging.requests import decode_request
@@ -85,9 +85,31 @@ def test_a_stream_nobody_reports_on_is_forgotten() -> None:
 
 
 def test_a_segment_that_is_silent_is_not_forgotten() -> None:
+    step = SCALE.step(None, heard(halves("x", NOW, 0, Direction.DOWN, silent=True)), NOW)
+    much_later = NOW + SILENT_MS - 1
+    later = SCALE.step(step.memory, [], much_later)
+    assert later.memory is not None and later.wake_at == NOW + SILENT_MS
+    other = halves("x", much_later, 1, Direction.DOWN)
+    (merge,) = commands(SCALE.step(later.memory, heard(other), much_later).sendings, ScaleStream)
+    assert merge.seals == (0, 1)
+
+
+def test_a_silent_stream_that_nobody_reports_on_is_forgotten_in_the_end() -> None:
+    """It may have been deleted: nobody tells of that."""
+    step = SCALE.step(None, heard(halves("x", NOW, 0, Direction.DOWN, silent=True)), NOW)
+    wakes = [step.wake_at]
+    while step.wake_at is not None:
+        step = SCALE.step(step.memory, [], step.wake_at)
+        wakes.append(step.wake_at)
+    assert step.memory is None and wakes == [NOW + SILENT_MS, None], "nothing is done before that"
+
+
+def test_what_is_known_of_the_only_segment_is_forgotten_soon_although_it_is_silent() -> None:
     step = SCALE.step(None, heard(hot("x", NOW, direction=Direction.DOWN, silent=True)), NOW)
-    later = SCALE.step(step.memory, [], NOW + 10 * VALID_MS)
-    assert later.memory is not None and later.wake_at is not None
+    assert step.wake_at == NOW + VALID_MS
+    assert SCALE.step(step.memory, [], step.wake_at).memory is None
+    late = SCALE.step(None, heard(hot("x", NOW, direction=Direction.DOWN, silent=True)), NOW + 2 * VALID_MS)
+    assert late.memory is None and [row.code for row in late.rows] == ["at-minimum"]
 
 
 def test_what_nobody_can_read_is_a_dead_letter_and_the_rest_counts() -> None:

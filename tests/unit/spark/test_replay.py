@@ -7,7 +7,7 @@ from support.decisions import halves, hot, sampled
 from retention_spark.asking import UnreadableError, retention_of, scaling_of
 from retention_spark.replay import OtherScaling, Record, RetentionReplay, ScalingReplay, replayed
 from retention_spark.rules import RetentionRule, ScaleRule
-from retention_spark.what_if import beside
+from retention_spark.what_if import beside, main
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import Direction, ScaleReport
@@ -81,7 +81,19 @@ def test_what_is_no_retention(text: str) -> None:
         retention_of(text)
 
 
-@pytest.mark.parametrize("text", ["", "min", "min=2s", "target=3", "min=2,,"])
+@pytest.mark.parametrize("text", ["", "min", "min=2s", "weight=3", "min=2,,"])
 def test_what_is_no_scaling(text: str) -> None:
     with pytest.raises(UnreadableError):
         scaling_of(text)
+
+
+def test_another_target_rate_is_refused_with_the_reason() -> None:
+    with pytest.raises(UnreadableError, match="never its rate"):
+        scaling_of("min=2,target=3")
+
+
+def test_the_usage_says_so_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["s/x"]) == 2
+    assert "never its rate" in " ".join(capsys.readouterr().err.split())
+    assert main(["s/x", "target=3"]) == 2
+    assert "'target=3': what another target rate" in capsys.readouterr().err

@@ -32,6 +32,13 @@ VALID_MS = 10 * 60 * 1000
 COOLDOWN_MS = 2 * 60 * 1000
 """How long a stream is left alone after a scale: the interval at which stores look at a segment (B10)."""
 
+SILENT_MS = 30 * 24 * 3600 * 1000
+"""For how long a silent segment is kept in mind if no report comes on any segment of its stream.
+
+Nobody tells whether such a stream is idle or was deleted. What is lost by forgetting too soon is that its silent
+segments are not merged before they are heard of again.
+"""
+
 MAX_LOADS = MAX_SEGMENTS
 MERGED_AT_ONCE = 3
 """A segment with its two neighbours (9.2)."""
@@ -173,6 +180,21 @@ def muted_until(state: ScalingState, cooldown_ms: int = COOLDOWN_MS) -> int:
     """Until when, in epoch ms, the stream is left alone: after its last scale, whoever asked for it."""
     last = max(state.epoch_since, state.scaled.at if state.scaled is not None else 0)
     return last + cooldown_ms
+
+
+def of_use_until(state: ScalingState, now: int) -> list[int]:
+    """When (epoch ms, after `now`) each load that is known stops to matter for decisions; empty if none matters.
+
+    A hot or cold segment matters as long as its report holds. A silent one waits for a neighbour to become cold, so it
+    matters for `SILENT_MS` after the last report on the stream; but if it is the only segment, it has no neighbour, and
+    no scale will leave it there, so there is nothing to wait for.
+    """
+    if not state.loads:
+        return []
+    forgotten = max(load.at for load in state.loads.values()) + SILENT_MS
+    waits = state.epoch_segments > 1
+    ends = (forgotten if waits and load.silent and load.active else load.at + VALID_MS for load in state.loads.values())
+    return [end for end in ends if end > now]
 
 
 def decide_scaling(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS) -> ScaleDecision:
