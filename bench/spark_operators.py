@@ -211,6 +211,7 @@ def main() -> int:
     parser.add_argument("--warm-up", type=int, default=5, help="batches before those that count")
     parser.add_argument("--buckets", type=int, default=32)
     parser.add_argument("--limit-s", type=int, default=30, help="for each operator")
+    parser.add_argument("--reverse", action="store_true", help="the other way round: the later, the warmer is the JVM")
     parser.add_argument("--only", default="", help="operators whose name has this in it")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -222,10 +223,11 @@ def main() -> int:
         )
         write_reports(folder / "reports", options.warm_up + options.batches, options.streams, options.records)
         session = open_session("operators", settings)
+        order = operators(settings.spark_buckets, settings.spark_state_partitions)[:: -1 if options.reverse else 1]
         measured: list[Measured] = []
         slow: list[str] = []
         try:
-            for operator in operators(settings.spark_buckets, settings.spark_state_partitions):
+            for operator in order:
                 if options.only not in operator.name:
                     continue
                 state = folder / f"state-{len(measured) + len(slow)}"
