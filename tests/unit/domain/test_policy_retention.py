@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from sluice.domain.config import RetentionPolicy, RetentionType
-from sluice.domain.policy import requests, retention, retention_set, what_if
+from sluice.domain.policy import requests, retention, retention_set
 from sluice.domain.policy.cut_order import Order, compare, lower_bound
 from sluice.domain.policy.retention import ASK_AGAIN_MS, RetentionCode, RetentionState, decide_retention, noted, observe
 from sluice.domain.policy.retention_set import RetentionSet, Sample
@@ -278,16 +278,6 @@ def test_wide_cuts_make_the_set_shorter() -> None:
     for i in range(1, 100):
         known = retention_set.added(known, Sample(i, i, dict.fromkeys(range(10_000), i)), RetentionType.TIME)
         assert len(known.samples) <= retention_set.MIN_SAMPLES
-
-
-def test_what_another_policy_would_have_dropped() -> None:
-    reports = [told(i * 10, {0: i * 100}, SIZE, head={0: max(i - 1, 0) * 100}) for i in range(1, 6)]
-    kept = RetentionPolicy(RetentionType.SIZE, 250, FOREVER)
-    found = list(what_if.retained(reports, kept, 100, pause_ms=0))
-    assert [(t.at, t.decision.cut) for t in found if t.decision.cut] == [(40, {0: 100}), (50, {0: 200})]
-    assert found[-1].at == 100 and found[-1].decision.code is C.ASKED
-    assert [t.decision.code for t in what_if.retained(reports, None, 100)] == [C.NO_POLICY]
-    assert list(what_if.retained([], kept, 100)) == []
 
 
 def test_ranges_go_with_what_named_their_segments() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType
 from sluice.domain.events import Segment
-from sluice.domain.policy import requests, what_if
+from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
     COOLDOWN_MS,
     MAX_LOADS,
@@ -296,23 +296,6 @@ def test_ids_follow_from_the_decision() -> None:
     ]
     assert id not in {requests.scale_id(*other) for other in others}
     assert requests.scale(state, ScaleDecision(C.STEADY, "not scaled"), NOW) is None
-
-
-def test_what_another_policy_would_have_scaled() -> None:
-    two = segments(2)
-    reports = [hot(0, two, at=NOW, splits=6), cold(1, two, at=NOW + 1), hot(1, two, at=NOW + 2, splits=2)]
-
-    def would(policy: PolicyInForce, cooldown_ms: int = 0) -> list[tuple[int, tuple[int, ...], int]]:
-        found = what_if.rescaled(reports, policy, NOW + 5, cooldown_ms)
-        return [(t.at, t.decision.seals, len(t.decision.ranges)) for t in found][:-1]
-
-    assert would(PolicyInForce(ScaleType.EVENTS, 100, 9, 1)) == [(NOW, (0,), 6), (NOW + 2, (1,), 2)]
-    assert would(PolicyInForce(ScaleType.EVENTS, 100, 9, 1), COOLDOWN_MS) == [(NOW, (0,), 6)]
-    assert would(PolicyInForce(ScaleType.EVENTS, 300, 9, 1)) == [(NOW, (0,), 2)]
-    assert would(PolicyInForce(ScaleType.EVENTS, 50, 9, 1), COOLDOWN_MS) == [(NOW, (0,), 9)]
-    assert would(PolicyInForce(ScaleType.FIXED, 0, 0, 2)) == []
-    assert would(PolicyInForce(ScaleType.KBYTES, 100, 9, 1)) == []
-    assert would(PolicyInForce(ScaleType.EVENTS, 1000, 9, 1)) == []
 
 
 def test_the_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_heard_of() -> None:
