@@ -60,9 +60,10 @@ def read(bootstrap: str, topic: str, partitions: Iterable[int] | None = None) ->
         if partitions is None:
             partitions = consumer.list_topics(topic, DEADLINE_S).topics[topic].partitions
         wanted = list(partitions)
+        # Before the assignment: a question waits behind a long poll, half a second for each partition.
+        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=DEADLINE_S)[1] for p in wanted}
         consumer.assign([TopicPartition(topic, p, 0) for p in wanted])
         found: dict[int, list[Message]] = {p: [] for p in wanted}
-        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=DEADLINE_S)[1] for p in wanted}
         open_ones = set(wanted)
         while open_ones:
             message = consumer.poll(DEADLINE_S)
