@@ -1,7 +1,7 @@
 """`python -m bench.auto_scale`: a stream that scales by itself, from its first event to its last.
 
 Nobody says anything on behalf of the segment store: a writer of the PyPI client gives one segment several times its
-target, until no segment is above its target any more; then every segment gets a share between half and all of it, for
+target, until no segment is above its target any more; then the widest gets a share between half and all of it, for
 minutes; then nothing is written, until the stream is back at its minimum. The store says what it sees as soon as its
 averages show it, which takes minutes (segment-store-cluster B10). Exit code 1 if the stream did not split, scaled
 under the steady load, fell below its minimum or did not come back to it.
@@ -17,12 +17,12 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from support.controller import Controller, config, controller
+from support.controller import Controller, controller, info
 from support.kafka import events, fold, read
 from support.pravega import manager
 
 from harness import System
-from harness.wait import NotInTime
+from harness.wait import NotInTime, eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.stream.traffic import Direction, ScaleReport
@@ -37,8 +37,7 @@ _STORE = {
     # A report counts as an access, and there may be one in 2 minutes: what is written to does not expire.
     "autoScale.cache.expiry.seconds": "135",
 }
-_QUIET_S = 12 * 60.0
-"""No segment is above its target if none was split for so long: the slowest of the store's averages has been asked."""
+_QUIET_S, _PATIENCE_S, _GIVES_UP_S = 60.0, 60.0, 3600.0
 
 
 class Phase(msgspec.Struct):
@@ -56,10 +55,19 @@ class Load:
 
     def __init__(self, client: Controller, address: str) -> None:
         self._client = client
-        self._writer: Any = manager(address).create_writer(_SCOPE, _STREAM)
+        # The client's threads end with its manager.
+        self._manager = manager(address)
+        self._writer: Any = self._manager.create_writer(_SCOPE, _STREAM)
 
     def segments(self) -> int:
-        return len(self._client.segments(_SCOPE, _STREAM))
+        return len(self._ranges())
+
+    def widest(self) -> float:
+        """The largest part of all keys that a segment has."""
+        return max(high - low for _, low, high in self._ranges())
+
+    def _ranges(self) -> list[tuple[int, float, float]]:
+        return eventually(lambda: self._client.segments(_SCOPE, _STREAM), _PATIENCE_S, "the segments are known")
 
     def run(self, name: str, rate: float, ends: Callable[[Phase], bool]) -> Phase:
         """Write so many events a second until the phase shall end; it is looked at every two seconds."""
@@ -106,26 +114,30 @@ def observe(options: argparse.Namespace) -> tuple[list[Phase], list[int]]:
                 scaleFactor=options.factor,
                 minNumSegments=options.minimum,
             )
-            assert client.status("createStream", config(_SCOPE, _STREAM, scalingPolicy=policy)) == "SUCCESS"
+            stream = pb.StreamConfig(streamInfo=info(_SCOPE, _STREAM), scalingPolicy=policy)
+            assert client.status("createStream", stream) == "SUCCESS"
             return _phases(options, system, Load(client, system.grpc_address)), _counts(system, options.minimum)
 
 
 def _phases(options: argparse.Namespace, system: System, load: Load) -> list[Phase]:
+    hot = options.load * options.target * options.minimum
+
     def settled(phase: Phase) -> bool:
-        if phase.seconds > 4 * _QUIET_S:
+        """No segment is above its target any more."""
+        if phase.seconds > _GIVES_UP_S:
             raise NotInTime(f"still splitting: {phase.scaled}")
-        return len(phase.scaled) > 1 and phase.seconds - phase.scaled[-1][0] > _QUIET_S
+        return phase.seconds - phase.scaled[-1][0] > _QUIET_S and hot * load.widest() < options.target
 
     def at_minimum(phase: Phase) -> bool:
-        return phase.scaled[-1][1] == options.minimum or phase.seconds > 4 * _QUIET_S
+        return phase.scaled[-1][1] == options.minimum or phase.seconds > _GIVES_UP_S
 
     marks, phases = [time.time_ns() // 1_000_000], []
     for name, rate, ends in (
-        ("hot", options.load * options.target * options.minimum, settled),
+        ("hot", hot, settled),
         ("steady", None, lambda phase: phase.seconds > 60 * options.minutes),
         ("cold", 0.0, at_minimum),
     ):
-        rate = options.share * options.target * load.segments() if rate is None else rate
+        rate = options.share * options.target / load.widest() if rate is None else rate
         phases.append(load.run(name, rate, ends))
         marks.append(time.time_ns() // 1_000_000)
     reports = [
@@ -152,7 +164,9 @@ def main() -> int:
     parser.add_argument("--factor", type=int, default=8, help="into how many one segment is split at most")
     parser.add_argument("--minimum", type=int, default=1, help="number of segments")
     parser.add_argument("--load", type=float, default=5.5, help="of the target, for each segment at the beginning")
-    parser.add_argument("--share", type=float, default=0.75, help="of the target, for each segment under steady load")
+    parser.add_argument(
+        "--share", type=float, default=0.75, help="of the target, for the widest segment under steady load"
+    )
     parser.add_argument("--minutes", type=float, default=10.0, help="of steady load")
     options = parser.parse_args()
     phases, counts = observe(options)

@@ -34,6 +34,10 @@ SERVICES: dict[str, type[ServiceSettings]] = {
 VERSION = tomllib.loads((CLONE / "shared" / "pyproject.toml").read_text())["project"]["version"]
 
 
+REGISTRIES = {"dev": "", "production": "", "site": "registry.example.com/"}
+"""What each overlay says of where the images come from."""
+
+
 @pytest.fixture(scope="module", params=manifests.OVERLAYS)
 def rendered(request: pytest.FixtureRequest) -> list[manifests.Manifest]:
     return manifests.objects(manifests.kept(request.param))
@@ -94,7 +98,6 @@ def test_the_settings_that_all_services_share_can_be_read(
 def test_ports_and_users_are_those_of_the_image(rendered: list[manifests.Manifest], service: str) -> None:
     pod = deployments(rendered)[service]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    assert container["image"] == f"sluice/{service}:{VERSION}"
     dockerfile = (IMAGES / f"{service}.Dockerfile").read_text()
     (exposed,) = re.findall(r"^EXPOSE (.*)$", dockerfile, re.MULTILINE)
     named = {str(port["containerPort"]) for port in container["ports"] if port["name"] in ("grpc", "health")}
@@ -103,6 +106,21 @@ def test_ports_and_users_are_those_of_the_image(rendered: list[manifests.Manifes
     assert SERVICES[service]().health_port == health
     (user,) = re.findall(r"^USER (\d+):(\d+)$", (IMAGES / "runtime.Dockerfile").read_text(), re.MULTILINE)
     assert tuple(map(str, (pod["securityContext"]["runAsUser"], pod["securityContext"]["runAsGroup"]))) == user
+
+
+@pytest.mark.parametrize("overlay", manifests.OVERLAYS)
+def test_images_come_from_where_the_overlay_says(overlay: str) -> None:
+    for name, deployment in deployments(manifests.objects(manifests.kept(overlay))).items():
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert container["image"] == f"{REGISTRIES[overlay]}sluice/{name}:{VERSION}"
+
+
+def test_spark_has_room_where_it_spills_to(rendered: list[manifests.Manifest]) -> None:
+    assert "SLUICE_SPARK_LOCAL=/tmp/spark " in (IMAGES / "retention-spark.Dockerfile").read_text()
+    for name, pod in manifests.pods(rendered):
+        if pod["metadata"]["labels"]["app.kubernetes.io/name"].startswith("retention-spark"):
+            limits = {volume["name"]: volume.get("emptyDir", {}).get("sizeLimit") for volume in pod["spec"]["volumes"]}
+            assert limits["tmp"] == "2Gi", name
 
 
 def test_metrics_are_where_the_annotations_say(rendered: list[manifests.Manifest]) -> None:
@@ -148,17 +166,55 @@ def test_the_embedded_stores_fit_the_shared_settings() -> None:
         assert int(port) in {offered["port"] for offered in services[name]}
 
 
-def test_executors_start_as_the_image_says() -> None:
-    rendered = manifests.objects(manifests.kept("production"))
+def driver_of(overlay: str) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """The container of Spark's driver, and its variables."""
+    rendered = manifests.objects(manifests.kept(overlay))
     (driver,) = deployments(rendered)["retention-spark"]["spec"]["template"]["spec"]["containers"]
-    values = {variable["name"]: variable.get("value") for variable in driver["env"]}
-    assert values["IMAGE"] == driver["image"]
-    (pod,) = (pod for name, pod in manifests.pods(rendered) if name.startswith("ConfigMap/"))
+    return driver, {variable["name"]: variable.get("value") for variable in driver["env"]}
+
+
+def test_executors_start_as_the_image_says() -> None:
+    driver, values = driver_of("site")
+    (pod,) = (pod for name, pod in manifests.pods(manifests.objects(manifests.kept("site"))) if "ConfigMap/" in name)
     (executor,) = pod["spec"]["containers"]
     assert f" {executor['command'][0]}\n" in (IMAGES / "retention-spark.Dockerfile").read_text()
-    conf = json.loads(values["SLUICE_SPARK_CONF"])
+    conf = json.loads(values["SLUICE_SPARK_CONF"] or "")
     assert conf["spark.kubernetes.executor.podTemplateContainerName"] == executor["name"]
     ports = {port["name"]: str(port["containerPort"]) for port in driver["ports"]}
     assert (conf["spark.driver.port"], conf["spark.blockManager.port"]) == (ports["driver"], ports["blocks"])
-    known = values.keys()
-    assert set(re.findall(r"\$\((\w+)\)", values["SLUICE_SPARK_CONF"])) <= known
+
+
+def test_executors_run_from_the_image_of_their_driver() -> None:
+    """In a layer above the one that says the base's registry and tag."""
+    driver, values = driver_of("site")
+    assert values["IMAGE"] == driver["image"] != driver_of("production")[0]["image"]
+    conf = json.loads(values["SLUICE_SPARK_CONF"] or "")
+    assert conf["spark.kubernetes.container.image"] == "$(IMAGE)"
+
+
+def test_without_executors_spark_is_one_process() -> None:
+    _, values = driver_of("production")
+    assert values["SLUICE_SPARK_MASTER"] == "local[2]"
+    rendered = manifests.objects(manifests.kept("production"))
+    assert not {"Role", "RoleBinding"} & {manifest["kind"] for manifest in rendered}
+    claims = [m["spec"]["accessModes"] for m in rendered if m["kind"] == "PersistentVolumeClaim"]
+    assert claims == [["ReadWriteOnce"]]
+
+
+def test_a_site_says_all_that_the_components_leave_to_it() -> None:
+    rendered = manifests.kept("site")
+    assert "said-by-the-overlay.invalid" not in rendered
+    assert "said by a replacement" not in rendered
+
+
+def test_services_reach_the_collector_they_are_told_of() -> None:
+    rendered = manifests.objects(manifests.kept("site"))
+    address = re.fullmatch(r"http://[\w-]+\.([\w-]+):(\d+)", manifests.settings_of(rendered)["SLUICE_OTLP_ENDPOINT"])
+    assert address is not None
+    (policy,) = (m["spec"] for m in rendered if m["metadata"]["name"] == "services-to-collector")
+    (expression,) = policy["podSelector"]["matchExpressions"]
+    assert set(expression["values"]) == SERVICES.keys()
+    (rule,) = policy["egress"]
+    (where,) = rule["to"]
+    assert where["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": address[1]}
+    assert rule["ports"] == [{"protocol": "TCP", "port": int(address[2])}]

@@ -15,7 +15,7 @@ import yaml
 Manifest = dict[str, Any]
 
 FOLDER = Path(__file__).resolve().parents[1]
-OVERLAYS = ("dev", "production")
+OVERLAYS = ("dev", "production", "site")
 SOURCES = ("base", "components", "overlays")
 _HEADER = "# Rendered by `make k8s-render` from the sources with the digest "
 _LIMIT_S = 60.0

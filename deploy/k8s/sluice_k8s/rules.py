@@ -1,11 +1,15 @@
 """What must hold for every manifest here, beyond what a schema can say. Pure functions from objects to problems."""
 
+import re
 from collections.abc import Iterator
 
 from sluice_k8s.manifests import Manifest, containers, name_of, pods, settings_of
 
 DRIVER_MANAGED = "ConfigMap/"
 """Pods from templates in config maps get image, CPU and memory from whoever makes them, and have no probes."""
+
+_STANDS_FOR = re.compile(r"(?<!\$)\$\(([\w.-]+)\)")
+"""`$(NAME)`, which Kubernetes replaces by a variable; `$$(NAME)` stays a text."""
 
 
 def problems(manifests: list[Manifest]) -> list[str]:
@@ -17,6 +21,7 @@ def problems(manifests: list[Manifest]) -> list[str]:
         *_replicas(manifests),
         *_disruption(manifests),
         *_references(manifests),
+        *_variables(manifests),
         *_isolation(manifests),
     ]
 
@@ -168,6 +173,26 @@ def _references(manifests: list[Manifest]) -> Iterator[str]:
             if "persistentVolumeClaim" in volume:
                 wanted.add(f"PersistentVolumeClaim/{volume['persistentVolumeClaim']['claimName']}")
         yield from (f"{name}: there is no {missing}" for missing in sorted(wanted - there))
+
+
+def _variables(manifests: list[Manifest]) -> Iterator[str]:
+    """Variables that others are made of come earlier: Kubernetes reads the list once and leaves as text what it does
+    not know yet."""
+    shared = {name_of(m): set(m.get("data") or {}) for m in manifests if m["kind"] in ("ConfigMap", "Secret")}
+    for name, pod in pods(manifests):
+        for container in containers(pod):
+            where, known = f"{name}/{container['name']}", set[str]()
+            for source in container.get("envFrom", []):
+                for kind, reference in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
+                    known |= shared.get(f"{kind}/{source[reference]['name']}", set()) if reference in source else set()
+            for variable in container.get("env", []):
+                wanted = set(_STANDS_FOR.findall(variable.get("value") or ""))
+                for missing in sorted(wanted - known):
+                    yield f"{where}: {variable['name']} needs {missing}, which does not come before it"
+                known.add(variable["name"])
+            words = [*container.get("command", []), *container.get("args", [])]
+            for missing in sorted({found for word in words for found in _STANDS_FOR.findall(word)} - known):
+                yield f"{where}: is called with {missing}, which it is not given"
 
 
 def _isolation(manifests: list[Manifest]) -> Iterator[str]:

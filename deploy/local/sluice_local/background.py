@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sluice_local import checks
-from sluice_local.errors import LocalError, NotUp, PartFailed
+from sluice_local.errors import AlreadyUp, LocalError, NotUp, PartFailed
 from sluice_local.parts import parts_of
 from sluice_local.process import ProcessRecord
-from sluice_local.settings import LocalSettings
+from sluice_local.settings import LocalSettings, variable_of
 from sluice_local.supervisor import Ownership, SupervisorRecord, settings_of_running
 from sluice_local.system import record_path
 
@@ -29,12 +29,14 @@ _PAUSE = threading.Event()
 def up(settings: LocalSettings) -> None:
     """Start a system that outlives this process and wait until it is ready.
 
-    On a system that is up, start again what has ended. Raises LocalError if the system is not ready.
+    On a system that is up, start again what has ended, with the settings it was started with. Raises LocalError if the
+    system is not ready, or if it is up and other settings are asked for.
     """
     checks.require_state_folder(settings.home)
     log = settings.logs_dir / "supervisor.log"
     record = SupervisorRecord.read(settings)
     if record is not None:
+        _require_its_settings(settings)
         _converge(settings, record, log)
         return
     with Ownership(settings):
@@ -79,6 +81,25 @@ def _show_from(log: Path, offset: int) -> int:
     sys.stdout.write(text.decode(errors="replace"))
     sys.stdout.flush()
     return offset + len(text)
+
+
+def _require_its_settings(settings: LocalSettings) -> None:
+    """Raise AlreadyUp if the environment says something else than what the system was started with."""
+    running = settings_of_running(settings)
+    asked = sorted(settings.model_fields_set - {"home"})
+    others = [field for field in asked if getattr(settings, field) != getattr(running, field)]
+    if others:
+        raise AlreadyUp(
+            f"a system is up with other settings ({'; '.join(_difference(f, settings, running) for f in others)}): "
+            "end it with `make down`, which keeps the data, before `make up`"
+        )
+
+
+def _difference(field: str, settings: LocalSettings, running: LocalSettings) -> str:
+    """Both values, where they are numbers: addresses may hold a password."""
+    here, there = getattr(settings, field), getattr(running, field)
+    values = f" is {there:g} there, not {here:g}" if isinstance(here, int | float) else ""
+    return f"{variable_of(field)}{values}"
 
 
 def _converge(settings: LocalSettings, record: SupervisorRecord, log: Path) -> None:

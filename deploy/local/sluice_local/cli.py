@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sluice_local import background, launch, supervisor
 from sluice_local.errors import AlreadyUp, LocalError, NotUp
-from sluice_local.settings import LocalSettings
+from sluice_local.settings import LocalSettings, variable_of
 
 _COMMANDS = {
     "run": "start everything in the foreground; Ctrl-C stops it",
@@ -36,11 +36,7 @@ def main() -> int:
     except ValidationError as error:
         for problem in error.errors():
             field = "_".join(str(one) for one in problem["loc"])
-            name = (
-                field
-                if field.isupper()
-                else f"SLUICE_{field.upper()}".replace("SLUICE_SEGMENT_STORES", "SEGMENT_STORES")
-            )
+            name = field if field.isupper() else variable_of(field)
             print(f"setting {name}: {problem['msg']} (it is {problem['input']!r})", file=sys.stderr)
         return 2
     except NotUp as error:

@@ -95,10 +95,10 @@ def server_properties(settings: LocalSettings) -> dict[str, str | int | bool]:
         "group.consumer.session.timeout.ms": 1_500,
         "group.consumer.min.heartbeat.interval.ms": 200,
         "group.consumer.heartbeat.interval.ms": 300,
-        # So is the return of a broker that was killed itself: its old session must end first. A heartbeat that is not
-        # dealt with in half its interval is given up; on a busy machine that may never come to an end if it is short.
+        # A heartbeat that is not dealt with in half its interval is given up; on a busy machine that may never come to
+        # an end if it is short. A broker that was killed itself is back when its old session has ended.
         "broker.heartbeat.interval.ms": 1_000,
-        "broker.session.timeout.ms": 6_000,
+        "broker.session.timeout.ms": 9_000,
         "log.cleaner.dedupe.buffer.size": 16_777_216,
         "num.network.threads": 2,
         "num.io.threads": 4,

@@ -17,6 +17,11 @@ HOST = "127.0.0.1"
 CLONE = Path(__file__).resolve().parents[3]
 
 
+def variable_of(field: str) -> str:
+    """Return the environment variable of a field."""
+    return "SEGMENT_STORES" if field == "segment_stores" else f"SLUICE_{field.upper()}"
+
+
 class LocalSettings(BaseSettings):
     """One local system. Environment names are the field names in capitals behind `SLUICE_`, but `SEGMENT_STORES`."""
 

@@ -44,6 +44,8 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
     server = ControllerServer(handlers(reads, requests, settings), settings.max_calls)
+    # Told until the process ends, for the HTTP server is the last to stop.
+    runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
     await server.start(settings.host, settings.grpc_port)
     backend = Backend(

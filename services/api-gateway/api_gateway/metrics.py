@@ -1,6 +1,9 @@
 """The metrics of the gateway, beside those all services share."""
 
-from prometheus_client import Gauge
+from prometheus_client import Counter, Gauge
 
 PENDING = Gauge("sluice_requests_pending", "Requests that wait for their reply off the journal")
 PENDING_LIMIT = Gauge("sluice_requests_pending_limit", "How many may wait before callers are refused")
+RPC_DEFECTS = Counter(
+    "sluice_rpc_defects", "RPCs that failed by an error nobody expected; the log has its stack", ["rpc"]
+)

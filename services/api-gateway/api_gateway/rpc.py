@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from api_gateway.errors import NotYetError, failure_of
 from api_gateway.handlers import Context, Handler
+from api_gateway.metrics import RPC_DEFECTS
 from api_gateway.traced import traced
 from sluice.telemetry.metrics import RPC_SECONDS
 
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any]) -> Handler:
     """The handler inside the boundary. It is given the bytes of a request, for they may be of no message at all."""
     answered = RPC_SECONDS.labels(rpc, "OK").observe
+    RPC_DEFECTS.labels(rpc)  # Told as 0 from now on: a rate sees no increase in a first sample.
     now = time.perf_counter
     handle = traced(rpc, handler)
 
@@ -42,6 +44,8 @@ def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any]) -> Handle
 async def _fail(rpc: str, context: Context, error: Exception, began: float) -> NoReturn:
     failure = failure_of(error)
     RPC_SECONDS.labels(rpc, failure.code.name).observe(time.perf_counter() - began)
+    if failure.level >= logging.ERROR:
+        RPC_DEFECTS.labels(rpc).inc()
     if log.isEnabledFor(failure.level):
         said = {"rpc": rpc, "code": failure.code.name, "error": repr(error), "trace": trace_of(context)}
         log.log(failure.level, "call failed", extra=said, exc_info=error if failure.level >= logging.ERROR else None)

@@ -10,7 +10,7 @@ import pytest
 from sluice_k8s import manifests, rules, schemas
 
 Breach = Callable[[dict[str, Any]], None]
-PRODUCTION = {manifests.name_of(manifest): manifest for manifest in manifests.objects(manifests.kept("production"))}
+SITE = {manifests.name_of(manifest): manifest for manifest in manifests.objects(manifests.kept("site"))}
 
 
 def pod(objects: dict[str, Any]) -> dict[str, Any]:
@@ -20,6 +20,11 @@ def pod(objects: dict[str, Any]) -> dict[str, Any]:
 
 def container(objects: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = pod(objects)["containers"][0]
+    return found
+
+
+def driver(objects: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = objects["Deployment/retention-spark"]["spec"]["template"]["spec"]["containers"][0]
     return found
 
 
@@ -58,13 +63,18 @@ BREACHES: dict[str, Breach] = {
     "has no disruption budget": lambda o: o.pop("PodDisruptionBudget/api-gateway"),
     "there is no ServiceAccount/api-gateway": lambda o: o.pop("ServiceAccount/api-gateway"),
     "there is no PersistentVolumeClaim/retention-spark": lambda o: o.pop("PersistentVolumeClaim/retention-spark"),
+    "SLUICE_SPARK_CONF needs SLUICE_INSTANCE, which does not come before it": lambda o: driver(o)["env"].sort(
+        key=lambda variable: variable["name"] == "SLUICE_INSTANCE"
+    ),
+    "SLUICE_SPARK_CONF needs POD_IP": lambda o: driver(o)["env"].pop(0),
+    "is called with POD_IP, which it is not given": lambda o: container(o).update(args=["$(POD_IP)", "$$(TEXT)"]),
     "no policy that denies": lambda o: o.pop("NetworkPolicy/default-deny"),
 }
 
 
 @pytest.mark.parametrize("problem", BREACHES)
 def test_a_breach_is_found(problem: str) -> None:
-    objects = copy.deepcopy(PRODUCTION)
+    objects = copy.deepcopy(SITE)
     BREACHES[problem](objects)
     found = rules.problems(list(objects.values()))
     assert [line for line in found if problem in line], found
@@ -72,7 +82,7 @@ def test_a_breach_is_found(problem: str) -> None:
 
 def test_a_field_that_nobody_knows_is_found() -> None:
     for name in ("Deployment/api-gateway", "ScaledObject/txn-manager"):
-        manifest = copy.deepcopy(PRODUCTION[name])
+        manifest = copy.deepcopy(SITE[name])
         assert schemas.problems(manifest) == []
         manifest["spec"]["replicaz"] = 2
         assert "replicaz" in "".join(schemas.problems(manifest))

@@ -15,6 +15,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from unit.gateway.conftest import Gateway
 
 from api_gateway.errors import INTERNAL_TEXT
+from api_gateway.metrics import RPC_DEFECTS
 from api_gateway.server import INTERFACE, ControllerServer
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
@@ -69,11 +70,23 @@ async def test_random_bytes_leave_the_service_healthy(gateway: Gateway) -> None:
     await _assert_healthy(gateway)
 
 
+def _defects() -> dict[str, float]:
+    """As told, by RPC."""
+    samples = [sample for metric in RPC_DEFECTS.collect() for sample in metric.samples]
+    return {sample.labels["rpc"]: sample.value for sample in samples if sample.name == "sluice_rpc_defects_total"}
+
+
+async def test_every_rpc_tells_of_its_defects_from_the_beginning(gateway: Gateway) -> None:
+    assert set(RPCS) <= _defects().keys()
+
+
 async def test_a_call_with_bytes_that_are_no_message_fails_alone(gateway: Gateway) -> None:
+    before = _defects()
     call = _bytes_call(gateway, "getCurrentSegments")
     with pytest.raises(grpc.aio.AioRpcError) as failed:
         await call(b"\xff\xff\xff")
     assert failed.value.code() is grpc.StatusCode.INTERNAL
+    assert _defects() == before, "the caller's fault, not ours"
     await _assert_healthy(gateway)
 
 
@@ -84,14 +97,16 @@ async def test_a_message_over_the_limit_is_refused(gateway: Gateway) -> None:
     await _assert_healthy(gateway)
 
 
-async def test_a_defect_is_internal_for_its_caller_and_in_the_log(
+async def test_a_defect_is_internal_for_its_caller_in_the_log_and_counted(
     gateway: Gateway, caplog: pytest.LogCaptureFixture
 ) -> None:
+    before = _defects()
     gateway.journal.unavailable = ZeroDivisionError("a defect")
     with caplog.at_level(logging.ERROR), pytest.raises(grpc.aio.AioRpcError) as failed:
         await gateway.stub.checkScopeExists(pb.ScopeInfo(scope="sc"))
     assert (failed.value.code(), failed.value.details()) == (grpc.StatusCode.INTERNAL, INTERNAL_TEXT)
     assert "a defect" in caplog.text
+    assert _defects() == {**before, "checkScopeExists": before["checkScopeExists"] + 1}
     gateway.journal.unavailable = None
     await _assert_healthy(gateway)
 

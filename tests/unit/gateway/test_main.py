@@ -1,0 +1,70 @@
+"""The gateway put together: what its readiness consists of, from its start to its end."""
+
+import asyncio
+from typing import Any
+
+import grpc
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api_gateway import main
+from api_gateway.rest.app import build_app
+from api_gateway.server import ControllerServer
+from api_gateway.settings import GatewaySettings
+from sluice.controller_api import controller_pb2 as pb
+from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
+from sluice.runtime import Runtime
+
+NOBODY = "127.0.0.1:1"
+ENDS_S = 10.0
+
+
+async def ready(app: FastAPI) -> tuple[int, dict[str, str]]:
+    """The status of /readyz, and what it says is missing."""
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+        answer = await client.get("/readyz")
+    return answer.status_code, answer.json()["not_ready"]
+
+
+async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entered, leave, stopping = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(_request: Any, _context: Any) -> pb.ExistsResponse:
+        entered.set()
+        await leave.wait()
+        return pb.ExistsResponse(exists=True)
+
+    ports: list[int] = []
+
+    class Listening(ControllerServer):
+        async def start(self, host: str, port: int) -> int:
+            ports.append(await super().start(host, port))
+            return ports[0]
+
+        async def stop(self, grace_s: float) -> None:
+            stopping.set()
+            await super().stop(grace_s)
+
+    monkeypatch.setattr(main, "handlers", lambda *_: {"checkScopeExists": slow})
+    monkeypatch.setattr(main, "ControllerServer", Listening)
+    settings = GatewaySettings(kafka_bootstrap=NOBODY, host="127.0.0.1", grpc_port=0, stop_grace_s=ENDS_S)
+    runtime = Runtime("api-gateway", settings)
+    app = build_app(runtime, settings.max_http_calls)
+    await main.start(runtime, settings, app)
+    assert await ready(app) == (200, {})
+    assert runtime.degraded["signs of life"]() is None
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel:
+        call = asyncio.ensure_future(ControllerServiceStub(channel).checkScopeExists(pb.ScopeInfo(scope="sc")))
+        await entered.wait()
+        ending = asyncio.ensure_future(runtime.stack.aclose())
+        async with asyncio.timeout(ENDS_S):
+            await stopping.wait()
+        assert await ready(app) == (503, {"grpc": "does not listen"})
+        assert not ending.done()
+        leave.set()
+        assert (await call).exists
+    await ending
+    assert await ready(app) == (503, {"grpc": "does not listen"})

@@ -1,0 +1,68 @@
+"""`make up` on a system that is up already: with its own settings or with others."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sluice_local import background
+from sluice_local.background import Status
+from sluice_local.cli import main
+from sluice_local.process import start_ticks
+from sluice_local.settings import LocalSettings
+from sluice_local.supervisor import SupervisorRecord
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSettings:
+    """The settings of a system that is up and ready, as far as its state folder tells."""
+    for name in list(os.environ):
+        if name.startswith("SLUICE_") or name == "SEGMENT_STORES":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    settings = LocalSettings(stream_workflows=2, redis_url="redis://:secret@r:6379/0")
+    settings.run_dir.mkdir()
+    (settings.run_dir / "settings.json").write_text(settings.model_dump_json())
+    SupervisorRecord(os.getpid(), start_ticks(os.getpid()) or 0, "ready", "", 1).write(settings)
+    ready = Status("kafka", os.getpid(), True, "ready", "127.0.0.1:9092", tmp_path / "kafka.log")
+    monkeypatch.setattr(background, "statuses", lambda _settings: iter([ready]))
+    return settings
+
+
+@pytest.mark.parametrize("value", [None, "2"])
+@pytest.mark.usefixtures("running")
+def test_a_system_that_has_the_settings_asked_for_stays(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], value: str | None
+) -> None:
+    """Settings that are not given are not asked for."""
+    if value is not None:
+        monkeypatch.setenv("SLUICE_STREAM_WORKFLOWS", value)
+    background.up(LocalSettings())
+    assert capsys.readouterr().out.startswith("already up")
+
+
+@pytest.mark.usefixtures("running")
+def test_other_settings_are_named_and_nothing_is_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLUICE_STREAM_WORKFLOWS", "4")
+    monkeypatch.setenv("SEGMENT_STORES", "3")
+    monkeypatch.setattr("sys.argv", ["sluice_local", "up"])
+    assert main() == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "SLUICE_STREAM_WORKFLOWS is 2 there, not 4" in said.err
+    assert "SEGMENT_STORES is 1 there, not 3" in said.err
+    assert "make down" in said.err
+
+
+@pytest.mark.usefixtures("running")
+def test_an_address_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLUICE_REDIS_URL", "redis://:other@r:6379/0")
+    monkeypatch.setattr("sys.argv", ["sluice_local", "up"])
+    assert main() == 1
+    said = capsys.readouterr().err
+    assert "SLUICE_REDIS_URL" in said
+    assert "secret" not in said and "other@" not in said
