@@ -38,12 +38,12 @@ RATE = effort(500, 400)
 LOST = effort(20, 4)
 FROZEN = 4
 """Every so many of the lost is frozen, the others are killed."""
-HEARTBEAT_S, MISSED, REBALANCE_S = 0.2, 10, 0.5
+HEARTBEAT_S, MISSED, REBALANCE_S, RECORD_S = 0.2, 10, 0.5, 0.02
 STARTS_S = 60.0
 DONE_S = 180.0
 CHECKED_S = 60.0
 LOOKS_S = 0.05
-MOVES_S = (MISSED + 2) * HEARTBEAT_S + REBALANCE_S
+MOVES_S = (MISSED + 2) * HEARTBEAT_S + REBALANCE_S + RECORD_S
 """Within which the segments of a dead worker are others'."""
 BUSY_S = 3.0
 """What a busy machine may add to that."""
@@ -114,7 +114,7 @@ async def trial(system: System, folder: Path, **settings: str) -> AsyncIterator[
         "rebalance_s": str(REBALANCE_S),
         "redis_url": system.redis_url,
         # Positions are recorded all the time, so that many a worker is lost between storing and recording.
-        "record_s": "0.02",
+        "record_s": str(RECORD_S),
     }
     async with open_client(system.grpc_address) as client:
         for stream in ("stream1", "stream2"):

@@ -1,8 +1,6 @@
 """The program of one worker: reads a stream through a reader group, applies a function, and stores the results."""
 
 import asyncio
-import logging
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from at_least_once.functions import load
@@ -13,13 +11,11 @@ from at_least_once.settings import AppSettings
 from at_least_once.worker import Worker
 from sluice.client import Client
 
-_log = logging.getLogger(__name__)
-
 
 async def run_app(client: Client, settings: AppSettings, stop: asyncio.Event) -> int:
     """Works until it is stopped, and says how much it has done; the exit code is 1 if the function failed.
 
-    Raises NoSuchFunction, and an ExceptionGroup of what lasted longer than the patience.
+    Raises NoSuchFunction, and an ExceptionGroup of what lasted longer than the patience, or is no event.
     """
     function = load(settings.function)
     async with AsyncExitStack() as stack:
@@ -31,12 +27,11 @@ async def run_app(client: Client, settings: AppSettings, stop: asyncio.Event) ->
         else:
             output = await StreamOutput.open(client, settings)
         worker = await Worker.open(client, function, output, settings)
-        failures: Sequence[BaseException] = ()
+        code = 0
         try:
             await worker.run(stop)
-        except* FunctionFailed as failed:
-            failures = failed.exceptions
+        except* FunctionFailed:
+            # The processor has logged it.
+            code = 1
         print(f"{settings.name}: {worker.done} events", flush=True)
-    for failure in failures:
-        _log.error("%s", failure)
-    return int(bool(failures))
+    return code

@@ -5,6 +5,9 @@ not, writes it together with the effect; Redis runs a script as a whole. So a re
 worker or from one that was taken for dead, changes nothing but a counter. The effect here is an entry at the end of a
 list, which would show every repetition; what is stored survives as much as that Redis is set up to survive.
 
+The keys are kept for ever, because another group may read the stream from its beginning. So an output takes about 100
+bytes for each result, beside the result itself.
+
 Concurrency: one task adds and flushes; any number of processes write to the same output.
 """
 
@@ -17,6 +20,7 @@ from redis.asyncio import Redis
 from at_least_once.functions import Result
 from at_least_once.patience import patiently
 
+PAGE = 1000
 _AT_ONCE = 500
 _APPLY = """
 local fresh = 0
@@ -47,8 +51,8 @@ class KeyedStore:
         return int(await self._apply(keys=[self._done, self._applied, self._refused], args=arguments))
 
     async def results(self, first: int = 0) -> list[bytes]:
-        """The effects in the order they happened, from number `first` on."""
-        found = await self._redis.lrange(self._applied, first, -1)
+        """The effects in the order they happened, from number `first` on: up to `PAGE` of them."""
+        found = await self._redis.lrange(self._applied, first, first + PAGE - 1)
         return [result.encode() if isinstance(result, str) else result for result in found]
 
     async def refused(self) -> int:

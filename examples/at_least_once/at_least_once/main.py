@@ -4,13 +4,15 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import redis.exceptions
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from at_least_once.app import run_app
+from at_least_once.frames import NotAnEvent
 from at_least_once.functions import NoSuchFunction
 from at_least_once.generator import run_generator
 from at_least_once.pruner import run_pruner, show_members
@@ -25,8 +27,11 @@ from at_least_once.settings import (
 )
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import run_workers
-from sluice.client import Client, ClientError, Patience, open_client
-from sluice.segmentstore import SegmentStoreError
+from at_least_once.writing import NoSegments
+from sluice.client import Client, ClientError, Patience, SegmentStoreError, open_client
+
+ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, NoSegments, NotAnEvent, NoSuchFunction)
+"""What ends a program with a message: an outage longer than the patience, and what is not as it should be."""
 
 
 class Command(NamedTuple):
@@ -72,12 +77,19 @@ async def _run(command: Command, settings: Settings) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    code = 1
     async with open_client(settings.controller, Patience(deadline_s=settings.patience_s)) as client:
         try:
-            return await command.run(client, settings, stop)
-        except (ClientError, SegmentStoreError, NoSuchFunction) as error:
-            print(error, file=sys.stderr)
-            return 1
+            code = await command.run(client, settings, stop)
+        except* ENDS as ends:
+            for error in _each(ends):
+                print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return code
+
+
+def _each(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        yield from _each(error) if isinstance(error, BaseExceptionGroup) else (error,)
 
 
 def _usage() -> str:

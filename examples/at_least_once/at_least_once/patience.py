@@ -12,8 +12,7 @@ from typing import TypeVar
 
 import redis.exceptions
 
-from sluice.client import Contended, Unavailable
-from sluice.segmentstore import RouteStale, TryLater
+from sluice.client import Contended, RouteStale, TryLater, Unavailable
 
 T = TypeVar("T")
 

@@ -4,7 +4,12 @@ A position is recorded only when the results of everything before it are stored,
 loses nothing: whoever has the segment next begins at the recorded position and repeats at most what was done since. A
 worker that is asked to stop, or whose function fails, flushes and records what is done, so nothing is repeated then.
 
-Concurrency: one task; the function runs in a thread, so that it may take its time while heartbeats go on.
+Segments take turns, also in the middle of what was read, whenever it is time to look for more segments or fewer; so a
+slow function keeps nobody from their share. One whose reads take long, for it is moving to another segment store, holds
+the others up for a moment only.
+
+Concurrency: one task, and one for each read under way; the function runs in a thread, so that it may take its time
+while heartbeats go on.
 """
 
 import asyncio
@@ -16,7 +21,7 @@ from at_least_once.frames import StoredEvent
 from at_least_once.functions import Function, Result
 from at_least_once.output import Output
 from at_least_once.reader_group import ReaderGroup
-from at_least_once.reading import Piece, read_piece
+from at_least_once.reading import Piece, Reads
 from at_least_once.settings import AppSettings
 from sluice.client import Client
 
@@ -41,7 +46,8 @@ class Processor:
         output: Output,
         settings: AppSettings,
     ) -> None:
-        self._client = client
+        self._successors = client.controller.successors
+        self._reads = Reads(client.store, _PIECE_BYTES, settings.patience_s)
         self._group = group
         self._reader = reader
         self._function = function
@@ -56,13 +62,18 @@ class Processor:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until it is to stop. Raises FunctionFailed, NotOnline, NotTheReader, and what lasts too long."""
-        now = asyncio.get_running_loop().time
+        try:
+            await self._work(stop)
+        finally:
+            await self._reads.close()
+
+    async def _work(self, stop: asyncio.Event) -> None:
         rebalance_at, pause_s = 0.0, self._settings.poll_s
         while not stop.is_set():
-            if now() >= rebalance_at:
+            if _now() >= rebalance_at:
                 await self._rebalance()
-                rebalance_at = now() + self._settings.rebalance_s
-            busy = await self._round(stop)
+                rebalance_at = _now() + self._settings.rebalance_s
+            busy = await self._round(stop, rebalance_at)
             if self._is_due:
                 await self._record()
             if busy:
@@ -83,45 +94,51 @@ class Processor:
 
     @property
     def _is_due(self) -> bool:
-        late = asyncio.get_running_loop().time() >= self._record_at
+        late = self._unrecorded_events > 0 and _now() >= self._record_at
         return late or self._unrecorded_events >= self._settings.record_events
 
-    async def _round(self, stop: asyncio.Event) -> bool:
-        """Processes the next piece of each segment; False if there was nothing new."""
-        store, patience_s = self._client.store, self._settings.patience_s
-        pieces = await asyncio.gather(
-            *(
-                read_piece(store, segment, offset, _PIECE_BYTES, patience_s)
-                for segment, offset in self._positions.items()
-            )
-        )
+    async def _round(self, stop: asyncio.Event, until: float) -> bool:
+        """Processes the next pieces until it is time for something else; False if there was nothing new.
+
+        However late it is, something is done, if there is anything to do.
+        """
         busy = False
-        for piece in pieces:
-            busy |= piece.finished or piece.end > self._positions[piece.segment]
-            if await self._process(piece, stop) and piece.finished:
-                await self._complete(piece.segment)
+        for segment in await self._reads.ready(self._positions):
+            piece = self._reads.take(segment)
+            busy |= piece.finished or piece.end > self._positions[segment]
+            if await self._process(piece, stop, until) and piece.finished:
+                await self._complete(segment)
+            if stop.is_set() or _now() >= until:
+                break
         return busy
 
-    async def _process(self, piece: Piece, stop: asyncio.Event) -> bool:
-        """Processes the events of a piece; False if it was to stop before the last one."""
+    async def _process(self, piece: Piece, stop: asyncio.Event, until: float) -> bool:
+        """Processes the events of a piece; False if it was to stop, or it was time to, before the last one."""
         settings, rest = self._settings, piece.events
         while rest:
             if stop.is_set():
                 return False
-            part = rest[: settings.record_events]
-            results, error = await asyncio.to_thread(_apply, self._function, part, settings.record_s)
+            if self._unrecorded_events == 0:
+                self._record_at = _now() + settings.record_s
+            part = rest[: settings.record_events - self._unrecorded_events]
+            results, error = await asyncio.to_thread(_apply, self._function, part, self._record_at - _now())
             for event, result in zip(part, results, strict=False):
                 if result is not None:
                     self._output.add(piece.segment, event.start, result)
             self._unrecorded_events += len(results)
             if error is not None:
                 failed_at = self._positions[piece.segment] = part[len(results)].start
+                failure = FunctionFailed(f"{piece.segment} at offset {failed_at}: {error!r}")
+                # Said before anything else may go wrong.
+                _log.error("the function failed: %s", failure, exc_info=error)
                 await self._record()
-                raise FunctionFailed(f"{piece.segment} at offset {failed_at}: {error!r}") from error
+                raise failure from error
             self._positions[piece.segment] = part[len(results) - 1].end
             rest = rest[len(results) :]
             if self._is_due:
                 await self._record()
+            if rest and _now() >= until:
+                return False
         self._positions[piece.segment] = piece.end
         return True
 
@@ -136,12 +153,11 @@ class Processor:
             self._recorded |= moved
         self.done += self._unrecorded_events
         self._unrecorded_events = 0
-        self._record_at = asyncio.get_running_loop().time() + self._settings.record_s
 
     async def _complete(self, segment: str) -> None:
         """Hands on to the segments that follow one that was read to its end."""
         await self._record()
-        successors = await self._client.controller.successors(segment)
+        successors = await self._successors(segment)
         await self._group.complete(self._reader, segment, successors)
         _log.info("%s read %s to its end", self._reader, segment)
         del self._positions[segment], self._recorded[segment]
@@ -161,6 +177,10 @@ def _apply(
         except Exception as error:  # noqa: BLE001 - raised by the caller, once what went before is recorded
             return results, error
     return results, None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import sys
+from functools import partial
 
 import msgspec
 from redis.asyncio import Redis
 
 from at_least_once.idempotent import KeyedStore
+from at_least_once.patience import patiently
 from at_least_once.settings import IdempotentSinkSettings, SinkSettings
 from at_least_once.streams import ensure_stream
 from at_least_once.tally import Tally
@@ -40,18 +42,24 @@ async def run_sink(client: Client, settings: SinkSettings, stop: asyncio.Event) 
 
 
 async def run_redis_sink(_client: Client, settings: IdempotentSinkSettings, stop: asyncio.Event) -> int:
-    """Waits for the keyed results, prints a summary of them. The exit code is 1 if any is missing, bad or repeated."""
+    """Waits for the keyed results, prints a summary of them. The exit code is 1 if any is missing, bad or repeated.
+
+    Raises RedisError when the patience is over.
+    """
     async with Redis.from_url(settings.redis_url) as redis:
         store = KeyedStore(redis, settings.scope, settings.output)
         tally, now = Tally(settings.expect), asyncio.get_running_loop().time
         deadline = now() + settings.deadline_s
         while True:
-            for data in await store.results(tally.events):
+            results = await patiently(partial(store.results, tally.events), settings.patience_s)
+            for data in results:
                 tally.add(data)
-            if tally.complete or stop.is_set() or now() > deadline:
+            if stop.is_set() or now() > deadline or (tally.complete and not results):
                 break
-            await asyncio.sleep(_POLL_S)
-        print(f"results that came again and were refused: {await store.refused()}")
+            if not results:
+                await asyncio.sleep(_POLL_S)
+        refused = await patiently(store.refused, settings.patience_s)
+        print(f"results that came again and were refused: {refused}")
     return _conclude(tally) or int(tally.summary().repeated > 0)
 
 

@@ -1,14 +1,15 @@
 """What the sinks count: whether every event came, whether it was whole, and how often it came."""
 
-from collections import Counter
-
 import msgspec
 
 from at_least_once.events import BadEvent, Event
+from at_least_once.number_ranges import NumberRanges
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """`missing` are numbers below the largest one of their source that did not come, and what is missing at the end.
+    """`missing` are the numbers between the smallest and the largest of their source that did not come.
+
+    If it is known how many must come, all that did not are missing, the first and the last ones of a source, too.
 
     `events` counts all that came, `different` each only once, `repeated` the rest of those that were whole; `bad` were
     not.
@@ -27,7 +28,7 @@ class Tally:
 
     def __init__(self, expected: int) -> None:
         self._expected = expected
-        self._seen: dict[str, Counter[int]] = {}
+        self._seen: dict[str, NumberRanges] = {}
         self.different = 0
         self.events = 0
         self.bad = 0
@@ -40,10 +41,8 @@ class Tally:
         except BadEvent as error:
             self.bad += 1
             return f"BAD: {error}"
-        times = self._seen.setdefault(event.source, Counter())
-        times[event.sequence] += 1
-        if times[event.sequence] > 1:
-            return f"{event.source} {event.sequence} {event.text} (time {times[event.sequence]})"
+        if not self._seen.setdefault(event.source, NumberRanges()).add(event.sequence):
+            return f"{event.source} {event.sequence} {event.text} (again)"
         self.different += 1
         return f"{event.source} {event.sequence} {event.text}"
 
@@ -54,7 +53,7 @@ class Tally:
 
     def summary(self) -> Summary:
         """What was counted so far."""
-        gaps = sum(max(times) - min(times) + 1 - len(times) for times in self._seen.values())
+        gaps = sum(numbers.gaps for numbers in self._seen.values())
         repeated = self.events - self.bad - self.different
         missing = max(gaps, self._expected - self.different)
         return Summary(self.events, self.different, repeated, self.bad, missing, len(self._seen))

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from at_least_once.patience import patiently
 from at_least_once.routing import key_position, segment_at
-from sluice.segmentstore import SegmentSealed, SegmentStore
+from sluice.client import SegmentMissing, SegmentSealed, SegmentStore
 
 Ranges = Sequence[tuple[float, str]]
 """The upper ends of the ranges of keys of a stream's current segments, in order, each with its segment."""
@@ -19,10 +19,15 @@ Ranges = Sequence[tuple[float, str]]
 _BLOCK_BYTES = 256 * 1024
 _BLOCK_EVENTS = 500
 _SCALING_PAUSE_S = 0.05
+_ENDED = (SegmentSealed, SegmentMissing)
+"""What is said of a segment that was scaled away, and was truncated by now (segment-store-wire-protocol 2.9)."""
 
 
 class NoSegments(Exception):
     """The stream is sealed: it has no segment to write to."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
 
 
 class _Lane:
@@ -33,9 +38,20 @@ class _Lane:
         self.writer: UUID = uuid4()
         self.stored = 0
         self.waiting: list[tuple[float, bytes]] = []
+        self._sent: list[bytes] = []
 
     def block(self) -> list[bytes]:
-        """The events that go together next."""
+        """The events that go together next: the same ones, under the same number, until they are known to be stored."""
+        self._sent = self._sent or self._cut()
+        return self._sent
+
+    def note_stored(self) -> None:
+        """The block is stored."""
+        self.stored += len(self._sent)
+        del self.waiting[: len(self._sent)]
+        self._sent = []
+
+    def _cut(self) -> list[bytes]:
         size = 0
         block: list[bytes] = []
         for _, data in self.waiting[:_BLOCK_EVENTS]:
@@ -64,23 +80,26 @@ class EventWriter:
     async def flush(self) -> None:
         """Stores all that was added. Raises SegmentStoreError or ClientError when the patience is over, NoSegments.
 
-        After a failure it is not known what of it is stored; another flush goes on with the rest.
+        After a failure it is not known what of it is stored; another flush goes on with the rest, and stores nothing
+        again that is stored already.
         """
+        now, end = asyncio.get_running_loop().time, 0.0
         while await self._route():
             lanes = [lane for lane in self._lanes.values() if lane.waiting]
             outcomes = await asyncio.gather(*(self._store_lane(lane) for lane in lanes), return_exceptions=True)
-            sealed = []
-            for lane, outcome in zip(lanes, outcomes, strict=True):
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                if not outcome:
-                    sealed.append(lane)
-            if sealed:
-                await self._leave(sealed)
+            failures = [outcome for outcome in outcomes if outcome is not None]
+            for failure in failures:
+                if not isinstance(failure, _ENDED):
+                    raise failure
+            if failures:
+                end = end or now() + self._patience_s
+                if now() >= end:
+                    raise failures[0]
+                await self._leave([lane for lane in lanes if lane.waiting])
 
-    async def _leave(self, sealed: Sequence[_Lane]) -> None:
-        """Has what waits for sealed segments go to those that come after them."""
-        for lane in sealed:
+    async def _leave(self, ended: Sequence[_Lane]) -> None:
+        """Has what waits for segments that have ended go to those that come after them."""
+        for lane in ended:
             del self._lanes[lane.segment]
             self._new += lane.waiting
         self._ranges = ()
@@ -101,16 +120,10 @@ class EventWriter:
             self._new = []
         return any(lane.waiting for lane in self._lanes.values())
 
-    async def _store_lane(self, lane: _Lane) -> bool:
-        """Stores what waits for a segment; False if that was sealed before."""
+    async def _store_lane(self, lane: _Lane) -> None:
+        """Stores what waits for a segment. Raises `_ENDED` if that has ended meanwhile."""
         while lane.waiting:
             block = lane.block()
-            last = lane.stored + len(block)
-            try:
-                append = partial(self._store.append_events, lane.segment, lane.writer, block, last)
-                await patiently(append, self._patience_s)
-            except SegmentSealed:
-                return False
-            lane.stored = last
-            del lane.waiting[: len(block)]
-        return True
+            append = partial(self._store.append_events, lane.segment, lane.writer, block, lane.stored + len(block))
+            await patiently(append, self._patience_s)
+            lane.note_stored()

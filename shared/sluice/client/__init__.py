@@ -5,14 +5,16 @@ one last looked. From that follows a state that many processes share. See `docs/
 """
 
 from sluice.client.attempts import Patience
-from sluice.client.codec import BytesCodec, Codec, JsonCodec
+from sluice.client.codec import Codec, JsonCodec
 from sluice.client.controller import Controller, ControllerApi
 from sluice.client.errors import (
+    ClientClosed,
     ClientError,
     Contended,
     EntryMalformed,
     EntryTooLarge,
     NotASingleSegment,
+    NotSent,
     Refused,
     RevisionAhead,
     RevisionTruncated,
@@ -26,10 +28,20 @@ from sluice.client.opening import Client, open_client
 from sluice.client.revision import Revision
 from sluice.client.revisioned_stream import RevisionedStream
 from sluice.client.synchronizer import StateSynchronizer
+from sluice.segmentstore import (
+    Permanent,
+    RouteStale,
+    SegmentMissing,
+    SegmentSealed,
+    SegmentStore,
+    SegmentStoreError,
+    SegmentTruncated,
+    TryLater,
+)
 
 __all__ = [
-    "BytesCodec",
     "Client",
+    "ClientClosed",
     "ClientError",
     "Codec",
     "Contended",
@@ -39,17 +51,26 @@ __all__ = [
     "EntryTooLarge",
     "JsonCodec",
     "NotASingleSegment",
+    "NotSent",
     "Patience",
+    "Permanent",
     "Refused",
     "Revision",
     "RevisionAhead",
     "RevisionTruncated",
     "RevisionedStream",
+    "RouteStale",
     "ScopeMissing",
+    "SegmentMissing",
+    "SegmentSealed",
+    "SegmentStore",
+    "SegmentStoreError",
+    "SegmentTruncated",
     "StateLost",
     "StateSynchronizer",
     "StreamMissing",
     "StreamSealed",
+    "TryLater",
     "Unavailable",
     "open_client",
 ]

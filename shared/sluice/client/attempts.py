@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long a call goes on trying, in seconds; the pauses double and vary by chance."""
+    """How long a call goes on trying, in seconds; the pauses between its attempts double and vary by chance."""
 
     deadline_s: float = 60.0
     first_pause_s: float = 0.02
@@ -42,15 +42,16 @@ class Patience(msgspec.Struct, frozen=True):
             mean = min(2 * mean, self.longest_pause_s)
 
 
-async def answered(attempt: Callable[[], Awaitable[R]], patience: Patience) -> R:
+async def answered(attempt: Callable[[], Awaitable[R]], patience: Patience, left_s: float | None = None) -> R:
     """The result of the first attempt that a segment store answers.
 
-    Raises Unavailable after the deadline. A refusal comes as the client's own error; but LengthDiffers, which is an
-    answer for whoever appends on condition, is passed on.
+    Raises Unavailable after the deadline, which is `left_s` from now if some of the time has passed already. A refusal
+    comes as the client's own error; but LengthDiffers, which is an answer for whoever appends on condition, is passed
+    on.
     """
     last: SegmentStoreError | None = None
     try:
-        async with asyncio.timeout(patience.deadline_s):
+        async with asyncio.timeout(patience.deadline_s if left_s is None else left_s):
             for pause in patience.pauses():
                 try:
                     return await attempt()

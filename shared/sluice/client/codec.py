@@ -35,15 +35,3 @@ class JsonCodec(Generic[T]):
     def decode(self, data: bytes) -> T:
         """See Codec; msgspec's DecodeError and ValidationError are ValueErrors."""
         return self._decoder.decode(data)
-
-
-class BytesCodec:
-    """For values that are bytes already."""
-
-    def encode(self, value: bytes) -> bytes:
-        """See Codec."""
-        return value
-
-    def decode(self, data: bytes) -> bytes:
-        """See Codec."""
-        return data

@@ -1,32 +1,24 @@
 """What the client asks of the controller, by gRPC.
 
 Segments have their qualified names, as the segment stores know them. A call is repeated until it is answered or its
-time is up: an answer that got lost is "was there already" the second time. Concurrency: any number of calls side by
-side on one event loop.
+time is up: an answer that got lost, or was too long in coming for one attempt, is "was there already" the second time.
+Concurrency: any number of calls side by side on one event loop.
 """
 
 import asyncio
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import Protocol, Self
 
 import grpc
 
 from sluice.client.attempts import Patience
+from sluice.client.channel import Answer, ControllerChannel, Request, Rpc
 from sluice.client.errors import Refused, ScopeMissing, StreamMissing, Unavailable
+from sluice.client.names import check_new_stream, check_scope, check_stream
 from sluice.controller_api import controller_pb2 as pb
-from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.domain.segment_id import parse_segment_name, segment_name
 from sluice.segmentstore import Host
 
-if TYPE_CHECKING:
-    from sluice.controller_api.controller_pb2_grpc import ControllerServiceAsyncStub
-
-_OPTIONS = (
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.max_receive_message_length", -1),
-)
 _TRY_AGAIN = frozenset(
     {
         grpc.StatusCode.ABORTED,
@@ -39,20 +31,22 @@ _TRY_AGAIN = frozenset(
     }
 )
 _DEFAULT_PATIENCE = Patience(deadline_s=30.0)
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
+_ATTEMPT_S = 10.0
 
 
 class ControllerApi(Protocol):
-    """What the client needs of a controller. Every method may raise Unavailable and Refused."""
+    """What the client needs of a controller.
+
+    Every method may raise Unavailable, ClientClosed, and Refused, which is also what a name that cannot be comes to.
+    """
 
     async def create_scope(self, scope: str) -> bool:
-        """Creates a scope; False: it was there already. Raises Refused for a bad name."""
+        """Creates a scope; False: it was there already."""
 
     async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
         """Creates a stream with a fixed number of segments; False: it was there already, whatever it is like.
 
-        Raises ScopeMissing, Refused for a bad name or number.
+        Raises ScopeMissing; Refused also for a number below 1.
         """
 
     async def segments(self, scope: str, stream: str) -> list[str]:
@@ -83,14 +77,16 @@ class ControllerApi(Protocol):
 class Controller:
     """The controller at an address; has all methods of `ControllerApi`. An async context manager that closes it."""
 
-    def __init__(self, address: str, patience: Patience = _DEFAULT_PATIENCE) -> None:
-        """`address` is `host:port` or `tcp://host:port`. Raises ValueError for any other scheme; TLS is not there."""
+    def __init__(self, address: str, patience: Patience = _DEFAULT_PATIENCE, *, attempt_s: float = _ATTEMPT_S) -> None:
+        """`address` is `host:port` or `tcp://host:port`; one attempt of a call takes `attempt_s` at most.
+
+        Raises ValueError for any other scheme; TLS is not there.
+        """
         scheme, separator, rest = address.rpartition("://")
         if separator and scheme != "tcp":
             raise ValueError(f"not the address of a controller: {address!r}")
         self._patience = patience
-        self._channel = grpc.aio.insecure_channel(rest, options=_OPTIONS)
-        self._stub: ControllerServiceAsyncStub = ControllerServiceStub(self._channel)
+        self._channel = ControllerChannel(rest, attempt_s)
 
     async def __aenter__(self) -> Self:
         return self
@@ -101,23 +97,23 @@ class Controller:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the channel; calls under way are cancelled."""
-        await self._channel.close(None)
+        """Closes the channel; calls under way end with ClientClosed."""
+        await self._channel.close()
 
     async def create_scope(self, scope: str) -> bool:
         """See ControllerApi."""
-        status = (await self._ask(self._stub.createScope, pb.ScopeInfo(scope=scope))).status
+        check_scope(scope)
+        status = (await self._ask(lambda stub: stub.createScope, pb.ScopeInfo(scope=scope))).status
         if status in (pb.CreateScopeStatus.SUCCESS, pb.CreateScopeStatus.SCOPE_EXISTS):
             return status == pb.CreateScopeStatus.SUCCESS
         raise Refused(f"createScope {scope}: {pb.CreateScopeStatus.Status.Name(status)}")
 
     async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
         """See ControllerApi."""
-        if segments < 1:
-            raise Refused(f"createStream {scope}/{stream}: {segments} segments")
+        check_new_stream(scope, stream, segments)
         policy = pb.ScalingPolicy(minNumSegments=segments)
         request = pb.StreamConfig(streamInfo=_stream(scope, stream), scalingPolicy=policy)
-        status = (await self._ask(self._stub.createStream, request)).status
+        status = (await self._ask(lambda stub: stub.createStream, request)).status
         if status in (pb.CreateStreamStatus.SUCCESS, pb.CreateStreamStatus.STREAM_EXISTS):
             return status == pb.CreateStreamStatus.SUCCESS
         if status == pb.CreateStreamStatus.SCOPE_NOT_FOUND:
@@ -130,12 +126,15 @@ class Controller:
 
     async def key_ranges(self, scope: str, stream: str) -> list[tuple[float, str]]:
         """See ControllerApi."""
-        answer = await self._ask(self._stub.getCurrentSegments, _stream(scope, stream))
+        check_stream(scope, stream)
+        answer = await self._ask(lambda stub: stub.getCurrentSegments, _stream(scope, stream))
         return sorted((found.maxKey, _name(found.segmentId)) for found in answer.segmentRanges)
 
     async def head(self, scope: str, stream: str) -> dict[str, int]:
         """See ControllerApi."""
-        answer = await self._ask(self._stub.getSegments, pb.GetSegmentsRequest(streamInfo=_stream(scope, stream)))
+        check_stream(scope, stream)
+        request = pb.GetSegmentsRequest(streamInfo=_stream(scope, stream))
+        answer = await self._ask(lambda stub: stub.getSegments, request)
         # A negative offset is that of a segment which is only reached through others (controller-grpc-api 6.3).
         return {_name(found.segmentId): found.offset for found in answer.segments if found.offset >= 0}
 
@@ -143,7 +142,7 @@ class Controller:
         """See ControllerApi."""
         request = _segment(segment)
         scope, stream = request.streamInfo.scope, request.streamInfo.stream
-        answer = await self._ask(self._stub.getSegmentsImmediatelyFollowing, request)
+        answer = await self._ask(lambda stub: stub.getSegmentsImmediatelyFollowing, request)
         return {
             _name(found.segment.segmentId): [segment_name(scope, stream, before) for before in found.value]
             for found in answer.segments
@@ -151,15 +150,15 @@ class Controller:
 
     async def node_of(self, segment: str) -> Host:
         """See ControllerApi."""
-        answer = await self._ask(self._stub.getURI, _segment(segment))
+        answer = await self._ask(lambda stub: stub.getURI, _segment(segment))
         return Host(answer.endpoint, answer.port)
 
-    async def _ask(self, call: "grpc.aio.UnaryUnaryMultiCallable[Request, Answer]", request: Request) -> Answer:
+    async def _ask(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._patience.deadline_s
         for pause in self._patience.pauses():
             try:
-                return await call(request, timeout=max(0.0, deadline - clock()), wait_for_ready=True)
+                return await self._channel.attempt(rpc, request, deadline - clock())
             except grpc.aio.AioRpcError as error:
                 said = f"{error.code().name}: {error.details()}"
                 if error.code() is grpc.StatusCode.NOT_FOUND:

@@ -13,6 +13,14 @@ class Unavailable(ClientError):
     """Controller or segment store did not answer in time; whether the request had an effect is not known."""
 
 
+class NotSent(Unavailable):
+    """Too many calls came before this one, or for too long: it was not sent and has no effect."""
+
+
+class ClientClosed(ClientError):
+    """The client was closed."""
+
+
 class Refused(ClientError):
     """Controller or segment store will not do this."""
 

@@ -3,8 +3,8 @@
 It knows scopes and streams with a fixed number of segments, nothing else. Concurrency: a call takes effect at once.
 """
 
-from sluice.client.errors import Refused, ScopeMissing, StreamMissing
-from sluice.domain.names import is_scope_name, is_stream_name
+from sluice.client.errors import ScopeMissing, StreamMissing
+from sluice.client.names import check_new_stream, check_scope, check_stream
 from sluice.domain.segment_id import parse_segment_name, segment_name
 from sluice.segmentstore import Host, ScaleType, SegmentStore
 
@@ -20,8 +20,7 @@ class InMemoryController:
 
     async def create_scope(self, scope: str) -> bool:
         """See ControllerApi."""
-        if not is_scope_name(scope):
-            raise Refused(f"createScope {scope}: INVALID_SCOPE_NAME")
+        check_scope(scope)
         if scope in self._scopes:
             return False
         self._scopes[scope] = {}
@@ -29,10 +28,9 @@ class InMemoryController:
 
     async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
         """See ControllerApi."""
+        check_new_stream(scope, stream, segments)
         if scope not in self._scopes:
             raise ScopeMissing(scope)
-        if not is_stream_name(stream) or segments < 1:
-            raise Refused(f"createStream {scope}/{stream}: {segments} segments")
         if stream in self._scopes[scope]:
             return False
         names = self._scopes[scope][stream] = [segment_name(scope, stream, number) for number in range(segments)]
@@ -42,6 +40,7 @@ class InMemoryController:
 
     async def segments(self, scope: str, stream: str) -> list[str]:
         """See ControllerApi."""
+        check_stream(scope, stream)
         names = self._scopes.get(scope, {}).get(stream)
         if names is None:
             raise StreamMissing(f"{scope}/{stream}")

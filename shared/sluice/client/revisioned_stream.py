@@ -8,10 +8,10 @@ append, the segment remembers the last number of each writer together with the d
 number there has been stored. A number whose append was given up is not used again. That is also what makes the answer
 to a conditional append certain: the segment store looks at the number before it looks at the offset (2.5).
 
-Concurrency: any number of calls side by side on one event loop; appends of one object go one after the other.
+Concurrency: any number of calls side by side on one event loop; appends of one object go one after the other, and the
+wait for its turn is part of the time of an append.
 """
 
-import asyncio
 import itertools
 from collections.abc import AsyncGenerator
 from uuid import UUID, uuid4
@@ -20,6 +20,7 @@ from sluice.client.attempts import Patience, answered
 from sluice.client.entries import EntryReader, stored_bytes
 from sluice.client.errors import RevisionAhead, RevisionTruncated
 from sluice.client.revision import Revision
+from sluice.client.turns import Turns
 from sluice.segmentstore import NULL_ATTRIBUTE_VALUE, LengthDiffers, SegmentData, SegmentInfo, SegmentStore, TryLater
 
 MARK = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
@@ -32,17 +33,19 @@ _DEFAULT_PATIENCE = Patience()
 class RevisionedStream:
     """A sequence of entries of up to 8 MiB each; made by `Client.revisioned_stream`, or for a segment of a store.
 
-    Every method may raise StreamMissing, Unavailable after the deadline of `patience`, and Refused.
+    Every method may raise StreamMissing, Unavailable after the deadline of `patience`, ClientClosed, and Refused; those
+    that read ask several times, and each request has that deadline.
     """
 
     def __init__(self, store: SegmentStore, segment: str, patience: Patience = _DEFAULT_PATIENCE) -> None:
         self.segment = segment
         """The stream's one segment, named as the segment stores know it."""
+        self.patience = patience
+        """How long requests go on trying."""
         self._store = store
-        self._patience = patience
         self._writer = uuid4()
         self._numbers = itertools.count(1)
-        self._appending = asyncio.Lock()
+        self._turns = Turns(f"appends to {segment}")
 
     async def head(self) -> Revision:
         """The oldest revision that can be read from."""
@@ -72,7 +75,8 @@ class RevisionedStream:
     async def append(self, data: bytes) -> Revision:
         """Appends an entry, once, and returns a revision at or after its end: others may have appended behind it.
 
-        Raises EntryTooLarge, StreamSealed. After Unavailable, or if it is cancelled, it may or may not be stored.
+        Raises EntryTooLarge, StreamSealed, NotSent. After any other Unavailable, or if it is cancelled, it may or may
+        not be stored.
         """
         stored_bytes(data)
         return Revision(self.segment, await self._append(data, None))
@@ -80,7 +84,8 @@ class RevisionedStream:
     async def append_if(self, data: bytes, revision: Revision) -> Revision | None:
         """Appends an entry, once, if `revision` is the tail; returns the revision after it, None if it is not.
 
-        Raises EntryTooLarge, StreamSealed. After Unavailable, or if it is cancelled, it may or may not be stored.
+        Raises EntryTooLarge, StreamSealed, NotSent. After any other Unavailable, or if it is cancelled, it may or may
+        not be stored.
         """
         size, offset = stored_bytes(data), self._offset(revision)
         try:
@@ -95,11 +100,11 @@ class RevisionedStream:
         Raises RevisionAhead.
         """
         offset = self._offset(revision, await self._info())
-        await answered(lambda: self._store.truncate_segment(self.segment, offset), self._patience)
+        await answered(lambda: self._store.truncate_segment(self.segment, offset), self.patience)
 
     async def mark(self) -> Revision | None:
         """The revision that was noted with the stream, None if there is none."""
-        offset = await answered(lambda: self._store.attribute(self.segment, MARK), self._patience)
+        offset = await answered(lambda: self._store.attribute(self.segment, MARK), self.patience)
         return None if offset is None else Revision(self.segment, offset)
 
     async def set_mark(self, new: Revision | None, expected: Revision | None) -> bool:
@@ -116,11 +121,11 @@ class RevisionedStream:
             attempts += 1
             return await self._store.update_attribute(self.segment, MARK, value, present)
 
-        done = await answered(attempt, self._patience)
+        done = await answered(attempt, self.patience)
         return done or (attempts > 1 and await self.mark() == new)
 
     async def _info(self) -> SegmentInfo:
-        return await answered(lambda: self._store.segment_info(self.segment), self._patience)
+        return await answered(lambda: self._store.segment_info(self.segment), self.patience)
 
     async def _read(self, offset: int, length: int) -> bytes:
         async def attempt() -> SegmentData:
@@ -130,16 +135,17 @@ class RevisionedStream:
                 raise TryLater("ReadSegment", self.segment, "", f"no bytes at {offset}, which is before the tail")
             return read
 
-        return (await answered(attempt, self._patience)).data
+        return (await answered(attempt, self.patience)).data
 
     async def _append(self, data: bytes, offset: int | None) -> int:
-        async with self._appending:
+        async with self._turns.turn(self.patience.deadline_s) as left_s:
             number = next(self._numbers)
             return await answered(
                 lambda: self._store.append(
                     self.segment, self._writer, data, event_number=number, expected_offset=offset
                 ),
-                self._patience,
+                self.patience,
+                left_s,
             )
 
     def _offset(self, revision: Revision, info: SegmentInfo | None = None) -> int:

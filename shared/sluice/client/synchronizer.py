@@ -10,14 +10,18 @@ who finds what it wants to read truncated goes on from the mark. Several that co
 mark only moves forward, and never behind the place to which anybody truncates.
 
 The copy changes only by what was read back or is known to be stored, so a call that fails or is cancelled leaves it at
-some revision of the stream, and the next call goes on from there. Concurrency: calls of one object go one after the
-other; other processes, and other objects of this one, may do what they like meanwhile.
+some revision of the stream, and the next call goes on from there.
+
+A call waits for its turn as long as the stream's patience lasts, and tries to be first for as long again. What it asks
+meanwhile has the patience for each request, so that a copy far behind catches up however long that takes. Concurrency:
+calls of one object go one after the other; other processes, and other objects of this one, may do what they like
+meanwhile.
 """
 
 import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Generic, TypeVar
 
 from sluice.client import records
@@ -25,6 +29,7 @@ from sluice.client.codec import Codec
 from sluice.client.errors import Contended, EntryMalformed, RevisionTruncated, StateLost
 from sluice.client.revision import Revision
 from sluice.client.revisioned_stream import RevisionedStream
+from sluice.client.turns import Turns
 
 State = TypeVar("State")
 Update = TypeVar("Update")
@@ -39,7 +44,8 @@ class StateSynchronizer(Generic[State, Update]):
 
     `initial` gives the state of an empty stream and `apply` the state after an update. Both must do the same in every
     process and for ever, and must not change what they are given; values that cannot change are best. The stream
-    must have no retention policy and no other kind of entry. Every method may raise what `RevisionedStream` does.
+    must have no retention policy and no other kind of entry. Every method may raise what `RevisionedStream` does, and
+    NotSent if others were at work on this object for too long.
     """
 
     def __init__(
@@ -59,7 +65,7 @@ class StateSynchronizer(Generic[State, Update]):
         self._revision = Revision(stream.segment, 0)
         # Begin and end of the last entry seen that holds a state.
         self._written: tuple[Revision, Revision] | None = None
-        self._turn = asyncio.Lock()
+        self._turns = Turns(f"the state in {stream.segment}")
 
     @property
     def state(self) -> State:
@@ -76,7 +82,7 @@ class StateSynchronizer(Generic[State, Update]):
 
         Raises EntryMalformed, StateLost, ValueError if a codec cannot read what is there, and what `apply` raises.
         """
-        async with self._turn:
+        async with self._turn():
             await self._catch_up()
             return self._state
 
@@ -86,11 +92,11 @@ class StateSynchronizer(Generic[State, Update]):
         `decide` is called anew, with the newer state, as often as somebody else was first; only what it returned last
         is written. If that is nothing, nothing is written and the state is one that was the newest during the call.
         What `decide` raises is passed on, and what `apply` raises of the updates, and nothing is written then. Raises
-        Contended if others were first 100 times, and what `fetch` raises. After Unavailable the updates may or may not
-        be written.
+        Contended if others were first 100 times, or for as long as the patience lasts, and what `fetch` raises. After
+        Unavailable the updates may or may not be written, after NotSent they are not.
         """
-        async with self._turn:
-            for pause in _pauses():
+        async with self._turn():
+            for pause in self._pauses():
                 await self._catch_up()
                 updates = decide(self._state)
                 if not updates:
@@ -98,7 +104,7 @@ class StateSynchronizer(Generic[State, Update]):
                 if await self._write(records.updates_record([self._update_codec.encode(each) for each in updates])):
                     return self._state
                 await asyncio.sleep(pause)
-        raise Contended(f"{_ATTEMPTS} attempts to update {self._stream.segment}")
+        raise Contended(f"attempts to update {self._stream.segment}")
 
     async def compact(self) -> None:
         """Writes the state to the stream as one entry and truncates what lies before it; any process may at any time.
@@ -106,14 +112,14 @@ class StateSynchronizer(Generic[State, Update]):
         Does nothing that was done already, so that repeating is cheap, and ends a compaction that was interrupted.
         Raises Contended, EntryTooLarge if the state is larger than 8 MiB, and what `fetch` raises.
         """
-        async with self._turn:
+        async with self._turn():
             place = await self._write_state()
             await self._advance_mark(place)
             await self._stream.truncate(place)
 
     async def _write_state(self) -> Revision:
         """Where an entry begins that holds the newest state."""
-        for pause in _pauses():
+        for pause in self._pauses():
             await self._catch_up()
             place = self._revision
             if self._written is not None and self._written[1] == place:
@@ -121,15 +127,15 @@ class StateSynchronizer(Generic[State, Update]):
             if await self._write(records.state_record(self._state_codec.encode(self._state))):
                 return place
             await asyncio.sleep(pause)
-        raise Contended(f"{_ATTEMPTS} attempts to compact {self._stream.segment}")
+        raise Contended(f"attempts to compact {self._stream.segment}")
 
     async def _advance_mark(self, place: Revision) -> None:
-        for pause in _pauses():
+        for pause in self._pauses():
             mark = await self._stream.mark()
             if (mark is not None and mark >= place) or await self._stream.set_mark(place, mark):
                 return
             await asyncio.sleep(pause)
-        raise Contended(f"{_ATTEMPTS} attempts to set the mark of {self._stream.segment}")
+        raise Contended(f"attempts to set the mark of {self._stream.segment}")
 
     async def _write(self, record: bytes) -> bool:
         """Writes an entry if the copy is the newest one, and applies it as if it had been read."""
@@ -179,10 +185,15 @@ class StateSynchronizer(Generic[State, Update]):
             self._written = (before, after)
         self._state, self._revision = state, after
 
+    def _turn(self) -> AbstractAsyncContextManager[float]:
+        return self._turns.turn(self._stream.patience.deadline_s)
 
-def _pauses() -> Iterator[float]:
-    """Seconds to wait after each attempt; by chance, so that those who compete do not meet again."""
-    longest = _FIRST_PAUSE_S
-    for _ in range(_ATTEMPTS):
-        yield random.uniform(0.0, longest)
-        longest = min(2 * longest, _LONGEST_PAUSE_S)
+    def _pauses(self) -> Iterator[float]:
+        """Seconds to wait after each attempt; by chance, so that those who compete do not meet again."""
+        clock = asyncio.get_running_loop().time
+        end, longest = clock() + self._stream.patience.deadline_s, _FIRST_PAUSE_S
+        for _ in range(_ATTEMPTS):
+            yield random.uniform(0.0, longest)
+            if clock() >= end:
+                return
+            longest = min(2 * longest, _LONGEST_PAUSE_S)

@@ -141,8 +141,16 @@ class Connection(asyncio.Protocol):
                 timer.cancel()
             self._pending.pop(request.request_id, None)
             self._slots.release()
-            if self._retired and not self._pending and self._lost is None:
-                self._lose(Failure.CLOSED, "as many writers were set up on it as may be")
+            self._end_if_worn_out(request)
+
+    def _end_if_worn_out(self, last: Numbered) -> None:
+        """Ends a retired connection with its last call; not with a set-up, because the append is to follow.
+
+        If it does not follow, the connection ends when it was idle for long.
+        """
+        busy = bool(self._pending) or self._waiting > 0 or isinstance(last, SetupAppend)
+        if self._retired and not busy and self._lost is None:
+            self._lose(Failure.CLOSED, "as many writers were set up on it as may be")
 
     async def close(self) -> None:
         """Ends the connection and the calls on it, and returns when the socket is closed."""

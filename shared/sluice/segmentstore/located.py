@@ -21,10 +21,11 @@ _DEFAULT_LIMITS = ConnectionLimits()
 class LocatedSegmentStores(SegmentCalls):
     """Commands the segment stores of one cluster; has all methods of `SegmentStore`.
 
-    `locate` gives the segment store that has a segment, and raises ConnectionFailure. Its answers are remembered until
-    a call fails in a way that makes another attempt worth it; that attempt asks anew. A call ends within the time
-    `locate` takes, the connect time-out, if there is no connection yet, and `call_timeout_s`; the few methods that
-    exchange two requests take that for each.
+    `locate` gives the segment store that has a segment. It raises ConnectionFailure if that is not known at the moment;
+    whatever else it raises comes out of the call as it is. Its answers are remembered until a call fails in a way that
+    makes another attempt worth it; that attempt asks anew. A call ends within the time `locate` takes, the connect
+    time-out, if there is no connection yet, and `call_timeout_s`; the few methods that exchange two requests take that
+    for each.
     """
 
     def __init__(

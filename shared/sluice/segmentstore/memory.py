@@ -7,7 +7,7 @@ segment-store-wire-protocol 2 to 5. Concurrency: a request takes effect at once,
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 from uuid import UUID
 
 import msgspec
@@ -63,7 +63,8 @@ class InMemorySegmentStore(SegmentCalls):
         self.segments: dict[str, MemorySegment] = {}
         """What is stored, by name, for tests to look at."""
         self._clock_ms = clock_ms
-        self._writers: dict[UUID, str] = {}
+        # The segment that each writer was set up for, and its last number as far as is known there (2.5).
+        self._writers: dict[UUID, tuple[str, int]] = {}
 
     async def _line(self, _: str) -> Line:
         return self
@@ -73,7 +74,7 @@ class InMemorySegmentStore(SegmentCalls):
 
         Raises ConnectionFailure where a segment store would close the connection.
         """
-        name = getattr(request, "segment", "") or self._writers.get(cast(Any, request).writer_id, "")
+        name = self._segment_of(request)
         await asyncio.sleep(0)
         try:
             async with asyncio.timeout(timeout_s):
@@ -83,6 +84,11 @@ class InMemorySegmentStore(SegmentCalls):
         except TimeoutError as error:
             raise ConnectionFailure(Failure.TIMED_OUT, type(request).__name__) from error
         return reply
+
+    def _segment_of(self, request: Any) -> str:
+        """The segment that a request is about; for an append that of the writer's latest set-up."""
+        name = getattr(request, "segment", "")
+        return name or self._writers.get(request.writer_id, ("", 0))[0]
 
     async def _fault(self, moment: Moment, request: Numbered, name: str) -> None:
         if self.fault is not None:
@@ -218,23 +224,28 @@ class InMemorySegmentStore(SegmentCalls):
         )
 
     def _set_up(self, request: appends.SetupAppend, segment: MemorySegment) -> Command:
-        self._writers[request.writer_id] = request.segment
         last = segment.attributes.get(request.writer_id, segments.NULL_ATTRIBUTE_VALUE)
+        self._writers[request.writer_id] = (request.segment, last)
         return appends.AppendSetup(request.request_id, request.segment, request.writer_id, last)
 
     def _append(self, request: appends.AppendBlockEnd | appends.ConditionalAppend, segment: MemorySegment) -> Command:
         writer = request.writer_id
         number = request.event_number if isinstance(request, appends.ConditionalAppend) else request.last_event_number
+        name, last = self._writers[writer]
+        if number < last:
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER, f"event number {number} after {last}")
         if segment.sealed:
-            return refusals.SegmentIsSealed(request.request_id, self._writers[writer], "", number)
+            return refusals.SegmentIsSealed(request.request_id, name, "", number)
+        if segment.attributes.get(writer, segments.NULL_ATTRIBUTE_VALUE) != last:
+            return refusals.InvalidEventNumber(writer, request.request_id, "", number)
         if isinstance(request, appends.AppendBlockEnd):
             data = request.data
         elif request.expected_offset == segment.length:
             data = len(request.event).to_bytes(8, "big") + request.event
         else:
             return appends.ConditionalCheckFailed(writer, number, request.request_id)
-        last = segment.attributes.get(writer, segments.NULL_ATTRIBUTE_VALUE)
         segment.attributes[writer] = number
+        self._writers[writer] = (name, number)
         self._store(segment, data)
         return appends.DataAppended(writer, number, last, request.request_id, segment.length)
 

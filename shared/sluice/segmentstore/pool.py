@@ -29,7 +29,7 @@ class ConnectionPool:
         return frozenset(self._open)
 
     async def connection(self, host: Host) -> Connection:
-        """The connection to a host. Raises ConnectionFailure if it cannot be made."""
+        """The connection to a host. Raises ConnectionFailure if it cannot be made, CLOSED if the pool was closed."""
         connection = self._open.get(host)
         if connection is not None:
             return connection
@@ -39,10 +39,14 @@ class ConnectionPool:
         if attempt is None:
             attempt = self._attempts[host] = asyncio.create_task(self._connect(host), name=f"connect to {host}")
             attempt.add_done_callback(_retrieve)
-        return await asyncio.shield(attempt)
+        # Not by awaiting it: that would pass the end of the attempt on as the end of the caller.
+        await asyncio.wait((attempt,))
+        if attempt.cancelled():
+            raise ConnectionFailure(Failure.CLOSED)
+        return attempt.result()
 
     async def close(self) -> None:
-        """Ends all connections and attempts; calls under way end with CLOSED."""
+        """Ends all connections and attempts; calls under way, and who waits for a connection, end with CLOSED."""
         self._closed = True
         attempts = list(self._attempts.values())
         for attempt in attempts:

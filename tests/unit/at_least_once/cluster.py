@@ -1,7 +1,7 @@
 """A cluster in memory whose streams can be scaled, and workers on it, all in one process."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from at_least_once.events import Event
 from at_least_once.frames import split
 from at_least_once.functions import Function, upper_case
-from at_least_once.output import StreamOutput
+from at_least_once.output import Output, StreamOutput
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream, open_writer
 from at_least_once.worker import Worker
@@ -80,9 +80,26 @@ class Cluster:
             writer.add(key, Event.of("source", number, key, "text").encode())
         await writer.flush()
 
-    async def worker(self, function: Function = upper_case, **settings: Any) -> Worker:
+    async def worker(self, function: Function = upper_case, output: Output | None = None, **settings: Any) -> Worker:
         chosen = AppSettings(**{**QUICK, **settings})
-        return await Worker.open(self.client, function, await StreamOutput.open(self.client, chosen), chosen)
+        output = output or await StreamOutput.open(self.client, chosen)
+        return await Worker.open(self.client, function, output, chosen)
+
+    async def lose_a_worker_before_it_records(self, output: Output | None = None) -> None:
+        """A worker that stores results and ends before it records how far it got, except that it takes leave."""
+        worker = await self.worker(output=output, record_events=50)
+        stored = asyncio.Event()
+
+        async def never(reader: str, positions: Mapping[str, int]) -> None:
+            stored.set()
+            await asyncio.Event().wait()
+
+        worker._group.record = never  # type: ignore[method-assign]
+        running = Running(worker)
+        await stored.wait()
+        running.task.cancel()
+        await asyncio.wait([running.task])
+        assert running.task.cancelled() and worker.done == 0
 
     def results(self) -> list[Event]:
         """What is in stream2, of each key in its order if it was not scaled."""

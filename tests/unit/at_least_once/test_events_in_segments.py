@@ -1,6 +1,8 @@
 """Events as bytes: frames, pieces of segments, blocks that are written, routing keys."""
 
+import asyncio
 from collections.abc import Awaitable
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -8,10 +10,17 @@ from hypothesis import strategies as st
 
 from at_least_once.events import BadEvent, Event
 from at_least_once.frames import NotAnEvent, split
-from at_least_once.reading import read_piece
+from at_least_once.reading import Reads, read_piece
 from at_least_once.routing import key_position, segment_at
 from at_least_once.writing import EventWriter, NoSegments, Ranges
-from sluice.segmentstore import ConnectionFailure, Failure, InMemorySegmentStore, TryLater
+from sluice.segmentstore import (
+    ConnectionFailure,
+    Failure,
+    InMemorySegmentStore,
+    RouteStale,
+    SegmentSealed,
+    TryLater,
+)
 
 PATIENCE_S = 5.0
 
@@ -100,14 +109,14 @@ class Troubles:
                 raise ConnectionFailure(Failure.LOST)
 
 
-def _writer(store: InMemorySegmentStore, *ranges: Ranges) -> EventWriter:
+def _writer(store: InMemorySegmentStore, *ranges: Ranges, patience_s: float = PATIENCE_S) -> EventWriter:
     """A writer that is told these ranges, one after the other."""
     answers = iter(ranges)
 
     async def ask() -> Ranges:
         return next(answers)
 
-    return EventWriter(store, ask, PATIENCE_S)
+    return EventWriter(store, ask, patience_s)
 
 
 async def test_each_event_is_stored_once_although_answers_are_lost() -> None:
@@ -141,6 +150,87 @@ async def test_events_for_a_sealed_segment_go_to_those_that_follow() -> None:
     writer.add("hello", b"3")
     with pytest.raises(NoSegments):
         await writer.flush()
+
+
+async def test_events_for_a_segment_that_is_gone_go_to_those_that_follow() -> None:
+    """One that was scaled away and truncated before the writer came back to it."""
+    store = InMemorySegmentStore()
+    for name in ("a", "b"):
+        await store.create_segment(name, 0, 0)
+    writer = _writer(store, [(1.0, "a")], [(1.0, "b")])
+    writer.add("hello", b"1")
+    await writer.flush()
+    await store.delete_segment("a")
+    writer.add("hello", b"2")
+    await writer.flush()
+    assert split(store.segments["b"].data, 0)[0][0].data == b"2"
+
+
+async def test_what_was_stored_by_a_flush_that_failed_is_not_stored_again() -> None:
+    """Events that were added since do not change the block whose answer was lost."""
+    store = InMemorySegmentStore()
+    await store.create_segment("a", 0, 0)
+    writer = _writer(store, [(1.0, "a")], patience_s=0.05)
+
+    def lost(moment: str, request: str, _segment: str) -> None:
+        if request == "AppendBlockEnd" and moment == "after":
+            store.fault = away
+            raise ConnectionFailure(Failure.LOST)
+
+    def away(_moment: str, _request: str, _segment: str) -> None:
+        raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+    store.fault = lost
+    for event in (b"1", b"2", b"3"):
+        writer.add("hello", event)
+    with pytest.raises(RouteStale):
+        await writer.flush()
+    store.fault = None
+    for event in (b"4", b"5"):
+        writer.add("hello", event)
+    await writer.flush()
+    assert [event.data for event in split(store.segments["a"].data, 0)[0]] == [b"1", b"2", b"3", b"4", b"5"]
+
+
+async def test_a_scaling_that_does_not_end_ends_the_patience() -> None:
+    store = InMemorySegmentStore()
+    for name in ("a", "b"):
+        await store.create_segment(name, 0, 0)
+    writer = _writer(store, *[[(1.0, "a")]] * 1000, patience_s=0.2)
+    await store.seal_segment("a")
+    writer.add("hello", b"1")
+    async with asyncio.timeout(5.0):
+        with pytest.raises(SegmentSealed):
+            await writer.flush()
+    goes_on = _writer(store, [(1.0, "a")], [(1.0, "b")], patience_s=0.2)
+    goes_on.add("hello", b"1")
+    await goes_on.flush()
+    assert [event.data for event in split(store.segments["b"].data, 0)[0]] == [b"1"]
+
+
+async def test_a_segment_that_cannot_be_read_keeps_no_other_back() -> None:
+    store, gate = InMemorySegmentStore(), asyncio.Event()
+    for name in ("a", "b"):
+        await store.create_segment(name, 0, 0)
+        await store.append(name, UUID(int=1), name.encode())
+
+    async def wait() -> None:
+        await gate.wait()
+
+    store.fault = lambda moment, _, segment: wait() if (moment, segment) == ("before", "a") else None
+    reads = Reads(store, 64, PATIENCE_S)
+    for _ in range(3):
+        assert await reads.ready({"a": 0, "b": 0}) == ["b"]
+        assert [event.data for event in reads.take("b").events] == [b"b"]
+    gate.set()
+    async with asyncio.timeout(5.0):
+        while (ready := await reads.ready({"a": 0, "b": 9})) != ["a", "b"]:
+            assert ready == ["b"]
+    assert [event.data for event in reads.take("a").events] == [b"a"]
+    # What was ready and not taken comes before what is read now.
+    assert await reads.ready({"a": 9, "b": 9}) == ["b", "a"]
+    assert await reads.ready({"a": 9}) == ["a"]
+    await reads.close()
 
 
 async def test_patience_ends() -> None:

@@ -8,16 +8,21 @@ from uuid import uuid4
 
 import msgspec
 import pytest
+import redis.exceptions
+from hypothesis import given
+from hypothesis import strategies as st
 from redis.asyncio import Redis
-from unit.at_least_once.cluster import DONE_S, SCOPE, Cluster
+from unit.at_least_once.cluster import DONE_S, SCOPE, Cluster, Running
 from unit.txn.redis_server import PrivateRedis, private_redis
 
 from at_least_once.events import Event
+from at_least_once.frames import NotAnEvent
 from at_least_once.functions import NoSuchFunction, Result, load, upper_case
 from at_least_once.generator import run_generator
 from at_least_once.idempotent import KeyedStore, RedisOutput
-from at_least_once.main import main
+from at_least_once.main import COMMANDS, main
 from at_least_once.membership import Membership
+from at_least_once.number_ranges import NumberRanges
 from at_least_once.pruner import Pruner, run_pruner, show_members
 from at_least_once.reader_group import ReaderGroup
 from at_least_once.settings import (
@@ -31,7 +36,9 @@ from at_least_once.settings import (
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import as_environment
 from at_least_once.tally import Summary, Tally
+from at_least_once.writing import NoSegments
 from harness import eventually_async
+from sluice.client import Client, Unavailable
 
 MISSED = 3
 
@@ -49,6 +56,31 @@ def test_a_tally_finds_what_is_missing_repeated_and_bad() -> None:
         tally.add(data)
     assert tally.complete
     assert tally.summary().missing == 0
+
+
+def test_without_an_expectation_only_gaps_are_missing() -> None:
+    tally = Tally(0)
+    for number in (5, 3, 8):
+        tally.add(event("a", number))
+    assert tally.summary().missing == 3
+
+
+@given(st.lists(st.integers(-20, 20)))
+def test_ranges_hold_what_was_added(numbers: list[int]) -> None:
+    ranges, seen = NumberRanges(), set[int]()
+    for number in numbers:
+        assert ranges.add(number) == (number not in seen)
+        seen.add(number)
+    assert ranges.gaps == (max(seen) - min(seen) + 1 - len(seen) if seen else 0)
+    assert len(ranges) == len([number for number in seen if number + 1 not in seen])
+
+
+def test_numbers_that_follow_each_other_take_no_room() -> None:
+    ranges = NumberRanges()
+    for number in range(0, 100_000, 2):
+        ranges.add(number + 1)
+        ranges.add(number)
+    assert len(ranges) == 1
 
 
 @pytest.fixture
@@ -143,13 +175,60 @@ async def test_a_result_that_comes_again_changes_nothing(
             await output.flush()
     async with Redis.from_url(redis_server.url) as redis:
         store = KeyedStore(redis, SCOPE, name)
-        assert len(await store.results()) == 2400
+        assert [len(await store.results(first)) for first in (0, 1000, 2000, 2400)] == [1000, 1000, 400, 0]
         assert await store.refused() == 1200
     settings = IdempotentSinkSettings(scope=SCOPE, output=name, redis_url=redis_server.url, expect=2400)
     assert await run_redis_sink(cluster.client, settings, asyncio.Event()) == 0
     assert "refused: 1200" in capsys.readouterr().out
     redis_server.client.rpush(f"at-least-once:{{{SCOPE}/{name}}}:applied", event("g", 0))
     assert await run_redis_sink(cluster.client, settings, asyncio.Event()) == 1
+
+
+async def test_what_a_worker_stored_and_did_not_record_is_refused_when_it_comes_again(
+    redis_server: PrivateRedis, cluster: Cluster
+) -> None:
+    name = f"out-{uuid4().hex}"
+    await cluster.write(0, 400)
+    async with RedisOutput.open(redis_server.url, SCOPE, name, 5.0) as output:
+        await cluster.lose_a_worker_before_it_records(output)
+    async with (
+        RedisOutput.open(redis_server.url, SCOPE, name, 5.0) as output,
+        Redis.from_url(redis_server.url) as redis,
+    ):
+        store = KeyedStore(redis, SCOPE, name)
+        stored = len(await store.results())
+        assert 0 < stored < 400
+        other = Running(await cluster.worker(output=output))
+
+        async def all_there() -> bool:
+            return len(await store.results()) >= 400
+
+        await eventually_async(cast(Callable[[], object], all_there), DONE_S, "all events are processed")
+        await other.stopped()
+        assert await store.refused() == stored
+        assert sorted(Event.decode(result).sequence for result in await store.results()) == list(range(400))
+
+
+async def test_the_check_of_the_keyed_output_waits_for_redis(
+    redis_server: PrivateRedis, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, failures = f"out-{uuid4().hex}", 2
+    read = KeyedStore.results
+
+    async def fails_at_first(store: KeyedStore, first: int = 0) -> list[bytes]:
+        nonlocal failures
+        failures -= 1
+        if failures >= 0:
+            raise redis.exceptions.ConnectionError("away")
+        return await read(store, first)
+
+    monkeypatch.setattr(KeyedStore, "results", fails_at_first)
+    settings = IdempotentSinkSettings(scope=SCOPE, output=name, redis_url=redis_server.url, patience_s=5.0)
+    assert await run_redis_sink(cluster.client, settings, asyncio.Event()) == 0
+    failures = 1_000_000
+    impatient = IdempotentSinkSettings(scope=SCOPE, output=name, redis_url=redis_server.url, patience_s=0.05)
+    with pytest.raises(redis.exceptions.ConnectionError):
+        await run_redis_sink(cluster.client, impatient, asyncio.Event())
 
 
 def test_options_win_over_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,3 +269,29 @@ def test_what_is_amiss_is_said(
     assert main(arguments) == code
     captured = capsys.readouterr()
     assert said in captured.out + captured.err
+
+
+@pytest.mark.parametrize(
+    "error", [NoSegments(), NotAnEvent("type 7"), redis.exceptions.ConnectionError("away"), Unavailable("60 s")]
+)
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_program_ends_with_a_message(
+    error: Exception, deep: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(client: Client, settings: GroupSettings, stop: asyncio.Event) -> int:
+        raise ExceptionGroup("tasks", [ExceptionGroup("tasks", [error])]) if deep else error
+
+    monkeypatch.setitem(COMMANDS, "members", COMMANDS["members"]._replace(run=fail))
+    assert main(["members", "--controller", "memory:"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"{type(error).__name__}: {error}" and len(str(error)) > 3
+
+
+def test_a_program_that_is_wrong_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(client: Client, settings: GroupSettings, stop: asyncio.Event) -> int:
+        raise ExceptionGroup("tasks", [KeyError("x"), NoSegments()])
+
+    monkeypatch.setitem(COMMANDS, "members", COMMANDS["members"]._replace(run=fail))
+    with pytest.raises(ExceptionGroup) as raised:
+        main(["members", "--controller", "memory:"])
+    assert raised.group_contains(KeyError)

@@ -1,15 +1,20 @@
 """Workers on a cluster in memory: stopped, failing, taken for dead, over a scaling, and away."""
 
+import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 import pytest
-from unit.at_least_once.cluster import DONE_S, Cluster, Running, cut_off
+from unit.at_least_once.cluster import DONE_S, QUICK, SCOPE, Cluster, Running, cut_off
 
+from at_least_once.frames import split
 from at_least_once.functions import Result, upper_case
 from at_least_once.output import StreamOutput
 from at_least_once.processor import FunctionFailed
+from at_least_once.settings import AppSettings
+from at_least_once.streams import ensure_stream
 from harness import eventually_async
 
 
@@ -94,6 +99,143 @@ async def test_what_could_not_be_stored_is_not_recorded(cluster: Cluster, monkey
     await eventually_async(lambda: len(set(cluster.numbers())) >= 500, DONE_S, "all events are processed")
     await second.stopped()
     assert cluster.numbers() == list(range(500))
+
+
+async def test_what_a_worker_stored_and_did_not_record_comes_again(cluster: Cluster) -> None:
+    await cluster.write(0, 400)
+    await cluster.lose_a_worker_before_it_records()
+    stored = len(cluster.results())
+    assert 0 < stored < 400
+    other = Running(await cluster.worker())
+    await eventually_async(lambda: len(set(cluster.numbers())) >= 400, DONE_S, "all events are processed")
+    await other.stopped()
+    assert len(cluster.numbers()) == 400 + stored
+
+
+def slow(data: bytes) -> Result:
+    time.sleep(0.004)
+    return upper_case(data)
+
+
+async def test_a_slow_function_keeps_nobody_from_their_share(cluster: Cluster) -> None:
+    await cluster.write(0, 2000)
+    first = Running(await cluster.worker(slow))
+    await eventually_async(lambda: cluster.results(), DONE_S, "the first worker is at work")
+    second = Running(await cluster.worker(slow))
+    group = first.worker._group
+
+    async def shared() -> bool:
+        held = [held.reader for held in (await group.fetch()).assigned.values()]
+        return len(held) == 4 and len(set(held)) == 2
+
+    await eventually_async(cast(Callable[[], object], shared), 5.0, "the second worker has segments")
+    assert len(cluster.results()) < 2000
+    for worker in (first, second):
+        await worker.stopped()
+    assert len(cluster.numbers()) == len(set(cluster.numbers()))
+
+
+async def test_all_segments_have_their_turns_although_rounds_are_short(cluster: Cluster) -> None:
+    await cluster.write(0, 2000)
+    worker = await cluster.worker(slow, rebalance_s=0.001, record_s=0.001)
+    rebalance, looks = worker._group.rebalance, 0
+
+    async def counted(reader: str) -> dict[str, int]:
+        nonlocal looks
+        looks += 1
+        return await rebalance(reader)
+
+    worker._group.rebalance = counted  # type: ignore[method-assign]
+    running = Running(worker)
+    await eventually_async(lambda: len({event.key for event in cluster.results()}) == 8, 4.0, "some of each key came")
+    await running.stopped()
+    assert looks >= worker.done
+
+
+async def test_a_segment_that_cannot_be_read_stops_neither_the_others_nor_the_worker(cluster: Cluster) -> None:
+    await cluster.write(0, 400)
+    stuck = max(
+        (name for name in cluster.store.segments if name.startswith("tests/stream1/")),
+        key=lambda name: cluster.store.segments[name].length,
+    )
+    away = len(split(cluster.store.segments[stuck].data, 0)[0])
+
+    def fault(_moment: str, request: str, segment: str) -> Awaitable[None] | None:
+        return asyncio.Event().wait() if (request, segment) == ("ReadSegment", stuck) else None  # type: ignore[return-value]
+
+    cluster.store.fault = fault
+    first = Running(await cluster.worker(patience_s=60.0))
+    await eventually_async(lambda: len(cluster.results()) == 400 - away, 5.0, "the others are processed")
+    second = Running(await cluster.worker(patience_s=60.0))
+    group = first.worker._group
+
+    async def shared() -> bool:
+        return len({held.reader for held in (await group.fetch()).assigned.values()}) == 2
+
+    await eventually_async(cast(Callable[[], object], shared), 5.0, "segments move")
+    async with asyncio.timeout(5.0):
+        await first.stopped()
+        await second.stopped()
+    cluster.store.fault = None
+    last = Running(await cluster.worker())
+    await eventually_async(lambda: len(cluster.results()) >= 400, DONE_S, "all events are processed")
+    await last.stopped()
+    assert cluster.numbers() == list(range(400))
+
+
+class Counted(StreamOutput):
+    """Counts the results between two flushes."""
+
+    waiting = 0
+    most = 0
+
+    def add(self, segment: str, offset: int, result: Result) -> None:
+        self.waiting += 1
+        super().add(segment, offset, result)
+
+    async def flush(self) -> None:
+        self.most = max(self.most, self.waiting)
+        await super().flush()
+        self.waiting = 0
+
+
+async def test_no_more_events_than_stated_lie_between_two_records(cluster: Cluster) -> None:
+    await cluster.write(0, 2000)
+    settings = AppSettings(**{**QUICK, "record_s": 60.0, "rebalance_s": 60.0})
+    output = Counted(cluster.client, settings)
+    await ensure_stream(cluster.client, SCOPE, settings.output, settings.segments)
+    worker = Running(await cluster.worker(output=output, record_events=300, record_s=60.0, rebalance_s=60.0))
+    await eventually_async(lambda: len(cluster.results()) >= 1800, DONE_S, "nearly all events are processed")
+    await worker.stopped()
+    assert cluster.numbers() == list(range(2000))
+    assert output.most == 300
+
+
+async def test_the_exception_of_a_function_is_said_although_nothing_can_be_recorded(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.write(0, 10)
+
+    def fails(_data: bytes) -> Result:
+        raise ValueError("bad luck")
+
+    async def away(_output: StreamOutput) -> None:
+        raise DiskFull
+
+    worker = await cluster.worker(fails, rebalance_s=60.0)
+    flush = StreamOutput.flush
+    calls = 0
+
+    async def away_later(output: StreamOutput) -> None:
+        nonlocal calls
+        calls += 1
+        await (away if calls > 1 else flush)(output)
+
+    monkeypatch.setattr(StreamOutput, "flush", away_later)
+    with pytest.raises(ExceptionGroup) as caught:
+        await Running(worker).task
+    assert caught.group_contains(DiskFull)
+    assert "bad luck" in caplog.text and "in fails" in caplog.text
 
 
 async def test_a_worker_that_was_taken_for_dead_begins_anew(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,7 +1,7 @@
 """Segment stores behind connections that break at any moment, while what was sent on them may still arrive later.
 
-On top of the twin it has the one rule that a late append needs (segment-store-wire-protocol 2.5): it counts only if
-nothing of its writer was stored since the writer was set up on that connection. Everything is drawn from one seed.
+A late append counts only if nothing of its writer was stored since the writer was set up on the connection that it
+came by (segment-store-wire-protocol 2.5). Everything is drawn from one seed.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from sluice.segmentstore.failure import ConnectionFailure, Failure
-from sluice.segmentstore.memory import InMemorySegmentStore, MemorySegment
+from sluice.segmentstore.memory import InMemorySegmentStore
 from sluice.segmentstore.wire import appends
 from sluice.segmentstore.wire.command import Command, Numbered
 from sluice.segmentstore.wire.segments import NULL_ATTRIBUTE_VALUE
@@ -52,10 +52,9 @@ class LateStore(InMemorySegmentStore):
 
     async def _arrive(self, request: Any, known: int) -> Command:
         await self._wait()
-        name = getattr(request, "segment", "") or self._writers.get(request.writer_id, "")
-        segment = self.segments.get(name)
-        if isinstance(request, appends.AppendBlockEnd | appends.ConditionalAppend) and segment is not None:
-            _refuse_if_late(request.writer_id, segment, known)
+        name = self._segment_of(request)
+        if isinstance(request, appends.AppendBlockEnd | appends.ConditionalAppend):
+            self._writers[request.writer_id] = (name, known)
         return self._answer(request, name)
 
     async def _wait(self) -> None:
@@ -66,8 +65,3 @@ class LateStore(InMemorySegmentStore):
         if not effect.cancelled():
             # That an append was too late interests nobody who has not waited for it.
             effect.exception()
-
-
-def _refuse_if_late(writer: UUID, segment: MemorySegment, known: int) -> None:
-    if segment.attributes.get(writer, NULL_ATTRIBUTE_VALUE) != known:
-        raise ConnectionFailure(Failure.CLOSED_BY_PEER, "InvalidEventNumber")

@@ -1,12 +1,16 @@
 """The controller's client against a gRPC server of a few lines, and its twin in memory."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
 import pytest
+from support.interface import methods, missing
 
+from harness import eventually_async
 from sluice.client import (
+    ClientClosed,
     Controller,
     ControllerApi,
     NotASingleSegment,
@@ -18,10 +22,11 @@ from sluice.client import (
     Unavailable,
     open_client,
 )
+from sluice.client.channel import ControllerChannel
 from sluice.client.memory import InMemoryController
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import add_ControllerServiceServicer_to_server
-from sluice.segmentstore import Host, InMemorySegmentStore
+from sluice.segmentstore import Host
 
 IMPATIENT = Patience(deadline_s=1.0)
 Answer = Any
@@ -29,7 +34,10 @@ SCOPE_EXISTS = pb.CreateScopeStatus(status=pb.CreateScopeStatus.SCOPE_EXISTS)
 
 
 class FakeController:
-    """Answers each RPC with its `answers` in turn, the last one for ever; a status code is a refusal."""
+    """Answers each RPC with its `answers` in turn, the last one for ever; a status code is a refusal.
+
+    What can be awaited is a wait before the answer that a scope was created.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, list[Answer]] = {}
@@ -43,6 +51,9 @@ class FakeController:
             found = answers.pop(0) if len(answers) > 1 else answers[0]
             if isinstance(found, grpc.StatusCode):
                 await context.abort(found, "said the test")
+            if isinstance(found, Awaitable):
+                await found
+                return pb.CreateScopeStatus()
             return found
 
         return answer
@@ -207,7 +218,132 @@ async def test_the_cluster_in_memory() -> None:
             await client.revisioned_stream("sc", "two")
 
 
-def test_both_have_the_interface() -> None:
-    real: type[ControllerApi] = Controller
-    twin: ControllerApi = InMemoryController(InMemorySegmentStore())
-    assert real is Controller and isinstance(twin, InMemoryController)
+@pytest.mark.parametrize("implementation", [Controller, InMemoryController])
+def test_both_have_the_interface(implementation: type) -> None:
+    assert "key_ranges" in methods(ControllerApi) and not missing(ControllerApi, implementation)
+
+
+@pytest.mark.parametrize(("scope", "stream"), [("", "st"), ("sc", ""), ("s/c", "st"), ("sc", "s_t"), ("x" * 256, "st")])
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "memory:"])
+async def test_names_that_cannot_be_are_refused_unasked(address: str, scope: str, stream: str) -> None:
+    async with open_client(address, Patience(deadline_s=0.1)) as client:
+        controller = client.controller
+        calls = [
+            controller.create_stream(scope, stream),
+            controller.segments(scope, stream),
+            controller.key_ranges(scope, stream),
+            controller.head(scope, stream),
+            client.revisioned_stream(scope, stream),
+        ]
+        if scope != "sc":
+            calls.append(controller.create_scope(scope))
+        for call in calls:
+            with pytest.raises(Refused, match="INVALID_S"):
+                await call
+
+
+async def test_the_mark_of_a_stream_has_a_longer_name(controller: Controller, fake: FakeController) -> None:
+    fake.answers["getCurrentSegments"] = [ranges((0, 0.0, 1.0))]
+    assert await controller.segments("sc", "_MARK" + "x" * 255)
+    with pytest.raises(Refused):
+        await controller.create_stream("sc", "_MARK" + "x" * 255)
+
+
+class Way:
+    """A way to a server, through connections that can be cut off without a word."""
+
+    def __init__(self, target: str) -> None:
+        self.address = ""
+        self.connections = 0
+        self._target = target.split(":")
+        self._carriers: set[asyncio.Task[None]] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        there, back = await asyncio.open_connection(*self._target)
+        for source, sink in ((reader, back), (there, writer)):
+            carrier = asyncio.create_task(self._carry(source, sink))
+            self._carriers.add(carrier)
+
+    def cut_off(self) -> None:
+        """Nothing comes through on what is connected now, and nobody is told."""
+        for carrier in self._carriers:
+            carrier.cancel()
+        self._carriers = set()
+
+    async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            sink.write(data)
+
+
+@pytest.fixture
+async def way(fake: FakeController) -> AsyncIterator[Way]:
+    way = Way(fake.address)
+    server = await asyncio.start_server(way.serve, "127.0.0.1", 0)
+    way.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    yield way
+    way.cut_off()
+    server.close()
+
+
+async def test_a_connection_that_died_without_a_word_is_replaced(fake: FakeController, way: Way) -> None:
+    fake.answers["createScope"] = [SCOPE_EXISTS]
+    async with Controller(way.address, Patience(deadline_s=20.0), attempt_s=0.3) as controller:
+        await controller.create_scope("sc")
+        way.cut_off()
+        assert await asyncio.gather(*(controller.create_scope("sc") for _ in range(5))) == [False] * 5
+        assert way.connections == 2
+        assert await controller.create_scope("sc") is False
+
+
+async def test_the_channel_that_takes_over_has_a_connection_of_its_own(fake: FakeController, way: Way) -> None:
+    fake.answers["createScope"] = [SCOPE_EXISTS]
+    channel, request = ControllerChannel(way.address, attempt_s=10.0), pb.ScopeInfo(scope="sc")
+    assert await channel.attempt(lambda stub: stub.createScope, request, 10.0) == SCOPE_EXISTS
+    way.cut_off()
+    keeps_the_old_one = asyncio.create_task(channel.attempt(lambda stub: stub.createScope, request, 10.0))
+    with pytest.raises(grpc.aio.AioRpcError, match="DEADLINE_EXCEEDED"):
+        await channel.attempt(lambda stub: stub.createScope, request, 0.2)
+    assert await channel.attempt(lambda stub: stub.createScope, request, 3.0) == SCOPE_EXISTS
+    assert not keeps_the_old_one.done()
+    await channel.close()
+    with pytest.raises(ClientClosed):
+        await keeps_the_old_one
+
+
+async def test_a_controller_that_never_answers_costs_a_few_connections(fake: FakeController, way: Way) -> None:
+    fake.answers["createScope"] = [grpc.StatusCode.DEADLINE_EXCEEDED]
+    async with Controller(way.address, Patience(0.5, first_pause_s=0.001, longest_pause_s=0.001)) as controller:
+        with pytest.raises(Unavailable, match="DEADLINE_EXCEEDED"):
+            await controller.create_scope("sc")
+    assert len(fake.requests) > 10 and way.connections == 5
+
+
+async def test_calls_on_a_channel_that_is_left_are_answered(fake: FakeController) -> None:
+    answer = asyncio.Event()
+    fake.answers["createScope"] = [asyncio.Event().wait(), answer.wait(), SCOPE_EXISTS]
+    channel, request = ControllerChannel(fake.address, attempt_s=10.0), pb.ScopeInfo(scope="sc")
+    first = asyncio.create_task(channel.attempt(lambda stub: stub.createScope, request, 0.3))
+    await eventually_async(lambda: len(fake.requests) == 1, 5.0, "the first request arrived")
+    second = asyncio.create_task(channel.attempt(lambda stub: stub.createScope, request, 10.0))
+    with pytest.raises(grpc.aio.AioRpcError, match="DEADLINE_EXCEEDED"):
+        await first
+    assert await channel.attempt(lambda stub: stub.createScope, request, 10.0) == SCOPE_EXISTS
+    assert not second.done()
+    answer.set()
+    assert await second == pb.CreateScopeStatus()
+    await channel.close()
+
+
+async def test_after_the_end_every_call_says_that_the_client_is_closed(fake: FakeController) -> None:
+    fake.answers["getCurrentSegments"] = [ranges((0, 0.0, 1.0))]
+    fake.answers["createScope"] = [asyncio.Event().wait()]
+    fake.answers["getURI"] = [pb.NodeUri(endpoint="127.0.0.1", port=1)]
+    async with open_client(fake.address, Patience(deadline_s=60.0)) as client:
+        stream = await client.revisioned_stream("sc", "st")
+        under_way = asyncio.create_task(client.controller.create_scope("sc"))
+        appending = asyncio.create_task(stream.append(b"x"))
+        await eventually_async(lambda: len(fake.requests) >= 3, 5.0, "all requests arrived")
+    for call in (under_way, appending, client.controller.create_scope("sc"), stream.tail(), stream.append(b"x")):
+        with pytest.raises(ClientClosed):
+            await call

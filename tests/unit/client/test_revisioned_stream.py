@@ -7,6 +7,7 @@ from support.virtual_time import run
 
 from sluice.client import (
     EntryMalformed,
+    NotSent,
     Patience,
     Revision,
     RevisionAhead,
@@ -17,6 +18,7 @@ from sluice.client import (
     Unavailable,
 )
 from sluice.client.revisioned_stream import MARK
+from sluice.client.turns import MOST_WAITING
 from sluice.segmentstore import ConnectionFailure, Failure, InMemorySegmentStore
 
 SEGMENT = "s/t/0.#epoch.0"
@@ -217,6 +219,40 @@ def test_an_answer_that_never_comes() -> None:
         assert await entries(stream) == [b"next"]
 
     run(scenario())
+
+
+def test_appends_that_wait_for_their_turn_have_no_more_time_than_others() -> None:
+    async def scenario() -> None:
+        store = InMemorySegmentStore()
+        await store.create_segment(SEGMENT, 0, 0)
+        stream, clock = RevisionedStream(store, SEGMENT, IMPATIENT), asyncio.get_running_loop().time
+        store.fault = lambda moment, *_: asyncio.sleep(0.9) if moment == "before" else None
+        calls = [asyncio.create_task(stream.append(entry)) for entry in (b"one", b"two", b"three")]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert clock() == 2.0
+        # An append is two requests. The second one began when the first had ended, the third one never.
+        assert [type(outcome) for outcome in outcomes] == [Revision, Unavailable, NotSent]
+        store.fault = None
+        await stream.append(b"four")
+        assert await entries(stream) == [b"one", b"four"]
+
+    run(scenario())
+
+
+async def test_an_append_too_many_is_refused_at_once(stream: RevisionedStream, store: InMemorySegmentStore) -> None:
+    gate = asyncio.Event()
+
+    async def wait() -> None:
+        await gate.wait()
+
+    store.fault = lambda moment, *_: wait() if moment == "before" else None
+    calls = [asyncio.create_task(stream.append(b"x")) for _ in range(MOST_WAITING + 1)]
+    await asyncio.sleep(0)
+    with pytest.raises(NotSent, match="1000 calls wait already"):
+        await stream.append(b"y")
+    gate.set()
+    await asyncio.gather(*calls)
+    assert await entries(stream) == [b"x"] * (MOST_WAITING + 1)
 
 
 async def test_a_stream_that_is_sealed_or_gone(stream: RevisionedStream, store: InMemorySegmentStore) -> None:

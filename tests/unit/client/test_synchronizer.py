@@ -10,6 +10,7 @@ from sluice.client import (
     Contended,
     EntryMalformed,
     JsonCodec,
+    NotSent,
     Patience,
     Revision,
     RevisionedStream,
@@ -37,10 +38,10 @@ async def new_store() -> InMemorySegmentStore:
     return store
 
 
-def synchronizer(store: InMemorySegmentStore) -> StateSynchronizer[Numbers, int]:
+def synchronizer(store: InMemorySegmentStore, patience: Patience = IMPATIENT) -> StateSynchronizer[Numbers, int]:
     numbers: JsonCodec[Numbers] = JsonCodec(tuple[int, ...])
     return StateSynchronizer(
-        RevisionedStream(store, SEGMENT, IMPATIENT),
+        RevisionedStream(store, SEGMENT, patience),
         initial=tuple,
         apply=appended,
         state_codec=numbers,
@@ -240,7 +241,7 @@ async def test_a_state_that_cannot_be_read_leaves_the_copy_as_it_was(store: InMe
 def test_others_are_always_first() -> None:
     async def scenario() -> None:
         store = await new_store()
-        one, other = synchronizer(store), RevisionedStream(store, SEGMENT)
+        one, other = synchronizer(store, Patience(60.0)), RevisionedStream(store, SEGMENT)
         calls = 0
 
         async def push_in() -> None:
@@ -253,13 +254,39 @@ def test_others_are_always_first() -> None:
         store.fault = lambda moment, operation, _: (
             push_in() if (moment, operation) == ("before", "ConditionalAppend") else None
         )
-        with pytest.raises(Contended, match="100 attempts to update"):
+        with pytest.raises(Contended, match="attempts to update"):
             await one.update(lambda _: [1])
         assert calls == 100
-        with pytest.raises(Contended, match="100 attempts to compact"):
+        with pytest.raises(Contended, match="attempts to compact"):
             await one.compact()
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(Contended, match="attempts to update"):
+            await synchronizer(store).update(lambda _: [1])
+        assert 2.0 <= asyncio.get_running_loop().time() - began < 2.5 and calls < 300
+        total = calls
         store.fault = None
-        assert await one.fetch() == (0,) * 200
+        assert await one.fetch() == (0,) * total
+
+    run(scenario())
+
+
+def test_a_turn_that_does_not_come_in_time() -> None:
+    """What waits behind a call that hangs ends when its own time is up, and is not written."""
+
+    async def scenario() -> None:
+        store = await new_store()
+        one, clock = synchronizer(store), asyncio.get_running_loop().time
+        store.fault = lambda moment, *_: asyncio.sleep(0.9) if moment == "before" else None
+        first = asyncio.create_task(one.update(lambda _: [1]))
+        await asyncio.sleep(0)
+        waiting = [asyncio.create_task(call) for call in (one.update(lambda _: [2]), one.fetch(), one.compact())]
+        for call in waiting:
+            with pytest.raises(NotSent, match=r"no turn within 2.0 s"):
+                await call
+        assert clock() == 2.0
+        assert await first == (1,)
+        store.fault = None
+        assert await one.fetch() == (1,)
 
     run(scenario())
 

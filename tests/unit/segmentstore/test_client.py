@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from uuid import UUID
 
 import pytest
 from unit.segmentstore.fake_store import CLOSE, fake_store
@@ -9,6 +10,7 @@ from unit.segmentstore.fake_store import CLOSE, fake_store
 from harness import eventually_async
 from sluice.segmentstore import Host, RouteStale, SegmentStoreClient, TryLater, UnexpectedReply, container_of
 from sluice.segmentstore.connection import ConnectionLimits
+from sluice.segmentstore.wire.appends import AppendBlockEnd, AppendSetup, DataAppended, SetupAppend
 from sluice.segmentstore.wire.command import Command
 from sluice.segmentstore.wire.refusals import WrongHost
 from sluice.segmentstore.wire.segments import CreateSegment, SealSegment, SegmentCreated, SegmentDeleted
@@ -129,4 +131,33 @@ async def test_a_wrong_host_is_a_stale_route_and_a_wrong_reply_is_permanent() ->
             await client.seal_segment(NAME)
         with pytest.raises(UnexpectedReply):
             await client.seal_segment("s/t/1.#epoch.0")
+        await client.close()
+
+
+async def test_closing_fails_those_that_wait_for_a_connection() -> None:
+    """Each call fails as if its connection had ended: nobody is cancelled, and a task group hears of it."""
+    async with fake_store(created, None) as store:
+        client = SegmentStoreClient(lambda _: store.host, 4)
+        calls = [asyncio.create_task(client.create_segment(NAME, 0, 0)) for _ in range(3)]
+        await eventually_async(lambda: store.connections == 1, 5.0, "a connection is being made")
+        calls[0].cancel()
+        await client.close()
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError, TryLater, TryLater]
+        assert "the client was closed" in str(outcomes[1])
+
+
+async def test_every_append_of_a_lone_writer_succeeds_however_many_connections_it_wears_out() -> None:
+    def stores(command: Command) -> Sequence[Command]:
+        if isinstance(command, SetupAppend):
+            return [AppendSetup(command.request_id, command.segment, command.writer_id, 0)]
+        assert isinstance(command, AppendBlockEnd)
+        return [DataAppended(command.writer_id, command.last_event_number, 0, command.request_id, 9)]
+
+    async with fake_store(stores) as store:
+        client = SegmentStoreClient(lambda _: store.host, 4, limits=ConnectionLimits(max_setups=3))
+        for number in range(1, 8):
+            assert await client.append(NAME, UUID(int=1), b"x", event_number=number) == 9
+        assert store.connections == 3
+        await eventually_async(lambda: store.open_connections == 1, 5.0, "worn-out connections are closed")
         await client.close()

@@ -201,20 +201,48 @@ async def test_an_unused_connection_is_closed() -> None:
         await eventually_async(lambda: store.open_connections == 0, 5.0, "the socket is closed")
 
 
-async def test_a_worn_out_connection_ends_with_its_last_call() -> None:
-    gone: list[Connection] = []
-
-    def set_up(command: Command) -> Sequence[Command]:
-        assert isinstance(command, SetupAppend)
+def set_up_or_appended(command: Command) -> Sequence[Command]:
+    if isinstance(command, SetupAppend):
         return [AppendSetup(command.request_id, command.segment, command.writer_id, 0)]
+    assert isinstance(command, AppendBlockEnd)
+    return [DataAppended(command.writer_id, command.last_event_number, 0, command.request_id, 9)]
 
-    async with fake_store(set_up) as store:
+
+def set_up() -> SetupAppend:
+    return SetupAppend(next_request_id(), WRITER, "s", "")
+
+
+async def test_a_worn_out_connection_ends_with_its_last_append() -> None:
+    gone: list[Connection] = []
+    async with fake_store(set_up_or_appended) as store:
         connection = await Connection.open(store.host, ConnectionLimits(max_setups=2), gone.append)
-        await connection.call(SetupAppend(next_request_id(), WRITER, "s", ""), 5.0)
+        await connection.call(set_up(), 5.0)
         assert not gone
-        await connection.call(SetupAppend(next_request_id(), WRITER, "s", ""), 5.0)
-        assert gone
+        await connection.call(set_up(), 5.0)
+        assert gone and not connection.lost
+        await connection.call(AppendBlockEnd(WRITER, 1, b"x", 1, 1, next_request_id()), 5.0)
         assert connection.lost
+
+
+async def test_a_worn_out_connection_waits_for_those_that_wait_for_their_turn() -> None:
+    limits = ConnectionLimits(max_setups=1, max_in_flight=1)
+    async with fake_store(set_up_or_appended) as store:
+        connection = await connect(store, limits)
+        requests: list[Numbered] = [
+            set_up(),
+            *(AppendBlockEnd(WRITER, 1, b"x", 1, n, next_request_id()) for n in (1, 2, 3)),
+        ]
+        replies = await asyncio.gather(*(connection.call(request, 5.0) for request in requests))
+        assert [type(reply) for reply in replies] == [AppendSetup, *[DataAppended] * 3]
+        assert connection.lost
+
+
+async def test_a_worn_out_connection_without_an_append_ends_when_it_is_idle() -> None:
+    limits = ConnectionLimits(max_setups=1, keep_alive_s=0.01, idle_limit_s=0.05)
+    async with fake_store(set_up_or_appended) as store:
+        connection = await connect(store, limits)
+        await connection.call(set_up(), 5.0)
+        await eventually_async(lambda: connection.lost, 5.0, "the connection is closed")
 
 
 @pytest.mark.parametrize("old", [False, True])

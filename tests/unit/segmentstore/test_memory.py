@@ -4,17 +4,21 @@ import asyncio
 from uuid import UUID
 
 import pytest
+from support.interface import methods, missing
 from unit.segmentstore.suite import SegmentStoreSuite
 
 from sluice.segmentstore import (
     ConnectionFailure,
     Failure,
     InMemorySegmentStore,
+    LocatedSegmentStores,
     RouteStale,
     SegmentStore,
+    SegmentStoreClient,
     TryLater,
 )
-from sluice.segmentstore.client import SegmentStoreClient
+from sluice.segmentstore.wire.appends import AppendBlockEnd
+from sluice.segmentstore.wire.refusals import InvalidEventNumber
 
 NAME = "s/t/0.#epoch.0"
 
@@ -33,10 +37,20 @@ class TestInMemorySegmentStore(SegmentStoreSuite):
     """The suite, over the twin."""
 
 
-def test_both_have_the_interface() -> None:
-    twin: SegmentStore = InMemorySegmentStore()
-    real: SegmentStore = SegmentStoreClient(lambda _: None, 4)
-    assert {twin.__class__, real.__class__} == {InMemorySegmentStore, SegmentStoreClient}
+@pytest.mark.parametrize("implementation", [InMemorySegmentStore, SegmentStoreClient, LocatedSegmentStores])
+def test_all_have_the_interface(implementation: type) -> None:
+    assert "append" in methods(SegmentStore) and not missing(SegmentStore, implementation)
+
+
+async def test_a_writers_numbers_rise_and_nobody_else_uses_them(store: InMemorySegmentStore) -> None:
+    await store.create_segment(NAME, 0, 0)
+    writer = UUID(int=1)
+    await store.append(NAME, writer, b"x", event_number=5)
+    with pytest.raises(ConnectionFailure, match="event number 4 after 5"):
+        await store.call(AppendBlockEnd(writer, 1, b"x", 1, 4, 1), 5.0)
+    store.segments[NAME].attributes[writer] = 6
+    assert isinstance(await store.call(AppendBlockEnd(writer, 1, b"x", 1, 7, 2), 5.0), InvalidEventNumber)
+    assert store.segments[NAME].length == 9
 
 
 @pytest.mark.parametrize(("moment", "exists"), [("before", False), ("after", True)])
