@@ -96,7 +96,8 @@ def http(
 ) -> None:
     """Poll HTTP endpoints and copy what is new; each is polled by one node at a time.
 
-    With --once each is asked once. Bodies that have not changed, by ETag, Last-Modified or content, are not copied.
+    With --once each is asked once, with --cursor until nothing new comes. Bodies that have not changed, by ETag,
+    Last-Modified or content, are not copied.
     """
     from distributed_ingest.http import Http
     from distributed_ingest.launch import Plan, launch

@@ -11,7 +11,7 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,18 +19,11 @@ import msgspec
 
 from distributed_ingest.feed import Reach, Scene
 from distributed_ingest.outlet import BATCH_BYTES
+from distributed_ingest.patience import PAUSES_S, tried, until_answered
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter
 from distributed_ingest.tree import Tree
-from distributed_ingest.windows import Cut, Found, Position, Slice, Windows
-from sluice.coordination import (
-    Functions,
-    SourceState,
-    StoreUnavailableError,
-    Task,
-    TaskContext,
-    Window,
-    WindowSource,
-)
+from distributed_ingest.windows import Cut, Found, Named, Position, Slice, Windows
+from sluice.coordination import Functions, SourceState, Task, TaskContext, Window, WindowSource
 from sluice.coordination.functions import Json
 from sluice_cli.errors import CommandError, RefusedError
 
@@ -39,8 +32,6 @@ log = logging.getLogger(__name__)
 NAME = "folder"
 _FUNCTION = "copy-slices"
 _REACHED = "reached"
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Between attempts to read a file."""
 SEARCHES = 3
 """After so many attempts to find a file it counts as gone."""
 
@@ -77,6 +68,7 @@ class Folder:
         self._leading = _Scans(Tree(root, pattern, settle_s), window_bytes, whole=self._whole, tails=scene.once)
         self._watching = _Scans(Tree(root, pattern, settle_s), window_bytes, whole=self._whole, tails=scene.once)
         self._reading = Tree(root, pattern, settle_s)
+        self._left_out: set[str] = set()
 
     async def open(self) -> None:
         """See Feed."""
@@ -86,7 +78,7 @@ class Folder:
             raise RefusedError(
                 f"the folder {self._root} cannot be read: {error.strerror}", "is it there, and may you read it?"
             ) from error
-        self._tell_left_out(self._watching)
+        self._tell_left_out(self._watching.problems)
 
     def register(self, functions: Functions) -> None:
         """See Feed."""
@@ -106,6 +98,7 @@ class Folder:
         places = (position.get(str(found.inode)) for found in self._watching.listing)
         handed_out = sum(place.offset for place in places if place is not None)
         left = await asyncio.to_thread(self._watching.next, position)
+        self._tell_left_out(self._watching.problems)
         finished = not state.tasks and left is None
         return Reach(total if finished else max(0, min(handed_out, total) - under_way), total, "bytes", finished)
 
@@ -131,25 +124,33 @@ class Folder:
             cut = await asyncio.to_thread(self._leading.next, before)
             if cut is None and self._leading.age_s >= self._scan_s:
                 await asyncio.to_thread(self._leading.scan)
-                self._tell_left_out(self._leading)
                 cut = await asyncio.to_thread(self._leading.next, before)
         except (CommandError, OSError) as error:
             # The library asks again; people are to know why nothing comes.
             self._scene.outlet.tally.problem(f"the folder cannot be read: {error}")
             raise
+        self._tell_left_out(self._leading.problems)
         if cut is None:
             return None
         return Window(Task(_FUNCTION, {"slices": msgspec.to_builtins(cut.slices)}), msgspec.to_builtins(cut.position))
 
-    def _tell_left_out(self, scans: "_Scans") -> None:
-        for problem in scans.tree.problems:
-            self._scene.outlet.tally.problem(problem)
+    def _tell_left_out(self, problems: Mapping[str, str]) -> None:
+        """Tell what cannot be read. It is looked at again and again; only if this ends before is it left out for good.
+
+        So it counts with `once` alone, and for each node that finds it so.
+        """
+        for path, why in problems.items():
+            if self._scene.once and path not in self._left_out:
+                self._left_out.add(path)
+                self._scene.outlet.skipped(path, 1, f"{path} is left out: {why}")
+            else:
+                self._scene.outlet.tally.problem(f"{path} is left out: {why}")
 
     # --- the part of any node
 
     async def _copy(self, context: TaskContext, slices: Json) -> None:
         """Copy the slices of a window, from where it was left."""
-        found = await self._scene.store.get(context.task)
+        found = await until_answered(lambda: self._scene.store.get(context.task), context.check)
         place = _InWindow(*(found.body.get(_REACHED, (0, 0)) if found is not None else (0, 0)))
         todo = _slices(slices)
         while place.number < len(todo):
@@ -161,30 +162,30 @@ class Folder:
 
         Raises OSError when that did not help. A file that is gone is told and passed by.
         """
-        copy = self._copy_whole if self._whole else self._copy_lines
-        for attempt, pause_s in enumerate((*PAUSES_S, None), start=1):
-            start = max(slice.start, place.offset)
-            try:
-                path = await asyncio.to_thread(self._find, slice)
-                await copy(context, path, slice, start, place)
-                return
-            except FileMissingError as error:
-                if attempt >= SEARCHES:
-                    why = f"{slice.path}: bytes {start} to {slice.end} are not in the stream: {error}"
-                    self._scene.outlet.skipped(slice.path, 1, why)
-                    return
-            except OSError as error:
-                self._scene.outlet.tally.problem(f"{slice.path}: {error}")
-                if pause_s is None:
-                    raise
-            await asyncio.sleep(pause_s or 0.0)
+        copy, outlet = self._copy_whole if self._whole else self._copy_lines, self._scene.outlet
 
-    async def _copy_lines(self, context: TaskContext, path: str, slice: Slice, start: int, place: "_InWindow") -> None:
+        async def find_and_copy() -> None:
+            file = await asyncio.to_thread(self._find, slice)
+            await copy(context, file, slice, max(slice.start, place.offset), place)
+
+        async def search_and_copy() -> None:
+            await tried(find_and_copy, FileMissingError, PAUSES_S[: SEARCHES - 1], lambda _: None)
+
+        try:
+            await tried(search_and_copy, OSError, PAUSES_S, lambda e: outlet.tally.problem(f"{slice.path}: {e}"))
+        except FileMissingError as error:
+            start = max(slice.start, place.offset)
+            why = f"{slice.path}: bytes {start} to {slice.end} are not in the stream: {error}"
+            outlet.skipped(slice.path, 1, why)
+
+    async def _copy_lines(
+        self, context: TaskContext, file: Named, slice: Slice, start: int, place: "_InWindow"
+    ) -> None:
         splitter, outlet = LineSplitter(), self._scene.outlet
         read_to, skipped = start, 0
         while read_to < slice.end:
             context.check()
-            piece = await asyncio.to_thread(self._read, path, read_to, min(BATCH_BYTES, slice.end - read_to))
+            piece = await asyncio.to_thread(self._read, file, read_to, min(BATCH_BYTES, slice.end - read_to))
             read_to += len(piece)
             lines = splitter.feed(piece)
             if read_to == slice.end:
@@ -197,35 +198,44 @@ class Folder:
                 outlet.skipped(slice.path, splitter.skipped - skipped, why)
                 skipped = splitter.skipped
 
-    async def _copy_whole(self, context: TaskContext, path: str, slice: Slice, start: int, place: "_InWindow") -> None:
+    async def _copy_whole(
+        self, context: TaskContext, file: Named, slice: Slice, start: int, place: "_InWindow"
+    ) -> None:
         outlet = self._scene.outlet
         if start >= slice.end:
             return
         if slice.size > MAX_EVENT_BYTES:
             outlet.skipped(slice.path, 1, f"{slice.path}: the file has more than {MAX_EVENT_BYTES} bytes")
             return
-        data = await asyncio.to_thread(self._read, path, 0, slice.end)
+        data = await asyncio.to_thread(self._read, file, 0, slice.end)
         events: list[Event] = [outlet.event(data, slice.path)]
         await outlet.deliver(context, slice.path, events, functools.partial(place.note, context, slice.end))
 
-    def _find(self, slice: Slice) -> str:
-        """Return the path that a slice's file has now. Raises FileMissingError, OSError."""
-        looking = Windows(self._reading, 1)
-        try:
-            status = (self._root / slice.path).stat()
-            if looking.is_same(slice.path, status.st_size, slice.place):
-                return slice.path
-        except FileNotFoundError:
-            log.debug("%s is not there, it may have been renamed", slice.path)
+    def _find(self, slice: Slice) -> Named:
+        """Return the file of a slice, under the path that it has now. Raises FileMissingError, OSError."""
+        if self._is_of(slice, slice):
+            return slice
+        log.debug("%s is not there, it may have been renamed", slice.path)
         for found in Tree(self._root, "*", 0.0).list():
-            if found.inode == slice.inode and looking.is_same(found.path, found.size, slice.place):
-                return found.path
+            if found.inode == slice.inode and self._is_of(slice, found):
+                return found
         raise FileMissingError("the file has gone, or was replaced, before its turn came")
 
-    def _read(self, path: str, start: int, count: int) -> bytes:
-        with self._reading.open(path) as file:
-            file.seek(start)
-            data = file.read(count)
+    def _is_of(self, slice: Slice, file: Named) -> bool:
+        """Whether the file is there and has what the slice is of. Raises OSError."""
+        try:
+            size = (self._root / file.path).stat().st_size
+            return size >= slice.end and self._reading.head_sum(file, slice.head_bytes) == slice.head_sum
+        except FileNotFoundError:
+            return False
+
+    def _read(self, file: Named, start: int, count: int) -> bytes:
+        try:
+            with self._reading.open(file) as opened:
+                opened.seek(start)
+                data = opened.read(count)
+        except FileNotFoundError as error:
+            raise FileMissingError("the file has gone, or was replaced, while it was copied") from error
         if len(data) < count:
             raise FileMissingError("the file has become shorter")
         return data
@@ -235,7 +245,7 @@ class _Scans:
     """The last listing of a folder, and what comes next by it."""
 
     def __init__(self, tree: Tree, window_bytes: int, *, whole: bool, tails: bool) -> None:
-        self.tree = tree
+        self._tree = tree
         self.listing: list[Found] = []
         self._windows = Windows(tree, window_bytes, whole=whole, tails=tails)
         self._scanned_at = float("-inf")
@@ -244,8 +254,13 @@ class _Scans:
     def age_s(self) -> float:
         return time.monotonic() - self._scanned_at
 
+    @property
+    def problems(self) -> dict[str, str]:
+        """What cannot be read, by path, and why."""
+        return {**self._tree.problems, **self._windows.problems}
+
     def scan(self) -> None:
-        self.listing = self.tree.list()
+        self.listing = self._tree.list()
         self._scanned_at = time.monotonic()
 
     def next(self, position: Position) -> Cut | None:
@@ -269,12 +284,9 @@ class _InWindow:
         return sum(slice.size for slice in rest) - begun
 
     async def note(self, context: TaskContext, offset: int) -> None:
-        """Note it in the task's document. Not to get through is no harm: the next note says more."""
+        """Note it in the task's document. Raises LockLostError; a store that is away is waited for until then."""
         self.offset = offset
-        try:
-            await context.tenure.update({_REACHED: [self.number, offset]})
-        except StoreUnavailableError as error:
-            log.debug("not noted how far the window is: %s", error)
+        await until_answered(lambda: context.tenure.update({_REACHED: [self.number, offset]}), context.check)
 
 
 def _slices(value: Json) -> list[Slice]:

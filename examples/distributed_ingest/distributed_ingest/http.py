@@ -32,13 +32,18 @@ from sluice_cli.errors import UsageError
 NAME = "http"
 CURSOR = "{cursor}"
 _FUNCTION = "poll"
-CONNECT_S, READ_S = 5.0, 30.0
+CONNECT_S, READ_S, POLL_S = 5.0, 30.0, 300.0
 MAX_BODY_BYTES = 64 * 1024 * 1024
-LONGEST_PAUSE_S = 300.0
+LONGEST_PAUSE_S = 24 * 3600.0
+"""For how long an endpoint may ask to be left alone."""
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a URL stands. `polls`: how many were answered and are through; `digest`: SHA-256 of the last body."""
+    """Where a URL stands. `digest`: SHA-256 of the last body.
+
+    `polls`: how often everything that it had was asked for and is through; with a cursor that is a row of polls up to
+    one that brings no other cursor.
+    """
 
     url: str = ""
     polls: int = 0
@@ -103,7 +108,7 @@ class Http:
         return PartitionedSource(NAME, self._partition, self._scene.settle_s)
 
     async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - positions say it all
-        """See Feed. Finished when each URL was polled since this process began; otherwise there is no end."""
+        """See Feed. Finished when each URL was polled to its end since this process began."""
         noted = await positions(self._scene.store, self._scene.job.progress())
         polls = {part: _state(noted.get(part, {})).polls for part in self._wanted}
         finished = all(polls[part] >= wanted for part, wanted in self._wanted.items())
@@ -134,42 +139,51 @@ class Http:
             context.check()
             pause_s = self._every_s
             try:
-                if await self._once(context, url, ledger) and self._cursor_field:
+                if await self._once(context, url, ledger):
                     continue
             except (httpx.HTTPError, PollError) as error:
                 self._scene.outlet.tally.problem(f"{url}: {error or type(error).__name__}")
-                pause_s = min(LONGEST_PAUSE_S, max(pause_s, getattr(error, "wait_s", 0.0)))
+                pause_s = max(pause_s, min(LONGEST_PAUSE_S, getattr(error, "wait_s", 0.0)))
             await asyncio.sleep(pause_s)
 
     async def _once(self, context: TaskContext, url: str, ledger: Ledger) -> bool:
-        """Poll once; return whether there was something new. Raises PollError, httpx.HTTPError, SinkError."""
+        """Poll once; return whether the cursor has moved. Raises PollError, httpx.HTTPError, SinkError."""
         before = _state(ledger.position)
         cursor = before.cursor or self._cursor_start
         headers = {} if self._cursor_field else _conditions(before)
         answer, body = await self._get(url.replace(CURSOR, quote(cursor, safe="")), headers)
         digest = hashlib.sha256(body).hexdigest()
-        if answer.status_code == httpx.codes.NOT_MODIFIED or (digest == before.digest and not self._cursor_field):
+        if answer.status_code == httpx.codes.NOT_MODIFIED or digest == before.digest:
             await ledger.note(_noted(msgspec.structs.replace(before, polls=before.polls + 1)))
             return False
         try:
             records, too_large = records_of(body, self._scene.job.definition.records)
         except ValueError as error:
             raise PollError(f"the body is {error}; --records says how it is cut") from error
+        reached = self._cursor_after(url, records) or before.cursor
+        moved = reached != before.cursor
         after = State(
             url=url,
-            polls=before.polls + 1,
+            polls=before.polls + (not moved),
             etag=answer.headers.get("ETag", ""),
             modified=answer.headers.get("Last-Modified", ""),
             digest=digest,
-            cursor=self._cursor_after(records) or before.cursor,
+            cursor=reached,
         )
         await self._write(context, url, records, functools.partial(ledger.note, _noted(after)))
         if too_large:
             why = f"{url}: {too_large} records have more than {MAX_EVENT_BYTES} bytes"
             self._scene.outlet.skipped(url, too_large, why)
-        return after.cursor != before.cursor
+        return moved
 
     async def _get(self, url: str, headers: dict[str, str]) -> tuple[httpx.Response, bytes]:
+        try:
+            async with asyncio.timeout(POLL_S):
+                return await self._ask(url, headers)
+        except TimeoutError as error:
+            raise PollError(f"the answer has not ended for {POLL_S:g} s") from error
+
+    async def _ask(self, url: str, headers: dict[str, str]) -> tuple[httpx.Response, bytes]:
         body = bytearray()
         async with self._client.stream("GET", url, headers=headers) as answer:
             if answer.status_code not in (httpx.codes.OK, httpx.codes.NO_CONTENT, httpx.codes.NOT_MODIFIED):
@@ -193,12 +207,16 @@ class Http:
                 batch, size = [], 0
         await outlet.deliver(context, url, batch, note)
 
-    def _cursor_after(self, records: Sequence[bytes]) -> str:
-        """Return the cursor of the last record that has one; empty if none has."""
-        for record in reversed(records) if self._cursor_field else ():
+    def _cursor_after(self, url: str, records: Sequence[bytes]) -> str:
+        """Return the cursor of the last record that has one; empty if none has, which is told."""
+        if not self._cursor_field or not records:
+            return ""
+        for record in reversed(records):
             found = field_of(record, self._cursor_field)
             if found is not None:
                 return found if isinstance(found, str) else msgspec.json.encode(found).decode()
+        field = ".".join(self._cursor_field)
+        self._scene.outlet.tally.problem(f"{url}: no record has the field {field} that --cursor names")
         return ""
 
 

@@ -5,16 +5,19 @@ Its documents are `ingest/<name>/job`, the board under `ingest/<name>/board/`, p
 definition for the same name is refused: positions mean something only together with it.
 """
 
-import asyncio
 import hashlib
+import logging
 import re
 from typing import Literal
 
 import msgspec
 
+from distributed_ingest.patience import tried
 from distributed_ingest.records import RecordForm
 from sluice.coordination import ConflictError, DocumentStore, StoreUnavailableError
 from sluice_cli.errors import RefusedError, UsageError
+
+log = logging.getLogger(__name__)
 
 ROOT = "ingest"
 Kind = Literal["folder", "kafka", "http", "tcp"]
@@ -71,14 +74,9 @@ async def register(store: DocumentStore, job: Job) -> None:
 
     A store that gives no answer is asked again a few times: an index that another node has just made is not ready yet.
     """
-    for pause_s in (*PAUSES_S, None):
-        try:
-            await _register(store, job)
-            return
-        except StoreUnavailableError:
-            if pause_s is None:
-                raise
-            await asyncio.sleep(pause_s)
+    await tried(
+        lambda: _register(store, job), StoreUnavailableError, PAUSES_S, lambda error: log.debug("not yet: %s", error)
+    )
 
 
 async def _register(store: DocumentStore, job: Job) -> None:

@@ -43,7 +43,6 @@ class Kafka:
         self._latest = latest
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-watch")
         self._watching: Consumer | None = None
-        self._partitions = 0
         self._ends: dict[int, int] = {}
 
     async def open(self) -> None:
@@ -56,7 +55,6 @@ class Kafka:
                 f"cannot reach Kafka at {self._bootstrap}: {error.args[0]}",
                 "is it running? Another address: --kafka HOST:PORT or SLUICE_KAFKA_BOOTSTRAP",
             ) from error
-        self._partitions = len(self._ends)
 
     def register(self, functions: Functions) -> None:
         """See Feed."""
@@ -89,10 +87,9 @@ class Kafka:
 
     def _partition(self, nodes: Sequence[NodeEntry]) -> list[Task]:
         """Deal the partitions to as many tasks as there are workers."""
-        tasks = min(self._partitions, max(1, sum(node.workers for node in nodes)))
-        return [
-            Task(_FUNCTION, {"partitions": list(range(number, self._partitions, tasks))}) for number in range(tasks)
-        ]
+        partitions = len(self._ends)
+        tasks = min(partitions, max(1, sum(node.workers for node in nodes)))
+        return [Task(_FUNCTION, {"partitions": list(range(number, partitions, tasks))}) for number in range(tasks)]
 
     # --- the part of any node
 
@@ -101,15 +98,20 @@ class Kafka:
         store, job = self._scene.store, self._scene.job
         ledgers = {number: await Ledger.begin(store, job.progress(_part(number)), context) for number in partitions}
         thread, consumer = ThreadPoolExecutor(1, thread_name_prefix="kafka"), self._consumer()
-        loop = asyncio.get_running_loop()
+
+        async def call(ask: Callable[[], T]) -> T:
+            return await asyncio.get_running_loop().run_in_executor(thread, ask)
+
         try:
             starts = [TopicPartition(self._topic, n, self._start(ledger)) for n, ledger in ledgers.items()]
-            consumer.assign(starts)
-            take = functools.partial(consumer.consume, BATCH_RECORDS, POLL_S)
+            await call(functools.partial(consumer.assign, starts))
             while True:
                 context.check()
-                messages: list[Message] = await loop.run_in_executor(thread, take)
-                await self._deliver(context, messages, ledgers, consumer)
+                messages = await call(functools.partial(consumer.consume, BATCH_RECORDS, POLL_S))
+                for number in await self._deliver(context, messages, ledgers):
+                    low, high = await call(functools.partial(_marks, consumer, self._topic, number))
+                    at = await self._go_on(number, ledgers[number], low, high)
+                    await call(functools.partial(_restart, consumer, TopicPartition(self._topic, number, at)))
         except KafkaException as error:
             self._scene.outlet.tally.problem(f"Kafka at {self._bootstrap}: {error}")
             raise
@@ -125,16 +127,20 @@ class Kafka:
         return noted if noted is not None else OFFSET_END if self._latest else OFFSET_BEGINNING
 
     async def _deliver(
-        self, context: TaskContext, messages: Sequence[Message], ledgers: Mapping[int, Ledger], consumer: Consumer
-    ) -> None:
+        self, context: TaskContext, messages: Sequence[Message], ledgers: Mapping[int, Ledger]
+    ) -> set[int]:
+        """Write what has come; return the partitions whose next offset Kafka has refused."""
         outlet = self._scene.outlet
         by_partition: dict[int, list[Event]] = {}
         ahead: dict[int, int] = {}
+        refused: set[int] = set()
         size = 0
         for message in messages:
             number, offset, error = message.partition(), message.offset(), message.error()
-            assert number is not None
-            if error is None and offset is not None:
+            if number is None or number not in ledgers:
+                # What is wrong with the topic or with all brokers says of no partition that it is its own.
+                outlet.tally.problem(f"{self._topic}: {error}")
+            elif error is None and offset is not None:
                 ahead[number] = offset + 1
                 events = self._events(message, number)
                 by_partition.setdefault(number, []).extend(events)
@@ -144,13 +150,14 @@ class Kafka:
                     by_partition, ahead, size = {}, {}, 0
             elif error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
                 # What is not for readers, as the marks of transactions, ends here too.
-                if offset is not None and offset > 0:
+                if offset is not None and offset >= 0:
                     ahead[number] = offset
             elif error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
-                self._restart(number, ledgers[number], consumer)
+                refused.add(number)
             elif error is not None:
                 outlet.tally.problem(f"{self._topic}, partition {number}: {error}")
         await self._flush(context, by_partition, ahead, ledgers)
+        return refused
 
     async def _flush(
         self,
@@ -176,13 +183,20 @@ class Kafka:
         key = message.key()
         return [outlet.event(data, origin, key.encode() if isinstance(key, str) else key)]
 
-    def _restart(self, number: int, ledger: Ledger, consumer: Consumer) -> None:
-        """Go on with what Kafka still has, and say that something is missing."""
-        from confluent_kafka import OFFSET_BEGINNING
+    async def _go_on(self, number: int, ledger: Ledger, low: int, high: int) -> int:
+        """Return where to go on in a partition whose next offset was refused; note it, and say what is missing.
 
-        why = f"{self._topic}/{number}: Kafka has deleted offset {_next(ledger.position)} already; going on behind that"
-        self._scene.outlet.skipped(f"{self._topic}/{number}", 1, why)
-        consumer.seek(TopicPartition(self._topic, number, OFFSET_BEGINNING))
+        `low` and `high`: the first offset that Kafka has, and the one behind the last.
+        """
+        origin, outlet, noted = f"{self._topic}/{number}", self._scene.outlet, _next(ledger.position)
+        if noted is not None and low <= noted <= high:
+            outlet.tally.problem(f"{origin}: Kafka has refused offset {noted}, which it has; asking again")
+            return noted
+        at = high if noted is None and self._latest else low
+        await ledger.note({"next": at})
+        what = "where it begins" if noted is None else f"offset {noted}"
+        outlet.skipped(origin, 1, f"{origin}: Kafka does not have {what} any more; going on with offset {at}")
+        return at
 
     # --- Kafka
 
@@ -216,6 +230,23 @@ class Kafka:
 
     async def _watch(self, ask: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, ask)
+
+
+def _marks(consumer: Consumer, topic: str, number: int) -> tuple[int, int]:
+    """Return the offset of the first record of a partition, and the one behind the last. Raises KafkaException."""
+    marks = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=ANSWER_S)
+    if marks is None:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - its public name
+    return marks
+
+
+def _restart(consumer: Consumer, at: TopicPartition) -> None:
+    """Read a partition anew from an offset, and leave the others as they are. Raises KafkaException.
+
+    A consumer that was refused an offset has stopped with that partition, and cannot seek in it.
+    """
+    consumer.incremental_unassign([at])
+    consumer.incremental_assign([at])
 
 
 _quiet = logging.getLogger("distributed_ingest.librdkafka")

@@ -7,24 +7,12 @@ compared: they order the holders of one lock, and a part that is dealt anew come
 Concurrency: belongs to one event loop and to one task at a time.
 """
 
-import asyncio
-import logging
 from collections.abc import Callable
 
 import msgspec
 
-from sluice.coordination import (
-    ConflictError,
-    Document,
-    DocumentStore,
-    LockLostError,
-    StoreUnavailableError,
-    TaskContext,
-)
-
-log = logging.getLogger(__name__)
-
-_PAUSE_S = 0.2
+from distributed_ingest.patience import until_answered
+from sluice.coordination import ConflictError, Document, DocumentStore, LockLostError, TaskContext
 
 Position = dict[str, object]
 """A JSON object; what it holds is the source's."""
@@ -70,14 +58,7 @@ class Ledger:
 
     async def _read(self) -> str | None:
         """Take the document as it is; return who wrote it."""
-        while True:
-            self._check()
-            try:
-                self._document = await self._store.get(self._id)
-                break
-            except StoreUnavailableError as error:
-                log.debug("position not read: %s", error)
-                await asyncio.sleep(_PAUSE_S)
+        self._document = await until_answered(lambda: self._store.get(self._id), self._check)
         if self._document is None:
             return None
         page = msgspec.convert(self._document.body, _Page)
@@ -87,20 +68,13 @@ class Ledger:
     async def _put(self, position: Position) -> bool:
         """Write on the version last seen; return False if that is not the present one."""
         body = msgspec.to_builtins(_Page(self._by, position))
-        while True:
-            self._check()
-            try:
-                version = await self._store.put(
-                    self._id, body, None if self._document is None else self._document.version
-                )
-            except ConflictError:
-                return False
-            except StoreUnavailableError as error:
-                log.debug("position not noted: %s", error)
-                await asyncio.sleep(_PAUSE_S)
-                continue
-            self._document = Document(body, version)
-            return True
+        seen = None if self._document is None else self._document.version
+        try:
+            version = await until_answered(lambda: self._store.put(self._id, body, seen), self._check)
+        except ConflictError:
+            return False
+        self._document = Document(body, version)
+        return True
 
 
 async def positions(store: DocumentStore, prefix: str) -> dict[str, Position]:

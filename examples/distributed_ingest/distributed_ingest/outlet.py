@@ -6,9 +6,9 @@ then in the stream twice. Nothing is ever noted that is not stored: **at least o
 Concurrency: belongs to one event loop; used by all tasks of a node.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from distributed_ingest.patience import PAUSES_S, tried
 from distributed_ingest.records import Event, KeyRule
 from distributed_ingest.settle import settled
 from distributed_ingest.sink import Sink, SinkError
@@ -16,7 +16,6 @@ from distributed_ingest.tally import Counts, Tally
 from sluice.coordination import TaskContext
 
 BATCH_BYTES = 512 * 1024
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 class Outlet:
@@ -66,13 +65,8 @@ class Outlet:
             await note()
 
     async def _write(self, context: TaskContext, events: Sequence[Event]) -> None:
-        for pause_s in (*self._pauses_s, None):
+        async def write() -> None:
             context.check()
-            try:
-                await self._sink.write(events, context.left_s)
-                return
-            except SinkError as error:
-                self.tally.problem(f"writing failed: {error}")
-                if pause_s is None:
-                    raise
-                await asyncio.sleep(pause_s)
+            await self._sink.write(events, context.left_s)
+
+        await tried(write, SinkError, self._pauses_s, lambda error: self.tally.problem(f"writing failed: {error}"))

@@ -42,6 +42,7 @@ from sluice.coordination import (
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _MAX_STORE_TIMEOUT_S = 2.0
+_MAX_RETRY_S = 0.5
 _MAX_LOOK_S = 0.5
 _MAX_SETTLE_S = 1.0
 
@@ -61,6 +62,11 @@ class Timing:
         return min(_MAX_STORE_TIMEOUT_S, self.margin_s)
 
     @property
+    def retry_s(self) -> float:
+        """About how long after a failed renewal the next one follows."""
+        return min(_MAX_RETRY_S, self.lease_s / 30)
+
+    @property
     def look_s(self) -> float:
         return min(_MAX_LOOK_S, self.lease_s / 20)
 
@@ -71,7 +77,7 @@ class Timing:
 
     def node(self, workers: int) -> NodeSettings:
         """Return the settings of a node."""
-        lease = LeaseSettings(lease_s=self.lease_s, margin_s=self.margin_s)
+        lease = LeaseSettings(lease_s=self.lease_s, margin_s=self.margin_s, retry_s=self.retry_s)
         return NodeSettings(workers=workers, look_s=self.look_s, lease=lease)
 
 

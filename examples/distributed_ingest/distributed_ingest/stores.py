@@ -25,7 +25,7 @@ def default_url(name: str) -> str:
 def is_new_file(url: str) -> bool:
     """Whether a store is a file that is not there, which nobody need make in order to read it."""
     parts = urlsplit(url)
-    return parts.scheme == "file" and not Path(parts.path).exists()
+    return parts.scheme == "file" and not parts.netloc and not Path(parts.path).exists()
 
 
 @asynccontextmanager
@@ -33,7 +33,7 @@ async def opened(url: str, timeout_s: float) -> AsyncIterator[DocumentStore]:
     """Open a store for the block, in which CoordinationErrors become CommandErrors; a file's folder is made."""
     parts = urlsplit(url)
     try:
-        if parts.scheme == "file":
+        if parts.scheme == "file" and not parts.netloc:
             Path(parts.path).parent.mkdir(parents=True, exist_ok=True)
         store = open_store(url, timeout_s)
         opening = store.__aenter__()

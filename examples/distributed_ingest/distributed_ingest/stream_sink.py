@@ -1,6 +1,7 @@
 """The node's side of the process that writes: starts it when there is something to write, and anew after it failed.
 
-An answer that does not come in time ends the process: then nothing of what it was given is written later than that.
+An answer that does not come in time ends the process, whether somebody still waits for it or not: then nothing of what
+it was given is written later than that.
 
 Concurrency: belongs to one event loop. Batches are sent one after the other and answered in that order.
 """
@@ -40,15 +41,14 @@ class StreamSink:
         try:
             async with asyncio.timeout(self._answer_s):
                 async with self._turn:
-                    answer = await (await self._running()).send(batch)
-                # Shielded: the answer belongs to a place in the row, whether somebody waits for it or not.
-                await asyncio.shield(answer)
+                    answer = await (await self._running()).send(batch, self._answer_s)
         except TimeoutError as error:
-            if self._writer is not None:
-                await self._writer.end(kill=True)
-            raise SinkError(f"the stream has not answered for {self._answer_s:g} s") from error
+            # Whatever is in the way has been asked before, and has a deadline of its own.
+            raise SinkError(_silent(self._answer_s)) from error
         except OSError as error:
             raise SinkError(f"the process that writes cannot be started: {error}") from error
+        # Shielded: the answer belongs to a place in the row, whether somebody waits for it or not.
+        await asyncio.shield(answer)
 
     async def close(self) -> None:
         """See Sink. What was handed over is finished before."""
@@ -72,6 +72,7 @@ class _Writer:
         self._process = process
         self._asked: deque[asyncio.Future[None]] = deque()
         self._said = b""
+        self._silent = ""
         self._reading = asyncio.create_task(self._read(), name="answers of the writer")
         self._hearing = asyncio.create_task(self._hear(), name="output of the writer")
 
@@ -85,10 +86,14 @@ class _Writer:
         )  # fmt: skip
         return cls(process, f"(is the stream sealed or gone? `sluice stream show {scope}/{stream}`)")
 
-    async def send(self, batch: Batch) -> "asyncio.Future[None]":
-        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def send(self, batch: Batch, answer_s: float) -> "asyncio.Future[None]":
+        """Hand a batch over; return its answer, which comes within that time or fails, and then this process ends."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[None] = loop.create_future()
         # Whoever was cancelled does not ask how it ended.
         answer.add_done_callback(_seen)
+        deadline = loop.call_later(answer_s, self._expire, answer, answer_s)
+        answer.add_done_callback(lambda _: deadline.cancel())
         self._asked.append(answer)
         assert self._process.stdin is not None
         with contextlib.suppress(ConnectionError):  # the end of the process says more, and comes through `_read`
@@ -103,14 +108,24 @@ class _Writer:
         self.ended = True
         assert self._process.stdin is not None
         self._process.stdin.close()
-        try:
-            async with asyncio.timeout(0 if kill else _ENDS_S):
-                await self._process.wait()
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+        if not kill:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_ENDS_S):
+                    await self._process.wait()
+        self._kill()
+        await self._process.wait()
         await asyncio.wait((self._reading, self._hearing))
+
+    def _expire(self, answer: "asyncio.Future[None]", answer_s: float) -> None:
+        if not answer.done():
+            self._silent = _silent(answer_s)
+            answer.set_exception(SinkError(self._silent))
+            self._kill()
+
+    def _kill(self) -> None:
+        self.ended = True
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
@@ -138,11 +153,15 @@ class _Writer:
 
     def _fail(self) -> None:
         lines = self._said.decode(errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        last = self._silent or next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
         while self._asked:
             future = self._asked.popleft()
             if not future.done():
                 future.set_exception(SinkError(f"the process that writes has ended: {last}"))
+
+
+def _silent(answer_s: float) -> str:
+    return f"the stream has not answered for {answer_s:g} s"
 
 
 def _seen(future: "asyncio.Future[None]") -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from distributed_ingest.settle import LONGEST_S, settled
 from sluice.coordination import ConflictError, CoordinationError, DocumentStore
 from sluice_cli.units import show_size
 
@@ -111,6 +112,7 @@ class Totals:
         while True:
             await asyncio.sleep(every_s)
             try:
-                await self.tell(tally)
+                # Not cut short: what may have been added would be added once more at the end.
+                await settled(self.tell(tally), lambda: LONGEST_S)
             except CoordinationError as error:
                 log.debug("the sum was not told: %s", error)

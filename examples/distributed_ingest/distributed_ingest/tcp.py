@@ -1,13 +1,17 @@
 """Lines that come over TCP, into the stream. It cannot be divided: one node at a time connects, or listens.
 
 A connection has no position that could be gone back to, and its sender is told nothing. So lines that a node has
-received and not yet written are lost when it dies, half a megabyte for each connection at most; when it is stopped it
-writes what it has read. While the stream is slow nothing is read, and the sender waits.
+received and not yet written are lost when it dies: of each connection up to 768 KiB, the beginning of a line that has
+not ended (8 MiB at most), and what the kernel has received for it. When it is stopped it writes what it has read. While
+the stream is slow nothing is read, and the sender waits.
+
+A peer that vanishes without a word is noticed by the kernel's probes, within about two minutes.
 
 Concurrency: belongs to one event loop; the lines of a connection are written in their order.
 """
 
 import asyncio
+import socket
 
 from distributed_ingest.feed import Reach, Scene
 from distributed_ingest.records import MAX_EVENT_BYTES, LineSplitter
@@ -22,6 +26,7 @@ READ_BYTES = 256 * 1024
 CONNECT_S = 10.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 MAX_CONNECTIONS = 256
+PROBE_AFTER_S, PROBE_EVERY_S, PROBES = 60, 10, 6
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -79,6 +84,7 @@ class Tcp:
                 pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
                 continue
             pause_s = FIRST_PAUSE_S
+            _probe(writer)
             self._scene.tell(f"connected to {self._host}:{self._port}")
             await self._copy(context, reader, writer, f"{self._host}:{self._port}")
             self._scene.tell(f"{self._host}:{self._port} has closed the connection")
@@ -86,16 +92,19 @@ class Tcp:
 
     async def _serve(self, context: TaskContext) -> None:
         """Listen, and read every connection in a task of its own."""
-        slots = asyncio.Semaphore(MAX_CONNECTIONS)
+        connections: set[asyncio.Task[None]] = set()
         async with together() as group:
 
-            async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                host = (writer.get_extra_info("peername") or ("unknown",))[0]
-                async with slots:
-                    await self._copy(context, reader, writer, str(host))
-
             def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                group.create_task(copy(reader, writer))
+                host = str((writer.get_extra_info("peername") or ("unknown",))[0])
+                if len(connections) >= MAX_CONNECTIONS:
+                    self._scene.outlet.tally.problem(f"{host} is turned away: there are {MAX_CONNECTIONS} connections")
+                    writer.close()
+                    return
+                _probe(writer)
+                copying = group.create_task(self._copy(context, reader, writer, host))
+                connections.add(copying)
+                copying.add_done_callback(connections.discard)
 
             server = await asyncio.start_server(accept, self._host, self._port, limit=READ_BYTES)
             async with server:
@@ -113,7 +122,7 @@ class Tcp:
             while not ended:
                 try:
                     piece = await reader.read(READ_BYTES)
-                except ConnectionError as error:
+                except OSError as error:
                     outlet.tally.problem(f"{origin}: {error}")
                     piece = b""
                 ended = not piece
@@ -135,3 +144,15 @@ class Tcp:
             except SinkError:
                 # The outlet has told it.
                 continue
+
+
+def _probe(writer: asyncio.StreamWriter) -> None:
+    """Have the kernel ask now and then whether the other end is still there, and end the connection if it is not."""
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        (socket.TCP_KEEPIDLE, PROBE_AFTER_S),
+        (socket.TCP_KEEPINTVL, PROBE_EVERY_S),
+        (socket.TCP_KEEPCNT, PROBES),
+    ):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)

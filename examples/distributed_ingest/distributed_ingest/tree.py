@@ -1,9 +1,11 @@
 """The files of a folder: which there are, and what is in them. Blocking; called from threads.
 
 Files and folders whose names begin with a dot are left out: whoever puts files there writes them under such a name and
-renames them when they are whole. Links to files are followed, links to folders are not.
+renames them when they are whole. Links to files are followed, links to folders are not. What lies on another file
+system than the folder itself is left out, and told: an inode, by which a file is known, means something on one alone.
 """
 
+import errno
 import fnmatch
 import os
 import time
@@ -12,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from distributed_ingest.windows import Found
+from distributed_ingest.windows import Found, Named
 
 _BLOCK = 64 * 1024
 
@@ -25,79 +27,95 @@ class Tree:
 
     def __init__(self, root: Path, pattern: str, settle_s: float) -> None:
         self.root = root
-        self.problems: list[str] = []
-        """What was left out in the last listing."""
+        self.problems: dict[str, str] = {}
+        """What was left out in the last listing, and why."""
         self._pattern = pattern
         self._settle_s = settle_s
         self._seen: dict[str, tuple[int, int, float]] = {}
 
     def list(self) -> list[Found]:
-        """Return the files that are there, by time of change and name. Raises OSError if a folder cannot be read."""
-        now, seen, self.problems = time.monotonic(), self._seen, []
+        """Return the files that are there, by time of change and name. Raises OSError if the folder cannot be read."""
+        now, seen, self.problems = time.monotonic(), self._seen, {}
         self._seen = {}
         found: list[tuple[int, Found]] = []
-        for path, status in self._walk(self.root):
+        for path, status in self._walk(self.root, self.root.stat().st_dev):
             size, changed, since = seen.get(path, (-1, -1, now))
             if (size, changed) != (status.st_size, status.st_mtime_ns):
                 since = now
             self._seen[path] = (status.st_size, status.st_mtime_ns, since)
             settled = now - since >= self._settle_s
-            found.append((status.st_mtime_ns, Found(path, status.st_ino, status.st_size, settled)))
+            each = Found(path, status.st_ino, status.st_size, status.st_mtime_ns, settled)
+            found.append((status.st_mtime_ns, each))
         return [each for _, each in sorted(found)]
 
-    def _walk(self, folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
-                if entry.name.startswith("."):
-                    continue
+    def _walk(self, folder: Path, device: int) -> Iterator[tuple[str, os.stat_result]]:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda each: each.name)
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            path = os.path.relpath(entry.path, self.root)
+            shown = path if _is_text(path) else ascii(path)
+            try:
                 if entry.is_dir(follow_symlinks=False):
-                    yield from self._walk(Path(entry.path))
-                    continue
-                path = os.path.relpath(entry.path, self.root)
-                if not fnmatch.fnmatch(entry.name, self._pattern) or not entry.is_file():
-                    continue
-                if not _is_text(path):
-                    self.problems.append(f"{path!r} is left out: its name is not UTF-8")
-                    continue
-                try:
-                    yield path, entry.stat()
-                except FileNotFoundError:
-                    # Gone since the folder was read.
-                    continue
+                    if self._is_on(device, shown, entry.stat(follow_symlinks=False)):
+                        yield from self._walk(Path(entry.path), device)
+                elif fnmatch.fnmatch(entry.name, self._pattern) and entry.is_file():
+                    status = entry.stat()
+                    if shown != path:
+                        self.problems[shown] = "its name is not UTF-8"
+                    # Not asked of plain files: under an overlay they may show another device than their folder.
+                    elif not entry.is_symlink() or self._is_on(device, shown, status):
+                        yield path, status
+            except FileNotFoundError:
+                # Gone since the folder was read.
+                continue
+            except OSError as error:
+                self.problems[shown] = f"cannot be read: {error.strerror or error}"
+
+    def _is_on(self, device: int, path: str, status: os.stat_result) -> bool:
+        if status.st_dev == device:
+            return True
+        self.problems[path] = "it is on another file system; give that a job of its own"
+        return False
 
     # --- see windows.Files
 
-    def head_sum(self, path: str, count: int) -> int:
+    def head_sum(self, file: Named, count: int) -> int:
         """See Files."""
-        with self.open(path) as file:
-            return zlib.crc32(file.read(count))
+        with self.open(file) as data:
+            return zlib.crc32(data.read(count))
 
-    def last_line_end(self, path: str, start: int, end: int) -> int | None:
+    def last_line_end(self, file: Named, start: int, end: int) -> int | None:
         """See Files."""
-        with self.open(path) as file:
+        with self.open(file) as data:
             while end > start:
                 first = max(start, end - _BLOCK)
-                file.seek(first)
-                at = file.read(end - first).rfind(b"\n")
+                data.seek(first)
+                at = data.read(end - first).rfind(b"\n")
                 if at >= 0:
                     return first + at + 1
                 end = first
         return None
 
-    def first_line_end(self, path: str, start: int, end: int) -> int | None:
+    def first_line_end(self, file: Named, start: int, end: int) -> int | None:
         """See Files."""
-        with self.open(path) as file:
-            file.seek(start)
-            while start < end and (block := file.read(min(_BLOCK, end - start))):
+        with self.open(file) as data:
+            data.seek(start)
+            while start < end and (block := data.read(min(_BLOCK, end - start))):
                 at = block.find(b"\n")
                 if at >= 0:
                     return start + at + 1
                 start += len(block)
         return None
 
-    def open(self, path: str) -> BinaryIO:
-        """Open a file by its path in the folder. Raises OSError."""
-        return (self.root / path).open("rb")
+    def open(self, file: Named) -> BinaryIO:
+        """Open a file by its path in the folder. Raises FileNotFoundError if another one is there now, and OSError."""
+        opened = (self.root / file.path).open("rb")
+        if os.fstat(opened.fileno()).st_ino != file.inode:
+            opened.close()
+            raise FileNotFoundError(errno.ENOENT, "another file has this name now", file.path)
+        return opened
 
 
 def _is_text(path: str) -> bool:

@@ -5,8 +5,12 @@ ends behind a line's end, so that no line is cut and none is read twice. The pos
 slices have been handed out.
 
 A file is known by its inode, whatever its name: one that was renamed, as logs are when they are rotated, goes on where
-it was. It is still the same one if it is not shorter than what was handed out and begins with the same bytes (the first
-KiB, by CRC). Anything else begins anew.
+it was. It is still the same one if it has the size and the time of change that it had, or if it is not shorter than
+what was handed out and begins with the same bytes (the first KiB, by CRC). Anything else begins anew. Of a file that
+counts as a whole a beginning says nothing: with another size or time of change it is another one.
+
+A listing may be older than the folder: then another file may have taken the place of one that it names. So files are
+opened by their path *and* inode, and one that is another by now counts as gone.
 """
 
 from collections.abc import Sequence
@@ -20,15 +24,19 @@ HEAD_BYTES = 1024
 # The source's document holds the position and all windows that are under way, and has 1 MiB at most.
 MAX_SLICES = 64
 MAX_PATH_BYTES = 4 * 1024
-MAX_POSITION_BYTES = 400 * 1024
-_PLACE_BYTES = 40
+MAX_POSITION_BYTES = 480 * 1024
+_PLACE_BYTES = 60
 
 
 class Place(msgspec.Struct, array_like=True, frozen=True):
-    """How far a file has been handed out, and the CRC of its first bytes up to there, at most HEAD_BYTES."""
+    """How far a file has been handed out, and the CRC of its first bytes up to there, at most HEAD_BYTES.
+
+    `changed_ns`: when it had been changed last as it was looked at then, in nanoseconds since 1970.
+    """
 
     offset: int
     head_sum: int
+    changed_ns: int
 
     @property
     def head_bytes(self) -> int:
@@ -53,30 +61,40 @@ class Slice(msgspec.Struct, array_like=True, frozen=True):
         return self.end - self.start
 
     @property
-    def place(self) -> Place:
-        """What the position has of the file when the slice is handed out."""
-        return Place(self.end, self.head_sum)
+    def head_bytes(self) -> int:
+        return min(HEAD_BYTES, self.end)
 
 
 class Found(NamedTuple):
-    """A file that is there. `settled`: it does not seem to be written at present."""
+    """A file that is there. `changed_ns`: when it was changed last; `settled`: it does not seem to be written now."""
 
     path: str
     inode: int
     size: int
+    changed_ns: int
     settled: bool
 
 
-class Files(Protocol):
-    """Looks into files. Each method raises FileNotFoundError if the file has gone."""
+class Named(Protocol):
+    """A path in the folder, and the inode that the file there must have."""
 
-    def head_sum(self, path: str, count: int) -> int:
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def inode(self) -> int: ...
+
+
+class Files(Protocol):
+    """Looks into files. Each method raises FileNotFoundError if the file has gone or is another one, and OSError."""
+
+    def head_sum(self, file: Named, count: int) -> int:
         """Return the CRC of the first `count` bytes."""
 
-    def last_line_end(self, path: str, start: int, end: int) -> int | None:
+    def last_line_end(self, file: Named, start: int, end: int) -> int | None:
         """Return the offset behind the last line end in this range, None if there is none."""
 
-    def first_line_end(self, path: str, start: int, end: int) -> int | None:
+    def first_line_end(self, file: Named, start: int, end: int) -> int | None:
         """Return the offset behind the first line end in this range, None if there is none."""
 
 
@@ -91,6 +109,7 @@ class Windows:
     """Cuts windows.
 
     `whole`: a file is a slice, once it is settled. `tails`: what follows the last line end of a file is a line, too.
+    `problems`: which files could not be read when the last window was cut, and why.
     """
 
     def __init__(self, files: Files, window_bytes: int, *, whole: bool = False, tails: bool = False) -> None:
@@ -98,12 +117,15 @@ class Windows:
         self._window_bytes = window_bytes
         self._whole = whole
         self._tails = tails
+        self.problems: dict[str, str] = {}
 
     def next(self, position: Position, listing: Sequence[Found]) -> Cut | None:
         """Return the window that begins at a position, None if there is nothing to read.
 
-        Files are taken in the order of the listing. Raises RefusedError if there are too many for a position.
+        Files are taken in the order of the listing; one that cannot be read does not stop the others. Raises
+        RefusedError if there are too many for a position.
         """
+        self.problems = {}
         after = dict(position)
         slices: list[Slice] = []
         left_bytes, left_path_bytes = self._window_bytes, MAX_PATH_BYTES
@@ -115,28 +137,29 @@ class Windows:
                 end = self._end(found, start, left_bytes, first=not slices)
                 if end <= start:
                     continue
-                head_sum = self._files.head_sum(found.path, min(HEAD_BYTES, end))
+                head_sum = self._files.head_sum(found, min(HEAD_BYTES, end))
             except FileNotFoundError:
-                # The next listing will not have it.
+                # The next listing will not have it, or have it under its new name.
+                continue
+            except OSError as error:
+                self.problems[found.path] = f"cannot be read: {error.strerror or error}"
                 continue
             slices.append(Slice(found.path, start, end, found.inode, head_sum))
-            after[str(found.inode)] = slices[-1].place
+            after[str(found.inode)] = Place(end, head_sum, found.changed_ns)
             left_bytes -= end - start
             left_path_bytes -= len(found.path.encode())
         return Cut(slices, _bounded(after, listing)) if slices else None
-
-    def is_same(self, path: str, size: int, place: Place) -> bool:
-        """Whether a file begins as the one did that the place is of, and is long enough."""
-        return size >= place.offset and self._files.head_sum(path, place.head_bytes) == place.head_sum
 
     def _start(self, found: Found, place: Place | None) -> int:
         """Return how far a file has been handed out; 0 if it is not the one that the place is of."""
         if place is None:
             return 0
         # Unchanged files, most of them, are not looked into.
-        if found.size == place.offset:
+        if (found.size, found.changed_ns) == (place.offset, place.changed_ns):
             return place.offset
-        return place.offset if not self._whole and self.is_same(found.path, found.size, place) else 0
+        if self._whole or found.size < place.offset:
+            return 0
+        return place.offset if self._files.head_sum(found, place.head_bytes) == place.head_sum else 0
 
     def _end(self, found: Found, start: int, budget: int, *, first: bool) -> int:
         """Return where a slice that begins at `start` ends; `start` if there is none now."""
@@ -147,13 +170,13 @@ class Windows:
         limit = min(found.size, start + budget)
         if limit == found.size and self._tails:
             return limit
-        end = self._files.last_line_end(found.path, start, limit)
+        end = self._files.last_line_end(found, start, limit)
         if end is not None:
             return end
         if limit == found.size or not first:
             return start
         # A line longer than a window has a window to itself.
-        end = self._files.first_line_end(found.path, limit, found.size)
+        end = self._files.first_line_end(found, limit, found.size)
         return end if end is not None else found.size if self._tails else start
 
 

@@ -33,13 +33,13 @@ def main() -> None:
     _end_with(int(parent))
     # The node is who decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    given, answers = os.fdopen(0, "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
+    # Whatever the client prints, from its first moment on, does not get between the answers.
+    os.dup2(2, 1)
     import pravega_client
 
     manager = pravega_client.StreamManager(controller, False, False)
     writer = manager.create_writer(scope, stream, _INFLIGHT_EVENTS)
-    given, answers = os.fdopen(0, "rb", buffering=0), os.fdopen(os.dup(1), "wb", buffering=0)
-    # Whatever the client prints does not get between the answers.
-    os.dup2(2, 1)
     while batches := _waiting(given):
         answered = _write(writer, batches)
         for answer in answered:

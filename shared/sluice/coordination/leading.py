@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from sluice.coordination.board import Board, SourceState, View
+from sluice.coordination.document import Body
 from sluice.coordination.errors import ConflictError, CoordinationError
 from sluice.coordination.nodes import Nodes
 from sluice.coordination.sources import Situation, Source
@@ -82,7 +83,7 @@ class Leading:
         if state != before and not await self._note(source, view, state):
             return
         failed = [entry for key, entry in parts.items() if key in state.tasks and self._is_rested(entry)]
-        await _each(failed, lambda entry: self._board.replace(entry, new_body(entry.task, entry.failures + 1)))
+        await _each(failed, lambda entry: self._board.replace(entry, _begun_anew(entry)))
         missing = [(key, task) for key, task in state.tasks.items() if key not in parts]
         await _each(missing, lambda each: self._board.put_new(self._board.id("part", source.name, each[0]), each[1]))
         over = [entry for key, entry in parts.items() if key not in state.tasks]
@@ -109,6 +110,12 @@ class Leading:
         except ConflictError:
             return False
         return True
+
+
+def _begun_anew(entry: Entry) -> Body:
+    """Return the document of a task that has failed; what the task itself has noted in it stays."""
+    kept = {name: value for name, value in entry.document.body.items() if name != "outcome"}
+    return {**kept, **new_body(entry.task, entry.failures + 1)}
 
 
 async def _each(items: Iterable[T], act: Callable[[T], Awaitable[object]]) -> None:

@@ -119,6 +119,10 @@ class Sightings:
         self._seen = {id: seen for id, seen in self._seen.items() if keep(id)}
         self._mine = {id: holder for id, holder in self._mine.items() if keep(id)}
 
+    def overlook(self, id: str) -> None:
+        """Drop what was seen of a lock; what this process has abandoned of it stays known."""
+        self._seen.pop(id, None)
+
     def abandon(self, id: str, holder: str) -> None:
         """Say that this process does not use the lock under this name any more, though the document may say it does.
 

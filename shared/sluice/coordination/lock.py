@@ -11,6 +11,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from sluice.coordination.carried import carried_through
 from sluice.coordination.clock import sleep_until
 from sluice.coordination.errors import CoordinationError, LockLostError, StoreUnavailableError
 from sluice.coordination.tenure import Leases, Tenure
@@ -36,7 +37,7 @@ class Lock:
             async with tenure.kept():
                 yield tenure
         finally:
-            await tenure.release()
+            await carried_through(tenure.release)
 
     async def acquire(self) -> Tenure:
         """Wait for the lock and take it. It is not renewed before `Tenure.kept`."""
@@ -64,7 +65,7 @@ class Lock:
         tenure = await leases.take(self.id, found)
         if tenure is None:
             # Somebody was faster; the next look finds whose it is.
-            leases.sightings.forget(lambda each: each != self.id)
+            leases.sightings.overlook(self.id)
         return tenure
 
     async def _pause(self) -> None:
@@ -82,13 +83,6 @@ class Leader:
     def __init__(self, leases: Leases, id: str) -> None:
         self._lock = Lock(leases, id)
         self._leases = leases
-        self._tenure: Tenure | None = None
-
-    @property
-    def tenure(self) -> Tenure | None:
-        """The hold on leadership, None if somebody else leads or nobody does."""
-        tenure = self._tenure
-        return tenure if tenure is not None and tenure.left_s > 0 else None
 
     async def campaign(self, duty: Duty) -> None:
         """Become leader whenever possible and do the duty then; until it returns, or this is cancelled.
@@ -99,7 +93,6 @@ class Leader:
         while True:
             try:
                 async with self._lock.held() as tenure:
-                    self._tenure = tenure
                     log.info("leading", extra={"lock": tenure.id, "fence": str(tenure.fence)})
                     await duty(tenure)
                     return
@@ -109,6 +102,4 @@ class Leader:
                 log.warning("leading failed", extra={"error": str(error)})
             except Exception:
                 log.exception("the leader's duty failed")
-            finally:
-                self._tenure = None
             await sleep_until(clock, clock.now() + self._leases.settings.retry_s * random.uniform(0.5, 1.5))

@@ -223,7 +223,7 @@ class Node:
             if entry is None:
                 return
             with self.workers.reserved():
-                if (tenure := await self._take_one(entry)) is not None:
+                if (tenure := await self.board.take(entry)) is not None:
                     self.workers.start(entry, tenure)
             await self._sleep(self.settings.pause_s * self._random.uniform(0.0, 2.0))
 
@@ -242,17 +242,6 @@ class Node:
         except TimeoutError:
             return False
         return self._clock.now() < until
-
-    async def _take_one(self, entry: Entry) -> Tenure | None:
-        taking = asyncio.get_running_loop().create_task(self.board.take(entry))
-        try:
-            return await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            # What the store may give us now is not to lie there until its lease has run out.
-            await asyncio.wait((taking,))
-            if not taking.cancelled() and taking.exception() is None and (tenure := taking.result()) is not None:
-                await tenure.release()
-            raise
 
     def _is_left_over(self, entry: Entry) -> bool:
         """Whether the task has been free for so long that whose share it is does not take it."""

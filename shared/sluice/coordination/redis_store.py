@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qs, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
@@ -37,6 +37,10 @@ from sluice.coordination.document import (
 from sluice.coordination.errors import ConflictError, StoreFailedError, StoreUnavailableError
 
 _CONNECTIONS = 16
+_TLS_OPTIONS = (
+    *("ssl_ca_certs", "ssl_ca_path", "ssl_ca_data", "ssl_certfile", "ssl_keyfile", "ssl_password"),
+    *("ssl_cert_reqs", "ssl_check_hostname", "ssl_min_version"),
+)
 _SCRIPTS = files("sluice.coordination") / "scripts"
 # A server that loads its data, is full, or has lost its master says so in one word and may be asked again later.
 _PASSING = ("LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "OOM", "MISCONF", "NOREPLICAS")
@@ -67,10 +71,18 @@ class RedisStore:
 
     @classmethod
     def open(cls, url: str, timeout_s: float) -> "RedisStore":
-        """Make the store that a URL names; `?namespace=` is ours, the rest is the client's."""
+        """Make the store that a URL names; `?namespace=` is ours, the rest the client's. Raises ValueError.
+
+        Of the client's options those of the database and of TLS are taken. Others, such as how often it tries, would
+        undo what this store promises.
+        """
         parts = urlsplit(url)
-        namespace = parse_qs(parts.query).get("namespace", ["sluice"])[0]
-        return cls(urlunsplit(parts._replace(query="")), namespace, timeout_s)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        namespace = options.pop("namespace", "sluice")
+        refused = options.keys() - {"db", *(_TLS_OPTIONS if parts.scheme == "rediss" else ())}
+        if refused:
+            raise ValueError(f"{', '.join(sorted(refused))} cannot be given in a URL of {parts.scheme}")
+        return cls(urlunsplit(parts._replace(query=urlencode(options))), namespace, timeout_s)
 
     async def get(self, id: str) -> Document | None:
         """See DocumentStore."""

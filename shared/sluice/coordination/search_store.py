@@ -42,6 +42,7 @@ _INDEX = {
         "properties": {"id": {"type": "keyword"}, "body": {"type": "object", "enabled": False}},
     },
 }
+_DONE, _CONFLICT = 200, 409
 _PASSING = (408, 429, 502, 503, 504)
 _CREATE_TIMES = 10
 _CREATE_S = 30.0
@@ -97,8 +98,17 @@ class SearchStore:
 
     async def delete(self, id: str, expected: Version) -> None:
         """See DocumentStore."""
-        condition = {"if_seq_no": expected.number, "if_primary_term": expected.term}
-        await self._write(self._client.delete(index=self._index, id=check_id(id), params=condition), id, expected)
+        # A bulk of one, which is a POST: aiohttp repeats DELETE by itself as it does PUT, see `put`.
+        which = {"_id": check_id(id), "if_seq_no": expected.number, "if_primary_term": expected.term}
+        call = self._client.bulk(index=self._index, body=[{"delete": which}])
+        answer = (await self._write(call, id, expected))["items"][0]["delete"]
+        status = answer["status"]
+        if status == _CONFLICT or answer.get("result") == "not_found":
+            raise ConflictError(f"{id} is not at {expected}: {answer}")
+        if status in _PASSING:
+            raise StoreUnavailableError(f"OpenSearch: {answer}")
+        if status != _DONE:
+            raise StoreFailedError(f"OpenSearch: {answer}")
 
     async def under(self, prefix: str) -> dict[str, Document]:
         """See DocumentStore."""

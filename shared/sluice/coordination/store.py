@@ -46,9 +46,9 @@ class DocumentStore(Protocol):
 async def open_store(url: str, timeout_s: float = 2.0) -> AsyncIterator[DocumentStore]:
     """Open the store that a URL names, and close it at the end of the block.
 
-    `memory:` holds documents for this block alone; `file:/path/to/file`; `redis://host:port/db?namespace=name`;
-    `opensearch://host:port/index`, with TLS `opensearch+https://`. Raises StoreHeldError for a file in use,
-    StoreUnavailableError, StoreFailedError; ValueError for another URL.
+    `memory:` holds documents for this block alone; `file:/path/to/file`; `redis://host:port/db?namespace=name`, with
+    TLS `rediss://…?ssl_ca_certs=file`; `opensearch://host:port/index`, with TLS `opensearch+https://`. Raises
+    StoreHeldError for a file in use, StoreUnavailableError, StoreFailedError; ValueError for another URL.
     """
     store = await _open(url, timeout_s)
     try:
@@ -65,7 +65,7 @@ async def _open(url: str, timeout_s: float) -> DocumentStore:
             from sluice.coordination.memory import MemoryStore
 
             return MemoryStore(timeout_s)
-        case "file":
+        case "file" if not parts.netloc:
             from sluice.coordination.flat_file import FileStore
 
             return await FileStore.open(parts.path, timeout_s)

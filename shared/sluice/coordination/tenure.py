@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from sluice.coordination.carried import carried_through
 from sluice.coordination.clock import SYSTEM_CLOCK, Clock, sleep_until
 from sluice.coordination.document import Body, Document, Version
 from sluice.coordination.errors import ConflictError, CoordinationError, LockLostError, StoreUnavailableError
@@ -46,15 +47,25 @@ class Leases:
             )
         self.sightings = Sightings(self.settings, clock)
 
-    async def take(self, id: str, found: Document | None, fields: Body | None = None) -> "Tenure | None":
+    async def take(self, id: str, found: Document | None) -> "Tenure | None":
         """Take a lock that `sightings` holds for free, by a write on the version found; None: somebody was faster.
 
-        `fields` go into the document too; what else it holds stays. Raises StoreUnavailableError, StoreFailedError.
+        What else the document holds stays. When cancelled it has taken nothing, or given it back. Raises
+        StoreUnavailableError, StoreFailedError.
         """
+        taking = asyncio.get_running_loop().create_task(self._take(id, found))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # What the store may give us now is not to lie there until its lease has run out.
+            await carried_through(lambda: _give_back(taking))
+            raise
+
+    async def _take(self, id: str, found: Document | None) -> "Tenure | None":
         holder = uuid.uuid4().hex
         sent = self.clock.now()
         body = {} if found is None else found.body
-        body = {**body, **(fields or {}), "owner": self.owner, **self.settings.fields(holder, self.clock.wall_ms())}
+        body = {**body, "owner": self.owner, **self.settings.fields(holder, self.clock.wall_ms())}
         try:
             version = await self.store.put(id, body, None if found is None else found.version)
         except ConflictError:
@@ -184,8 +195,8 @@ class Tenure:
     async def _write(self, changes: Body) -> None:
         """Write on the own last version, whichever of the own writes that was."""
         store = self._leases.store
-        body = {**self._document.body, **changes}
         while True:
+            body = {**self._document.body, **changes}
             try:
                 version = await store.put(self.id, body, self._document.version)
                 break
@@ -194,7 +205,7 @@ class Tenure:
                 if found is None or not self._is_mine(found):
                     self._ended = True
                     raise LockLostError(self.id) from conflict
-                # A write without an answer has been done after all.
+                # A write without an answer has been done after all, with changes of its own.
                 self._document = found
         self._document = Document(body, version)
 
@@ -211,3 +222,9 @@ class Tenure:
         """To be called only while nothing runs under the lock: from here on this process may take it anew."""
         self._ended = True
         self._leases.sightings.abandon(self.id, self.holder)
+
+
+async def _give_back(taking: "asyncio.Task[Tenure | None]") -> None:
+    await asyncio.wait((taking,))
+    if not taking.cancelled() and taking.exception() is None and (tenure := taking.result()) is not None:
+        await tenure.release()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import msgspec
 
 from sluice.coordination.board import View
+from sluice.coordination.carried import carried_through
 from sluice.coordination.document import MAX_BODY_BYTES
 from sluice.coordination.errors import LockLostError
 from sluice.coordination.functions import Functions, Json, TaskContext
@@ -69,6 +70,7 @@ class Workers:
         for id, (tenure, work) in self._running.items():
             taken_before = tenure.began_at < view.asked_at
             if taken_before and not (view.is_current(id) and view.holder(id) == tenure.holder):
+                # Again with each look, for a function may have swallowed it; the lock is given back all the same.
                 log.info("task withdrawn", extra={"task": id})
                 work.cancel()
 
@@ -86,12 +88,13 @@ class Workers:
                 outcome = await self._call(entry, tenure)
         except LockLostError as error:
             log.warning("task lost", extra={"task": entry.id, "error": str(error)})
-            await tenure.release()
+            await carried_through(tenure.release)
         except asyncio.CancelledError:
-            await tenure.release()
+            await carried_through(tenure.release)
             raise
         else:
-            await tenure.release(done_fields(outcome))
+            # What the task has come to is not dropped because the node stops meanwhile.
+            await carried_through(lambda: tenure.release(done_fields(outcome)))
 
     async def _call(self, entry: Entry, tenure: Tenure) -> Outcome:
         function = self.functions.find(entry.task.function)
@@ -99,7 +102,6 @@ class Workers:
             result = await function(TaskContext(entry.id, tenure), **entry.task.arguments)
             return Outcome(result=_checked(result))
         except LockLostError:
-            tenure.check()
             raise
         except Exception as error:
             log.exception("task failed", extra={"task": entry.id})

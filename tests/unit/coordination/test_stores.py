@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from unit.coordination.store_suite import DocumentStoreSuite
 from unit.txn.redis_server import PrivateRedis, private_redis
 
@@ -22,6 +23,7 @@ from sluice.coordination.errors import ConflictError, StoreFailedError, StoreHel
 from sluice.coordination.flat_file import FileStore
 from sluice.coordination.memory import MemoryStore
 from sluice.coordination.redis_store import RedisStore
+from sluice.coordination.search_store import FORMAT, SearchStore
 from sluice.coordination.store import DocumentStore
 
 
@@ -216,7 +218,56 @@ async def _back(store: DocumentStore) -> None:
             continue
 
 
-async def test_other_urls_are_refused() -> None:
+@pytest.mark.parametrize("url", ["ftp://somewhere", "file://state/documents.json"])
+async def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="no document store"):
-        async with open_store("ftp://somewhere"):
+        async with open_store(url):
             pass
+
+
+async def test_what_a_redis_url_says_of_tls_is_kept_and_what_would_undo_promises_refused() -> None:
+    store = RedisStore.open("rediss://host:1/2?namespace=one&ssl_ca_certs=/ca.pem&ssl_check_hostname=no", 2.0)
+    options = store._pool.connection_kwargs
+    assert (options["ssl_ca_certs"], options["ssl_check_hostname"], options["db"]) == ("/ca.pem", False, 2)
+    assert store._bodies == "one:{coordination}:documents"
+    await store.close()
+    for url, option in (("rediss://h?retry_on_timeout=yes", "retry_on_timeout"), ("redis://h?ssl_ca_certs=x", "ssl_")):
+        with pytest.raises(ValueError, match=f"{option}.* cannot be given"):
+            RedisStore.open(url, 2.0)
+
+
+# --- OpenSearch, as far as a twin of its answers can show
+
+
+async def test_no_write_is_repeated_when_a_kept_connection_breaks() -> None:
+    """Aiohttp would repeat PUT and DELETE by itself; the second one would meet what the first one did."""
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith("_mapping"):
+            return web.json_response({"work": {"mappings": {"_meta": {"sluice_format": FORMAT}}}})
+        asked.append(f"{request.method} {request.path}")
+        assert request.transport is not None
+        request.transport.abort()
+        return web.Response()
+
+    server = web.AppRunner(_app(answer))
+    await server.setup()
+    await web.TCPSite(server, "127.0.0.1", 0).start()
+    try:
+        async with open_store(f"opensearch://127.0.0.1:{server.addresses[0][1]}/work", timeout_s=10) as store:
+            assert isinstance(store, SearchStore)
+            for write in (store.put("a", {}, None), store.delete("a", Version(1, 2))):
+                # Each on a connection that has been used and kept open.
+                await store._ensure_index()
+                with pytest.raises(StoreUnavailableError):
+                    await write
+    finally:
+        await server.cleanup()
+    assert asked == ["POST /work/_doc/a", "POST /work/_bulk"]
+
+
+def _app(answer: Callable[[web.Request], Awaitable[web.Response]]) -> web.Application:
+    app = web.Application()
+    app.router.add_route("*", "/{rest:.*}", answer)
+    return app

@@ -1,5 +1,6 @@
 """A folder into a stream, by nodes in this process: every line once, on and on, over stops, failures and lost files."""
 
+import asyncio
 import random
 from collections import Counter
 from pathlib import Path
@@ -8,7 +9,11 @@ import pytest
 from unit.ingest.world import World
 
 from distributed_ingest.folder import Folder
-from sluice.coordination import SourceState
+from distributed_ingest.tree import Tree
+from distributed_ingest.windows import Named
+from sluice.coordination import Document, SourceState, StoreUnavailableError, Version
+from sluice.coordination.document import Body
+from sluice.coordination.memory import MemoryStore
 from sluice_cli.errors import RefusedError
 
 
@@ -87,8 +92,8 @@ async def test_stopped_in_the_middle_of_a_batch_it_goes_on_behind_it(tmp_path: P
     feed = folder(world, tmp_path, once=True, window_bytes=100_000)
     async with world.node(feed):
         await world.until(lambda: world.sink.asked > 0, "a batch is on its way")
-        # The node is told to stop while the stream is slow; what was begun comes to its end.
-        world.sink.open.set()
+        # The node is told to stop while the stream is slow; what was begun comes to its end when it is quick again.
+        asyncio.get_running_loop().call_later(0.2, world.sink.open.set)
     assert world.sink.texts, "the batch was finished"
     again = folder(world, tmp_path, once=True, window_bytes=100_000)
     async with world.node(again):
@@ -114,6 +119,69 @@ async def test_a_window_goes_on_where_its_last_note_is(tmp_path: Path, monkeypat
     async with world.node(again):
         await world.until_finished(again)
     assert world.sink.texts == [f"line {number}" for number in range(100)]
+
+
+async def test_a_window_that_failed_goes_on_where_its_last_note_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream is away for longer than a batch is tried again: the task fails and is begun anew by the leader."""
+    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
+    monkeypatch.setattr("sluice.coordination.leading._FIRST_PAUSE_S", 0.01)
+    world = World()
+    world.sink.closes_after = 5
+    (tmp_path / "a").write_text("".join(f"line {number}\n" for number in range(100)))
+    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    async with world.node(feed):
+        await world.until(lambda: world.sink.asked == 6, "some batches are noted, the next one waits")
+        world.sink.fails = 3
+        world.sink.open.set()
+        await world.until_finished(feed)
+    assert world.sink.fails == 0 and world.sink.texts == [f"line {number}" for number in range(100)]
+
+
+async def test_a_store_that_is_away_for_a_moment_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the place where a window goes on nor a note of it: both are asked again."""
+    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
+    monkeypatch.setattr("distributed_ingest.patience.ASK_AGAIN_S", 0.001)
+    store = Moody()
+    world = World(store=store)
+    (tmp_path / "a").write_text("".join(f"line {number}\n" for number in range(100)))
+    world.sink.closes_after = 5
+    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    async with world.node(feed):
+        await world.until(lambda: world.sink.asked == 6, "a batch waits")
+        world.sink.open.set()
+        await world.until_finished(feed)
+    assert world.sink.texts == [f"line {number}" for number in range(100)]
+    assert store.failed_gets == 1 and not store.failed_tasks
+    assert store.reached == sorted(store.reached) and len(store.reached) >= 10
+
+
+class Moody(MemoryStore):
+    """Gives no answer to the first look at a window's task, nor to every third note in it. `reached`: notes made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed_gets = 0
+        self.failed_tasks = 0
+        self.notes = 0
+        self.reached: list[list[int]] = []
+
+    async def get(self, id: str) -> Document | None:
+        if "/part/" in id and not self.failed_gets:
+            self.failed_gets += 1
+            raise StoreUnavailableError("no answer")
+        return await super().get(id)
+
+    async def put(self, id: str, body: Body, expected: Version | None) -> Version:
+        self.failed_tasks += "error" in body.get("outcome", {})
+        reached = body.get("reached", [])
+        if reached and reached not in self.reached:
+            self.notes += 1
+            if self.notes % 3 == 1:
+                raise StoreUnavailableError("no answer")
+            self.reached.append(reached)
+        return await super().put(id, body, expected)
 
 
 async def test_a_stream_that_is_away_is_tried_again(tmp_path: Path) -> None:
@@ -166,6 +234,76 @@ async def test_a_file_renamed_before_its_turn_is_found(tmp_path: Path) -> None:
     async with world.node(feed):
         await world.until(lambda: world.sink.texts == lines, "it is read under its new name")
     assert world.tally.total.skipped == 0
+
+
+async def test_another_file_with_the_same_beginning_is_not_read_in_its_place(tmp_path: Path) -> None:
+    """A log with a header is rotated before its window's turn: what is copied is the old one, under its new name."""
+    world = World()
+    header = f"# {'header ' * 200}\n"
+    (tmp_path / "log").write_text(f"{header}old 1\nold 2\n")
+    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    await feed.open()
+    window = await feed._next_window(None)
+    assert window is not None
+    (tmp_path / "log").rename(tmp_path / "log.1")
+    (tmp_path / "log").write_text(f"{header}new 1\nnew 2\nnew 3\n")
+
+    async def given(position: object) -> object:
+        return window if position is None else None
+
+    feed._next_window = given  # type: ignore[method-assign, assignment]
+    async with world.node(feed):
+        await world.until(lambda: len(world.sink.texts) == 3, "the window is through")
+    assert world.sink.texts[1:] == ["old 1", "old 2"]
+
+
+async def test_a_file_rotated_while_it_is_copied_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
+    monkeypatch.setattr("distributed_ingest.folder.PAUSES_S", (0.01,) * 5)
+    world = World()
+    world.sink.closes_after = 5
+    (tmp_path / "log").write_text("".join(f"old {number}\n" for number in range(100)))
+    feed = folder(world, tmp_path, window_bytes=100_000)
+    async with world.node(feed):
+        await world.until(lambda: world.sink.asked == 6, "a batch waits")
+        (tmp_path / "log").rename(tmp_path / "log.1")
+        (tmp_path / "log").write_text("".join(f"new {number}\n" for number in range(200)))
+        world.sink.open.set()
+        await world.until(lambda: len(world.sink.texts) >= 300, "both are through")
+    # Two workers: the new file is copied beside the rest of the old one.
+    assert [text for text in world.sink.texts if text[:3] == "old"] == [f"old {number}" for number in range(100)]
+    assert [text for text in world.sink.texts if text[:3] == "new"] == [f"new {number}" for number in range(200)]
+    assert world.tally.total.skipped == 0
+
+
+async def test_a_file_that_cannot_be_read_is_told_and_counts_when_it_is_left_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("one\n")
+    (tmp_path / "closed").write_text("two\n")
+    opened, closed = Tree.open, {"closed"}
+
+    def refuse(self: Tree, file: Named) -> object:
+        if file.path in closed:
+            raise PermissionError(13, "Permission denied")
+        return opened(self, file)
+
+    monkeypatch.setattr(Tree, "open", refuse)
+    world = World()
+    feed = folder(world, tmp_path, once=True)
+    async with world.node(feed):
+        await world.until_finished(feed)
+    assert world.sink.texts == ["one"] and world.tally.total.skipped == 1
+    assert list(world.tally.problems) == ["closed is left out: cannot be read: Permission denied"]
+    world.tally.problems.clear()
+    on = folder(world, tmp_path)
+    async with world.node(on):
+        await world.until(lambda: bool(world.tally.problems), "it is told")
+        closed.clear()
+        await world.until(lambda: world.sink.texts == ["one", "two"], "it is read as soon as that is possible")
+    assert world.tally.total.skipped == 1
 
 
 async def test_whole_files(tmp_path: Path) -> None:

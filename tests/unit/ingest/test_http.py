@@ -1,7 +1,9 @@
 """Endpoints that are polled: what is asked, what is written, where it goes on."""
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -93,6 +95,77 @@ async def test_a_cursor_follows_pages_without_a_pause_and_goes_on_after_a_restar
         await world.until(lambda: len(endpoint.asked) == 5, "it is asked again")
     assert [request.url.params["after"] for request in endpoint.asked] == ["0", "3", "6", "8", "8"]
     assert len(world.sink.events) == 8
+
+
+async def test_with_a_cursor_once_ends_behind_the_last_page(world: World) -> None:
+    asked: list[str] = []
+    slow = asyncio.Event()
+
+    async def page(request: httpx.Request) -> httpx.Response:
+        after = int(request.url.params["after"])
+        asked.append(str(after))
+        if after == 3:
+            await slow.wait()
+        return httpx.Response(200, text="".join(f'{{"id": {n}}}\n' for n in range(after + 1, after + 4) if n < 9))
+
+    for _ in range(2):
+        urls, transport = [f"{URL}?after={{cursor}}"], httpx.MockTransport(page)
+        scene = world.scene(once=True)
+        polling = Http(scene, urls, every_s=60, cursor_field="id", cursor_start="0", transport=transport)
+        async with world.node(polling):
+            if not slow.is_set():
+                await world.until(lambda: asked == ["0", "3"], "the first page is through")
+                assert not (await world.reach(polling)).finished
+                slow.set()
+            await world.until_finished(polling)
+        assert len(world.sink.events) == 8
+    assert asked == ["0", "3", "6", "8", "8"]
+
+
+async def test_a_body_that_stays_is_written_once_with_a_cursor_too_and_a_wrong_field_is_told(world: World) -> None:
+    endpoint = Endpoint(body('{"id": 1}\n'))
+    polling = feed(world, endpoint, f"{URL}?after={{cursor}}", cursor="identity")
+    async with world.node(polling):
+        await world.until(lambda: len(endpoint.asked) >= 4, "it is asked again and again")
+    assert world.sink.texts == ['{"id": 1}']
+    assert "no record has the field identity that --cursor names" in world.tally.problems[0]
+
+
+async def test_an_answer_that_does_not_end_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "POLL_S", 0.05)
+
+    class Drip(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            while True:
+                await asyncio.sleep(0.01)
+                yield b"x"
+
+    endpoint = Endpoint(lambda _request: httpx.Response(200, stream=Drip()), body("a\n"))
+    polling = feed(world, endpoint, once=True)
+    async with world.node(polling):
+        await world.until_finished(polling)
+    assert world.sink.texts == ["a"] and list(world.tally.problems) == [f"{URL}: the answer has not ended for 0.05 s"]
+
+
+@pytest.mark.parametrize(
+    ("every_s", "retry_after", "pause_s"), [(3600.0, "", 3600.0), (10.0, "900", 900.0), (10.0, "9999999", 86400.0)]
+)
+async def test_after_trouble_it_waits_as_long_as_it_is_to(
+    world: World, monkeypatch: pytest.MonkeyPatch, every_s: float, retry_after: str, pause_s: float
+) -> None:
+    paused: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        paused.append(seconds)
+        await sleep(0 if len(paused) == 1 else 60)
+
+    monkeypatch.setattr(http, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": note}))
+    endpoint = Endpoint(lambda _request: httpx.Response(503, headers={"Retry-After": retry_after}), body("a\n"))
+    polling = feed(world, endpoint, every_s=every_s)
+    async with world.node(polling):
+        await world.until(lambda: len(paused) == 2, "it has paused twice")
+    assert paused == [pause_s, every_s]
 
 
 async def test_trouble_is_told_and_waited_out(world: World) -> None:

@@ -1,14 +1,16 @@
 """The partitions of a topic in memory: each record once, deletions and marks passed by, nothing missing in silence."""
 
 import threading
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError
-from unit.ingest.world import World
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException
+from unit.ingest.world import SOON_S, World
 
 from distributed_ingest.kafka import Kafka
+from harness import eventually_async
 from sluice.coordination import NodeEntry
 from sluice_cli.errors import RefusedError
 
@@ -16,10 +18,12 @@ TOPIC = "orders"
 
 
 class MemoryMessage:
-    def __init__(self, partition: int, offset: int, key: bytes | None, value: bytes | None, error: int | None) -> None:
+    def __init__(
+        self, partition: int | None, offset: int, key: bytes | None, value: bytes | None, error: int | None
+    ) -> None:
         self._partition, self._offset, self._key, self._value, self._error = partition, offset, key, value, error
 
-    def partition(self) -> int:
+    def partition(self) -> int | None:
         return self._partition
 
     def offset(self) -> int:
@@ -36,11 +40,17 @@ class MemoryMessage:
 
 
 class MemoryTopic:
-    """Records by partition; None is a mark that is not for readers. What is before `first` has been deleted."""
+    """Records by partition; None is a mark that is not for readers. What is before `first` has been deleted.
+
+    `troubles`: errors that every consumer is told once, of no partition; `refusals`: how often it refuses an offset
+    that it has.
+    """
 
     def __init__(self, partitions: int) -> None:
         self.logs: list[list[tuple[bytes | None, bytes | None] | None]] = [[] for _ in range(partitions)]
         self.first = 0
+        self.troubles: list[int] = []
+        self.refusals = 0
 
     def fill(self, count: int) -> set[str]:
         for partition, log in enumerate(self.logs):
@@ -49,29 +59,57 @@ class MemoryTopic:
 
 
 class MemoryConsumer:
-    """Twin of confluent_kafka's, as far as it is used."""
+    """Twin of confluent_kafka's, as far as it is used.
+
+    As the real one does it stops with a partition whose offset was refused, and says so once; then there is no `seek`,
+    but the partition can be taken away and given anew. It belongs to the thread that first calls it.
+    """
 
     def __init__(self, topic: MemoryTopic) -> None:
         self._topic = topic
         self._at: dict[int, int] = {}
         self._told_end: set[int] = set()
+        self._stopped: set[int] = set()
+        self._troubles = [MemoryMessage(None, -1001, None, None, error) for error in topic.troubles]
+        self._thread = threading.current_thread()
         self.closed = threading.Event()
 
     def assign(self, partitions: list[Any]) -> None:
+        self._thread = threading.current_thread()
+        self._at.clear()
+        self.incremental_assign(partitions)
+
+    def incremental_assign(self, partitions: list[Any]) -> None:
+        assert threading.current_thread() is self._thread
+        for to in partitions:
+            assert to.partition not in self._at, "it has it already"
+            end = len(self._topic.logs[to.partition])
+            logical = {OFFSET_BEGINNING: self._topic.first, OFFSET_END: end}
+            self._at[to.partition] = logical.get(to.offset, to.offset)
+
+    def incremental_unassign(self, partitions: list[Any]) -> None:
+        assert threading.current_thread() is self._thread
         for each in partitions:
-            self.seek(each)
+            del self._at[each.partition]
+            self._told_end.discard(each.partition)
+            self._stopped.discard(each.partition)
 
     def seek(self, to: Any) -> None:
-        end = len(self._topic.logs[to.partition])
-        logical = {OFFSET_BEGINNING: self._topic.first, OFFSET_END: end}
-        self._at[to.partition] = logical.get(to.offset, to.offset)
+        if to.partition in self._stopped:
+            raise KafkaException(KafkaError(KafkaError._STATE))
+        self._at[to.partition] = to.offset
         self._told_end.discard(to.partition)
 
     def consume(self, count: int, timeout: float) -> list[MemoryMessage]:
-        found: list[MemoryMessage] = []
+        assert threading.current_thread() is self._thread
+        found, self._troubles = self._troubles, []
         for partition, at in self._at.items():
             log = self._topic.logs[partition]
-            if at < self._topic.first:
+            if partition in self._stopped:
+                continue
+            if at < self._topic.first or at > len(log) or self._topic.refusals:
+                self._topic.refusals = max(0, self._topic.refusals - 1)
+                self._stopped.add(partition)
                 found.append(MemoryMessage(partition, at, None, None, KafkaError._AUTO_OFFSET_RESET))
             elif at < len(log):
                 rest = [(offset, record) for offset, record in enumerate(log[at:], at) if record is not None][:count]
@@ -165,7 +203,98 @@ async def test_what_kafka_has_deleted_is_told(world: World, topic: MemoryTopic) 
     async with world.node(again):
         await world.until_finished(again)
     assert wanted - set(world.sink.texts) == {f"{partition}-{number}" for partition in range(3) for number in (5, 6)}
-    assert world.tally.total.skipped == 3 and "Kafka has deleted offset 5 already" in world.tally.problems[0]
+    # Nothing else went wrong: the tasks went on.
+    assert world.tally.total.skipped == len(world.tally.problems) == 3
+    assert "Kafka does not have offset 5 any more; going on with offset 7" in world.tally.problems[0]
+
+
+async def test_when_all_is_deleted_that_is_told_once(world: World, topic: MemoryTopic) -> None:
+    """Whoever goes on after that begins behind it, though nothing was read in between."""
+    topic.fill(5)
+    reading = feed(world)
+    async with world.node(reading):
+        await world.until_finished(reading)
+    topic.fill(5)
+    topic.first = 10
+    for _ in range(2):
+        again = feed(world)
+        async with world.node(again):
+            noted = "ingest/job/progress/partition-"
+            await world.until(lambda: world.tally.total.skipped == 3, "it is told")
+            await world.until_finished(again)
+        found = await world.store.under(noted)
+        assert [each.body["position"] for each in found.values()] == [{"next": 10}] * 3
+    assert world.tally.total.skipped == 3
+
+
+async def test_a_topic_made_anew_is_read_from_its_beginning_and_that_is_told(world: World, topic: MemoryTopic) -> None:
+    topic.fill(5)
+    reading = feed(world)
+    async with world.node(reading):
+        await world.until_finished(reading)
+    topic.logs = [[(None, b"new")], [], []]
+    again = feed(world, once=False)
+    async with world.node(again):
+        await world.until(lambda: "new" in world.sink.texts and world.tally.total.skipped == 3, "it is read")
+    assert len(world.sink.texts) == 16
+    assert "does not have offset 5 any more; going on with offset 0" in world.tally.problems[0]
+
+
+async def test_an_offset_that_is_there_and_was_refused_is_asked_for_again(world: World, topic: MemoryTopic) -> None:
+    wanted = topic.fill(5)
+    reading = feed(world)
+    async with world.node(reading):
+        await world.until_finished(reading)
+    wanted, topic.refusals = topic.fill(5), 2
+    again = feed(world)
+    async with world.node(again):
+        await world.until_finished(again)
+    assert sorted(world.sink.texts) == sorted(wanted) and world.tally.total.skipped == 0
+    assert "has refused offset 5, which it has" in world.tally.problems[0]
+
+
+async def test_an_error_of_no_partition_is_told_and_stops_nothing(world: World, topic: MemoryTopic) -> None:
+    topic.troubles.append(KafkaError._ALL_BROKERS_DOWN)
+    wanted = topic.fill(5)
+    reading = feed(world)
+    async with world.node(reading):
+        await world.until_finished(reading)
+    assert sorted(world.sink.texts) == sorted(wanted)
+    assert any(problem.startswith("orders: ") for problem in world.tally.problems)
+
+
+async def test_partitions_that_are_added_are_dealt_when_a_node_joins(world: World, topic: MemoryTopic) -> None:
+    topic.fill(5)
+    one = feed(world, once=False)
+    async with world.node(one):
+        await world.until(lambda: len(world.sink.events) == 15, "what is there is through")
+        topic.logs.append([(b"k3", b"3-0")])
+        two = feed(world, once=False)
+        await world.reach(one)
+        async with world.node(two):
+            await world.until(lambda: "3-0" in world.sink.texts, "the new partition is read too")
+
+
+async def test_an_empty_partition_is_gone_on_with_from_where_it_was_seen_empty(
+    world: World, topic: MemoryTopic
+) -> None:
+    """With `--from end` too: what came while no node was there is not passed by."""
+    reading = feed(world, once=False, latest=True)
+    async with world.node(reading):
+
+        async def noted() -> bool:
+            return len(await world.store.under("ingest/job/progress/")) == 3 and all(
+                each.body["position"] == {"next": 0}
+                for each in (await world.store.under("ingest/job/progress/")).values()
+            )
+
+        asked: Callable[[], bool | Awaitable[bool]] = noted
+        await eventually_async(asked, SOON_S, "where it begins is noted")
+    wanted = topic.fill(1)
+    again = feed(world, once=False, latest=True)
+    async with world.node(again):
+        await world.until(lambda: len(world.sink.events) == 3, "what came meanwhile is there")
+    assert sorted(world.sink.texts) == sorted(wanted)
 
 
 async def test_from_the_end_is_what_comes_from_now_on(world: World, topic: MemoryTopic) -> None:

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from distributed_ingest.job import Definition, Job, checked_name, register
 from distributed_ingest.ledger import Ledger, positions
+from distributed_ingest.run import Timing
 from distributed_ingest.settle import settled, together
+from distributed_ingest.stores import is_new_file, opened
 from distributed_ingest.tally import AGAIN_S, MOST_ORIGINS, OTHERS, Counts, Tally, Totals
 from sluice.coordination import (
     Document,
@@ -73,7 +76,7 @@ async def test_a_position_is_taken_over_and_the_former_holder_notes_nothing_more
 async def test_a_write_without_an_answer_is_done_once_more(
     store: Shaky, done: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("distributed_ingest.ledger._PAUSE_S", 0.001)
+    monkeypatch.setattr("distributed_ingest.patience.ASK_AGAIN_S", 0.001)
     store.done, store.silent = done, 1
     ledger = await Ledger.begin(store, ID, await context_of(store, "locks/1"))
     store.silent = 1
@@ -103,6 +106,28 @@ async def test_the_sum_over_nodes(store: Shaky) -> None:
     await totals[0].tell(tallies[0])
     await totals[1].tell(tallies[1])
     assert totals[1].known == Counts(6, 51, 1)
+
+
+async def test_the_sum_is_told_once_though_the_telling_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that ends cancels what keeps telling, and tells itself: what was on its way then is not added twice."""
+
+    class Slow(MemoryStore):
+        async def put(self, id: str, body: Body, expected: Version | None) -> Version:
+            version = await super().put(id, body, expected)
+            asked.set()
+            await answered.wait()
+            return version
+
+    asked, answered, tally = asyncio.Event(), asyncio.Event(), Tally()
+    totals = Totals(Slow(), "ingest/job/totals")
+    tally.add("a", Counts(2, 20))
+    telling = asyncio.create_task(totals.keep_telling(tally, 0.001))
+    await asyncio.wait_for(asked.wait(), 20)
+    telling.cancel()
+    asyncio.get_running_loop().call_later(0.05, answered.set)
+    await asyncio.wait((telling,))
+    await totals.tell(tally)
+    assert telling.cancelled() and totals.known == Counts(2, 20)
 
 
 def test_origins_are_bounded_and_problems_told_now_and_then(
@@ -164,6 +189,24 @@ def test_names() -> None:
     assert name.startswith("folder-demo-x-") and checked_name(name) == name
     with pytest.raises(UsageError):
         checked_name("a/b")
+
+
+@pytest.mark.parametrize(("lease_s", "retry_s"), [(1.0, 1 / 30), (6.0, 0.2), (15.0, 0.5), (60.0, 0.5)])
+def test_a_failed_renewal_is_followed_by_others_before_the_lock_runs_out(lease_s: float, retry_s: float) -> None:
+    lease = Timing(lease_s).node(workers=1).lease
+    assert lease.retry_s == pytest.approx(retry_s) and lease.usable_s - lease.renew_s > 5 * lease.retry_s
+
+
+async def test_a_file_url_with_a_host_is_refused_and_nothing_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two slashes the first folder would be the host, and the rest a path from the root."""
+    monkeypatch.setattr(Path, "mkdir", lambda *_args, **_options: pytest.fail("a folder is made"))
+    url = "file://state/jobs/x.json"
+    assert not is_new_file(url) and is_new_file(f"file:{tmp_path}/none.json")
+    with pytest.raises(UsageError, match="no document store is known for 'file://state"):
+        async with opened(url, 2.0):
+            pass
 
 
 async def test_work_is_finished_although_its_task_is_cancelled() -> None:

@@ -119,10 +119,50 @@ async def test_no_answer_ends_the_process(stored: Callable[[], list[str]]) -> No
     sink = StreamSink("tcp://here", "demo", "lines", answer_s=1)
     with pytest.raises(SinkError, match="has not answered for 1 s"):
         await sink.write(events("hang"), 20)
-    assert writers(os.getpid()) == []
+    await eventually_async(lambda: not writers(os.getpid()), 20, "the process has ended")
+    sink._answer_s = 20
     await sink.write(events("on"), 20)
     assert [line.rpartition(" ")[2] for line in stored()] == ["on"]
     await sink.close()
+
+
+async def test_no_answer_ends_the_process_although_nobody_waits_for_it(stored: Callable[[], list[str]]) -> None:
+    """Its lock is lost, so the task that wrote is cancelled; what hangs must not be written after the next holder's."""
+    sink = StreamSink("tcp://here", "demo", "lines", answer_s=20)
+    await sink.write(events("one"), 20)
+    (writer,) = writers(os.getpid())
+    sink._answer_s = 1
+    writing = asyncio.create_task(sink.write(events("hang"), 20))
+    await eventually_async(lambda: sink._writer is not None and sink._writer._asked, 20, "it is asked")
+    writing.cancel()
+    await asyncio.wait((writing,))
+    await eventually_async(lambda: ended(writer), 20, "it has ended all the same")
+    await sink.close()
+
+
+async def test_a_new_process_is_not_ended_for_the_silence_of_the_one_before(
+    sink: StreamSink, stored: Callable[[], list[str]]
+) -> None:
+    await sink.write(events("one"), 20)
+    (first,) = writers(os.getpid())
+    with pytest.raises(SinkError):
+        await sink.write(events("die"), 20)
+    await sink.write(events("two"), 20)
+    (second,) = writers(os.getpid())
+    await sink._turn.acquire()
+    sink._answer_s = 0.01
+    with pytest.raises(SinkError, match=r"has not answered for 0\.01 s"):
+        await sink.write(events("in line behind somebody"), 20)
+    sink._turn.release()
+    assert first != second and writers(os.getpid()) == [second]
+
+
+async def test_what_the_client_prints_as_it_begins_is_no_answer(
+    sink: StreamSink, stored: Callable[[], list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "pravega_client.py").write_text(f'import os\nos.write(1, b"hello from the client")\n{CLIENT}')
+    await sink.write(events("one"), 20)
+    assert [line.rpartition(" ")[2] for line in stored()] == ["one"]
 
 
 async def test_what_comes_after_its_time_is_not_written(sink: StreamSink, stored: Callable[[], list[str]]) -> None:

@@ -1,13 +1,17 @@
 """Lines over real sockets: listening and connecting, and a stream that is slow."""
 
 import asyncio
+import errno
 import re
 import socket
+from collections.abc import Awaitable, Callable
 
 import pytest
-from unit.ingest.world import World
+from unit.ingest.world import SOON_S, World
 
+from distributed_ingest import tcp
 from distributed_ingest.tcp import Tcp, address_of
+from harness import eventually_async
 from sluice_cli.errors import UsageError
 
 
@@ -74,6 +78,76 @@ async def test_a_stream_that_is_away_loses_no_line(world: World) -> None:
         writer.write(b"one\ntwo\n")
         await world.until(lambda: world.sink.texts == ["one", "two"], "they are there after all")
         writer.close()
+
+
+async def test_of_too_many_connections_the_last_is_turned_away(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp, "MAX_CONNECTIONS", 1)
+    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
+    async with world.node(feed):
+        port = await port_of(world)
+        _, first = await asyncio.open_connection("127.0.0.1", port)
+        first.write(b"one\n")
+        await world.until(lambda: world.sink.texts == ["one"], "the first is read")
+        reader, second = await asyncio.open_connection("127.0.0.1", port)
+        assert await asyncio.wait_for(reader.read(), 20) == b"", "the second one is closed"
+        second.close()
+        assert "127.0.0.1 is turned away: there are 1 connections" in world.tally.problems[0]
+        first.close()
+        await first.wait_closed()
+
+        async def again() -> bool:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"two\n")
+            writer.write_eof()
+            await reader.read()
+            writer.close()
+            return "two" in world.sink.texts
+
+        asked: Callable[[], bool | Awaitable[bool]] = again
+        await eventually_async(asked, SOON_S, "when it has gone there is room")
+
+
+async def test_a_connection_that_breaks_off_ends_alone_and_is_watched(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the kernel gives a vanished peer up: that is an OSError, and no ConnectionError."""
+    read = asyncio.StreamReader.read
+    options: list[tuple[int, int]] = []
+
+    async def broken(self: asyncio.StreamReader, count: int = -1) -> bytes:
+        data = await read(self, count)
+        if data.startswith(b"break"):
+            raise OSError(errno.EHOSTUNREACH, "No route to host")
+        return data
+
+    def noted(writer: asyncio.StreamWriter) -> None:
+        probe(writer)
+        connection = writer.get_extra_info("socket")
+        options.append(
+            (
+                connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+                connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE),
+            )
+        )
+
+    probe = tcp._probe
+    monkeypatch.setattr(tcp, "_probe", noted)
+    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
+    async with world.node(feed):
+        port = await port_of(world)
+        _, lasting = await asyncio.open_connection("127.0.0.1", port)
+        lasting.write(b"one\n")
+        await world.until(lambda: world.sink.texts == ["one"], "the first is read")
+        monkeypatch.setattr(asyncio.StreamReader, "read", broken)
+        _, breaking = await asyncio.open_connection("127.0.0.1", port)
+        breaking.write(b"break\n")
+        await world.until(lambda: bool(world.tally.problems), "it is told")
+        lasting.write(b"two\n")
+        await world.until(lambda: world.sink.texts == ["one", "two"], "the other one goes on")
+        breaking.close()
+        lasting.close()
+    assert "127.0.0.1: [Errno 113] No route to host" in world.tally.problems[0]
+    assert options == [(1, tcp.PROBE_AFTER_S)] * 2 and len(world.said) == 1
 
 
 async def test_it_connects_and_connects_again(world: World) -> None:

@@ -1,6 +1,8 @@
 """A real folder: what is listed, and where its lines end."""
 
 import os
+import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,7 @@ def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.log")).write_text("x")
     listing = Tree(tmp_path, "*", 0.0)
     assert listing.list() == []
-    assert "not UTF-8" in listing.problems[0]
+    assert listing.problems == {r"'\udcff.log'": "its name is not UTF-8"}
 
 
 def test_a_folder_that_is_away_is_an_error_and_not_empty(tmp_path: Path) -> None:
@@ -61,7 +63,51 @@ def test_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) 
     data = b"ab\n\ncdefgh\nij"
     (tmp_path / "a").write_bytes(data)
     files = Tree(tmp_path, "*", 0.0)
+    (file,) = files.list()
     for start in range(len(data) + 1):
         for end in range(start, len(data) + 1):
-            assert files.last_line_end("a", start, end) == (data.rfind(b"\n", start, end) + 1 or None)
-            assert files.first_line_end("a", start, end) == (data.find(b"\n", start, end) + 1 or None)
+            assert files.last_line_end(file, start, end) == (data.rfind(b"\n", start, end) + 1 or None)
+            assert files.first_line_end(file, start, end) == (data.find(b"\n", start, end) + 1 or None)
+
+
+def test_a_file_is_opened_by_its_inode_too(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    files = Tree(tmp_path, "*", 0.0)
+    (old,) = files.list()
+    with files.open(old) as opened:
+        assert opened.read() == b"old"
+    (tmp_path / "a").rename(tmp_path / "a.1")
+    (tmp_path / "a").write_text("new")
+    with pytest.raises(FileNotFoundError, match="another file has this name now"):
+        files.open(old)
+    assert files.head_sum(old._replace(path="a.1"), 3) == zlib.crc32(b"old")
+
+
+def test_a_subfolder_that_cannot_be_read_is_told_and_does_not_hide_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.log", "closed/b.log", "open/c.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    scan = os.scandir
+
+    def refuse(path: Path) -> object:
+        if path.name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr("distributed_ingest.tree.os.scandir", refuse)
+    listing = Tree(tmp_path, "*", 0.0)
+    assert sorted(found.path for found in listing.list()) == ["a.log", "open/c.log"]
+    assert listing.problems == {"closed": "cannot be read: Permission denied"}
+
+
+def test_what_lies_on_another_file_system_is_told_and_left_out(tmp_path: Path) -> None:
+    if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system")
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as elsewhere:
+        (tmp_path / "here").touch()
+        (tmp_path / "link").symlink_to(elsewhere.name)
+        listing = Tree(tmp_path, "*", 0.0)
+        assert [found.path for found in listing.list()] == ["here"]
+    assert listing.problems == {"link": "it is on another file system; give that a job of its own"}

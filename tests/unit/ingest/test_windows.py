@@ -10,17 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distributed_ingest import windows
-from distributed_ingest.windows import Found, Position, Slice, Windows
+from distributed_ingest.windows import Found, Named, Position, Slice, Windows
 from sluice_cli.errors import RefusedError
 
 
 @dataclass
 class MemoryFiles:
-    """A folder: content and inode by path."""
+    """A folder: content and inode by path. `refused`: paths that may not be read; `looked_into` counts openings."""
 
     data: dict[str, bytes] = field(default_factory=dict)
     inodes: dict[str, int] = field(default_factory=dict)
     last_inode: int = 0
+    touched_ns: int = 0
+    refused: set[str] = field(default_factory=set)
+    looked_into: int = 0
 
     def put(self, path: str, data: bytes) -> None:
         """A new file, also where there is one."""
@@ -31,21 +34,28 @@ class MemoryFiles:
         self.data[to], self.inodes[to] = self.data.pop(path), self.inodes.pop(path)
 
     def listing(self, *, settled: bool = True) -> list[Found]:
-        return [Found(path, self.inodes[path], len(data), settled) for path, data in sorted(self.data.items())]
+        return [
+            # With other content a file has another time of change.
+            Found(path, self.inodes[path], len(data), zlib.crc32(data) + self.touched_ns, settled)
+            for path, data in sorted(self.data.items())
+        ]
 
-    def _content(self, path: str) -> bytes:
-        if path not in self.data:
-            raise FileNotFoundError(path)
-        return self.data[path]
+    def _content(self, file: Named) -> bytes:
+        self.looked_into += 1
+        if self.inodes.get(file.path) != file.inode:
+            raise FileNotFoundError(file.path)
+        if file.path in self.refused:
+            raise PermissionError(13, "Permission denied")
+        return self.data[file.path]
 
-    def head_sum(self, path: str, count: int) -> int:
-        return zlib.crc32(self._content(path)[:count])
+    def head_sum(self, file: Named, count: int) -> int:
+        return zlib.crc32(self._content(file)[:count])
 
-    def last_line_end(self, path: str, start: int, end: int) -> int | None:
-        return self._content(path).rfind(b"\n", start, end) + 1 or None
+    def last_line_end(self, file: Named, start: int, end: int) -> int | None:
+        return self._content(file).rfind(b"\n", start, end) + 1 or None
 
-    def first_line_end(self, path: str, start: int, end: int) -> int | None:
-        return self._content(path).find(b"\n", start, end) + 1 or None
+    def first_line_end(self, file: Named, start: int, end: int) -> int | None:
+        return self._content(file).find(b"\n", start, end) + 1 or None
 
 
 def through(found: Position) -> Position:
@@ -160,20 +170,67 @@ def test_a_file_renamed_without_more_in_it_is_not_read_again(files: MemoryFiles,
 
 
 @pytest.mark.parametrize("data", [b"x\n", b"something else, and longer\n", b"ten\ntwo\n"])
-def test_a_file_in_place_of_another_begins_anew(files: MemoryFiles, cutting: Windows, data: bytes) -> None:
+@pytest.mark.parametrize("same_inode", [False, True])
+def test_a_file_in_place_of_another_begins_anew(
+    files: MemoryFiles, cutting: Windows, data: bytes, same_inode: bool
+) -> None:
     _, position = drain(files, cutting, {})
+    files.last_inode -= same_inode
     files.put("log", data)
     (slices,), _ = drain(files, cutting, position)
     assert (slices[0].start, slices[0].end) == (0, len(data))
 
 
-@pytest.mark.parametrize("data", [b"x\n", b"something else, and longer\n"])
+@pytest.mark.parametrize("data", [b"x\n", b"something else, and longer\n", b"ONE\nTWO\n"])
 def test_a_file_written_anew_in_place_begins_anew(files: MemoryFiles, cutting: Windows, data: bytes) -> None:
     """As `copytruncate` does it: the inode stays."""
     _, position = drain(files, cutting, {})
     files.data["log"] = data
     (slices,), _ = drain(files, cutting, position)
     assert (slices[0].start, slices[0].end) == (0, len(data))
+
+
+def test_a_file_that_was_only_touched_is_not_read_again_and_an_unchanged_one_not_looked_into(
+    files: MemoryFiles, cutting: Windows
+) -> None:
+    _, position = drain(files, cutting, {})
+    looked_into = files.looked_into
+    assert drain(files, cutting, position)[0] == [] and files.looked_into == looked_into
+    files.touched_ns = 1
+    assert drain(files, cutting, position)[0] == []
+
+
+def test_a_whole_file_written_anew_is_another_one_also_with_the_same_size(files: MemoryFiles) -> None:
+    cutting = Windows(files, 1000, whole=True)
+    _, position = drain(files, cutting, {})
+    files.data["log"] = b"one\nTWO\n"
+    (slices,), position = drain(files, cutting, position)
+    assert [(part.path, part.start, part.end) for part in slices] == [("log", 0, 8)]
+    assert drain(files, cutting, position)[0] == []
+
+
+def test_a_listing_from_before_a_rotation_hands_out_nothing_of_the_new_file(
+    files: MemoryFiles, cutting: Windows
+) -> None:
+    _, position = drain(files, cutting, {})
+    files.data["log"] += b"three\n"
+    stale = files.listing()
+    files.rename("log", "log.1")
+    files.put("log", b"four, and more than the old one has\n")
+    assert cutting.next(position, stale) is None
+    (slices,), _ = drain(files, cutting, position)
+    assert [(part.path, part.start, part.end) for part in slices] == [("log", 0, 36), ("log.1", 8, 14)]
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(files: MemoryFiles, cutting: Windows) -> None:
+    files.put("closed", b"x\n")
+    files.refused.add("closed")
+    found, position = drain(files, cutting, {})
+    assert [part.path for slices in found for part in slices] == ["log"]
+    assert cutting.problems == {"closed": "cannot be read: Permission denied"}
+    files.refused.clear()
+    found, _ = drain(files, cutting, position)
+    assert [part.path for slices in found for part in slices] == ["closed"] and cutting.problems == {}
 
 
 def test_whole_files_wait_until_they_are_settled(files: MemoryFiles) -> None:
@@ -188,7 +245,7 @@ def test_whole_files_wait_until_they_are_settled(files: MemoryFiles) -> None:
 
 
 def test_a_file_that_vanishes_is_passed_by(files: MemoryFiles, cutting: Windows) -> None:
-    listing = [*files.listing(), Found("gone", 99, 10, True)]
+    listing = [*files.listing(), Found("gone", 99, 10, 0, True)]
     cut = cutting.next({}, listing)
     assert cut is not None and [part.path for part in cut.slices] == ["log"] and "99" not in cut.position
 
@@ -209,7 +266,7 @@ def test_files_that_are_gone_are_remembered_while_there_is_room(
     files.put("other", b"x\n")
     _, position = drain(files, cutting, position)
     assert set(position) == {"1", "2"}, "a folder that was away for a moment is not read again"
-    monkeypatch.setattr(windows, "MAX_POSITION_BYTES", 80)
+    monkeypatch.setattr(windows, "MAX_POSITION_BYTES", 120)
     files.put("third", b"x\n")
     files.data.pop("other")
     _, position = drain(files, cutting, position)
