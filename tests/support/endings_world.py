@@ -78,7 +78,7 @@ class EndingsWorld:
     """`failing` are the requests that segment stores do not answer.
 
     `slow_s` is how long merges take to begin, `late_s` how long the answer takes when they are done; no more of them
-    than `merges_allowed` are carried out.
+    than `merges_allowed` are carried out. `delete_s` is how long deletions take to begin.
     """
 
     def __init__(self, instances: int = 1, most: int = 100) -> None:
@@ -87,6 +87,8 @@ class EndingsWorld:
         self.slow_s = 0.0
         self.late_s = 0.0
         self.merges = 0
+        self.delete_s = 0.0
+        self.deletes = 0
         self.merges_allowed = 1_000_000
         self.store = InMemorySegmentStore(self._fault)
         self.enders = [Ender(self, instance, most) for instance in self.world.instances]
@@ -103,6 +105,9 @@ class EndingsWorld:
                 raise ConnectionFailure(Failure.TIMED_OUT)
             self.merges += 1
             return asyncio.sleep(self.slow_s) if self.slow_s else None
+        if request == "DeleteSegment" and moment == "before":
+            self.deletes += 1
+            return asyncio.sleep(self.delete_s) if self.delete_s else None
         if request == "MergeSegmentsBatch" and self.late_s:
             return asyncio.sleep(self.late_s)
         return None

@@ -85,7 +85,9 @@ class Instance:
         self.world.appending(self, self.journal.partition_of(key), value)
 
     def tell(self, message: Message) -> None:
-        if not self.frozen:
+        """Whoever has missed a record learns no later one either, until it has caught up."""
+        view = self.journal.views()[message.partition() or 0]
+        if not self.frozen and message.offset() == view.next_offset:
             self.journal._on_batch([message])
 
 

@@ -3,7 +3,8 @@
 Rules: stream-and-transaction-semantics 3.10, 3.11 and 5.1, segment-store-wire-protocol 4.8 and 7.5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
@@ -16,6 +17,7 @@ from sluice.domain.transaction.batch import Commits, Positions
 from sluice.domain.transaction.decide import finish_abort
 from sluice.domain.transaction.state import Transaction, segment_names
 from sluice.domain.workflow import WorkflowKind
+from sluice.segmentstore.errors import SegmentSealed
 from sluice.segmentstore.store import SegmentStore
 from sluice.workflows.segments import create_segments, seal_and_measure
 from sluice.workflows.steps import Step, Workflows, all_done
@@ -73,12 +75,28 @@ async def _merge_into(
     store: SegmentStore, stream: Stream, transactions: tuple[str, ...], goals: Mapping[int, int]
 ) -> Positions:
     names = [segment_names(stream, transaction) for transaction in transactions]
+    active = set(stream.active_epoch.segments)
     merges = [
-        store.merge_batch(segment_name(stream.scope, stream.name, goal), [of[number] for of in names])
+        (store.merge_batch if goal in active else partial(_merge_into_duplicate, store))(
+            segment_name(stream.scope, stream.name, goal), [of[number] for of in names]
+        )
         for number, goal in goals.items()
     ]
     reached = dict(zip(goals.values(), await all_done(merges), strict=True))
     return {t: {goal: ends[i] for goal, ends in reached.items()} for i, t in enumerate(transactions)}
+
+
+async def _merge_into_duplicate(store: SegmentStore, duplicate: str, sources: Sequence[str]) -> list[int]:
+    """A duplicate is sealed only once everything is merged into all of them; what there is of its sources is empty,
+    created late by an open that was handled again. It counts as merged: each up to the end, behind which nothing comes.
+    """
+    try:
+        return await store.merge_batch(duplicate, sources)
+    except SegmentSealed:
+        found = await store.segment_info(duplicate)
+        if not found.sealed:
+            raise
+        return [found.length] * len(sources)
 
 
 def _end_batch(most: int) -> "Step[TransactionTools]":

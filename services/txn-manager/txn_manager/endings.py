@@ -7,6 +7,7 @@ requests, so that it does not matter which instance has decided. A partition tha
 import asyncio
 import logging
 from contextlib import suppress
+from weakref import WeakValueDictionary
 
 from sluice.domain import events as ev
 from sluice.domain.decision import Context, Decision, Reader
@@ -25,19 +26,53 @@ from txn_manager.tools import TransactionTools
 
 log = logging.getLogger(__name__)
 
+ABORTS_AT_ONCE = 32
+"""Of one stream, so that the many of a stream whose segment store is silent leave room for those of others."""
+
 LOOK_AGAIN_S = 1.0
 """How long a stream's commits wait at most before they look again whether they may go on."""
 
 
-class Endings:
-    """Runs on the consumer of commits, in lanes of its own. `most` transactions make a batch."""
+class _Both:
+    """A slot of a stream together with one of all."""
 
-    def __init__(self, journal: Journal, consumer: KeyedConsumer, runner: Runner[TransactionTools], most: int) -> None:
+    def __init__(self, own: asyncio.Semaphore, shared: asyncio.Semaphore) -> None:
+        self._own = own
+        self._shared = shared
+
+    async def acquire(self) -> None:
+        await self._own.acquire()
+        try:
+            await self._shared.acquire()
+        except BaseException:
+            self._own.release()
+            raise
+
+    def release(self) -> None:
+        self._shared.release()
+        self._own.release()
+
+
+class Endings:
+    """Runs on the consumer of commits, in lanes and slots of its own: a segment store that is silent keeps no request
+    waiting. `most` transactions make a batch, `max_running` bounds the batches and aborts that run at once.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        consumer: KeyedConsumer,
+        runner: Runner[TransactionTools],
+        most: int,
+        max_running: int = 256,
+    ) -> None:
         self._journal = journal
         self._consumer = consumer
         self._runner = runner
         self._most = most
         self._committing: dict[int, set[str]] = {}
+        self._slots = asyncio.Semaphore(max_running)
+        self._aborting: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         journal.on_record.append(self._heard)
 
     def take_over(self, partition: int) -> None:
@@ -79,7 +114,11 @@ class Endings:
         async def run(delivery: Delivery) -> None:
             await self._runner.run(aggregate, delivery)
 
-        self._consumer.run(partition, aggregate, run)
+        stream = key_of(aggregate)
+        own = self._aborting.get(stream)
+        if own is None:
+            own = self._aborting[stream] = asyncio.Semaphore(ABORTS_AT_ONCE)
+        self._consumer.run(partition, aggregate, run, _Both(own, self._slots))
 
     def _commit(self, partition: int, scope: str, stream: str) -> None:
         """Begin to commit what waits, unless that is going on: then it takes what has come since, too."""
@@ -95,7 +134,7 @@ class Endings:
             finally:
                 committing.discard(aggregate)
 
-        self._consumer.run(partition, aggregate, commit)
+        self._consumer.run(partition, aggregate, commit, self._slots)
 
     async def _commit_all(self, scope: str, stream: str, delivery: Delivery) -> None:
         key, aggregate = stream_key(scope, stream), commits_aggregate(scope, stream)

@@ -82,7 +82,7 @@ class TxnService:
             TransactionTools(store, runtime.journal),
             self._crash_points,
         )
-        self._endings = Endings(runtime.journal, self.commits, runner, settings.batch)
+        self._endings = Endings(runtime.journal, self.commits, runner, settings.batch, settings.max_handlers)
         self._tally = Tally(
             runtime.journal, lambda: self.requests.partitions, lambda: self.commits.partitions, self.leases.ends_at
         )

@@ -4,7 +4,8 @@ from sluice.settings import ServiceSettings
 
 
 class TxnSettings(ServiceSettings):
-    """`max_handlers` bounds the keys worked on at once, `max_open` the requests taken and not yet accepted.
+    """`max_handlers` bounds the keys worked on at once, and likewise the commits and aborts that run; `max_open` the
+    requests taken and not yet accepted.
 
     Of a stream, at most `max_open_transactions` are open and `max_waiting_commits` wait to be committed, `batch` of
     them at once.

@@ -9,7 +9,7 @@ import logging
 import threading
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
@@ -39,6 +39,12 @@ class EndOffsets:
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def failure(self) -> str | None:
+        """Why nobody is answered any more, for people; None while questions are, and before the start."""
+        ended = self._thread.ident is not None and not self._thread.is_alive() and not self._stopping
+        return "the thread that asks where the journal ends has ended" if ended else None
+
     def stop(self) -> None:
         with self._lock:
             self._stopping = True
@@ -52,8 +58,16 @@ class EndOffsets:
             self._lock.notify()
         return answer
 
+    def _new_client(self) -> AdminClient | None:
+        """One that connects while nobody asks; None if there cannot be one now."""
+        try:
+            return AdminClient(self._client)
+        except Exception:
+            log.exception("no client for the read barrier")
+            return None
+
     def _run(self) -> None:
-        admin = AdminClient(self._client)
+        admin = self._new_client()
         while True:
             with self._lock:
                 while not self._waiting and not self._stopping:
@@ -62,11 +76,13 @@ class EndOffsets:
                     return
                 waiting, self._waiting = self._waiting, []
             try:
+                # Not by its truth: a client is as long as its queue, so an idle one is false.
+                admin = AdminClient(self._client) if admin is None else admin
                 answers = admin.list_offsets(self._question, request_timeout=self._timeout_s)
                 ends = {p.partition: f.result().offset for p, f in answers.items()}
-            except KafkaException as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next ones that wait are to be answered
                 # A client goes by the leaders it remembers, long after the brokers came back with new ones.
-                admin = AdminClient(self._client)
+                admin = self._new_client()
                 self._loop.call_soon_threadsafe(_fail, waiting, str(error))
             else:
                 self._loop.call_soon_threadsafe(_answer, waiting, ends)

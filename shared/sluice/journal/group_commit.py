@@ -94,17 +94,20 @@ class GroupCommit:
                 try:
                     await self._one_record(queue, taken, most)
                     most = self._most
-                except JournalError as error:
-                    facts = {"partition": partition, "requests": len(taken), "error": str(error)}
+                except Exception as error:  # noqa: BLE001 - it is told to whoever asked
+                    facts = {"partition": partition, "requests": len(taken), "error": repr(error)}
                     log.warning("requests wait", extra=facts)
-                    if not isinstance(error.__cause__, RecordTooLargeError):
+                    if isinstance(error, JournalError) and not isinstance(error.__cause__, RecordTooLargeError):
                         queue.extendleft(reversed(taken))
                         await asyncio.sleep(RETRY_S)
                     elif len(taken) > 1:
+                        # One of them is at fault, and is to fail alone.
                         queue.extendleft(reversed(taken))
                         most = len(taken) // 2
-                    elif not taken[0].decided.done():
-                        taken[0].decided.set_exception(error)
+                    else:
+                        failing = taken[0] if taken else queue.popleft()
+                        if not failing.decided.done():
+                            failing.decided.set_exception(error)
         finally:
             del self._tasks[partition]
 

@@ -51,6 +51,10 @@ class PartitionFailedError(JournalError):
     """A record of the partition could not be decoded or applied; the partition stays stopped until that is mended."""
 
 
+class MissingRecordsError(JournalError):
+    """The follower was not given the records in between."""
+
+
 class Executed(msgspec.Struct, frozen=True):
     """`decision` is None if the request had been answered before; `reply` is the answer then, too."""
 
@@ -117,7 +121,7 @@ class Journal:
         """Why this journal can not be followed any further, for people; None while it can."""
         if self.failed:
             return "; ".join(f"partition {p}: {reason}" for p, reason in sorted(self.failed.items()))
-        return repr(self._follower.failure) if self._follower.failure else None
+        return repr(self._follower.failure) if self._follower.failure else self._ends.failure
 
     # Reading.
 
@@ -290,10 +294,12 @@ class Journal:
                 continue
             touched.add(partition)
             view = self._views[partition]
-            if message.error() is not None:
-                view.next_offset = max(view.next_offset, offset)
-                continue
             try:
+                # The journal is neither compacted nor written in transactions: its offsets have no gaps.
+                if offset != view.next_offset:
+                    raise MissingRecordsError(f"the last one before it is at {view.next_offset - 1}")
+                if message.error() is not None:
+                    continue
                 record = decode_record(message.value() or b"")
                 outcome = view.fold(record, offset, message.timestamp()[1])
             except Exception as error:  # noqa: BLE001 - whatever it is, the partition stops there
@@ -324,7 +330,11 @@ class Journal:
             if waiting is not None and not waiting.done():
                 waiting.set_result(answer)
         for listener in self.on_record:
-            listener(partition, record)
+            try:
+                listener(partition, record)
+            except Exception:
+                # What comes behind it must be folded all the same, and the other listeners hear of it.
+                log.critical("record not heard", extra={"partition": partition, "record": record.id}, exc_info=True)
 
     def _wake(self, partition: int) -> None:
         changed, self._changed[partition] = self._changed[partition], []

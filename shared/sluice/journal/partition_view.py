@@ -13,11 +13,14 @@ from typing import Any
 
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event
+from sluice.domain.transaction.index import forget_old
 from sluice.domain.workflow import is_under_way
 from sluice.journal.record import Record
 
 ANSWERS_KEPT = 20_000
 ANSWERS_KEPT_MS = 10 * 60 * 1000
+LOOK_THROUGH_MS = 60 * 60 * 1000
+"""How often the indexes are looked through for what is to be forgotten, by the broker's clock: one with each record."""
 
 
 class Outcome(Enum):
@@ -56,6 +59,8 @@ class PartitionView:
         self._under_way: dict[str, int] = {}
         self._answers: OrderedDict[str, tuple[int, Reply]] = OrderedDict()
         self._oldest_ms = 0
+        self._looked_ms = 0
+        self._to_look: list[str] = []
         self.next_offset = 0
 
     def get(self, aggregate: str) -> Any | None:
@@ -101,6 +106,8 @@ class PartitionView:
         if record.events:
             # What is touched is expected, too; so where one aggregate is expected there is nothing to look up.
             self._apply(record.events, only if len(record.expect) == 1 else None, timestamp_ms)
+            if self._to_look or timestamp_ms - self._looked_ms >= LOOK_THROUGH_MS:
+                self._look_through(timestamp_ms)
         if request is not None and record.reply is not None:
             self._remember(request, record.reply, timestamp_ms)
         return Outcome.COUNTED
@@ -117,6 +124,14 @@ class PartitionView:
                 self._cells.pop(forgotten, None)
         for cell in touched:
             cell.version += 1
+
+    def _look_through(self, timestamp_ms: int) -> None:
+        """Which index comes when is said by the records alone, so that all followers forget alike."""
+        if not self._to_look:
+            self._to_look, self._looked_ms = list(self._indexes), timestamp_ms
+        elif (found := self._indexes.get(name := self._to_look.pop())) is not None:
+            for forgotten in forget_old(found, name, timestamp_ms):
+                self._cells.pop(forgotten, None)
 
     def _turn(self, aggregate: str, cell: _Cell, timestamp_ms: int) -> None:
         cell.is_under_way = not cell.is_under_way

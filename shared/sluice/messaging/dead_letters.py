@@ -4,6 +4,7 @@ A dead letter is the source record passed on: its key, its value and its attribu
 (`sluice_…`) name where it came from and what went wrong. A record that came without such attributes is given some.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from typing import Any
 import msgspec
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from sluice.messaging.producer import KafkaProducer, ProduceError
+from sluice.messaging.producer import KafkaProducer, ProduceError, RecordTooLargeError
 from sluice.messaging.requests import Headers, cloud_event_headers
 from sluice.messaging.topics import DEAD_LETTERS
 from sluice.telemetry import metrics
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 UNREADABLE = "UnreadableRecord"
 """The type of a dead letter that did not say itself what it is."""
+
+AGAIN_S = 1.0
 
 _OURS = "sluice_"
 
@@ -72,19 +75,25 @@ def dead_letter_headers(
 
 
 async def send_dead_letter(producer: KafkaProducer, source: Source, service: str, reason: str) -> None:
-    """Keep the record; should even that fail, the log is the last place left to say so."""
+    """Keep the record, through any outage of Kafka; of one that no topic can hold the log is the last place left."""
     place = {"topic": source.topic, "partition": str(source.partition), "offset": str(source.offset)}
     now = time.time_ns() // 1_000_000
     headers = dead_letter_headers(place, source.headers, source.key, service, reason, now)
     log.error("dead letter", extra={"key": source.key, "reason": reason, "offset": source.offset})
     metrics.DEAD_LETTERS.labels(source.topic).inc()
-    try:
-        await producer.send(DEAD_LETTERS.name, source.key, source.value, headers)
-    except ProduceError as error:
-        log.critical(
-            "dead letter lost",
-            extra={"key": source.key, "reason": reason, "value": source.value, "error": str(error)},
-        )
+    while True:
+        try:
+            await producer.send(DEAD_LETTERS.name, source.key, source.value, headers)
+            return
+        except RecordTooLargeError as error:
+            log.critical(
+                "dead letter lost",
+                extra={"key": source.key, "reason": reason, "value": source.value, "error": str(error)},
+            )
+            return
+        except ProduceError as error:
+            log.warning("dead letter not kept yet", extra={"key": source.key, "error": str(error)})
+            await asyncio.sleep(AGAIN_S)
 
 
 class Settlement(Enum):

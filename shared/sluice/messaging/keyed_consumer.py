@@ -4,15 +4,18 @@ A partition belongs to one instance through the consumer group. Each key that ha
 when idle. `slots` bounds how many handlers run; one that only waits gives its slot back, so a stream that waits holds
 up nobody else. An offset is committed when its record and all before it are accepted: handled, or begun as a workflow
 that the journal remembers. Everything here belongs to the event loop; the consumer belongs to its poll thread.
+
+More than `max_open` records that are not accepted pause the whole topic. More than that many behind one that is stuck
+pause its partition alone: they are kept in mind only, but would all come again after a crash.
 """
 
 import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
@@ -26,11 +29,27 @@ COMMIT_INTERVAL_S = 0.5
 TAKE_OVER_AGAIN_S = 1.0
 
 
+class Slots(Protocol):
+    """What bounds how many handlers run."""
+
+    async def acquire(self) -> Any: ...
+
+    def release(self) -> None: ...
+
+
 class Delivery:
     """One record on its way through a handler. `value` is None for work that did not come from the topic."""
 
-    def __init__(self, consumer: "KeyedConsumer", partition: int, key: str, message: Message | None) -> None:
+    def __init__(
+        self,
+        consumer: "KeyedConsumer",
+        partition: int,
+        key: str,
+        message: Message | None,
+        slots: Slots | None = None,
+    ) -> None:
         self._consumer = consumer
+        self.slots: Slots = slots or consumer.slots
         self.partition = partition
         self.key = key
         self.message = message
@@ -51,11 +70,11 @@ class Delivery:
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
         """Give the slot to somebody else meanwhile."""
-        self._consumer.slots.release()
+        self.slots.release()
         try:
             yield
         finally:
-            await self._consumer.slots.acquire()
+            await self.slots.acquire()
 
 
 Rest = Callable[[], Awaitable[None]]
@@ -79,13 +98,23 @@ class _Offsets:
         self.waiting.append(message.offset() or 0)
         self.appended.append(message.timestamp()[1])
 
-    def accepted(self, offset: int) -> None:
-        self.done.add(offset)
-        while self.waiting and self.waiting[0] in self.done:
-            first = self.waiting.popleft()
+    @property
+    def open(self) -> int:
+        """How many are not accepted."""
+        return len(self.waiting) - len(self.done)
+
+    def accepted(self, offset: int) -> bool:
+        """Whether it was open: a handler of an earlier assignment may accept what is not, or not any more."""
+        waiting, done = self.waiting, self.done
+        if not waiting or not waiting[0] <= offset <= waiting[-1] or offset in done:
+            return False
+        done.add(offset)
+        while waiting and waiting[0] in done:
+            first = waiting.popleft()
             self.appended.popleft()
-            self.done.discard(first)
+            done.discard(first)
             self.position = first + 1
+        return True
 
 
 class KeyedConsumer:
@@ -122,12 +151,16 @@ class KeyedConsumer:
         self._on_revoked = on_revoked
         self._open = 0
         self._paused = False
+        self._full: set[int] = set()
+        self._unkept: dict[int, Exception] = {}
+        self._taking_over: dict[int, asyncio.Task[None]] = {}
         self._commit_due = False
         self._queues: dict[str, deque[tuple[Delivery, Handler]]] = {}
         self._tasks: dict[str, tuple[int, asyncio.Task[None]]] = {}
         self._held: dict[int, list[Message]] = {}
         self._offsets: dict[int, _Offsets] = {}
         self._background: set[asyncio.Task[Any]] = set()
+        self._still: set[int] = set()
         self._loop = asyncio.get_running_loop()
         config = {
             **client,
@@ -150,7 +183,8 @@ class KeyedConsumer:
 
     @property
     def failure(self) -> BaseException | None:
-        return self._poll.failure
+        """Why records are not read, or one of a partition that is ours can neither be handled nor be kept."""
+        return self._poll.failure or next(iter(self._unkept.values()), None)
 
     @property
     def open_records(self) -> int:
@@ -178,9 +212,12 @@ class KeyedConsumer:
         self._poll.submit(self._commit)
         await self._poll.stop()
 
-    def run(self, partition: int, key: str, job: Handler) -> None:
-        """Queue work of our own on a key, behind what waits there."""
-        self._enqueue(Delivery(self, partition, key, None), job, key)
+    def run(self, partition: int, key: str, job: Handler, slots: Slots | None = None) -> None:
+        """Queue work of our own on a key, behind what waits there; with `slots` of its own it takes none of handlers'.
+
+        All work of such a key must have them.
+        """
+        self._enqueue(Delivery(self, partition, key, None, slots), job, key)
 
     # The poll thread's side.
 
@@ -194,9 +231,11 @@ class KeyedConsumer:
             except KafkaException as error:
                 # Raised from here it would end the thread. Whoever owns the partitions next gets some records again.
                 log.warning("not committed before the partitions went", extra={"error": str(error)})
+            self._let_go(consumer, [p.partition for p in partitions])
             self._loop.call_soon_threadsafe(self._revoked, [p.partition for p in partitions])
 
-        def lost(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        def lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            self._let_go(consumer, [p.partition for p in partitions])
             self._loop.call_soon_threadsafe(self._lost, [p.partition for p in partitions])
 
         consumer.subscribe([self._topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
@@ -219,11 +258,31 @@ class KeyedConsumer:
                 self._commit_due = True
                 self._poll.submit(self._commit)
 
-    def _pause(self, consumer: Consumer) -> None:
-        consumer.pause(consumer.assignment())
+    def _pause(self, consumer: Consumer, everything: bool, full: frozenset[int]) -> None:
+        """Pause all partitions, or those that are full, and resume the others.
 
-    def _resume(self, consumer: Consumer) -> None:
-        consumer.resume(consumer.assignment())
+        Only what is paused may be resumed: otherwise librdkafka begins again where the partition was begun.
+        """
+        assigned = {p.partition for p in consumer.assignment()}
+        wanted = assigned if everything else assigned & full
+        if more := wanted - self._still:
+            consumer.pause(self._named(more))
+        if fewer := self._still - wanted:
+            consumer.resume(self._named(fewer))
+        self._still = wanted
+
+    def _let_go(self, consumer: Consumer, partitions: list[int]) -> None:
+        """What is paused while it goes would still be so when it comes back."""
+        paused = self._still.intersection(partitions)
+        self._still -= paused
+        try:
+            if paused:
+                consumer.resume(self._named(paused))
+        except KafkaException as error:
+            log.warning("not resumed before the partitions went", extra={"error": str(error)})
+
+    def _named(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, partition) for partition in sorted(partitions)]
 
     # The loop's side.
 
@@ -234,9 +293,9 @@ class KeyedConsumer:
             self.partitions.add(partition)
             self._offsets[partition] = _Offsets()
             self._held[partition] = []
-            self._spawn(self._take_over(partition))
+            self._taking_over[partition] = self._spawn(self._take_over(partition))
         if self._paused:
-            self._poll.submit(self._pause)
+            self._pause_what_is_full()
         log.info("partitions assigned", extra={"topic": self._topic, "partitions": sorted(partitions)})
 
     async def _take_over(self, partition: int) -> None:
@@ -262,18 +321,27 @@ class KeyedConsumer:
     def _revoked(self, partitions: list[int]) -> None:
         gone = set(partitions)
         for partition in partitions:
+            # A take-over that ended later than this would make a second owner.
+            taking_over = self._taking_over.pop(partition, None)
+            if taking_over is not None:
+                taking_over.cancel()
             self._on_revoked(partition)
         self.partitions -= gone
         for partition in gone:
             offsets = self._offsets.pop(partition, None)
             self._held.pop(partition, None)
+            self._unkept.pop(partition, None)
             if offsets is not None:
-                self._open -= len(offsets.waiting)
+                self._open -= offsets.open
         for key, (partition, task) in list(self._tasks.items()):
             if partition in gone:
                 task.cancel()
                 self._queues.pop(key, None)
                 del self._tasks[key]
+        if not self._full.isdisjoint(gone):
+            self._full -= gone
+            self._pause_what_is_full()
+        self._resume_if_room()
         log.info("partitions revoked", extra={"topic": self._topic, "partitions": sorted(gone)})
 
     def _on_batch(self, batch: Batch) -> None:
@@ -282,8 +350,16 @@ class KeyedConsumer:
             offsets = self._offsets.get(partition) if partition is not None else None
             if partition is None or offsets is None:
                 continue
+            if offsets.waiting and (message.offset() or 0) <= offsets.waiting[-1]:
+                # The topic has lost its end, or is read again: what waits stands there once more, or not at all.
+                self._open -= offsets.open
+                offsets = self._offsets[partition] = _Offsets()
             offsets.took(message)
             self._open += 1
+            if len(offsets.waiting) > self._max_open and partition not in self._full:
+                self._full.add(partition)
+                log.warning("partition waits for a record", extra={"topic": self._topic, "partition": partition})
+                self._pause_what_is_full()
             held = self._held.get(partition)
             if held is not None:
                 held.append(message)
@@ -291,7 +367,16 @@ class KeyedConsumer:
                 self._dispatch(partition, message)
         if self._open > self._max_open and not self._paused:
             self._paused = True
-            self._poll.submit(self._pause)
+            self._pause_what_is_full()
+
+    def _pause_what_is_full(self) -> None:
+        everything, full = self._paused, frozenset(self._full)
+        self._poll.submit(lambda consumer: self._pause(consumer, everything, full))
+
+    def _resume_if_room(self) -> None:
+        if self._paused and self._open < self._max_open // 2:
+            self._paused = False
+            self._pause_what_is_full()
 
     def _dispatch(self, partition: int, message: Message) -> None:
         key = (message.key() or b"").decode(errors="replace")
@@ -309,49 +394,69 @@ class KeyedConsumer:
 
     async def _work(self, lane: str) -> None:
         queue = self._queues[lane]
-        async with self.slots:
+        slots = queue[0][0].slots
+        await slots.acquire()
+        try:
             while queue:
                 delivery, job = queue.popleft()
-                rest = await self._handled(delivery, job)
-                if rest is None:
-                    delivery.accept()
-                else:
-                    self._spawn(self._accepted_after(rest, delivery))
+                await self._handle(delivery, job)
+        finally:
+            slots.release()
         if self._queues.get(lane) is queue:
             del self._queues[lane]
             del self._tasks[lane]
 
-    async def _handled(self, delivery: Delivery, job: Handler) -> Rest | None:
+    async def _handle(self, delivery: Delivery, job: Handler) -> None:
         if tracing.is_on() and delivery.message is not None:
             delivery.span = tracing.handling(self._topic, delivery.message.headers())
-        failure, rest = None, None
+        failure, rest, is_kept = None, None, True
         with delivery.span.active():
             try:
                 rest = await job(delivery)
             except Exception as error:  # noqa: BLE001 - the key must go on; the record is kept
                 failure = error
-                await self._on_failure(delivery, error)
-        if rest is None:
-            delivery.span.end(failure)
-        return rest
+                is_kept = await self._keep(delivery, error)
+        if rest is not None:
+            self._spawn(self._accepted_after(rest, delivery))
+            return
+        delivery.span.end(failure)
+        if is_kept:
+            delivery.accept()
 
     async def _accepted_after(self, rest: Rest, delivery: Delivery) -> None:
-        with tracing.within(delivery.span):
-            await rest()
+        try:
+            with tracing.within(delivery.span):
+                await rest()
+        except Exception as error:  # noqa: BLE001 - the record is kept
+            if not await self._keep(delivery, error):
+                return
         delivery.accept()
+
+    async def _keep(self, delivery: Delivery, error: Exception) -> bool:
+        """Whether the record that could not be handled is kept elsewhere. If not, its offset stays, and it shows."""
+        try:
+            await self._on_failure(delivery, error)
+        except Exception as worse:
+            log.exception("failure not kept", extra={"topic": self._topic, "key": delivery.key})
+            if delivery.partition in self.partitions:
+                self._unkept[delivery.partition] = worse
+            return False
+        return True
 
     def accepted(self, partition: int, offset: int) -> None:
         offsets = self._offsets.get(partition)
         if offsets is None:
             return
-        before = len(offsets.waiting)
-        offsets.accepted(offset)
-        self._open -= before - len(offsets.waiting)
-        if self._paused and self._open < self._max_open // 2:
-            self._paused = False
-            self._poll.submit(self._resume)
+        if not offsets.accepted(offset):
+            return
+        self._open -= 1
+        if partition in self._full and len(offsets.waiting) < self._max_open // 2:
+            self._full.discard(partition)
+            self._pause_what_is_full()
+        self._resume_if_room()
 
-    def _spawn(self, work: Any) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task

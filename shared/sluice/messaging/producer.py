@@ -6,6 +6,7 @@ asyncio producer was measured slower than this.
 
 import asyncio
 import logging
+import queue
 import threading
 from typing import Any
 
@@ -48,6 +49,7 @@ class KafkaProducer:
             "statistics.interval.ms": 0,
         }
         self._producer = Producer(self._config)
+        self._replaced: queue.SimpleQueue[Producer] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="kafka-producer", daemon=True)
 
@@ -60,10 +62,8 @@ class KafkaProducer:
         loop = asyncio.get_running_loop()
         sent: asyncio.Future[None] = loop.create_future()
 
-        def delivered(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                metrics.PRODUCER_ERRORS.labels("not acknowledged").inc()
-            loop.call_soon_threadsafe(_settle, sent, error)
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            loop.call_soon_threadsafe(_settle, sent, _problem(error, message))
 
         self._produce(topic, key, value, headers, delivered)
         return sent
@@ -72,10 +72,10 @@ class KafkaProducer:
         """Send without a future; `failed(error)` is called on the running loop if the record was not acknowledged."""
         loop = asyncio.get_running_loop()
 
-        def delivered(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                metrics.PRODUCER_ERRORS.labels("not acknowledged").inc()
-                loop.call_soon_threadsafe(failed, ProduceError(error.str()))
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            problem = _problem(error, message)
+            if problem is not None:
+                loop.call_soon_threadsafe(failed, problem)
 
         self._produce(topic, key, value, headers, delivered)
 
@@ -95,13 +95,20 @@ class KafkaProducer:
 
     def _renew_if_fatal(self, error: KafkaError) -> None:
         """An idempotent producer that lost its sequence can send nothing more: only a new one can."""
-        if error.fatal():
+        # What `produce` raises has the code, but is not marked as fatal itself.
+        if error.fatal() or error.code() == KafkaError._FATAL:  # noqa: SLF001 - that is its public name
             log.error("producer failed for good, replaced", extra={"error": error.str()})
+            self._replaced.put(self._producer)
             self._producer = Producer(self._config)
 
     def _serve(self) -> None:
         while not self._stopping.is_set():
             self._producer.poll(0.1)
+            while not self._replaced.empty():
+                # Whoever waits for a record that it still had learns that it was not acknowledged.
+                replaced = self._replaced.get_nowait()
+                replaced.purge()
+                replaced.flush(1.0)
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """Wait for what is under way, then end; blocking."""
@@ -113,10 +120,23 @@ class KafkaProducer:
             self._thread.join(timeout_s)
 
 
-def _settle(sent: asyncio.Future[None], error: KafkaError | None) -> None:
+def _problem(error: KafkaError | None, message: Message) -> ProduceError | None:
+    """Why the record does not count as acknowledged.
+
+    One without an offset was taken for a repetition. Mostly it is one; but a broker that has nothing of this producer
+    in a partition, because that is new, takes any request for the first: one that was refused for lack of a leader,
+    and overtaken by the next, is then "repeated" and nowhere.
+    """
+    if error is None and message.offset() is not None:
+        return None
+    metrics.PRODUCER_ERRORS.labels("not acknowledged").inc()
+    return ProduceError(error.str() if error is not None else "the broker took it for a repetition")
+
+
+def _settle(sent: asyncio.Future[None], problem: ProduceError | None) -> None:
     if sent.done():
         return
-    if error is None:
+    if problem is None:
         sent.set_result(None)
     else:
-        sent.set_exception(ProduceError(error.str()))
+        sent.set_exception(problem)

@@ -14,7 +14,7 @@ from sluice.domain.transaction import index as module
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import KEPT_MS, NOTHING, transactions_of
 from sluice.domain.transaction.state import TransactionState
-from sluice.journal.partition_view import GuardedReader, PartitionView
+from sluice.journal.partition_view import LOOK_THROUGH_MS, GuardedReader, PartitionView
 from sluice.journal.record import Record
 
 
@@ -31,9 +31,9 @@ class Ends:
             self.fold(event)
         return id
 
-    def fold(self, *events: ev.Event) -> None:
+    def fold(self, *events: ev.Event, timestamp_ms: int = 0) -> None:
         offset = self.view.next_offset
-        self.view.fold(Record(id=str(offset), at=0, by="t", expect={}, events=events), offset, 0)
+        self.view.fold(Record(id=str(offset), at=0, by="t", expect={}, events=events), offset, timestamp_ms)
 
     def ended(self) -> list[str]:
         return list(transactions_of(self.view, SCOPE, STREAM).ended())
@@ -118,6 +118,27 @@ def test_streams_forget_each_for_itself() -> None:
         ends.one(1_000_000_000_000 + day * KEPT_MS, stream="other")
     assert ends.is_known(mine) and ends.ended() == [mine]
     assert len(list(transactions_of(ends.view, SCOPE, "other").ended())) == 2
+
+
+def test_a_stream_in_which_nothing_ends_any_more_forgets_as_the_time_of_its_partition_goes_by() -> None:
+    ends = Ends()
+    start = 1_700_000_000_000
+    ids = [ends.one(start + i) for i in range(3)]
+    open_still = transaction_id(0, "open")
+    ends.fold(ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=open_still, lease_ms=1, at=start))
+
+    def goes_by(ms: int) -> None:
+        for turn in range(10):
+            ends.fold(ev.ScopeCreated(scope=f"s{ms}-{turn}", at=1), timestamp_ms=start + ms)
+
+    goes_by(KEPT_MS - 1)
+    goes_by(KEPT_MS + LOOK_THROUGH_MS)
+    assert ends.ended() == ids[::-1], "the last one ended a day ago"
+    goes_by(2 * KEPT_MS + LOOK_THROUGH_MS - 1)
+    assert ends.ended() == ids[::-1]
+    goes_by(2 * KEPT_MS + 2 * LOOK_THROUGH_MS)
+    assert ends.ended() == [] and not any(map(ends.is_known, ids))
+    assert list(transactions_of(ends.view, SCOPE, STREAM).open) == [open_still]
 
 
 def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:

@@ -266,6 +266,20 @@ def test_a_request_that_no_record_can_hold_fails_alone() -> None:
     run(scenario)
 
 
+def test_a_request_whose_events_no_record_can_say_fails_alone() -> None:
+    async def scenario(group: Group) -> None:
+        before, failing = group.ping(0, "a"), group.commit_as(1, "b", "\ud800")
+        after = [group.ping(number, f"c{number}") for number in range(2, 6)]
+        with pytest.raises(UnicodeEncodeError):
+            await failing
+        for decided in (before, *after):
+            assert (await decided).reply == Reply("OK")
+        assert group.transaction(1).state is TransactionState.OPEN
+        assert (await group.ping(1, "d")).reply == Reply("OK"), "the partition goes on"
+
+    run(scenario)
+
+
 def test_everything_before_is_done_when_all_that_came_before_is_decided() -> None:
     async def scenario(group: Group) -> None:
         group.world.refusals = 2

@@ -15,7 +15,7 @@ from sluice.domain.stream import scale
 from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.transaction.state import TransactionState, segment_names
 from sluice.domain.workflow import WorkflowKind
-from txn_manager.endings import LOOK_AGAIN_S
+from txn_manager.endings import ABORTS_AT_ONCE, LOOK_AGAIN_S
 
 COMMITTED, ABORTED = TransactionState.COMMITTED, TransactionState.ABORTED
 COMMITTING = TransactionState.COMMITTING
@@ -184,6 +184,46 @@ def test_a_roll_merges_into_duplicates_that_come_after_the_active_segments(run: 
         assert [world.data(s) for s in world.stream.active_epoch.segments] == [b"late", b"late"]
         kinds = {type(event) for record in world.world.records(KEY) for event in record.events}
         assert {ev.StreamEpochsRolled, ev.StreamRolled} <= kinds
+
+    run(scenario)
+
+
+def test_a_roll_that_has_sealed_its_duplicates_ends_though_what_it_merged_is_created_again(run: Run) -> None:
+    async def scenario(world: EndingsWorld) -> None:
+        early = await world.open("early")
+        names = list(segment_names(world.stream, early).values())
+        await split(world)
+        world.commit(early)
+        world.begin(early, rolls=True)
+        world.failing = {"GetStreamSegmentInfo"}
+        world.ender.take_over()
+        await world.until(lambda: any(segment.sealed for segment in world.store.segments.values()))
+        for name in names:
+            assert name not in world.store.segments, "merged"
+            await world.store.create_segment(name, 0, 0)
+        world.failing = set()
+        await world.until_ended()
+        assert world.state(early) is COMMITTED and world.data(segment_id(2, 0)) == b"early"
+        assert world.stream.sealed_sizes[segment_id(2, 0)] == len(b"early")
+
+    run(scenario)
+
+
+def test_a_silent_store_takes_no_slot_of_the_requests_and_not_all_of_those_that_end(run: Run) -> None:
+    async def scenario(world: EndingsWorld) -> None:
+        world.delete_s = 20.0
+        world.ender.take_over()
+        for number in range(300):
+            world.abort(await world.open(f"{number}"))
+        committed = await world.open("committed")
+        await asyncio.sleep(1)
+        assert world.deletes == ABORTS_AT_ONCE, "each transaction has a single segment"
+        assert not world.ender.consumer.slots.locked()
+        world.commit(committed)
+        await asyncio.sleep(1)
+        assert world.state(committed) is COMMITTED
+        world.delete_s = 0.0
+        await world.until_ended()
 
     run(scenario)
 

@@ -6,7 +6,8 @@ its commit stays so until a batch takes it, and batches guard each other; one th
 sealed is void by the version of the stream.
 
 Ended transactions are remembered for at least KEPT_MS, or until KEPT_MOST newer ones have ended, and for at most twice
-as long (stream-and-transaction-semantics 6.9).
+as long (stream-and-transaction-semantics 6.9). Of a stream in which nothing ends any more they are forgotten as the
+journal's time goes by: so a partition that is written to forgets, whatever stream the writing is about.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -74,10 +75,24 @@ def _ended(index: StreamTransactions, event: ev.TransactionCommitted | ev.Transa
     index.aborting.pop(event.transaction, None)
     forgotten: Iterable[str] = ()
     if len(index.newest) >= KEPT_MOST or event.at - index.newest_since >= KEPT_MS:
-        forgotten, index.older = index.older, index.newest
-        index.newest, index.newest_since = {}, event.at
+        forgotten = _forget(index, event.at)
     index.newest[event.transaction] = None
     return forgotten
+
+
+def _forget(index: StreamTransactions, now: int) -> Iterable[str]:
+    forgotten, index.older = index.older, index.newest
+    index.newest, index.newest_since = {}, now
+    return forgotten
+
+
+def forget_old(index: Any, name: str, now: int) -> Iterable[str]:
+    """Have the index of that name forget what ended long before `now`; the aggregates of what it forgets."""
+    assert isinstance(index, StreamTransactions)
+    if not (index.newest or index.older) or now - index.newest_since < KEPT_MS:
+        return ()
+    scope, _, stream = name.partition("/")
+    return [transaction_aggregate(scope, stream, t) for t in _forget(index, now)]
 
 
 _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
