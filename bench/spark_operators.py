@@ -39,7 +39,10 @@ _BY_STREAM = 1 << 62
 """So many buckets that each holds one stream."""
 
 _SOURCE = "retention-spark/bench"
-_SCHEMA = "topic string, partition int, offset bigint, key binary, value binary"
+_SCHEMA = (
+    "topic string, partition int, offset bigint, key binary, value binary,"
+    " headers array<struct<key: string, value: binary>>"
+)
 _ARROW = pa.schema(
     [
         ("topic", pa.string()),

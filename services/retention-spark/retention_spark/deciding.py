@@ -3,6 +3,9 @@
 A step depends on nothing but what it is given, so that a batch that runs again decides the same again; the ids of
 what it asks for follow from what was decided, and asking twice is asking once. A key holds a stream and its mark
 stream. Decisions that say what was said before are not told again, or only now and then.
+
+A report that cannot be decided on, be it unreadable or at odds with itself, is a dead letter, and its stream is left as
+it was: were it to end the step, it would end the batch, and so all batches after it.
 """
 
 from collections.abc import Iterable
@@ -14,12 +17,18 @@ import msgspec
 from retention_spark.rules import Rule, Verdict
 from sluice.domain.commands import Command, NoteDecision
 from sluice.messaging.dead_letters import dead_letter_headers
-from sluice.messaging.requests import Request, as_text, cloud_event_headers, encode_request
-from sluice.messaging.topics import DEAD_LETTERS, topic_of
+from sluice.messaging.requests import Headers, Request, as_text, cloud_event_headers, encode_request
+from sluice.messaging.topics import DEAD_LETTERS, MAX_RECORD_BYTES, topic_of
 
 SERVICE = "retention-spark"
 TELL_AGAIN_MS = 10 * 60 * 1000
 """After so long a decision with another reason, but of the same case, is told again."""
+
+LONGEST_WAIT_MS = 30 * 24 * 3600 * 1000
+"""A stream is woken up after so long at the latest: what reports say of times need not fit into a timer of Spark's."""
+
+HEADERS_BYTES = 64 * 1024
+"""Room that a dead letter leaves for its headers, beside those that hold its key."""
 
 S = TypeVar("S")
 
@@ -48,6 +57,8 @@ class Heard(msgspec.Struct, frozen=True):
     offset: int
     key: str
     value: bytes
+    headers: str = ""
+    """As Spark writes them in JSON, values in Base64; "" if there are none."""
 
 
 class Sending(msgspec.Struct, frozen=True):
@@ -93,36 +104,53 @@ class Decider:
         self._report = msgspec.json.Decoder(rule.report_type)
 
     def step(self, memory: bytes | None, heard: Iterable[Heard], now: int) -> Step:
-        """Decide after each report; without any, on every stream whose time has come. `now` in epoch ms."""
+        """Decide on the streams that are reported on; without any, on all of the key. `now` in epoch ms.
+
+        The rule says whether that is after each report, or once all are heard.
+        """
         known: dict[str, Known[Any]] = self._memory.decode(memory) if memory is not None else {}
         step = Step()
-        silent = True
-        for record in heard:
-            silent = False
-            self._hear(step, known, record, now)
-        if silent:
+        records = list(heard)
+        if not records:
             for stream in known.values():
                 self._decide(step, stream, now)
+        for some in [records] if self._rule.waits else [[record] for record in records]:
+            self._hear(step, known, some, now)
         wakes = {name: self._rule.wake_at(stream.state, now) for name, stream in known.items()}
         left = {name: stream for name, stream in known.items() if wakes[name] is not None}
         step.memory = msgspec.msgpack.encode(left) if left else None
-        step.wake_at = min((at for at in wakes.values() if at is not None), default=None)
+        step.wake_at = min((min(at, now + LONGEST_WAIT_MS) for at in wakes.values() if at is not None), default=None)
         return step
 
-    def _hear(self, step: Step, known: dict[str, Known[Any]], record: Heard, now: int) -> None:
-        try:
-            report = self._report.decode(record.value)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            step.sendings.append(self._dead_letter(record, error, now))
-            return
-        stream = known.get(report.stream)
-        state = self._rule.observe(stream.state if stream is not None else None, report, now)
-        if state is None:
-            return
-        if stream is None:
-            stream = known[report.stream] = Known(state)
-        stream.state = state
-        self._decide(step, stream, now)
+    def _hear(self, step: Step, known: dict[str, Known[Any]], records: list[Heard], now: int) -> None:
+        """Observe the records, then decide once on each stream that they are about."""
+        about: dict[str, list[Heard]] = {}
+        after: dict[str, Any] = {}
+        for record in records:
+            try:
+                report = self._report.decode(record.value)
+                # Whatever goes into the memory must fit there.
+                msgspec.msgpack.encode(report)
+                name = report.stream
+                before = after[name] if name in after else known[name].state if name in known else None
+                state = self._rule.observe(before, report, now)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it would be the same for ever
+                step.sendings.append(self._dead_letter(record, error, now))
+                continue
+            if state is not None:
+                after[name] = state
+                about.setdefault(name, []).append(record)
+        for name, state in after.items():
+            part = Step()
+            stream = msgspec.structs.replace(known[name], state=state) if name in known else Known(state)
+            try:
+                self._decide(part, stream, now)
+            except Exception as error:  # noqa: BLE001 - likewise
+                step.sendings += [self._dead_letter(record, error, now) for record in about[name]]
+                continue
+            known[name] = stream
+            step.sendings += part.sendings
+            step.rows += part.rows
 
     def _decide(self, step: Step, stream: Known[Any], now: int) -> None:
         verdict, state = self._rule.decide(stream.state, now)
@@ -172,8 +200,24 @@ class Decider:
     def _dead_letter(self, record: Heard, error: Exception, now: int) -> Sending:
         place = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
         reason = f"{type(error).__name__}: {error}"
-        headers = dead_letter_headers(place, [], record.key, self._source, reason, now)
-        return Sending(DEAD_LETTERS.name, record.key, record.value, as_text(headers))
+        room = MAX_RECORD_BYTES - HEADERS_BYTES - 2 * len(record.key.encode()) - len(record.headers)
+        value = record.value[: max(room, 0)]
+        if len(value) < len(record.value):
+            reason = f"{reason} (kept are {len(value)} of {len(record.value)} bytes)"
+        headers = dead_letter_headers(place, _headers_of(record), record.key, self._source, reason, now)
+        return Sending(DEAD_LETTERS.name, record.key, value, as_text(headers))
+
+
+class _Header(msgspec.Struct):
+    key: str
+    value: bytes | None = None
+
+
+_headers = msgspec.json.Decoder(list[_Header])
+
+
+def _headers_of(record: Heard) -> Headers:
+    return [(header.key, header.value) for header in _headers.decode(record.headers)] if record.headers else []
 
 
 def is_news(told: Told | None, verdict: Verdict, now: int) -> bool:

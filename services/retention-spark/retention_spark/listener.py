@@ -23,18 +23,34 @@ SILENCE_S = 60.0
 
 
 class ProgressListener(StreamingQueryListener):
-    """Remembers when each query last ended a batch; batches come whether there is input or not."""
+    """Remembers when each query last ended a batch, or found nothing to make one of.
+
+    The latter happens until the first report since the start, if no stream waits for its time: after that, batches come
+    whether there is input or not.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._begun: dict[str, float] = {}
         self._ended: dict[str, float] = {}
+        self._names: dict[str, str] = {}
+
+    def begins(self, query: str) -> None:
+        """The query is about to be started: it has yet to end a batch, and one that never does must show."""
+        self._ended.pop(query, None)
+        self._begun[query] = self._clock()
+        metrics.BATCH_SECONDS.labels(query)
 
     def problem(self, query: str) -> str | None:
-        """What is wrong if a query that was seen at work is not any more."""
-        silent = self._clock() - self._ended.get(query, self._clock())
+        """What is wrong with a query that has not ended a batch yet, or not for long."""
+        if query not in self._ended:
+            since = self._clock() - self._begun.get(query, self._clock())
+            return f"has ended no batch yet, {since:.0f} s after its start"
+        silent = self._clock() - self._ended[query]
         return f"has ended no batch for {silent:.0f} s" if silent > SILENCE_S else None
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        self._names[str(event.id)] = event.name or ""
         log.info("query started", extra={"query": event.name})
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
@@ -42,7 +58,10 @@ class ProgressListener(StreamingQueryListener):
         note_progress(json.loads(event.progress.json))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """There is nothing to note: what was told last still holds."""
+        """Spark tells it by the query's id; it counts as a batch that took no time, for one that hangs makes none."""
+        query = self._names.get(str(event.id), "")
+        self._ended[query] = self._clock()
+        metrics.BATCH_SECONDS.labels(query).observe(0)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         log.info("query ended", extra={"query_id": str(event.id), "error": event.exception})

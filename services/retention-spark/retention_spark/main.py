@@ -16,6 +16,7 @@ import uvloop
 from confluent_kafka import KafkaException
 from pyarrow import ArrowException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.blocking import at_most, in_daemon
 from retention_spark.compaction import compact
@@ -87,7 +88,7 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
         parts = (settings.partitions, settings.spark_buckets, settings.spark_state_partitions)
         fit = Fit(FORMAT, cluster, plan.topic.name, *parts)
         await in_daemon(claim, session, checkpoint_of(plan, settings), fit)
-    runners = [_runner(session, plan, settings) for plan in queries]
+    runners = [_runner(session, plan, settings, progress) for plan in queries]
     stops = [partial(runner.stop, DRAIN_S) for runner in runners]
     stack.push_async_callback(at_most, QUERIES_END_S, "queries", *stops)
     for runner in runners:
@@ -95,22 +96,26 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
         checks[f"batches of {runner.name}"] = partial(progress.problem, runner.name)
         runner.start()
     if "://" not in settings.spark_history:
-        joining = asyncio.get_running_loop().create_task(_join_history(Path(settings.spark_history)))
+        kept = _keep_history(Path(settings.spark_history), settings.spark_history_days)
+        joining = asyncio.get_running_loop().create_task(kept)
         stack.push_async_callback(_cancel, joining)
     checks["started"] = lambda: None
     log.info("started", extra={"master": settings.spark_master, "checkpoints": settings.spark_checkpoints})
 
 
-def _runner(session: SparkSession, plan: QueryPlan, settings: SparkSettings) -> QueryRunner:
-    source = f"{SERVICE}/{settings.instance}"
-    return QueryRunner(plan.name, partial(start_query, session, plan, settings, source))
+def _runner(session: SparkSession, plan: QueryPlan, settings: SparkSettings, progress: ProgressListener) -> QueryRunner:
+    def start() -> StreamingQuery:
+        progress.begins(plan.name)
+        return start_query(session, plan, settings, f"{SERVICE}/{settings.instance}")
+
+    return QueryRunner(plan.name, start)
 
 
-async def _join_history(folder: Path) -> None:
+async def _keep_history(folder: Path, kept_days: int) -> None:
     while True:
         await asyncio.sleep(JOIN_S)
         try:
-            await asyncio.to_thread(compact, folder)
+            await asyncio.to_thread(compact, folder, kept_days)
         except (OSError, ArrowException) as error:
             log.warning("history not joined", extra={"folder": str(folder), "error": str(error)})
 

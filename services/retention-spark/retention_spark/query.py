@@ -58,8 +58,11 @@ def source_options(plan: QueryPlan, settings: SparkSettings) -> Mapping[str, str
         "subscribe": plan.topic.name,
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(settings.spark_batch_records),
-        # What a topic has dropped for its age says nothing any more: samples are taken again.
+        # What a topic has dropped for its age may have been the end of a policy. But what was known before does not
+        # hold any more, and whatever has a policy is sampled again.
         "failOnDataLoss": "false",
+        # A dead letter keeps them.
+        "includeHeaders": "true",
     }
 
 

@@ -38,7 +38,7 @@ def would_have(settings: SparkSettings, scope: str, stream: str, policy: Policy,
 
 
 def _replayed(records: DataFrame, settings: SparkSettings, stream: str, policy: Policy, now: int) -> DataFrame:
-    columns = records.selectExpr("key", "offset", "unix_millis(timestamp) at", "value")
+    columns = records.selectExpr("key", "offset", "unix_millis(timestamp) at", "coalesce(value, x'') value")
     rules = {plan.rule.kind: plan.rule for plan in plans(settings)}
     return columns.groupBy("key").applyInPandas(_call(tuple(rules.values()), stream, policy, now), _COLUMNS)
 
@@ -50,7 +50,7 @@ def _call(rules: tuple[Any, ...], stream: str, policy: Policy, now: int) -> Call
         rows = frame.sort_values("offset")
         records = [Record(at, value) for at, value in zip(rows["at"], rows["value"], strict=True)]
         replay = replay_of(rules, policy)
-        found = replayed(replay, (r for r in records if _is_about(r, stream)), now)
+        found = replayed(replay, (r for r in records if is_about(r, stream)), now)
         return pd.DataFrame([msgspec.structs.astuple(row) for row in found], columns=HistoryRow.__struct_fields__)
 
     return call
@@ -60,11 +60,11 @@ class _About(msgspec.Struct):
     stream: str
 
 
-def _is_about(record: Record, stream: str) -> bool:
+def is_about(record: Record, stream: str) -> bool:
     """Whether the report can be read and is about that stream, not about another one of its key."""
     try:
         return msgspec.json.decode(record.value, type=_About).stream == stream
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 

@@ -48,9 +48,14 @@ class Replay:
     def hear(self, record: Record) -> None:
         self.end(record.at)
         self._now = record.at
-        self._state = self._rule.observe(self._state, self._changed(self._decoder.decode(record.value)), record.at)
-        if self._state is not None:
-            self._decide()
+        before = self._state
+        try:
+            report = self._changed(self._decoder.decode(record.value))
+            self._state = self._rule.observe(before, report, record.at)
+            if self._state is not None:
+                self._decide()
+        except Exception:  # noqa: BLE001 - the query has made a dead letter of it, and has left the stream as it was
+            self._state = before
 
     def end(self, at: int) -> None:
         """Decide whenever the rule wants to before that time."""
@@ -66,7 +71,8 @@ class Replay:
         if is_news(self._told, verdict, self._now):
             self._told = Told(verdict.code, verdict.reason, self._now)
             self.rows.append(self._row(verdict))
-        self._state = self._carried_out(self._state)
+        if verdict.request is not None:
+            self._state = self._carried_out(self._state)
 
     def _row(self, verdict: Verdict) -> HistoryRow:
         id, command = verdict.request if verdict.request is not None else ("", None)
@@ -90,15 +96,18 @@ class RetentionReplay(Replay):
         super().__init__(rule)
         self._policy = policy
         self._head: SizedCut | None = None
+        self._incarnation = ""
 
     def _changed(self, report: RetentionReport) -> RetentionReport:
+        if report.incarnation != self._incarnation:
+            self._head, self._incarnation = None, report.incarnation
         if self._head is None or report.policy is None:
             self._head = report.head
             return report if report.policy is None else msgspec.structs.replace(report, policy=self._policy)
         return msgspec.structs.replace(report, policy=self._policy, head=self._head)
 
     def _carried_out(self, state: RetentionState) -> RetentionState:
-        if state.asked is None or state.asked.at != self._now:
+        if state.asked is None:
             return state
         self._head = state.asked.target
         return msgspec.structs.replace(state, head=self._head)

@@ -40,6 +40,11 @@ class Rule(Hashable, Protocol):
     def kind(self) -> DecisionKind: ...
 
     @property
+    def waits(self) -> bool:
+        """Whether all reports of a step are heard before there is a decision: the last one may take the others back."""
+        ...
+
+    @property
     def report_type(self) -> type[Any]: ...
 
     @property
@@ -66,6 +71,10 @@ class ScaleRule(msgspec.Struct, frozen=True):
         return DecisionKind.SCALE
 
     @property
+    def waits(self) -> bool:
+        return False
+
+    @property
     def report_type(self) -> type[ScaleReport]:
         return ScaleReport
 
@@ -87,7 +96,7 @@ class ScaleRule(msgspec.Struct, frozen=True):
         return verdict, scaling.noted(state, decision, now)
 
     def wake_at(self, state: ScalingState, now: int) -> int | None:
-        muted = scaling.muted_until(state, self.cooldown_ms)
+        muted = scaling.muted_until(state, now, self.cooldown_ms)
         ends = scaling.of_use_until(state, now)
         if ends:
             return muted if muted > now else min(ends)
@@ -97,7 +106,10 @@ class ScaleRule(msgspec.Struct, frozen=True):
 
 
 class RetentionRule(msgspec.Struct, frozen=True):
-    """Truncations; without a policy a stream is forgotten after a day: no late report brings the policy back then."""
+    """Truncations; a stream is forgotten when nothing was heard of it for a day.
+
+    One with a policy is sampled all the time, so it is gone; of one without, no late report brings the policy back.
+    """
 
     tick_ms: int = 60_000
     pause_ms: int = retention.PAUSE_MS
@@ -107,6 +119,10 @@ class RetentionRule(msgspec.Struct, frozen=True):
         return DecisionKind.RETENTION
 
     @property
+    def waits(self) -> bool:
+        return True
+
+    @property
     def report_type(self) -> type[RetentionReport]:
         return RetentionReport
 
@@ -114,10 +130,11 @@ class RetentionRule(msgspec.Struct, frozen=True):
     def state_type(self) -> type[RetentionState]:
         return RetentionState
 
-    def observe(self, state: RetentionState | None, report: RetentionReport, _now: int) -> RetentionState | None:
-        return retention.observe(state, report)
+    def observe(self, state: RetentionState | None, report: RetentionReport, now: int) -> RetentionState | None:
+        return msgspec.structs.replace(retention.observe(state, report), heard=now)
 
     def decide(self, state: RetentionState, now: int) -> tuple[Verdict, RetentionState]:
+        now = retention.held_until(state, now)
         decision = retention.decide_retention(state, now, self.pause_ms)
         verdict = Verdict(
             decision.code.value,
@@ -128,7 +145,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
         return verdict, retention.noted(state, decision, now)
 
     def wake_at(self, state: RetentionState, now: int) -> int | None:
-        if state.policy is not None:
+        if state.policy is not None and retention.held_until(state, now) == now:
             return now + self.tick_ms
-        forget = state.told[0] + DAY_MS
+        forget = (state.heard or state.told[0]) + DAY_MS
         return forget if forget > now else None

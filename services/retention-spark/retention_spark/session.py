@@ -87,6 +87,8 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         f"{_ROCKSDB}.maxMemoryUsageMB": "64",
         "spark.sql.streaming.minBatchesToRetain": "20",
         "spark.sql.streaming.metricsEnabled": "false",
+        # How soon a query that has found nothing to do says so: until then it is not known to be at work.
+        "spark.sql.streaming.noDataProgressEventInterval": "1000",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         **(_ON_THIS_MACHINE if settings.spark_master.startswith("local") else {}),

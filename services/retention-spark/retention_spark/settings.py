@@ -10,8 +10,9 @@ from sluice.settings import ServiceSettings
 class SparkSettings(ServiceSettings):
     """`spark_jars` is the folder of the jars that Spark needs for Kafka; sizes as Java writes them ("512m").
 
-    `spark_checkpoints` and `spark_history` are folders on any file system that Spark knows; `spark_conf` is more of
-    Spark's own configuration, for a master that is not this machine.
+    `spark_checkpoints` and `spark_history` are folders on any file system that Spark knows, and of a history on this
+    machine `spark_history_days` are kept; `spark_conf` is more of Spark's own configuration, for a master that is not
+    this machine.
     `spark_buckets` is how many groups the keys of each query are divided into, `spark_state_partitions` how many parts
     its state; both fixed for its life.
     `…_trigger_s` is how long a query waits between the beginnings of two batches. A stream's retention is decided on
@@ -27,6 +28,7 @@ class SparkSettings(ServiceSettings):
     spark_local: Path = Path("local")
     spark_checkpoints: str = "checkpoints"
     spark_history: str = "history"
+    spark_history_days: int = Field(default=90, ge=1)
     spark_conf: dict[str, str] = Field(default={})
     spark_buckets: int = Field(default=32, ge=1)
     spark_state_partitions: int = Field(default=2, ge=1)

@@ -5,6 +5,8 @@ would take longer than the decisions. A batch that runs again, because the proce
 same again under the same ids; its file in the table is there already, or is written then.
 """
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from io import BytesIO
@@ -20,10 +22,14 @@ from retention_spark.files import write_once
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful import outcomes
 from sluice.domain.commands import DecisionKind
-from sluice.messaging.topics import MAX_RECORD_BYTES
+from sluice.messaging.topics import DEAD_LETTERS, MAX_RECORD_BYTES
+from sluice.telemetry import metrics
 from sluice.workflows.crash_points import CrashPoints
 
+log = logging.getLogger(__name__)
+
 DELIVERED_S = 30
+ROOM_S = 0.1
 _COLUMNS = pa.schema(
     [(name, pa.int64() if name == "at" else pa.string()) for name in HistoryRow.__struct_fields__ if name != "kind"]
 )
@@ -43,6 +49,7 @@ def batch_writer(kind: DecisionKind, settings: SparkSettings) -> Callable[[DataF
         sendings = [sending for outcome in found for sending in outcome.sendings]
         if sendings:
             send(producer, sendings)
+            count_dead_letters(sendings)
             crash_points.passed(f"{kind.value}-decisions-sent")
         rows = [row for outcome in found for row in outcome.rows]
         if rows:
@@ -62,13 +69,11 @@ def producer_configuration(settings: SparkSettings) -> dict[str, object]:
         "message.timeout.ms": DELIVERED_S * 1000,
         "message.max.bytes": MAX_RECORD_BYTES,
         "compression.type": "lz4",
-        # A batch brings two records for each of its reports at most.
-        "queue.buffering.max.messages": 4 * settings.spark_batch_records,
     }
 
 
 def send(producer: Producer, sendings: Sequence[Sending]) -> None:
-    """Return when all are acknowledged. Raises NotDeliveredError, KafkaException, BufferError."""
+    """Return when all are acknowledged, however many there are. Raises NotDeliveredError, KafkaException."""
     failures: list[str] = []
 
     def delivered(error: KafkaError | None, _message: Message) -> None:
@@ -76,17 +81,42 @@ def send(producer: Producer, sendings: Sequence[Sending]) -> None:
             failures.append(error.str())
 
     for sending in sendings:
-        producer.produce(
-            sending.topic,
-            sending.value,
-            sending.key,
-            headers=dict[str, str | bytes | None](sending.headers),
-            on_delivery=delivered,
-        )
+        _queue(producer, sending, delivered)
     left = producer.flush(2 * DELIVERED_S)
     if left or failures:
         why = failures[0] if failures else "no answer"
         raise NotDeliveredError(f"{left + len(failures)} of {len(sendings)} records: {why}")
+
+
+def _queue(producer: Producer, sending: Sending, delivered: Callable[[KafkaError | None, Message], None]) -> None:
+    """Hand the record over once the queue has room for it; that gets empty in `DELIVERED_S`, whatever happens."""
+    end = time.monotonic() + 2 * DELIVERED_S
+    while True:
+        try:
+            producer.produce(
+                sending.topic,
+                sending.value,
+                sending.key,
+                headers=dict[str, str | bytes | None](sending.headers),
+                on_delivery=delivered,
+            )
+        except BufferError:
+            if time.monotonic() > end:
+                raise NotDeliveredError(f"the queue has been full for {2 * DELIVERED_S} s") from None
+            producer.poll(ROOM_S)
+        else:
+            producer.poll(0)
+            return
+
+
+def count_dead_letters(sendings: Sequence[Sending]) -> None:
+    """Say which records nobody can handle: not where that was found, for workers have neither log nor metrics."""
+    for sending in sendings:
+        if sending.topic == DEAD_LETTERS.name:
+            told = dict(sending.headers)
+            offset, reason = told["sluice_offset"], told["sluice_reason"]
+            log.error("dead letter", extra={"key": sending.key, "offset": offset, "reason": reason})
+            metrics.DEAD_LETTERS.labels(told["sluice_topic"]).inc()
 
 
 def keep(session: SparkSession, folder: str, kind: DecisionKind, name: str, rows: Sequence[HistoryRow]) -> None:

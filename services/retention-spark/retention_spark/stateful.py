@@ -27,6 +27,7 @@ _COLUMNS = (
     # Whatever a producer has put there, somebody has to say that it cannot be read.
     "coalesce(make_valid_utf8(cast(key as string)), '') key",
     "coalesce(value, x'') value",
+    "coalesce(to_json(headers), '') headers",
 )
 
 Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
@@ -82,11 +83,9 @@ def _decider(rule: Rule, source: str) -> BucketDecider:
 def heard_in(frames: Iterable[pd.DataFrame]) -> list[Heard]:
     """The records of a bucket, those of each key in the order of their topic: Spark hands them over in any."""
     heard = [
-        Heard(topic, partition, offset, key, value)
+        Heard(*fields)
         for frame in frames
-        for topic, partition, offset, key, value in zip(
-            *(frame[name] for name in ("topic", "partition", "offset", "key", "value")), strict=True
-        )
+        for fields in zip(*(frame[name] for name in Heard.__struct_fields__), strict=True)
     ]
     return sorted(heard, key=lambda record: (record.partition, record.offset))
 

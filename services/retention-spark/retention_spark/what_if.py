@@ -13,14 +13,14 @@ from textwrap import fill
 
 from retention_spark.asking import NO_TARGET, UnreadableError, retention_of, scaling_of
 from retention_spark.deciding import HistoryRow
-from retention_spark.history import last_decisions, line_of
+from retention_spark.history import decisions_since, line_of
 from retention_spark.rehearsal import Policy, would_have
 from retention_spark.settings import SparkSettings
+from sluice.domain.commands import DecisionKind
 from sluice.domain.config import RetentionPolicy
 
 HOUR_MS = 3600 * 1000
 HOURS = 24
-KEPT = 1000
 _WIDTH = 78
 USAGE = f"""\
 usage: what_if SCOPE/STREAM POLICY [HOURS]
@@ -44,9 +44,8 @@ def main(arguments: list[str]) -> int:
     now = time.time_ns() // 1_000_000
     since = now - int(arguments[2] if len(arguments) > 2 else HOURS) * HOUR_MS
     would = [row for row in would_have(settings, scope, stream, policy, now) if row.at >= since]
-    kind = "retention" if isinstance(policy, RetentionPolicy) else "scale"
-    happened = last_decisions(settings.spark_history, scope, stream, KEPT)
-    happened = [row for row in happened if row.at >= since and row.kind == kind]
+    kind = DecisionKind.RETENTION if isinstance(policy, RetentionPolicy) else DecisionKind.SCALE
+    happened = decisions_since(settings.spark_history, scope, stream, kind, since)
     for line in beside(happened, would, arguments[1]):
         print(line)
     return 0

@@ -13,7 +13,7 @@ import msgspec
 
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.names import stream_key
+from sluice.domain.names import stream_aggregate, stream_key
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import retention
 from sluice.domain.stream.retention import RetentionReport
@@ -50,6 +50,9 @@ class _RetentionJob:
     def _find(self, stream: StreamName) -> Stream | None:
         return find_stream(self._journal.reader(stream_key(*stream)), *stream)
 
+    def _version(self, stream: StreamName) -> int:
+        return self._journal.reader(stream_key(*stream)).version(stream_aggregate(*stream))
+
 
 class RetentionSamples(_RetentionJob):
     """The job that measures streams."""
@@ -75,12 +78,14 @@ class RetentionSamples(_RetentionJob):
         state = self._find(stream)
         if state is None or not retention.is_sampled(state):
             return
-        incarnation, at = state.incarnation, self._clock()
+        incarnation = state.incarnation
         tail = await self._tail(stream, state.active_epoch.segments)
+        # Everything before the cut is older than the time after the measuring; than the time before, it need not be.
+        at = self._clock()
         state = self._find(stream)
         if state is None or state.incarnation != incarnation or not retention.is_sampled(state):
             return
-        report = retention.report(state, tail, "", self._feed.source, at)
+        report = retention.report(state, tail, "", self._feed.source, at, self._version(stream))
         if report is not None:
             await self._feed.tell(identified(report))
             SAMPLES.inc()
@@ -108,12 +113,12 @@ class RetentionChanges(_RetentionJob):
             raise
 
     async def _tell(self, stream: StreamName) -> None:
-        state, at = self._find(stream), self._clock()
+        state, at, version = self._find(stream), self._clock(), self._version(stream)
         if state is None:
-            await self._feed.tell(identified(retention.gone(*stream, "", self._feed.source, at)))
+            await self._feed.tell(identified(retention.gone(*stream, "", self._feed.source, at, version)))
             return
         incarnation, policy = state.incarnation, state.config.retention
-        report = retention.report(state, None, "", self._feed.source, at)
+        report = retention.report(state, None, "", self._feed.source, at, version)
         if report is not None:
             await self._feed.tell(identified(report))
         if state.announced != policy:

@@ -23,6 +23,7 @@ _RETENTION_CHANGES = (
     ev.SubscriberRemoved,
     ev.SubscriberCutUpdated,
     ev.StreamTruncationStarted,
+    ev.StreamSealed,
     ev.StreamDeleted,
 )
 """What those who decide on retention want to hear of, beside another policy."""

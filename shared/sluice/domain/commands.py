@@ -9,7 +9,7 @@ from enum import Enum
 
 import msgspec
 
-from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
+from sluice.domain.config import ReaderGroupConfig, RetentionPolicy, StreamConfig, TableConfig
 from sluice.domain.names import (
     group_aggregate,
     key_of,
@@ -179,9 +179,13 @@ class UpdateStream(StreamCommand, frozen=True):
 
 
 class TruncateStream(StreamCommand, frozen=True):
-    """`cut` maps segment ids to byte offsets, -1 for a segment not yet reached."""
+    """`cut` maps segment ids to byte offsets, -1 for a segment not yet reached.
+
+    `policy` is the retention policy that asks for it: if the stream has another one by now, nothing is truncated.
+    """
 
     cut: dict[int, int]
+    policy: RetentionPolicy | None = None
 
 
 class ScaleStream(StreamCommand, frozen=True):

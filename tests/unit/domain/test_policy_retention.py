@@ -217,6 +217,25 @@ def test_reports_late_of_another_life_and_of_the_end() -> None:
     assert observe(ended, told(11, {0: 200}, SIZE)) is ended
 
 
+def test_the_newest_report_is_that_of_the_latest_version_whatever_the_clocks_say() -> None:
+    def of(version: int, report: RetentionReport) -> RetentionReport:
+        return msgspec.structs.replace(report, version=version)
+
+    known = state_of([of(3, told(10, {0: 100}, SIZE))])
+    removed = observe(known, of(4, told(8, None, None, head={0: 0})))
+    assert removed.policy is None and (removed.version, removed.told[0]) == (4, 8)
+    assert observe(removed, of(3, told(12, {0: 200}, SIZE))).policy is None
+    ended = observe(known, of(5, gone("sc", "st", "g", "test", 1)))
+    assert ended.policy is None and observe(ended, of(3, told(12, {0: 200}, SIZE))) is ended
+    assert observe(known, told(11, None, None, head={0: 0})).policy is None, "without a version, time decides"
+
+
+def test_a_state_of_a_former_release_is_read() -> None:
+    state = state_of([told(10, {0: 100}, SIZE)])
+    former = {k: v for k, v in msgspec.to_builtins(state).items() if k not in ("version", "heard")}
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(former), type=RetentionState, strict=False) == state
+
+
 def test_the_state_survives_as_json() -> None:
     state = state_of([told(i, {0: i * 100}, SIZE, {"sc/rg": {0: 320}}) for i in range(1, 5)])
     state = noted(state, decide_retention(state, NOW), NOW)
@@ -231,13 +250,14 @@ def test_ids_follow_from_the_decision() -> None:
     id, command = request
     assert command.cut == {0: 300} and (command.scope, command.stream) == ("sc", "st")
     others = {
-        requests.truncation_id("sc", "st", "r", {0: 301}),
-        requests.truncation_id("sc", "st", "other", {0: 300}),
-        requests.truncation_id("sc", "st", "r", {0: 300, 1: 0}),
+        requests.truncation_id("sc", "st", "r", {0: 301}, SIZE),
+        requests.truncation_id("sc", "st", "other", {0: 300}, SIZE),
+        requests.truncation_id("sc", "st", "r", {0: 300, 1: 0}, SIZE),
+        requests.truncation_id("sc", "st", "r", {0: 300}, TIME),
     }
-    assert id not in others and len(others) == 3
-    assert requests.truncation_id("sc", "st", "r", {1: 0, 0: 3}) == requests.truncation_id(
-        "sc", "st", "r", {0: 3, 1: 0}
+    assert id not in others and len(others) == 4
+    assert requests.truncation_id("sc", "st", "r", {1: 0, 0: 3}, SIZE) == requests.truncation_id(
+        "sc", "st", "r", {0: 3, 1: 0}, SIZE
     )
     assert requests.truncation(state, decide_retention(noted(state, found, NOW), NOW)) is None
 

@@ -202,7 +202,7 @@ def test_a_stream_is_left_alone_after_each_scale_whoever_asked_for_it() -> None:
     four = segments(4)
     state = state_of([hot(0, four, since=NOW - 1000)])
     assert decide_scaling(state, NOW).code is C.COOLING_DOWN
-    assert muted_until(state) == NOW - 1000 + COOLDOWN_MS
+    assert muted_until(state, NOW) == NOW - 1000 + COOLDOWN_MS
     assert decide_scaling(state, NOW, cooldown_ms=0).code is C.SPLIT
     assert decide_scaling(state, NOW - 1000 + COOLDOWN_MS).code is C.SPLIT
     state = state_of([hot(0, four)])
@@ -308,6 +308,26 @@ def test_the_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_heard
     for segment in (2, 3):
         state = state_of_more(state, cold(segment, four, at=NOW + 1, policy=policy))
     assert decide_scaling(state, NOW + COOLDOWN_MS).code is C.AT_MINIMUM
+
+
+def test_a_scale_that_is_yet_to_come_keeps_nobody_waiting() -> None:
+    year = 365 * 24 * 3_600_000
+    two = segments(2)
+    assert decided([hot(0, two, since=NOW + year)]).code is C.SPLIT
+    state = state_of([hot(0, two)])
+    wrong = noted(state, decide_scaling(state, NOW), NOW + year)
+    assert decide_scaling(state_of_more(wrong, hot(1, two, at=NOW + 1)), NOW + 1).seals == (1,)
+
+
+def test_a_scale_that_nobody_carried_out_is_not_believed_for_ever() -> None:
+    four, policy = segments(4), PolicyInForce(ScaleType.EVENTS, 100, 2, 3)
+    state = state_of([cold(0, four, policy=policy), cold(1, four, policy=policy)])
+    state = noted(state, decide_scaling(state, NOW), NOW)
+    for segment in (0, 1):
+        state = state_of_more(state, cold(segment, four, at=NOW + VALID_MS - 1, policy=policy))
+        state = state_of_more(state, cold(segment, four, at=NOW + VALID_MS, policy=policy))
+    assert decide_scaling(state, NOW + VALID_MS - 1).code is C.AT_MINIMUM
+    assert decide_scaling(state, NOW + VALID_MS).seals == (0, 1)
 
 
 def test_the_later_word_on_a_place_is_that_of_the_later_epoch() -> None:

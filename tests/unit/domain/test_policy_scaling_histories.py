@@ -143,7 +143,7 @@ def test_who_forgets_a_stream_of_which_nothing_matters_any_more_decides_alike(da
     partly: ScalingState | None = None
     for _ in range(data.draw(st.integers(1, 20))):
         world.now += data.draw(st.integers(1, 15)) * MINUTE
-        if partly is not None and not of_use_until(partly, world.now) and muted_until(partly) <= world.now:
+        if partly is not None and not of_use_until(partly, world.now) and muted_until(partly, world.now) <= world.now:
             partly = None
         if data.draw(st.integers(0, 5)) == 0:
             by_hand = data.draw(st.sampled_from(world.stream.active_segments()))

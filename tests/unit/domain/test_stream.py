@@ -14,7 +14,7 @@ from sluice.domain.commands import (
     TruncateStream,
     UpdateStream,
 )
-from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
+from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.stream import decide, queries
 from sluice.domain.stream.state import Stream, find_stream
@@ -115,6 +115,15 @@ def test_truncation_moves_the_head_at_once() -> None:
         assert reply.status == "FAILURE" and reply.reason, cut
     again = log.decide(TruncateStream("sc", "st", {0: 10, 1: 5}))
     assert again.events and stream.cut_size == 15
+
+
+def test_a_truncation_by_a_policy_that_is_another_one_by_now_is_refused() -> None:
+    log = with_stream(segments=1)
+    policy = RetentionPolicy(RetentionType.SIZE, 0, 0)
+    reply = log.ask(TruncateStream("sc", "st", {0: 10}, policy))
+    assert reply.status == "FAILURE" and "another retention policy" in reply.reason
+    stream_of(log).config = StreamConfig(retention=policy)
+    assert log.decide(TruncateStream("sc", "st", {0: 10}, policy)).reply is None
 
 
 def test_seal_then_delete_then_numbers_go_on() -> None:

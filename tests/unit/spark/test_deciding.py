@@ -1,8 +1,10 @@
 """One step of a query: what is remembered and heard becomes requests, notes and rows, the same ones each time."""
 
+import json
 from typing import TypeVar
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.decisions import halves, hot, sampled
@@ -11,14 +13,18 @@ from retention_spark.deciding import TELL_AGAIN_MS, Decider, Heard, Sending, Tol
 from retention_spark.rules import RetentionRule, ScaleRule, Verdict
 from sluice.domain.commands import NoteDecision, ScaleStream, StreamCommand, TruncateStream
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.policy.retention import HOLDS_MS
 from sluice.domain.policy.scaling import SILENT_MS, VALID_MS
-from sluice.domain.stream.retention import RetentionReport, gone
+from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.messaging.requests import decode_request
-from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_STREAMS
+from sluice.messaging.topics import DEAD_LETTERS, MAX_RECORD_BYTES, REQUESTS_STREAMS
 
 NOW = 1_700_000_000_000
 COOLDOWN_MS = 120_000
+HOUR_MS = 60 * 60 * 1000
+DAY_MS = 24 * HOUR_MS
+HOURLY = RetentionPolicy(RetentionType.TIME, HOUR_MS, 1 << 62)
 C = TypeVar("C", bound=StreamCommand)
 SCALE = Decider(ScaleRule(COOLDOWN_MS), "retention-spark/0")
 RETENTION = Decider(RetentionRule(tick_ms=60_000, pause_ms=0), "retention-spark/0")
@@ -121,6 +127,42 @@ def test_what_nobody_can_read_is_a_dead_letter_and_the_rest_counts() -> None:
     assert len(commands(step.sendings, ScaleStream)) == 1
 
 
+def test_a_dead_letter_keeps_its_headers() -> None:
+    headers = '[{"key":"traceparent","value":"MDA="},{"key":"empty"}]'
+    (letter,) = SCALE.step(None, [Heard("sluice.scale", 3, 7, "s/x", b"{", headers)], NOW).sendings
+    assert dict(letter.headers)["traceparent"] == "00" and "empty" not in dict(letter.headers)
+
+
+def test_a_dead_letter_is_never_larger_than_a_record_may_be() -> None:
+    (letter,) = SCALE.step(None, [Heard("sluice.scale", 3, 7, "s/x", b"x" * MAX_RECORD_BYTES)], NOW).sendings
+    told = sum(len(name) + len(text) for name, text in letter.headers)
+    assert len(letter.value) + len(letter.key) + told < MAX_RECORD_BYTES - 1000
+    assert f"of {MAX_RECORD_BYTES} bytes" in dict(letter.headers)["sluice_reason"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        sampled("x", NOW + 1, 500, sample=SizedCut({9: 1}, 1), ranges={}),
+        sampled("x", NOW + 1, 500, head=SizedCut({7: 0}, 0)),
+        sampled("x", 1 << 70, 500),
+        sampled("x", NOW + 1, 1 << 70),
+    ],
+)
+def test_a_report_at_odds_with_itself_is_a_dead_letter_and_leaves_the_stream_as_it_was(odd: RetentionReport) -> None:
+    good = heard(sampled("x", NOW, 500, HOURLY))
+    (record,) = [Heard("sluice.retention", 3, 7, "s/x", json.dumps(msgspec.to_builtins(odd, str_keys=True)).encode())]
+    step = RETENTION.step(None, [*good, record], NOW)
+    letters = [s for s in step.sendings if s.topic == DEAD_LETTERS.name]
+    assert [letter.value for letter in letters] == [record.value]
+    assert step.memory == RETENTION.step(None, good, NOW).memory
+
+
+def test_a_report_of_a_time_that_no_timer_holds_stops_nothing() -> None:
+    step = SCALE.step(None, heard(hot("x", (1 << 63) - 1)), NOW)
+    assert step.wake_at is not None and step.wake_at < 1 << 62
+
+
 def test_a_stream_and_its_mark_stream_are_remembered_apart() -> None:
     step = SCALE.step(None, heard(hot("x", NOW), hot("_MARKx", NOW)), NOW)
     assert {command.stream for command in commands(step.sendings, ScaleStream)} == {"x", "_MARKx"}
@@ -134,7 +176,44 @@ def test_a_tick_truncates_by_time() -> None:
     second = RETENTION.step(step.memory, [], NOW + 60_000)
     assert second.sendings == [] and second.rows == []
     third = RETENTION.step(second.memory, [], NOW + 120_000)
-    assert commands(third.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500})]
+    assert commands(third.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=policy)]
+
+
+def test_a_policy_that_was_removed_while_nobody_decided_truncates_nothing() -> None:
+    removed = sampled("x", NOW + 10 * 60_000, 500, None, sample=None)
+    step = RETENTION.step(None, heard(sampled("x", NOW, 500, HOURLY), removed), NOW + 3 * HOUR_MS)
+    assert commands(step.sendings, TruncateStream) == [] and [row.code for row in step.rows] == ["no-policy"]
+
+
+def test_a_sample_grows_old_only_while_the_policy_is_known_to_hold() -> None:
+    """Whether in a batch long after the report, or woken up with newer reports yet unread."""
+    late = RETENTION.step(None, heard(sampled("x", NOW, 500, HOURLY)), NOW + 3 * HOUR_MS)
+    step = RETENTION.step(None, heard(sampled("x", NOW, 500, HOURLY)), NOW)
+    woken = RETENTION.step(step.memory, [], NOW + 3 * HOUR_MS)
+    for left in (late, woken):
+        assert commands(left.sendings, TruncateStream) == []
+        now = NOW + 3 * HOUR_MS + 1
+        told = RETENTION.step(left.memory, heard(sampled("x", now, 600, HOURLY)), now)
+        assert commands(told.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
+
+
+def test_a_stream_that_is_sampled_no_more_is_not_asked_about_again_and_forgotten_after_a_day() -> None:
+    policy = RetentionPolicy(RetentionType.TIME, 60_000, 1 << 62)
+    step = RETENTION.step(None, heard(sampled("x", NOW, 500, policy)), NOW)
+    asked, wakes = [], 0
+    while step.wake_at is not None:
+        at = step.wake_at
+        step = RETENTION.step(step.memory, [], at)
+        asked += commands(step.sendings, TruncateStream)
+        wakes += 1
+    assert len(asked) == 1 and wakes <= HOLDS_MS // 60_000 + 2
+    assert at == NOW + DAY_MS and step.memory is None
+
+
+def test_what_was_heard_of_late_is_not_forgotten_at_once() -> None:
+    """After the loss of a checkpoint the topic is read from its beginning: the samples in it are needed still."""
+    step = RETENTION.step(None, heard(sampled("x", NOW, 500, HOURLY)), NOW + 5 * DAY_MS)
+    assert step.memory is not None
 
 
 def test_a_deleted_stream_is_forgotten_after_a_day() -> None:

@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 from retention_spark.compaction import MANY, OLD_S, compact
 from retention_spark.deciding import HistoryRow
 from retention_spark.decisions import main
-from retention_spark.history import last_decisions, line_of
+from retention_spark.history import decisions_since, last_decisions, line_of
+from sluice.domain.commands import DecisionKind
 
 DAY = "2023-11-14"
 AT = 1_700_000_000_000
+KEPT_DAYS = 100 * 365
 
 
 def row(number: int, **changes: Any) -> HistoryRow:
@@ -47,18 +49,47 @@ def test_what_a_batch_wrote_twice_is_there_once(tmp_path: Path) -> None:
 def test_days_are_read_back_only_as_far_as_needed(tmp_path: Path) -> None:
     keep(tmp_path, "a", row(1), day="2023-11-14")
     keep(tmp_path, "a", row(5), row(6), day="2023-11-15")
-    (tmp_path / "kind=scale" / "day=2023-11-14" / "broken.parquet").write_text("no parquet")
-    assert [r.id for r in last_decisions(str(tmp_path), "s", "st", 2)] == ["id5", "id6"]
+    keep(tmp_path, "b", row(7), day="2023-11-14")
+    assert [r.id for r in last_decisions(str(tmp_path), "s", "st", 2)] == ["id5", "id6"], "the older day is not read"
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    keep(tmp_path, "a", row(1))
+    (tmp_path / "kind=scale" / f"day={DAY}" / "broken.parquet").write_text("no parquet")
+    assert [r.id for r in last_decisions(str(tmp_path), "s", "st", 2)] == ["id1"]
+
+
+def test_what_was_decided_at_once_stays_in_its_order(tmp_path: Path) -> None:
+    keep(tmp_path, "a", *(row(0, id=id) for id in "cab"))
+    assert [r.id for r in last_decisions(str(tmp_path), "s", "st", 10)] == ["c", "a", "b"]
+
+
+def test_all_decisions_of_a_kind_since_a_time(tmp_path: Path) -> None:
+    keep(tmp_path, "a", *(row(number) for number in range(1500)))
+    keep(tmp_path, "b", *(row(number, kind="retention") for number in range(1500)))
+    found = decisions_since(str(tmp_path), "s", "st", DecisionKind.SCALE, AT + 200)
+    assert [r.id for r in found] == [f"id{number}" for number in range(200, 1500)]
+    assert decisions_since(str(tmp_path), "s", "st", DecisionKind.SCALE, AT + 48 * 3_600_000) == []
 
 
 def test_files_are_joined_once_they_are_old_and_many(tmp_path: Path) -> None:
     for number in range(MANY):
         keep(tmp_path, f"part{number}", row(number))
     before = last_decisions(str(tmp_path), "s", "st", 100)
-    assert compact(tmp_path) == 0, "a batch may still write them"
-    assert compact(tmp_path, lambda: time.time() + OLD_S + 1) == MANY
+    assert compact(tmp_path, KEPT_DAYS) == 0, "a batch may still write them"
+    (tmp_path / "kind=scale" / f"day={DAY}" / "broken.parquet").write_text("no parquet")
+    assert compact(tmp_path, KEPT_DAYS, lambda: time.time() + OLD_S + 1) == MANY + 1
+    (unreadable,) = tmp_path.glob("*/*/*.unreadable")
+    unreadable.unlink()
     assert [file.name.split("-")[0] for file in tmp_path.glob("*/*/*")] == ["joined"]
     assert last_decisions(str(tmp_path), "s", "st", 100) == before
+
+
+def test_days_of_long_ago_are_dropped(tmp_path: Path) -> None:
+    keep(tmp_path, "a", row(1), day="2023-11-13")
+    keep(tmp_path, "a", row(2), day="2023-11-14")
+    compact(tmp_path, 1, lambda: AT / 1000 + 24 * 3600)
+    assert [leaf.name for leaf in tmp_path.glob("*/*")] == ["day=2023-11-14"]
 
 
 def test_how_it_is_printed(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:

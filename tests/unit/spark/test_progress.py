@@ -89,9 +89,32 @@ class Event:
 def test_a_query_that_ends_no_batch_any_more_is_a_problem() -> None:
     now = 0.0
     listener = ProgressListener(lambda: now)
-    assert listener.problem("a-query") is None, "it may not have begun yet"
+    listener.begins("a-query")
+    now = 5.0
+    assert listener.problem("a-query") == "has ended no batch yet, 5 s after its start"
     listener.onQueryProgress(Event)  # type: ignore[arg-type]
-    now = SILENCE_S
     assert listener.problem("a-query") is None
-    now = SILENCE_S + 1
+    now = 5.0 + SILENCE_S
+    assert listener.problem("a-query") is None
+    now = 5.0 + SILENCE_S + 1
     assert listener.problem("a-query") == "has ended no batch for 61 s"
+    listener.begins("a-query")
+    assert listener.problem("a-query") == "has ended no batch yet, 0 s after its start", "it was started again"
+
+
+def test_a_query_that_finds_nothing_to_do_is_at_work() -> None:
+    class Idle:
+        id, name = "its-id", "idle"
+
+    listener = ProgressListener()
+    listener.begins("idle")
+    listener.onQueryStarted(Idle)  # type: ignore[arg-type]
+    assert listener.problem("idle") is not None
+    listener.onQueryIdle(Idle)  # type: ignore[arg-type]
+    assert listener.problem("idle") is None
+    assert REGISTRY.get_sample_value("sluice_spark_batch_seconds_count", {"query": "idle"}) == 1
+
+
+def test_a_query_whose_first_batch_hangs_is_counted_as_one_without_batches() -> None:
+    ProgressListener().begins("hanging")
+    assert REGISTRY.get_sample_value("sluice_spark_batch_seconds_count", {"query": "hanging"}) == 0

@@ -5,11 +5,12 @@ import pytest
 from support.decisions import halves, hot, sampled
 
 from retention_spark.asking import UnreadableError, retention_of, scaling_of
+from retention_spark.rehearsal import is_about
 from retention_spark.replay import OtherScaling, Record, RetentionReplay, ScalingReplay, replayed
 from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.what_if import beside, main
 from sluice.domain.config import RetentionPolicy, RetentionType
-from sluice.domain.stream.retention import RetentionReport
+from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 
 NOW = 1_700_000_000_000
@@ -42,9 +43,40 @@ def test_truncations_count_as_carried_out() -> None:
 
 
 def test_time_passes_between_records() -> None:
-    policy = RetentionPolicy(RetentionType.TIME, 10 * MINUTE, 1 << 62)
-    rows = replayed(RetentionReplay(RetentionRule(), policy), grown(1), NOW + 60 * MINUTE)
-    assert [row.at for row in rows if row.command] == [NOW + 11 * MINUTE]
+    policy = RetentionPolicy(RetentionType.TIME, 10 * MINUTE + MINUTE // 2, 1 << 62)
+    told = records(*(sampled("x", NOW + i * MINUTE, 100) for i in range(1, 12)))
+    rows = replayed(RetentionReplay(RetentionRule(tick_ms=MINUTE // 2), policy), told, NOW + 60 * MINUTE)
+    assert [row.at for row in rows if row.command] == [NOW + 11 * MINUTE + MINUTE // 2]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_stream_that_was_deleted_and_made_anew_has_a_head_of_its_own(told: bool) -> None:
+    first = [sampled("x", NOW + i * MINUTE, 100 * i) for i in range(1, 5)]
+    end = [gone("s", "x", "g", "test", NOW + 5 * MINUTE)] if told else []
+    head, ranges = SizedCut({7: 0}, 0), {7: (0.0, 1.0)}
+    anew = [
+        sampled(
+            "x",
+            NOW + i * MINUTE,
+            0,
+            sample=SizedCut({7: 100 * i}, 100 * i),
+            head=head,
+            ranges=ranges,
+            incarnation="anew",
+        )
+        for i in range(6, 9)
+    ]
+    policy = RetentionPolicy(RetentionType.SIZE, 50, 1 << 62)
+    rows = replayed(RetentionReplay(RetentionRule(pause_ms=0), policy), records(*first, *end, *anew), NOW + 9 * MINUTE)
+    assert [msgspec.json.decode(row.command)["cut"] for row in rows if row.command][-1] == {"7": 700}
+
+
+def test_what_the_query_could_not_decide_on_is_passed_over() -> None:
+    odd = [b'{"stream":"x"}', b"", b"\xff", msgspec.json.encode(sampled("x", NOW, 500, ranges={}))]
+    replay = RetentionReplay(RetentionRule(pause_ms=0), RetentionPolicy(RetentionType.SIZE, 100, 1 << 62))
+    told = [*(Record(NOW, value) for value in odd), *grown(3)]
+    assert [row.command for row in replayed(replay, told, NOW + 4 * MINUTE) if row.command]
+    assert [is_about(Record(NOW, value), "x") for value in odd] == [True, False, False, True]
 
 
 def test_a_larger_minimum_of_segments_does_not_merge() -> None:

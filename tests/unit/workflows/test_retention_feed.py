@@ -18,8 +18,10 @@ from sluice.domain.commands import (
     UpdateSubscriberCut,
 )
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
+from sluice.domain.policy.retention import observe
 from sluice.domain.segment_id import segment_id, segment_name
 from sluice.domain.stream import decide
+from sluice.domain.stream.retention import RetentionReport
 from sluice.messaging.producer import ProduceError
 from sluice.messaging.topics import RETENTION
 from stream_workflows.feed import Feed
@@ -135,6 +137,56 @@ def test_a_sealed_stream_is_not_sampled_nor_one_without_a_policy() -> None:
         await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
         await jobs.sample()
         assert jobs.samples.due(ALL) == [STREAM] and world.sent == []
+
+    with_stream(test)
+
+
+def test_that_a_stream_is_sealed_ends_its_policy() -> None:
+    async def test(world: World, jobs: Jobs) -> None:
+        await jobs.change()
+        await world.ask(SealStream(*STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
+        assert await jobs.change() == 1 and await jobs.change() == 0
+        assert [t["policy"] is None for t in world.told(RETENTION)] == [False, True]
+
+    with_stream(test)
+
+
+def test_a_sample_has_the_time_after_it_was_measured() -> None:
+    async def test(world: World, jobs: Jobs) -> None:
+        real = world.store.segment_info
+
+        async def slow(name: str) -> object:
+            info = await real(name)
+            world.now += 5000
+            return info
+
+        world.store.segment_info = slow  # type: ignore[method-assign,assignment]
+        await jobs.sample()
+        assert [t["at"] for t in world.told(RETENTION)] == [world.now]
+
+    with_stream(test)
+
+
+def test_what_is_told_later_has_a_later_version_whatever_the_clock_says() -> None:
+    async def test(world: World, jobs: Jobs) -> None:
+        await jobs.sample()
+        await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
+        world.now -= 2000
+        await jobs.change()
+        await world.ask(SealStream(*STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
+        await world.ask(DeleteStream(*STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, *STREAM))
+        jobs.changes._index.put_back(world.first.journal.partition_of("sc/st"), STREAM)
+        await jobs.change()
+        reports = [msgspec.convert(t, RetentionReport, strict=False) for t in world.told(RETENTION)]
+        versions = [report.version for report in reports]
+        assert versions[0] > 0 and versions == sorted(versions) and versions[-1] > versions[-2]
+        state = observe(None, reports[0])
+        for report in reports:
+            state = observe(state, report)
+        assert state.policy is None
 
     with_stream(test)
 

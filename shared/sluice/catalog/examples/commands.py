@@ -92,8 +92,8 @@ def _changed() -> Iterator[tuple[str, str, c.Command]]:
     )
     yield (
         n.SPARK,
-        truncation_id(n.SCOPE, n.STREAM, n.CREATION, HEAD),
-        c.TruncateStream(n.SCOPE, n.STREAM, cut=HEAD),
+        truncation_id(n.SCOPE, n.STREAM, n.CREATION, HEAD, WITH_RETENTION.retention),
+        c.TruncateStream(n.SCOPE, n.STREAM, cut=HEAD, policy=WITH_RETENTION.retention),
     )
     workflow = stream_aggregate(n.SCOPE, n.STREAM)
     yield n.GATEWAY, n.request_id(0x17), c.KickWorkflow(workflow)

@@ -193,7 +193,7 @@ def _cancelled(history: History) -> None:
 
 
 def _truncated(history: History) -> None:
-    request = truncation_id(_S, _O, n.CREATION, HEAD)
+    request = truncation_id(_S, _O, n.CREATION, HEAD, WITH_RETENTION.retention)
     started = ev.StreamTruncationStarted(
         _S, _O, cut=HEAD, deleted=(n.SECOND,), size_till=53_630, request=request, at=n.at(45)
     )

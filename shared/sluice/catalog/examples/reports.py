@@ -73,6 +73,7 @@ def retention_reports() -> list[RetentionReport]:
         subscribers={n.SUBSCRIBER: position},
         bound=position,
         ranges={segment: _RANGES[segment] for segment in HEAD},
+        version=24,
     )
     gone = RetentionReport(
         id="7e6d5c4b3a29180716f5e4d3c2b1a09f",
@@ -83,6 +84,7 @@ def retention_reports() -> list[RetentionReport]:
         incarnation="",
         policy=None,
         head=SizedCut({}, 0),
+        version=31,
     )
     return [sample, gone]
 

@@ -8,12 +8,17 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from sluice.domain.commands import ScaleStream, TruncateStream
+from sluice.domain.config import RetentionPolicy
 from sluice.domain.policy.retention import RetentionDecision, RetentionState
 from sluice.domain.policy.scaling import ScaleDecision, ScalingState
 
 
-def truncation_id(scope: str, stream: str, incarnation: str, cut: Mapping[int, int]) -> str:
-    return _id("truncate", scope, stream, incarnation, *(f"{s}@{at}" for s, at in sorted(cut.items())))
+def truncation_id(
+    scope: str, stream: str, incarnation: str, cut: Mapping[int, int], policy: RetentionPolicy | None
+) -> str:
+    """What is refused because of one policy may be right by another."""
+    rule = f"{policy.retention_type.value} {policy.minimum} {policy.maximum}" if policy is not None else ""
+    return _id("truncate", scope, stream, incarnation, rule, *(f"{s}@{at}" for s, at in sorted(cut.items())))
 
 
 def scale_id(scope: str, stream: str, incarnation: str, epoch: int, seals: Iterable[int]) -> str:
@@ -24,8 +29,8 @@ def truncation(state: RetentionState, decision: RetentionDecision) -> tuple[str,
     """The request's id and the command; None if the decision is not to truncate."""
     if decision.cut is None:
         return None
-    id = truncation_id(state.scope, state.stream, state.incarnation, decision.cut)
-    return id, TruncateStream(state.scope, state.stream, cut=decision.cut)
+    id = truncation_id(state.scope, state.stream, state.incarnation, decision.cut, state.policy)
+    return id, TruncateStream(state.scope, state.stream, cut=decision.cut, policy=state.policy)
 
 
 def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, ScaleStream] | None:

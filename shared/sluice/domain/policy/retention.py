@@ -6,7 +6,11 @@ minimum is the minimum). What is chosen must lie after the head and after what w
 
 Reports may come twice, late and in any order. The newest one tells policy, head and subscribers, every one of them may
 bring a sampled cut; so under one type of policy the state depends on which reports came alone. A report of another
-incarnation counts if it is newer than all of this one; `retention.gone` ends the state in the same way.
+incarnation counts if it is newer than all of this one; `retention.gone` ends the state in the same way. The newest is
+the one with the latest version of the stream in the journal, whatever the clocks of those who report.
+
+A state holds for a while after its newest report (`held_until`): what the policy has become since may just not have
+been heard of, so nothing is dropped for having grown old since then.
 Rules: background-and-other-workflows 1.4 to 1.9.
 """
 
@@ -27,6 +31,10 @@ PAUSE_MS = 30 * 60 * 1000
 
 ASK_AGAIN_MS = 60 * 60 * 1000
 """A truncation that was asked for this long ago and is not to be seen has been refused."""
+
+
+HOLDS_MS = 3 * 60 * 1000
+"""How long a report is taken for true: a few times the interval at which streams are sampled."""
 
 
 class RetentionCode(Enum):
@@ -65,8 +73,9 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class RetentionState(msgspec.Struct, frozen=True):
-    """What is known of a stream's retention; `told` is (at, id) of the newest report.
+    """What is known of a stream's retention; `told` is (at, id) of the newest report, `version` the stream's in it.
 
+    `heard` is when, in epoch ms, something was last heard of it, 0 if that is not known.
     `bound` is the furthest cut that no subscriber has yet to pass; `ranges` has the key range of every segment named.
     """
 
@@ -82,16 +91,17 @@ class RetentionState(msgspec.Struct, frozen=True):
     ranges: dict[int, tuple[float, float]] = {}
     asked: Asked | None = None
     decision: RetentionDecision | None = None
+    version: int = 0
+    heard: int = 0
 
 
 def observe(state: RetentionState | None, report: RetentionReport) -> RetentionState:
     """What is known after the report."""
-    told = (report.at, report.id)
-    if state is None or (report.incarnation != state.incarnation and told > state.told):
-        state = _begun(report, told)
+    if state is None or (report.incarnation != state.incarnation and _is_newer(report, state)):
+        state = _begun(report)
     elif report.incarnation != state.incarnation:
         return state
-    newest = _begun(report, told) if told > state.told else state
+    newest = _begun(report) if _is_newer(report, state) else state
     policy = newest.policy or report.policy
     known = state.sampled
     if report.sample is not None and policy is not None:
@@ -100,6 +110,7 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
     seen = msgspec.structs.replace(
         state,
         told=newest.told,
+        version=newest.version,
         policy=newest.policy,
         head=newest.head,
         subscribers=newest.subscribers,
@@ -107,6 +118,11 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
         sampled=beyond(known, newest.head.size),
     )
     return msgspec.structs.replace(seen, ranges=_ranges(state, seen, report))
+
+
+def held_until(state: RetentionState, now: int) -> int:
+    """The time to decide at: `now`, but not when the newest report does not hold any more; all in epoch ms."""
+    return min(now, state.told[0] + HOLDS_MS)
 
 
 def noted(state: RetentionState, decision: RetentionDecision, now: int) -> RetentionState:
@@ -121,7 +137,7 @@ def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) 
     if rule is not None:
         return RetentionDecision(RetentionCode.INTERNAL_STREAM, f"not truncated by a policy: {rule.value}")
     if state.policy is None:
-        return RetentionDecision(RetentionCode.NO_POLICY, "not truncated: the stream has no retention policy")
+        return RetentionDecision(RetentionCode.NO_POLICY, "not truncated: it has no retention policy, or is sealed")
     if not state.sampled.references():
         return RetentionDecision(RetentionCode.NO_CUT, "not truncated: no cut after the head has been sampled yet")
     choose = _by_time if state.policy.retention_type is RetentionType.TIME else _by_size
@@ -252,13 +268,22 @@ def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_m
     return choice if code is None else RetentionDecision(code, f"not truncated: {why}")
 
 
-def _begun(report: RetentionReport, told: tuple[int, str]) -> RetentionState:
+def _is_newer(report: RetentionReport, state: RetentionState) -> bool:
+    """Whether the report says what is true later than all that were heard of before; 0 is no version."""
+    told, known = (report.at, report.id), state.told
+    if report.version and state.version:
+        return (report.version, *told) > (state.version, *known)
+    return told > known
+
+
+def _begun(report: RetentionReport) -> RetentionState:
     """What the report alone says, without its sample."""
     return RetentionState(
         scope=report.scope,
         stream=report.stream,
         incarnation=report.incarnation,
-        told=told,
+        told=(report.at, report.id),
+        version=report.version,
         policy=report.policy,
         head=report.head,
         subscribers=report.subscribers,

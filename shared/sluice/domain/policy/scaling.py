@@ -130,13 +130,23 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
     elif report.incarnation != state.incarnation:
         return state
     newest = _begun(report) if _told(report) > state.told else state
-    loads = {id: held for id, held in state.loads.items() if held.holds(now)}
+    loads = {id: held for id, held in state.loads.items() if held.holds(now) and not _is_given_up(state, held, now)}
     known = loads.get(report.segment)
     loads[report.segment] = _joined(known, load) if known is not None else load
     if len(loads) > MAX_LOADS:
         oldest = min(loads.values(), key=lambda held: (held.epoch, held.at, held.segment.id))
         del loads[oldest.segment.id]
     return msgspec.structs.replace(newest, loads=loads, scaled=state.scaled, decision=state.decision)
+
+
+def _is_given_up(state: ScalingState, load: Load, now: int) -> bool:
+    """Whether nothing but the last scale decided here says that the segment is gone, and that is believed no more."""
+    return not load.active and load.epoch > state.epoch and not _is_believed(state.scaled, now)
+
+
+def _is_believed(scaled: Scaled | None, now: int) -> bool:
+    """Whether a scale counts as done without a report that says so: for a while, as it may have been given up."""
+    return scaled is not None and scaled.at <= now < scaled.at + VALID_MS
 
 
 def _load(report: ScaleReport) -> Load:
@@ -176,10 +186,13 @@ def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingStat
     return msgspec.structs.replace(state, loads=loads, scaled=Scaled(decision, now), decision=decision)
 
 
-def muted_until(state: ScalingState, cooldown_ms: int = COOLDOWN_MS) -> int:
-    """Until when, in epoch ms, the stream is left alone: after its last scale, whoever asked for it."""
-    last = max(state.epoch_since, state.scaled.at if state.scaled is not None else 0)
-    return last + cooldown_ms
+def muted_until(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS) -> int:
+    """Until when, in epoch ms, the stream is left alone: after its last scale, whoever asked for it.
+
+    Clocks may have been wrong: a scale that is yet to come keeps nobody waiting.
+    """
+    scales = (state.epoch_since, state.scaled.at if state.scaled is not None else 0)
+    return max((at for at in scales if at <= now), default=0) + cooldown_ms
 
 
 def of_use_until(state: ScalingState, now: int) -> list[int]:
@@ -206,17 +219,19 @@ def decide_scaling(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS
     cold = [load.segment for load in present if load.direction is Direction.DOWN]
     if not present:
         return ScaleDecision(ScaleCode.STEADY, "not scaled: no segment is above its target or below half of it")
-    if now < muted_until(state, cooldown_ms):
-        left = duration(muted_until(state, cooldown_ms) - now)
+    muted = muted_until(state, now, cooldown_ms)
+    if now < muted:
+        left = duration(muted - now)
         return ScaleDecision(ScaleCode.COOLING_DOWN, f"not scaled: the last scale was a moment ago, again in {left}")
-    splits = list(_splits(state, hot))
-    merges = list(_merges(cold, _count(state) - state.policy.min_segments))
+    count = _count(state, now)
+    splits = list(_splits(state, hot, count))
+    merges = list(_merges(cold, count - state.policy.min_segments))
     if splits or merges:
-        return _scale(state, splits, merges)
+        return _scale(state, splits, merges, count)
     if hot:
         why = f"segments {_names(load.segment for load in hot)} are hot and cannot be split any further"
         return ScaleDecision(ScaleCode.AT_MAXIMUM, f"not scaled: {why}")
-    if _count(state) <= state.policy.min_segments:
+    if count <= state.policy.min_segments:
         why = f"segments {_names(cold)} are cold, but the policy's minimum is {state.policy.min_segments} segments"
         return ScaleDecision(ScaleCode.AT_MINIMUM, f"not scaled: {why}")
     why = f"segments {_names(cold)} are cold, but none beside them is"
@@ -231,7 +246,7 @@ def split_range(low: float, high: float, count: int) -> tuple[Range, ...]:
 
 
 def _scale(
-    state: ScalingState, splits: list[tuple[Segment, tuple[Range, ...]]], merges: list[list[Segment]]
+    state: ScalingState, splits: list[tuple[Segment, tuple[Range, ...]]], merges: list[list[Segment]], count: int
 ) -> ScaleDecision:
     seals = [segment.id for segment, _ in splits] + [segment.id for group in merges for segment in group]
     ranges = [range for _, ranges in splits for range in ranges] + [(g[0].low, g[-1].high) for g in merges]
@@ -245,13 +260,13 @@ def _scale(
         parts = ["+".join(_name(segment) for segment in group) for group in merges]
         reasons.append(f"merged {some(parts)}: below half of {target}")
     code = ScaleCode.SPLIT_AND_MERGE if splits and merges else ScaleCode.SPLIT if splits else ScaleCode.MERGE
-    segments = _count(state) - len(seals) + len(ranges)
+    segments = count - len(seals) + len(ranges)
     return ScaleDecision(code, "; ".join(reasons), tuple(sorted(seals)), tuple(ranges), state.epoch, segments)
 
 
-def _splits(state: ScalingState, hot: list[Load]) -> Iterator[tuple[Segment, tuple[Range, ...]]]:
-    """The hot segments with the ranges they are split into, as far as the stream may grow."""
-    room = MAX_SEGMENTS - _count(state)
+def _splits(state: ScalingState, hot: list[Load], segments: int) -> Iterator[tuple[Segment, tuple[Range, ...]]]:
+    """The hot segments with the ranges they are split into, as far as a stream of so many segments may grow."""
+    room = MAX_SEGMENTS - segments
     for load in hot:
         count = min(max(2, load.splits), max(2, state.policy.scale_factor), room + 1)
         ranges = split_range(load.segment.low, load.segment.high, count) if count >= 2 else ()
@@ -277,10 +292,12 @@ def _merges(cold: list[Segment], spare: int) -> Iterator[list[Segment]]:
         yield group
 
 
-def _count(state: ScalingState) -> int:
+def _count(state: ScalingState, now: int) -> int:
     """How many segments there are, as if the last scale were done: its epoch may never be reported on."""
-    last = state.scaled.decision if state.scaled is not None else None
-    return last.segments if last is not None and last.epoch == state.epoch else state.epoch_segments
+    scaled = state.scaled
+    if scaled is None or scaled.decision.epoch != state.epoch or not _is_believed(scaled, now):
+        return state.epoch_segments
+    return scaled.decision.segments
 
 
 def _present(state: ScalingState) -> list[Load]:

@@ -133,6 +133,8 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
         return refuse("STREAM_NOT_FOUND")
     if stream.state is StreamState.SEALED:
         return refuse("STREAM_SEALED")
+    if command.policy is not None and command.policy != stream.config.retention:
+        return refuse("FAILURE", "the stream has another retention policy by now, or none")
     try:
         if not cuts.is_valid(stream, command.cut):
             return refuse("FAILURE", "not a valid cut of the stream")

@@ -30,10 +30,12 @@ class SizedCut(msgspec.Struct, frozen=True):
 class RetentionReport(msgspec.Struct, frozen=True):
     """What is true of a stream's retention; `at` in epoch ms, `id` follows from the rest.
 
-    `policy` is None once there is none, or no such stream any more. `sample` is a cut over the tail as it was at `at`,
-    None if only other things have changed. `subscribers` that never reported are not among them; `bound` is the
-    furthest cut that none of them has yet to pass, None without them: it may be made of several of theirs, and how many
-    bytes lie before it only the stream's history can tell. `ranges` has the key range of every segment named.
+    `policy` is None once there is none, the stream is sealed, or there is no such stream any more. `version` is the
+    stream's in the journal: what is reported of a later one is true later; 0 if it is not known. `sample` is a cut over
+    the tail as it was at `at`, None if only other things have changed. `subscribers` that never reported are not among
+    them; `bound` is the furthest cut that none of them has yet to pass, None without them: it may be made of several of
+    theirs, and how many bytes lie before it only the stream's history can tell. `ranges` has the key range of every
+    segment named.
     """
 
     id: str
@@ -48,6 +50,7 @@ class RetentionReport(msgspec.Struct, frozen=True):
     subscribers: dict[str, SizedCut] = {}
     bound: SizedCut | None = None
     ranges: dict[int, tuple[float, float]] = {}
+    version: int = 0
 
 
 def is_sampled(stream: Stream) -> bool:
@@ -60,7 +63,9 @@ def is_announced(stream: Stream) -> bool:
     return stream.announced == stream.config.retention
 
 
-def report(stream: Stream, tail: Mapping[int, int] | None, id: str, by: str, at: int) -> RetentionReport | None:
+def report(
+    stream: Stream, tail: Mapping[int, int] | None, id: str, by: str, at: int, version: int = 0
+) -> RetentionReport | None:
     """What to tell of the stream; `tail` is a cut over its end. None if that cut was overtaken by a truncation."""
     sample = None
     if tail is not None:
@@ -82,19 +87,28 @@ def report(stream: Stream, tail: Mapping[int, int] | None, id: str, by: str, at:
         scope=stream.scope,
         stream=stream.name,
         incarnation=stream.incarnation,
-        policy=stream.config.retention,
+        policy=stream.config.retention if stream.state is not StreamState.SEALED else None,
         head=at_head,
         sample=sample,
         subscribers=subscribers,
         bound=(_sized(stream, bound) or at_head) if bound else None,
         ranges=ranges,
+        version=version,
     )
 
 
-def gone(scope: str, name: str, id: str, by: str, at: int) -> RetentionReport:
-    """What to tell of a stream that was deleted."""
+def gone(scope: str, name: str, id: str, by: str, at: int, version: int = 0) -> RetentionReport:
+    """What to tell of a stream that was deleted; its version outlives it."""
     return RetentionReport(
-        id=id, by=by, at=at, scope=scope, stream=name, incarnation="", policy=None, head=SizedCut({}, 0)
+        id=id,
+        by=by,
+        at=at,
+        scope=scope,
+        stream=name,
+        incarnation="",
+        policy=None,
+        head=SizedCut({}, 0),
+        version=version,
     )
 
 
