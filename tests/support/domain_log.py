@@ -6,7 +6,7 @@ It folds as the journal does: what a decision holds is one record, and the index
 from typing import Any
 
 from sluice.domain.aggregates import DECIDE, evolve, index
-from sluice.domain.commands import Command, ScaleStream
+from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.events import Event
 from sluice.journal.partition_view import PartitionView
@@ -45,8 +45,6 @@ class Log:
         return self.apply(DECIDE[type(command)](self, command, context))
 
     def ask(self, command: Command, request: str | None = None) -> Reply:
-        """Decide at the time that the command names, if it does."""
-        now = max(1000, command.at) if isinstance(command, ScaleStream) else 1000
-        reply = self.decide(command, request, now).reply
+        reply = self.decide(command, request).reply
         assert reply is not None, f"{command} was not answered"
         return reply

@@ -267,6 +267,14 @@ def test_reports_of_another_life() -> None:
     assert after is not None and (after.incarnation, list(after.loads)) == ("after", [1])
 
 
+def test_a_stream_made_anew_is_heard_though_the_one_before_scaled_in_time_to_come() -> None:
+    two = segments(2)
+    state = observe(None, hot(0, two, since=2 * NOW), NOW)
+    after = observe(state, hot(1, two, since=NOW - 1, incarnation="after"), NOW)
+    assert after is not None and after.incarnation == "after"
+    assert decide_scaling(after, NOW + COOLDOWN_MS).code is C.SPLIT
+
+
 def test_the_state_is_bounded_and_survives_as_json() -> None:
     state = state_of([hot(0, segments(5)), cold(2, segments(5)), cold(3, segments(5))])
     state = noted(state, decide_scaling(state, NOW), NOW)

@@ -53,13 +53,6 @@ def example() -> Log:
     return log
 
 
-def test_an_epoch_does_not_begin_at_a_time_yet_to_come() -> None:
-    log = stream_log(1)
-    log.decide(ScaleStream("sc", "st", seals=(0,), ranges=((0, 0.5), (0.5, 1)), at=10**15), now=2000)
-    log.apply(scale.add_epoch(log, "sc", "st"))
-    assert stream_of(log).epochs[1].created_at == 2000
-
-
 def test_split_and_merge_of_the_worked_example() -> None:
     log = example()
     stream = stream_of(log)

@@ -124,8 +124,7 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
     load = _load(report)
     if not load.holds(now) and not _takes_back(state, load, report):
         return state
-    if state is None or (report.incarnation != state.incarnation and report.epoch_since > state.epoch_since):
-        # Every epoch of an incarnation began before all those of the next one.
+    if state is None or (report.incarnation != state.incarnation and _is_later(report, state, now)):
         state = _begun(report)
     elif report.incarnation != state.incarnation:
         return state
@@ -137,6 +136,14 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
         oldest = min(loads.values(), key=lambda held: (held.epoch, held.at, held.segment.id))
         del loads[oldest.segment.id]
     return msgspec.structs.replace(newest, loads=loads, scaled=state.scaled, decision=state.decision)
+
+
+def _is_later(report: ScaleReport, state: ScalingState, now: int) -> bool:
+    """Whether the report is of a later incarnation: every epoch of one began before all those of the next.
+
+    The time of an epoch is whatever its client said, so one that is yet to come tells nothing.
+    """
+    return report.epoch_since > state.epoch_since or state.epoch_since > now
 
 
 def _is_given_up(state: ScalingState, load: Load, now: int) -> bool:

@@ -55,9 +55,7 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
         return refuse("FAILURE", f"{count} segments would be active, the limit is {MAX_SEGMENTS}")
     if count < least:
         return refuse("PRECONDITION_FAILED", f"{count} segments would be left, the policy's minimum is {least}")
-    # A time yet to come would be that of the epoch: it would look newer than whatever is done until then.
-    at = min(command.at, context.now)
-    replacement = plan(stream, tuple(sorted(set(command.seals))), command.ranges, at)
+    replacement = plan(stream, tuple(sorted(set(command.seals))), command.ranges, command.at)
     started = ev.StreamScaleStarted(scope=stream.scope, stream=stream.name, replacement=replacement, at=context.now)
     return Decision((started,), Reply("STARTED", segments=replacement.creates, epoch=active.number))
 
