@@ -24,9 +24,11 @@ from sluice.messaging.topics import JOURNAL, Topic
 PARTITIONS = 4
 
 
-class _Message:
-    def __init__(self, partition: int, offset: int, value: bytes) -> None:
-        self._facts = partition, offset, value
+class MemoryMessage:
+    """As much of Kafka's message as followers and consumers look at."""
+
+    def __init__(self, partition: int, offset: int, value: bytes, key: bytes = b"") -> None:
+        self._facts = partition, offset, value, key
 
     def partition(self) -> int:
         return self._facts[0]
@@ -37,8 +39,14 @@ class _Message:
     def value(self) -> bytes:
         return self._facts[2]
 
+    def key(self) -> bytes:
+        return self._facts[3]
+
     def timestamp(self) -> tuple[int, int]:
         return 2, 0
+
+    def headers(self) -> None:
+        return None
 
     def error(self) -> None:
         return None
@@ -127,7 +135,7 @@ class JournalWorld:
                 asyncio.get_running_loop().call_soon(instance.tell, message)
 
     def _append(self, partition: int, value: bytes) -> Message:
-        message = cast(Message, _Message(partition, len(self.log[partition]), value))
+        message = cast(Message, MemoryMessage(partition, len(self.log[partition]), value))
         self.log[partition].append(message)
         return message
 

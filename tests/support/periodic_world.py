@@ -27,28 +27,9 @@ from sluice.messaging.requests import Headers, Request
 from sluice.messaging.topics import JOURNAL, Topic
 from sluice.runtime import Runtime
 from sluice.segmentstore.memory import InMemorySegmentStore
+from support.memory_journal import MemoryMessage
 
 PARTITIONS = 4
-
-
-class _Message:
-    def __init__(self, partition: int, offset: int, value: bytes) -> None:
-        self._facts = partition, offset, value
-
-    def partition(self) -> int:
-        return self._facts[0]
-
-    def offset(self) -> int:
-        return self._facts[1]
-
-    def value(self) -> bytes:
-        return self._facts[2]
-
-    def timestamp(self) -> tuple[int, int]:
-        return 2, 0
-
-    def error(self) -> None:
-        return None
 
 
 class Instance:
@@ -113,7 +94,7 @@ class World:
         return self.instances[-1]
 
     def append(self, partition: int, value: bytes) -> None:
-        message = cast(Message, _Message(partition, len(self.log[partition]), value))
+        message = cast(Message, MemoryMessage(partition, len(self.log[partition]), value))
         self.log[partition].append(message)
         for instance in self.instances:
             if not instance.frozen:

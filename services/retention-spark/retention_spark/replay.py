@@ -6,6 +6,7 @@ or cold by the target they had. So of a scaling policy the minimum, the factor a
 what is said holds up to the first difference.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
@@ -34,7 +35,7 @@ class Record(msgspec.Struct, frozen=True):
     value: bytes
 
 
-class Replay:
+class Replay(ABC):
     """Tells one stream's reports to a rule; `hear` and `end` in the order of time."""
 
     def __init__(self, rule: Rule) -> None:
@@ -80,9 +81,9 @@ class Replay:
         kind, state = self._rule.kind.value, self._state
         return HistoryRow("", kind, self._now, state.scope, state.stream, verdict.code, verdict.reason, id, text)
 
+    @abstractmethod
     def _changed(self, report: Any) -> Any:
         """The report as it would have been."""
-        raise NotImplementedError
 
     def _carried_out(self, state: Any) -> Any:
         """What would have been known once what was asked for is done."""

@@ -7,35 +7,12 @@ import asyncio
 from typing import Any, cast
 
 from confluent_kafka import Consumer, TopicPartition
-from support.memory_journal import settle
+from support.memory_journal import MemoryMessage, settle
 
 from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer, Rest
 
 TOPIC = "test.keyed"
 MOST = 10
-
-
-class Message:
-    def __init__(self, partition: int, offset: int, key: str) -> None:
-        self._facts = partition, offset, key.encode()
-
-    def partition(self) -> int:
-        return self._facts[0]
-
-    def offset(self) -> int:
-        return self._facts[1]
-
-    def key(self) -> bytes:
-        return self._facts[2]
-
-    def value(self) -> bytes:
-        return b""
-
-    def timestamp(self) -> tuple[int, int]:
-        return 2, 0
-
-    def headers(self) -> None:
-        return None
 
 
 class Kafka:
@@ -108,7 +85,7 @@ class Scene:
         await self.turn()
 
     async def take(self, partition: int, key: str, *offsets: int) -> None:
-        self.consumer._on_batch([cast(Any, Message(partition, offset, key)) for offset in offsets])
+        self.consumer._on_batch([cast(Any, MemoryMessage(partition, offset, b"", key.encode())) for offset in offsets])
         await self.turn()
 
     async def turn(self) -> None:
