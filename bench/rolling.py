@@ -24,7 +24,6 @@ from harness import System
 from sluice_local.settings import LocalSettings
 
 ROLLED = ("cluster-manager", "stream-workflows", "txn-manager", "api-gateway")
-_ENDLESS = 1_000_000
 _DEADLINE_S = 120.0
 
 
@@ -49,8 +48,8 @@ async def _roll(system: System, address: str, quiet_s: float) -> int:
     gateway = Controller(address)
     scope, stream = unique("roll"), "events"
     assert gateway.create_scope(scope) == "SUCCESS" and gateway.create_stream(scope, stream, 4) == "SUCCESS"
-    with TxnTraffic(gateway, address, 2, _ENDLESS) as traffic, Prober(address) as prober:
-        writers = [WriterProcess(address, scope, stream, f"w{n}", _ENDLESS) for n in range(2)]
+    with TxnTraffic(gateway, address, 2) as traffic, Prober(address) as prober:
+        writers = [WriterProcess(address, scope, stream, f"w{n}") for n in range(2)]
         try:
             marks = [time.monotonic()]
             await asyncio.sleep(quiet_s)
@@ -70,7 +69,6 @@ async def _roll(system: System, address: str, quiet_s: float) -> int:
         finally:
             for writer in writers:
                 writer.close()
-        traffic.stop()
         outcomes = await traffic.ends_exactly_once(_DEADLINE_S)
         mended = sum(bool(attempt.problems) for attempt in traffic.attempts)
     at_least = sum(acknowledged.values())

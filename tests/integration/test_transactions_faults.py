@@ -31,10 +31,9 @@ from txn_manager.ending_steps import workflows
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-WRITERS, EACH = 8, effort(250, 80)
-BETWEEN_FAULTS = effort(150, 48)
-WRITES_S = 240.0
+WRITERS, BETWEEN_FAULTS = 8, effort(150, 48)
 DEADLINE_S = 90.0
+SCENARIO_S = 240.0
 DIES_S = 60.0
 TXN_MANAGER, STREAM_WORKFLOWS = "txn-manager-0", "stream-workflows-0"
 
@@ -79,7 +78,7 @@ async def test_what_is_committed_is_read_exactly_once_whatever_dies(single: Syst
         print(f"{time.monotonic() - began:6.1f} s, {len(traffic.attempts)} transactions: {what}")
 
     first, second = single.segment_store_addresses
-    with TxnTraffic(gateway, single.grpc_address, WRITERS, EACH) as traffic:
+    with TxnTraffic(gateway, single.grpc_address, WRITERS) as traffic:
         traffic.goes_on(BETWEEN_FAULTS)
         traffic.scale()
         done_with("a scale")
@@ -107,9 +106,8 @@ async def test_what_is_committed_is_read_exactly_once_whatever_dies(single: Syst
         traffic.goes_on(BETWEEN_FAULTS)
         traffic.scale()
         done_with(f"{TXN_MANAGER} was killed again, a scale")
-        ended = await traffic.ends_exactly_once(WRITES_S)
+        ended = await traffic.ends_exactly_once(DEADLINE_S)
     done_with(f"the end, all is read: {dict(ended)}")
-    assert ended.total() == WRITERS * EACH
     past = history(single, traffic.scope, traffic.stream)
     print(f"        {past.rolls} batches rolled; {past.summary()}")
     assert past.rolls
@@ -117,7 +115,7 @@ async def test_what_is_committed_is_read_exactly_once_whatever_dies(single: Syst
 
 async def test_all_ends_exactly_once_wherever_txn_manager_is_killed(single: System, gateway: Controller) -> None:
     """The traffic passes every point by itself, those of rolling batches while the stream is scaled again and again."""
-    with TxnTraffic(gateway, single.grpc_address, writers=3, each=100_000) as traffic:
+    with TxnTraffic(gateway, single.grpc_address, writers=3) as traffic:
         traffic.goes_on()
         single.stop(TXN_MANAGER)
         for point in (*OPENING, *ENDING):
@@ -132,7 +130,6 @@ async def test_all_ends_exactly_once_wherever_txn_manager_is_killed(single: Syst
             print(f"{point}: killed after {time.monotonic() - began:.1f} s, {len(traffic.attempts)} transactions")
         single.start(TXN_MANAGER, deadline_s=DEADLINE_S)
         traffic.goes_on()
-        traffic.stop()
         ended = await traffic.ends_exactly_once(DEADLINE_S)
     print(f"read exactly once: {dict(ended)}")
     eventually(lambda: not unfinished(single, traffic.scope), DEADLINE_S, "nothing is left half done")
@@ -170,7 +167,7 @@ def test_the_java_client_commits_exactly_once_though_txn_manager_is_killed(
         single.kill(TXN_MANAGER)
         single.start(TXN_MANAGER, deadline_s=DEADLINE_S)
         assert not problem.done(), "the scenario was over before txn-manager was back"
-        assert problem.result(DEADLINE_S) is None
+        assert problem.result(SCENARIO_S) is None
 
 
 # --- bounds

@@ -22,27 +22,26 @@ def manager(address: str) -> Any:
 
 
 class WriterThread(threading.Thread):
-    """Writes `count` events of its own; `acknowledged` is how many are known to be stored.
+    """Writes `count` events of its own; `acknowledged` is how many are known to be stored, `told` hears of it.
 
-    A steady writer waits for each event, so that it is still writing while a test does other things, until `hurry()`.
-    `told` hears of `acknowledged`.
+    Without a count it writes, one event after the other, until `stop()`.
     """
 
-    def __init__(self, streams: Any, scope: str, stream: str, name: str, count: int, *, steady: bool = False) -> None:
+    def __init__(self, streams: Any, scope: str, stream: str, name: str, count: int | None = None) -> None:
         super().__init__(name=f"writer-{name}", daemon=True)
         self._writer = streams.create_writer(scope, stream, BURST)
         self._id = name
         self._count = count
-        self._steady = steady
+        self._stopped = threading.Event()
         self.acknowledged = 0
         self.error: BaseException | None = None
         self.told: Callable[[int], None] = lambda _acknowledged: None
 
     def run(self) -> None:
         try:
-            while self.acknowledged < self._count:
+            while not self._stopped.is_set() and self.acknowledged != self._count:
                 first = self.acknowledged
-                last = min(first + (1 if self._steady else BURST), self._count)
+                last = first + 1 if self._count is None else min(first + BURST, self._count)
                 for number in range(first, last):
                     self._writer.write_event(f"{self._id}:{number}", f"{self._id}-key-{number % KEYS}")
                 self._writer.flush()
@@ -52,23 +51,30 @@ class WriterThread(threading.Thread):
             self.error = error
             raise
 
-    def hurry(self) -> None:
-        """Write the rest as fast as it goes."""
-        self._steady = False
+    def stop(self) -> None:
+        """Have it end after the present event, or burst."""
+        self._stopped.set()
 
     def finish(self, deadline_s: float) -> None:
         """Wait for the end; fail if there is none in time or if writing failed."""
         self.join(deadline_s)
-        assert not self.is_alive(), f"{self.name} acknowledged {self.acknowledged} of {self._count} in {deadline_s} s"
+        assert not self.is_alive(), f"{self.name} acknowledged {self.acknowledged} in {deadline_s} s"
         assert self.error is None, f"{self.name}: {self.error!r}"
 
 
-async def read_all(group: Any, count: int, deadline_s: float) -> list[str]:
-    """Read through one reader of the group until `count` events came, then look whether more come."""
-    reader = group.create_reader(f"reader-{count}")
+async def read_all(group: Any, count: int | Callable[[], float], deadline_s: float) -> list[str]:
+    """Read through one reader of the group until `count` events came, then look whether more come.
+
+    A count that is not known yet is asked for again after each part that was read.
+    """
+
+    def wanted() -> float:
+        return count() if callable(count) else count
+
+    reader = group.create_reader("reader")
     events: list[str] = []
     async with asyncio.timeout(deadline_s):
-        while len(events) < count:
+        while len(events) < wanted():
             events += await _slice(reader)
     try:
         async with asyncio.timeout(1.0):

@@ -17,9 +17,9 @@ GOES_ON_S = 60.0
 
 
 class TxnTraffic:
-    """So many writers, each with so many transactions, in a new scope. As a context they are gone after."""
+    """So many writers on a stream of a new scope, until `ends_exactly_once`. As a context they are gone after."""
 
-    def __init__(self, gateway: Controller, address: str, writers: int, each: int) -> None:
+    def __init__(self, gateway: Controller, address: str, writers: int) -> None:
         self.gateway = gateway
         self.scope, self.stream = unique("txns"), "st"
         self.transactions = Transactions(gateway, self.scope, self.stream)
@@ -27,9 +27,7 @@ class TxnTraffic:
         assert gateway.create_stream(self.scope, self.stream, SEGMENTS) == "SUCCESS"
         self._address = address
         self._scales = 0
-        self._writers = [
-            TxnWriterProcess(address, self.scope, self.stream, f"w{number}", each) for number in range(writers)
-        ]
+        self._writers = [TxnWriterProcess(address, self.scope, self.stream, f"w{number}") for number in range(writers)]
 
     @property
     def attempts(self) -> list[Attempt]:
@@ -43,7 +41,7 @@ class TxnTraffic:
     def goes_on(self, more: int = 8) -> None:
         """So many more transactions are done with."""
         before = len(self.attempts)
-        assert self.running, f"the writers are through after {before} transactions"
+        assert self.running, f"all writers have failed after {before} transactions"
         eventually(lambda: len(self.attempts) >= before + more, GOES_ON_S, f"more transactions than {before}")
 
     def scale(self) -> None:
@@ -51,16 +49,13 @@ class TxnTraffic:
         self._scales += 1
         scale_to(self.gateway, self.scope, self.stream, SEGMENTS + self._scales % 2, GOES_ON_S)
 
-    def stop(self) -> None:
-        """Have the writers end what they are at, and no more."""
-        for writer in self._writers:
-            writer.stop()
-
     async def ends_exactly_once(self, deadline_s: float = GOES_ON_S) -> Counter[str]:
-        """Wait for the writers; then all that was committed is read once, in order, and nothing else.
+        """The writers end what they are at; then all that was committed is read once, in order, and nothing else.
 
         Returns how many transactions ended how.
         """
+        for writer in self._writers:
+            writer.stop()
         for writer in self._writers:
             await asyncio.to_thread(writer.finish, deadline_s)
         attempts = self.attempts

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
@@ -27,14 +28,14 @@ _FAILURES = (ValueError, pravega_client.TxnFailedException)
 
 
 class TxnWriterProcess:
-    """Writes `count` transactions, or until it is told to stop; begins at once. As a context it is gone after."""
+    """Writes transactions until it is told to stop; begins at once. As a context it is gone after."""
 
-    def __init__(self, address: str, scope: str, stream: str, name: str, count: int) -> None:
+    def __init__(self, address: str, scope: str, stream: str, name: str) -> None:
         self.name = name
         self.attempts: list[Attempt] = []
         launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
         self._process = subprocess.Popen(
-            [*launcher, sys.executable, "-m", "support.txn_writer", address, scope, stream, name, str(count)],
+            [*launcher, sys.executable, "-m", "support.txn_writer", address, scope, stream, name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -148,7 +149,7 @@ class _Written(msgspec.Struct):
 
 
 def main() -> None:
-    address, scope, stream, name, count = sys.argv[1:]
+    address, scope, stream, name = sys.argv[1:]
     writer = _Writer(address, scope, stream, name)
     stopped = threading.Event()
 
@@ -159,7 +160,7 @@ def main() -> None:
     threading.Thread(target=listen, daemon=True).start()
     # One that is to be aborted is kept until the next one is committed: the client does not wait for its events.
     kept: list[_Written] = []
-    for number in range(int(count)):
+    for number in count():
         if stopped.is_set():
             break
         kept.append(writer.write(number))

@@ -2,7 +2,7 @@
 
 The client `pravega` keeps Python's lock while it waits for a segment store: in the process of the tests nothing else
 would run as long as one is away. The process says on its output how many events are acknowledged; a line on its input
-tells a steady writer, which waits for each event, to hurry.
+ends it after the present event.
 """
 
 import os
@@ -10,19 +10,20 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Self
 
 from sluice_local import launch
 
 
 class WriterProcess:
-    """Writes `count` events as a WriterThread does; begins at once. As a context it is gone after."""
+    """Writes as a WriterThread does: `count` events, or until it is told to stop. As a context it is gone after."""
 
-    def __init__(self, address: str, scope: str, stream: str, name: str, count: int, *, steady: bool = True) -> None:
+    def __init__(self, address: str, scope: str, stream: str, name: str, count: int | None = None) -> None:
         self.name = name
         self.acknowledged = 0
         self._count = count
         launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
-        arguments = [address, scope, stream, name, str(count), str(int(steady))]
+        arguments = [address, scope, stream, name, *([] if count is None else [str(count)])]
         tests = str(Path(__file__).parents[1])
         self._process = subprocess.Popen(
             [*launcher, sys.executable, "-m", "support.writer", *arguments],
@@ -44,22 +45,27 @@ class WriterProcess:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def hurry(self) -> None:
-        """Write the rest as fast as it goes."""
+    def stop(self) -> None:
+        """Have it end after the present event."""
         assert self._process.stdin is not None
-        self._process.stdin.write("hurry\n")
+        self._process.stdin.write("stop\n")
         self._process.stdin.flush()
 
-    def finish(self, deadline_s: float) -> None:
-        """Wait for the end; fail if there is none in time or if writing failed."""
+    def finish(self, deadline_s: float) -> int:
+        """Wait for the end; fail if there is none in time or if writing failed. Returns how many events it wrote."""
         try:
             status = self._process.wait(deadline_s)
         except subprocess.TimeoutExpired:
-            raise AssertionError(
-                f"{self.name}: {self.acknowledged} of {self._count} acknowledged in {deadline_s} s"
-            ) from None
+            raise AssertionError(f"{self.name}: {self.acknowledged} acknowledged in {deadline_s} s") from None
         self._reader.join(5)
-        assert status == 0 and self.acknowledged == self._count, f"{self.name}: {status}, {self.acknowledged}"
+        assert status == 0 and self._count in (None, self.acknowledged), f"{self.name}: {status}, {self.acknowledged}"
+        return self.acknowledged
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End it, whatever it does."""
@@ -74,15 +80,15 @@ class WriterProcess:
 def main() -> None:
     from support.pravega import WriterThread, manager
 
-    address, scope, stream, name, count, steady = sys.argv[1:]
+    address, scope, stream, name, *count = sys.argv[1:]
     # The client's threads end with its manager.
     streams = manager(address)
-    writer = WriterThread(streams, scope, stream, name, int(count), steady=steady == "1")
+    writer = WriterThread(streams, scope, stream, name, *map(int, count))
     writer.told = lambda acknowledged: print(acknowledged, flush=True)
 
     def listen() -> None:
         if sys.stdin.readline():
-            writer.hurry()
+            writer.stop()
 
     threading.Thread(target=listen, daemon=True).start()
     writer.run()

@@ -16,7 +16,7 @@ import java.util.concurrent.ScheduledExecutorService;
 
 /** A reader of a reader group that never waits longer than its deadline. Belongs to one thread at a time. */
 public final class GroupReader implements AutoCloseable {
-    private static final Duration DEADLINE = Duration.ofSeconds(30);
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
     private static final long POLL_MILLIS = 100;
 
     private final EventStreamReader<String> reader;

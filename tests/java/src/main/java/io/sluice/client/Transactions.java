@@ -8,7 +8,7 @@ import java.time.Duration;
 
 /** Transactions that hold numbered events, as {@link Events} are. */
 public final class Transactions {
-    private static final Duration DEADLINE = Duration.ofSeconds(30);
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
 
     private Transactions() {
     }

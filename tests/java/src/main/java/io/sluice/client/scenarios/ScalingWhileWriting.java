@@ -55,7 +55,7 @@ public final class ScalingWhileWriting implements Scenario {
 
     private static void awaitMore(AtomicInteger written, CompletableFuture<Void> writing) {
         int before = written.get();
-        Deadline.in(Duration.ofSeconds(15)).await(() -> writing.isDone() || written.get() >= before + 3 * BURST,
+        Deadline.in(Duration.ofSeconds(60)).await(() -> writing.isDone() || written.get() >= before + 3 * BURST,
                 "writing goes on after " + before + " events");
     }
 

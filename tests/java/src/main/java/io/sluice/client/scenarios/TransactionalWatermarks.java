@@ -16,7 +16,7 @@ import java.time.Duration;
 /** Commits that say a time are as good as a writer that notes it: a reader learns between which times it reads. */
 public final class TransactionalWatermarks implements Scenario {
     private static final long FIRST_TIME = 1_000;
-    private static final Duration DEADLINE = Duration.ofSeconds(45);
+    private static final Duration DEADLINE = Duration.ofSeconds(90);
 
     @Override
     public void run(Session session) throws Exception {

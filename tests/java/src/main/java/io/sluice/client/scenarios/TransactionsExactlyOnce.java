@@ -29,7 +29,7 @@ public final class TransactionsExactlyOnce implements Scenario {
     private static final int EVENTS = 5;
     private static final int ABORTED_EVERY = 5;
     private static final int SCALED_EVERY = 40;
-    private static final Duration DEADLINE = Duration.ofSeconds(50);
+    private static final Duration DEADLINE = Duration.ofSeconds(120);
 
     @Override
     public void run(Session session) throws Exception {

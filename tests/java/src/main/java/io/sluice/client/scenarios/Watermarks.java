@@ -16,7 +16,7 @@ import java.time.Duration;
 /** A writer notes times as it writes; a reader learns between which times the events lie that it reads. */
 public final class Watermarks implements Scenario {
     private static final long FIRST_TIME = 1_000;
-    private static final Duration DEADLINE = Duration.ofSeconds(45);
+    private static final Duration DEADLINE = Duration.ofSeconds(90);
 
     @Override
     public void run(Session session) {
