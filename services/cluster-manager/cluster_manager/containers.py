@@ -11,6 +11,8 @@ back what was true before:
   has the version that was read. What stood in the node came from a shorter journal, or else the version differs.
 
 While ZooKeeper is away the hosts are unknown, which is not the same as none: no round takes place, the last map stays.
+The active instance may be the only one that ZooKeeper is away for. So a standby looks on, and has a round when what it
+sees has not been dealt with for long.
 """
 
 import asyncio
@@ -20,6 +22,7 @@ from typing import Protocol
 
 from cluster_manager.metrics import HOSTS
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, Nodes, NodesError
+from cluster_manager.settling import Settling
 from sluice.domain.cluster import (
     CLUSTER,
     Cluster,
@@ -41,6 +44,7 @@ log = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = 10.0
 RETRY_S = 1.0
+NEGLECTED_S = 20.0
 PUBLISH_ATTEMPTS = 5
 
 
@@ -67,8 +71,8 @@ class ClusterJournal(Protocol):
 class ContainerManager:
     """Gives every container 0..count-1 a live host and tells the segment stores.
 
-    `me` is this instance as a member, `active` whether it is the one to decide, `now_ms` the time in epoch ms. Stores
-    that start together are assigned together: the first assignment waits `settle_s`, or until another one appears.
+    `me` is this instance as a member, `active` whether it is the one to decide, `now_ms` the time in epoch ms. Hosts
+    that come or go must have done so for `settle_s` (`Settling`).
     """
 
     def __init__(
@@ -89,8 +93,8 @@ class ContainerManager:
         self._interval_ms = round(interval_s * 1000)
         self._active = active
         self._now_ms = now_ms
-        self._settle_s = settle_s
-        self._settled = settle_s == 0
+        self._settling = Settling(settle_s)
+        self._differs_since: float | None = None
         self._took_over = False
         self._woken = asyncio.Event()
 
@@ -131,19 +135,28 @@ class ContainerManager:
 
         Raises JournalError and NodesError; the next round goes on from whatever was achieved.
         """
-        if not self._active():
+        if not self._active() and not await self._is_neglected():
             HOSTS.set(0)
             return LOOK_AGAIN_S
         await self._take_over()
         if not self._nodes.connected:
             return LOOK_AGAIN_S
-        if not self._settled and not self._cluster().containers and await self._nodes.hosts():
-            self._settled = True
-            return self._settle_s
-        await self._assign()
+        settling_s = await self._assign()
         await self._publish()
-        wait_ms = assignment_wait_ms(self._cluster(), self._interval_ms, self._now_ms())
-        return min(LOOK_AGAIN_S, wait_ms / 1000) if wait_ms else LOOK_AGAIN_S
+        interval_s = assignment_wait_ms(self._cluster(), self._interval_ms, self._now_ms()) / 1000
+        return min(wait_s for wait_s in (LOOK_AGAIN_S, settling_s, interval_s) if wait_s > 0)
+
+    async def _is_neglected(self) -> bool:
+        """Whether journal or node have differed from the hosts for `NEGLECTED_S`, as far as this instance can see."""
+        hosts = await self._nodes.hosts() if self._nodes.connected else ()
+        alike = set(hosts) == set(self._cluster().hosts)
+        if not hosts or (alike and self._is_published(await self._nodes.read_map())):
+            self._differs_since = None
+            return False
+        now = asyncio.get_running_loop().time()
+        if self._differs_since is None:
+            self._differs_since = now
+        return now - self._differs_since >= NEGLECTED_S
 
     async def _take_over(self) -> None:
         if self._took_over:
@@ -157,11 +170,15 @@ class ContainerManager:
         self._took_over = True
         log.info("took over the cluster", extra={"hosts": _names(self._cluster().hosts)})
 
-    async def _assign(self) -> None:
+    async def _assign(self) -> float:
+        """Assign the containers if the hosts ask for it; the seconds to wait before, 0 if that was decided now."""
         version = self._journal.reader(CLUSTER).version(CLUSTER)
         hosts = await self._nodes.hosts()
         HOSTS.set(len(hosts))
-        before = self._cluster().containers
+        wait_s = self._settling.wait_s(hosts, self._cluster().hosts, asyncio.get_running_loop().time())
+        if wait_s > 0:
+            return wait_s
+        before = self._cluster().containers or _owners(await self._nodes.read_map())
 
         def decide(reader: GuardedReader, context: Context) -> Decision:
             reader.get(CLUSTER)
@@ -169,7 +186,7 @@ class ContainerManager:
                 # Somebody recorded something since: these hosts may be older than that.
                 self.wake()
                 return Decision()
-            return decide_assignment(reader, self._count, hosts, self._interval_ms, context)
+            return decide_assignment(reader, self._count, hosts, before, self._interval_ms, context)
 
         executed = await self._journal.execute(CLUSTER, None, decide)
         for event in executed.decision.events if executed.decision is not None else ():
@@ -177,6 +194,7 @@ class ContainerManager:
                 moved = moves(before, event.containers)
                 CONTAINER_MOVES.inc(moved)
                 log.info("containers assigned", extra={"hosts": _names(event.hosts), "moved": moved})
+        return 0.0
 
     async def _publish(self) -> None:
         for _ in range(PUBLISH_ATTEMPTS):
@@ -212,6 +230,12 @@ def host_map(cluster: Cluster) -> HostMap:
     for host in cluster.hosts:
         containers[host] = frozenset(c for c, owner in cluster.containers.items() if owner == host)
     return containers
+
+
+def _owners(node: MapNode | None) -> dict[int, Host]:
+    """The host of each container as the node has it; none if there is no map in it."""
+    containers = node.containers if node is not None else None
+    return {container: host for host, ids in (containers or {}).items() for container in ids}
 
 
 def _names(hosts: Iterable[Host]) -> list[str]:

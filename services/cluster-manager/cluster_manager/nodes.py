@@ -110,7 +110,6 @@ class ZooKeeperNodes:
         try:
             names = await self._children()
         except NoNodeError:
-            await self._ask(self._client.ensure_path_async(self._hosts))
             names = await self._once_more()
         found = await asyncio.gather(*(self._host(name) for name in names))
         return tuple(sorted({host for host in found if host is not None}))
@@ -145,9 +144,10 @@ class ZooKeeperNodes:
 
     async def _once_more(self) -> list[str]:
         try:
+            await self._ask(self._client.ensure_path_async(self._hosts))
             return await self._children()
         except NoNodeError as error:
-            raise NodesError(f"{self._hosts} vanished again") from error
+            raise NodesError(f"{self._hosts} cannot be made, or vanished again") from error
 
     async def _host(self, name: str) -> Host | None:
         """The store whose node has this name, by what the node says; None if it went meanwhile or is none."""

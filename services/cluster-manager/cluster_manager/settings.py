@@ -8,8 +8,8 @@ from sluice.settings import ServiceSettings
 class ClusterManagerSettings(ServiceSettings):
     """`container_count` must be that of every segment store; times in seconds.
 
-    `rebalance_interval_s` is the least time between two assignments of containers; the first one waits only
-    `settle_s`, for stores that start together.
+    `rebalance_interval_s` is the least time between two assignments of containers. Stores that come or go count when
+    they have done so for `settle_s`.
     A service instance that was not heard for `member_timeout_s` is gone.
     """
 

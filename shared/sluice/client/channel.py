@@ -3,14 +3,15 @@
 The other side of a TCP connection may vanish without a word, behind a firewall or with its machine. Then gRPC keeps the
 connection for many minutes, and with it every call fails. Pings find that out no sooner: a controller as it comes
 allows one in five minutes. So a call that ran out of time has a new channel made, which must not share the connection
-of the old one; the calls on that one go on to their own deadlines, for it may only have been slow.
+of the old one; the calls on that one go on to their own deadlines, for it may only have been slow. Callers that give up
+sooner than that would never find out: so one attempt that was given up on goes on without its caller.
 
 Concurrency: any number of calls side by side on one event loop.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 
@@ -41,6 +42,7 @@ class ControllerChannel:
         self._target = target
         self._attempt_s = attempt_s
         self._leaving: dict[grpc.aio.Channel, asyncio.Task[None]] = {}
+        self._given_up: asyncio.Task[Any] | None = None
         self._closed = False
         self._connect()
 
@@ -49,21 +51,16 @@ class ControllerChannel:
 
         Raises grpc.aio.AioRpcError, ClientClosed.
         """
-        self._check_open()
-        channel = self._channel
+        attempt = asyncio.create_task(self._attempt(rpc, request, left_s), name=f"ask {self._target}")
         try:
-            return await rpc(self._stub)(request, timeout=max(0.0, min(self._attempt_s, left_s)), wait_for_ready=True)
-        except grpc.aio.AioRpcError as error:
-            self._check_open()
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED and channel is self._channel:
-                self._replace()
-            raise
+            await asyncio.wait((attempt,))
         except asyncio.CancelledError:
-            # That is also what gRPC says of a call whose channel was closed.
-            task = asyncio.current_task()
-            if task is not None and not task.cancelling():
-                self._check_open()
+            self._give_up(attempt)
             raise
+        if attempt.cancelled() or attempt.exception() is not None:
+            # gRPC cancels the calls on a channel that is closed.
+            self._check_open()
+        return attempt.result()
 
     async def close(self) -> None:
         """Closes the channel; calls under way end with ClientClosed."""
@@ -74,6 +71,27 @@ class ControllerChannel:
         await asyncio.gather(*leaving.values(), return_exceptions=True)
         for channel in [*leaving, self._channel]:
             await channel.close(None)
+        if self._given_up is not None:
+            await asyncio.gather(self._given_up, return_exceptions=True)
+
+    async def _attempt(self, rpc: Rpc[Request, Answer], request: Request, left_s: float) -> Answer:
+        self._check_open()
+        channel = self._channel
+        try:
+            return await rpc(self._stub)(request, timeout=max(0.0, min(self._attempt_s, left_s)), wait_for_ready=True)
+        except grpc.aio.AioRpcError as error:
+            late = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            if late and channel is self._channel and not self._closed:
+                self._replace()
+            raise
+
+    def _give_up(self, attempt: "asyncio.Task[Any]") -> None:
+        """Has an attempt go on without its caller, unless another one does already."""
+        if self._given_up is None or self._given_up.done():
+            self._given_up = attempt
+            attempt.add_done_callback(_retrieve)
+        else:
+            attempt.cancel()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -97,3 +115,9 @@ class ControllerChannel:
         await asyncio.sleep(2 * self._attempt_s)
         await channel.close(None)
         del self._leaving[channel]
+
+
+def _retrieve(attempt: "asyncio.Task[Any]") -> None:
+    """Takes note of a failure that nobody is left to hear."""
+    if not attempt.cancelled():
+        attempt.exception()

@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 
 from sluice.client.attempts import Patience, answered
 from sluice.client.entries import EntryReader, stored_bytes
-from sluice.client.errors import RevisionAhead, RevisionTruncated
+from sluice.client.errors import RevisionAhead, RevisionTruncated, StreamSealed
 from sluice.client.revision import Revision
 from sluice.client.turns import Turns
 from sluice.segmentstore import NULL_ATTRIBUTE_VALUE, LengthDiffers, SegmentData, SegmentInfo, SegmentStore, TryLater
@@ -103,8 +103,10 @@ class RevisionedStream:
         await answered(lambda: self._store.truncate_segment(self.segment, offset), self.patience)
 
     async def mark(self) -> Revision | None:
-        """The revision that was noted with the stream, None if there is none."""
-        offset = await answered(lambda: self._store.attribute(self.segment, MARK), self.patience)
+        """The revision that was noted with the stream, None if there is none, or if nobody can tell of a sealed one."""
+        offset = await self._mark_at_hand()
+        if offset is None and not await self._is_unmarked():
+            offset = await self._mark_at_hand()
         return None if offset is None else Revision(self.segment, offset)
 
     async def set_mark(self, new: Revision | None, expected: Revision | None) -> bool:
@@ -123,6 +125,22 @@ class RevisionedStream:
 
         done = await answered(attempt, self.patience)
         return done or (attempts > 1 and await self.mark() == new)
+
+    async def _mark_at_hand(self) -> int | None:
+        """The mark if the segment store has it in memory; it forgets what nobody used for a minute (4.10)."""
+        return await answered(lambda: self._store.attribute(self.segment, MARK), self.patience)
+
+    async def _is_unmarked(self) -> bool:
+        """Whether there is no mark; if there is one, the segment store has it in memory now.
+
+        Only for a change does it look further, so no mark is changed into no mark. A sealed stream takes no change.
+        """
+        try:
+            return await answered(
+                lambda: self._store.update_attribute(self.segment, MARK, NULL_ATTRIBUTE_VALUE, None), self.patience
+            )
+        except StreamSealed:
+            return True
 
     async def _info(self) -> SegmentInfo:
         return await answered(lambda: self._store.segment_info(self.segment), self.patience)

@@ -7,7 +7,8 @@ decided on exactly the state that it is applied to, everywhere.
 Compaction appends the state itself as an entry, moves the mark to that entry, then truncates before it, in this order.
 So wherever it is interrupted, the mark is at an entry that holds a state, or there is none and the stream is whole:
 who finds what it wants to read truncated goes on from the mark. Several that compact at once do each other no harm: the
-mark only moves forward, and never behind the place to which anybody truncates.
+mark only moves forward, and never behind the place to which anybody truncates. That place holds a state, too: there one
+begins if the mark cannot be had, because the stream was sealed since.
 
 The copy changes only by what was read back or is known to be stored, so a call that fails or is cancelled leaves it at
 some revision of the stream, and the next call goes on from there.
@@ -156,21 +157,24 @@ class StateSynchronizer(Generic[State, Update]):
                 await self._begin_at_mark(error)
 
     async def _begin_at_mark(self, truncated: RevisionTruncated) -> None:
-        """Takes the state over from the entry at the mark, unless the mark has moved on again by then."""
+        """Takes the state over from the entry at the mark, or at the head, unless both have moved on again by then."""
         mark = await self._stream.mark()
-        if mark is None or mark.offset < truncated.head_offset:
+        place = Revision(self._stream.segment, truncated.head_offset) if mark is None else mark
+        if place.offset < truncated.head_offset:
             raise StateLost(f"{truncated.detail}, mark {mark}") from truncated
         try:
-            async with aclosing(self._stream.read(mark)) as entries:
+            async with aclosing(self._stream.read(place)) as entries:
                 after, record = await anext(entries)
         except RevisionTruncated:
             return
         except StopAsyncIteration:
-            raise StateLost(f"nothing at the mark {mark}") from truncated
+            raise StateLost(f"nothing at {place}, mark {mark}") from truncated
         state = records.state_in(record)
+        if state is None and mark is None:
+            raise StateLost(f"{truncated.detail}, mark None") from truncated
         if state is None:
             raise EntryMalformed(f"no state at the mark {mark}")
-        self._take(mark, after, record, self._state_codec.decode(state))
+        self._take(place, after, record, self._state_codec.decode(state))
 
     def _state_after(self, state: State, record: bytes) -> State:
         written = records.state_in(record)

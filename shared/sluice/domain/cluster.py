@@ -84,17 +84,18 @@ def assignment_wait_ms(cluster: Cluster, interval_ms: int, now: int) -> int:
 
 
 def decide_assignment(
-    reader: Reader, count: int, hosts: Iterable[Host], interval_ms: int, context: Context
+    reader: Reader, count: int, hosts: Iterable[Host], found: Mapping[int, Host], interval_ms: int, context: Context
 ) -> Decision:
     """A new container map if the living hosts ask for one and the last is old enough.
 
-    Without hosts the last map stays: it may come true again.
+    The first one goes on from `found`, what stores were told before there was a journal. Without hosts the last map
+    stays: it may come true again.
     """
     alive = tuple(sorted(set(hosts)))
     cluster = cluster_of(reader)
     if not alive or assignment_wait_ms(cluster, interval_ms, context.now) > 0:
         return Decision()
-    containers = assign(count, alive, cluster.containers)
+    containers = assign(count, alive, cluster.containers or found)
     if containers == cluster.containers and alive == cluster.hosts:
         return Decision()
     return Decision((ev.ContainersAssigned(containers=containers, hosts=alive, at=context.now),))

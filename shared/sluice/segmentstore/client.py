@@ -2,7 +2,7 @@
 
 The container of a segment follows from its name, its host from the map that the service holds at the moment of the call
 (segment-store-cluster A7). One attempt for each call: repeating belongs to whoever owns the operation. Concurrency: any
-number of calls side by side on one event loop; all calls to one store share a connection.
+number of calls side by side on one event loop; all calls to one container share a connection.
 """
 
 import ssl
@@ -59,4 +59,4 @@ class SegmentStoreClient(SegmentCalls):
         host = self._route(container)
         if host is None:
             raise ConnectionFailure(Failure.NO_ROUTE, f"container {container}")
-        return await self._pool.connection(host)
+        return await self._pool.connection(host, container)

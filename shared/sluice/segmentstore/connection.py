@@ -106,7 +106,8 @@ class Connection(asyncio.Protocol):
             async with asyncio.timeout(limits.connect_timeout_s):
                 await connection._loop.create_connection(lambda: connection, host.address, host.port, ssl=tls)
                 await connection._greeted
-        except OSError as error:
+        except (OSError, OverflowError, ValueError) as error:
+            # A store may have published what is neither a name nor a port.
             connection._lose(Failure.CONNECT_FAILED, str(error) or "no answer in time")
             raise ConnectionFailure(Failure.CONNECT_FAILED, str(error) or "no answer in time") from error
         except asyncio.CancelledError:

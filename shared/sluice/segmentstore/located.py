@@ -1,8 +1,8 @@
 """The client for whoever knows only a controller: it is asked which segment store has a segment.
 
 The services follow the container map instead (`SegmentStoreClient`), which a user of the cluster cannot read. One
-attempt for each call. Concurrency: any number of calls side by side on one event loop; all calls to one store share a
-connection.
+attempt for each call. Concurrency: any number of calls side by side on one event loop; all calls to one segment share
+a connection, of which there are `_LANES` to each store.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,9 +12,11 @@ from sluice.segmentstore.connection import Connection, ConnectionLimits
 from sluice.segmentstore.errors import RouteStale, TryLater
 from sluice.segmentstore.host import Host
 from sluice.segmentstore.pool import ConnectionPool
+from sluice.segmentstore.routing import container_of
 from sluice.segmentstore.wire.command import Command, Numbered
 
 _MAX_REMEMBERED = 10_000
+_LANES = 8
 _DEFAULT_LIMITS = ConnectionLimits()
 
 
@@ -47,7 +49,8 @@ class LocatedSegmentStores(SegmentCalls):
     async def _line(self, segment: str) -> Connection:
         # Out of the memory while the connection is made: it is back only if there is one.
         host = self._hosts.pop(segment, None) or await self._locate(segment)
-        connection = await self._pool.connection(host)
+        # How many containers there are nobody tells: segments are spread as if it were so many.
+        connection = await self._pool.connection(host, container_of(segment, _LANES) % _LANES)
         if len(self._hosts) >= _MAX_REMEMBERED:
             self._hosts.clear()
         self._hosts[segment] = host

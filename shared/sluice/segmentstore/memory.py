@@ -46,6 +46,8 @@ class MemorySegment(msgspec.Struct, eq=False):
     sealed: bool = False
     last_modified_ms: int = 0
     attributes: dict[UUID, int] = msgspec.field(default_factory=dict)
+    evicted: set[UUID] = msgspec.field(default_factory=set)
+    """Attributes that read as not set until somebody changes them, or tries to."""
     table: MemoryTable | None = None
 
     @property
@@ -65,6 +67,10 @@ class InMemorySegmentStore(SegmentCalls):
         self._clock_ms = clock_ms
         # The segment that each writer was set up for, and its last number as far as is known there (2.5).
         self._writers: dict[UUID, tuple[str, int]] = {}
+
+    def evict(self, name: str) -> None:
+        """Forgets of a segment what a segment store forgets when nobody has used it for a minute (4.10)."""
+        self.segments[name].evicted = set(self.segments[name].attributes)
 
     async def _line(self, _: str) -> Line:
         return self
@@ -195,11 +201,14 @@ class InMemorySegmentStore(SegmentCalls):
 
     def _attribute(self, request: segments.GetSegmentAttribute, segment: MemorySegment) -> Command:
         value = segment.attributes.get(request.attribute_id, segments.NULL_ATTRIBUTE_VALUE)
+        if request.attribute_id in segment.evicted:
+            value = segments.NULL_ATTRIBUTE_VALUE
         return segments.SegmentAttribute(request.request_id, value)
 
     def _update_attribute(self, request: segments.UpdateSegmentAttribute, segment: MemorySegment) -> Command:
         if segment.sealed:
             return refusals.SegmentIsSealed(request.request_id, request.segment)
+        segment.evicted.discard(request.attribute_id)
         present = segment.attributes.get(request.attribute_id, segments.NULL_ATTRIBUTE_VALUE)
         if present == request.expected_value:
             segment.attributes[request.attribute_id] = request.new_value

@@ -1,46 +1,66 @@
-"""The connections of one client: at most one to each segment store, made when first needed.
+"""The connections of one client: at most one to each lane of a segment store, made when first needed.
 
-Concurrency: callers that need the same missing connection share one attempt, which goes on if some of them give up. A
-connection leaves the pool the moment it is lost, worn out or unused for long, so that a store which left is forgotten.
+A store closes the connection when a container is not running yet, and when it has no reply for an error
+(segment-store-wire-protocol 4.1): all calls on the connection end with that. So containers have lanes of their own, and
+a call fails for its own container only.
+
+Concurrency: callers that need the same missing connection share one attempt, which goes on if some of them give up;
+`max_waiting` of them at most wait for it. A connection leaves the pool the moment it is lost, worn out or unused for
+long, so that a store which left is forgotten.
 """
 
 import asyncio
 import ssl
+from collections import Counter
+from functools import partial
 
 from sluice.segmentstore.connection import Connection, ConnectionLimits
 from sluice.segmentstore.failure import ConnectionFailure, Failure
 from sluice.segmentstore.host import Host
 
+Lane = tuple[Host, int]
+
 
 class ConnectionPool:
-    """Hands out the one connection to a host."""
+    """Hands out the one connection to a lane of a host."""
 
     def __init__(self, limits: ConnectionLimits, tls: ssl.SSLContext | None = None) -> None:
         self._limits = limits
         self._tls = tls
-        self._open: dict[Host, Connection] = {}
+        self._open: dict[Lane, Connection] = {}
         self._leaving: set[Connection] = set()
-        self._attempts: dict[Host, asyncio.Task[Connection]] = {}
+        self._attempts: dict[Lane, asyncio.Task[Connection]] = {}
+        self._waiting: Counter[Lane] = Counter()
         self._closed = False
 
     @property
     def hosts(self) -> frozenset[Host]:
         """The hosts there is a connection to right now."""
-        return frozenset(self._open)
+        return frozenset(host for host, _ in self._open)
 
-    async def connection(self, host: Host) -> Connection:
-        """The connection to a host. Raises ConnectionFailure if it cannot be made, CLOSED if the pool was closed."""
-        connection = self._open.get(host)
+    async def connection(self, host: Host, number: int) -> Connection:
+        """The connection to the host's lane of this number.
+
+        Raises ConnectionFailure: what keeps it from being made, CLOSED if the pool was closed, OVERLOADED.
+        """
+        lane = (host, number)
+        connection = self._open.get(lane)
         if connection is not None:
             return connection
         if self._closed:
             raise ConnectionFailure(Failure.CLOSED)
-        attempt = self._attempts.get(host)
+        if self._waiting[lane] >= self._limits.max_waiting:
+            raise ConnectionFailure(Failure.OVERLOADED, f"{self._waiting[lane]} calls wait for a connection already")
+        attempt = self._attempts.get(lane)
         if attempt is None:
-            attempt = self._attempts[host] = asyncio.create_task(self._connect(host), name=f"connect to {host}")
+            attempt = self._attempts[lane] = asyncio.create_task(self._connect(lane), name=f"connect to {host}")
             attempt.add_done_callback(_retrieve)
-        # Not by awaiting it: that would pass the end of the attempt on as the end of the caller.
-        await asyncio.wait((attempt,))
+        self._waiting[lane] += 1
+        try:
+            # Not by awaiting it: that would pass the end of the attempt on as the end of the caller.
+            await asyncio.wait((attempt,))
+        finally:
+            self._leave(lane)
         if attempt.cancelled():
             raise ConnectionFailure(Failure.CLOSED)
         return attempt.result()
@@ -54,19 +74,24 @@ class ConnectionPool:
         await asyncio.gather(*attempts, return_exceptions=True)
         await asyncio.gather(*(connection.close() for connection in [*self._open.values(), *self._leaving]))
 
-    async def _connect(self, host: Host) -> Connection:
+    def _leave(self, lane: Lane) -> None:
+        self._waiting[lane] -= 1
+        if not self._waiting[lane]:
+            del self._waiting[lane]
+
+    async def _connect(self, lane: Lane) -> Connection:
         try:
-            connection = await Connection.open(host, self._limits, self._forget, self._tls)
+            connection = await Connection.open(lane[0], self._limits, partial(self._forget, lane), self._tls)
             if connection.lost:
                 raise ConnectionFailure(Failure.LOST, "right after it was made")
-            self._open[host] = connection
+            self._open[lane] = connection
             return connection
         finally:
-            del self._attempts[host]
+            del self._attempts[lane]
 
-    def _forget(self, connection: Connection) -> None:
-        if self._open.get(connection.host) is connection:
-            del self._open[connection.host]
+    def _forget(self, lane: Lane, connection: Connection) -> None:
+        if self._open.get(lane) is connection:
+            del self._open[lane]
         if connection.lost:
             self._leaving.discard(connection)
         else:

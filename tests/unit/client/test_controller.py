@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -28,7 +28,7 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import add_ControllerServiceServicer_to_server
 from sluice.segmentstore import Host
 
-IMPATIENT = Patience(deadline_s=1.0)
+PATIENCE = Patience(deadline_s=20.0)
 Answer = Any
 SCOPE_EXISTS = pb.CreateScopeStatus(status=pb.CreateScopeStatus.SCOPE_EXISTS)
 
@@ -72,7 +72,7 @@ async def fake() -> AsyncIterator[FakeController]:
 
 @pytest.fixture
 async def controller(fake: FakeController) -> AsyncIterator[Controller]:
-    async with Controller(f"tcp://{fake.address}", IMPATIENT) as controller:
+    async with Controller(f"tcp://{fake.address}", PATIENCE) as controller:
         yield controller
 
 
@@ -149,10 +149,11 @@ async def test_what_may_pass_is_tried_again(controller: Controller, fake: FakeCo
     assert len(fake.requests) == 3
 
 
-async def test_what_does_not_pass_in_time(controller: Controller, fake: FakeController) -> None:
+async def test_what_does_not_pass_in_time(fake: FakeController) -> None:
     fake.answers["createScope"] = [grpc.StatusCode.INTERNAL]
-    with pytest.raises(Unavailable, match="INTERNAL: said the test"):
-        await controller.create_scope("sc")
+    async with Controller(fake.address, Patience(deadline_s=1.0)) as controller:
+        with pytest.raises(Unavailable, match="INTERNAL: said the test"):
+            await controller.create_scope("sc")
 
 
 async def test_what_never_passes(controller: Controller, fake: FakeController) -> None:
@@ -177,7 +178,7 @@ def test_an_address_of_another_scheme() -> None:
 
 async def test_which_streams_are_revisioned(fake: FakeController) -> None:
     fake.answers["getCurrentSegments"] = [ranges(), ranges((0, 0.0, 0.5), (1, 0.5, 1.0)), ranges((1 << 32, 0.0, 1.0))]
-    async with open_client(fake.address, IMPATIENT) as client:
+    async with open_client(fake.address, PATIENCE) as client:
         with pytest.raises(StreamSealed, match="sc/st"):
             await client.revisioned_stream("sc", "st")
         with pytest.raises(NotASingleSegment, match="2 segments"):
@@ -188,7 +189,7 @@ async def test_which_streams_are_revisioned(fake: FakeController) -> None:
 async def test_a_segment_that_nobody_can_locate(fake: FakeController) -> None:
     fake.answers["getCurrentSegments"] = [ranges((0, 0.0, 1.0))]
     fake.answers["getURI"] = [grpc.StatusCode.INTERNAL]
-    async with open_client(fake.address, Patience(deadline_s=0.3)) as client:
+    async with open_client(fake.address, Patience(deadline_s=1.0)) as client:
         stream = await client.revisioned_stream("sc", "st")
         with pytest.raises(Unavailable):
             await stream.tail()
@@ -288,12 +289,39 @@ async def way(fake: FakeController) -> AsyncIterator[Way]:
 
 async def test_a_connection_that_died_without_a_word_is_replaced(fake: FakeController, way: Way) -> None:
     fake.answers["createScope"] = [SCOPE_EXISTS]
-    async with Controller(way.address, Patience(deadline_s=20.0), attempt_s=0.3) as controller:
+    async with Controller(way.address, Patience(deadline_s=60.0), attempt_s=3.0) as controller:
         await controller.create_scope("sc")
         way.cut_off()
         assert await asyncio.gather(*(controller.create_scope("sc") for _ in range(5))) == [False] * 5
         assert way.connections == 2
         assert await controller.create_scope("sc") is False
+
+
+async def test_a_dead_connection_is_replaced_although_its_callers_give_up_sooner(
+    fake: FakeController, way: Way
+) -> None:
+    fake.answers["createScope"] = [SCOPE_EXISTS]
+    async with Controller(way.address, Patience(deadline_s=60.0), attempt_s=2.0) as controller:
+        await controller.create_scope("sc")
+        way.cut_off()
+        calls = [asyncio.create_task(controller.create_scope("sc")) for _ in range(20)]
+        await eventually_async(lambda: len(attempts(way)) == 20, 5.0, "all attempts are under way")
+        under_way = attempts(way)
+        for call in calls:
+            call.cancel()
+        _, going_on = await asyncio.wait(under_way, timeout=0.2)
+        assert len(going_on) <= 1, "all but one end with their callers"
+
+        async def is_answered_soon() -> bool:
+            async with asyncio.timeout(0.5):
+                return not await controller.create_scope("sc")
+
+        answered = cast(Callable[[], object], is_answered_soon)
+        await eventually_async(answered, 20.0, "another connection has taken the place of the dead one")
+
+
+def attempts(way: Way) -> list["asyncio.Task[Any]"]:
+    return [task for task in asyncio.all_tasks() if task.get_name() == f"ask {way.address}"]
 
 
 async def test_the_channel_that_takes_over_has_a_connection_of_its_own(fake: FakeController, way: Way) -> None:
@@ -304,7 +332,7 @@ async def test_the_channel_that_takes_over_has_a_connection_of_its_own(fake: Fak
     keeps_the_old_one = asyncio.create_task(channel.attempt(lambda stub: stub.createScope, request, 10.0))
     with pytest.raises(grpc.aio.AioRpcError, match="DEADLINE_EXCEEDED"):
         await channel.attempt(lambda stub: stub.createScope, request, 0.2)
-    assert await channel.attempt(lambda stub: stub.createScope, request, 3.0) == SCOPE_EXISTS
+    assert await channel.attempt(lambda stub: stub.createScope, request, 10.0) == SCOPE_EXISTS
     assert not keeps_the_old_one.done()
     await channel.close()
     with pytest.raises(ClientClosed):
@@ -313,10 +341,12 @@ async def test_the_channel_that_takes_over_has_a_connection_of_its_own(fake: Fak
 
 async def test_a_controller_that_never_answers_costs_a_few_connections(fake: FakeController, way: Way) -> None:
     fake.answers["createScope"] = [grpc.StatusCode.DEADLINE_EXCEEDED]
-    async with Controller(way.address, Patience(0.5, first_pause_s=0.001, longest_pause_s=0.001)) as controller:
-        with pytest.raises(Unavailable, match="DEADLINE_EXCEEDED"):
-            await controller.create_scope("sc")
-    assert len(fake.requests) > 10 and way.connections == 5
+    async with Controller(way.address, Patience(first_pause_s=0.001, longest_pause_s=0.001)) as controller:
+        call = asyncio.create_task(controller.create_scope("sc"))
+        await eventually_async(lambda: len(fake.requests) > 10, 10.0, "it was asked often")
+    with pytest.raises(ClientClosed):
+        await call
+    assert way.connections == 5
 
 
 async def test_calls_on_a_channel_that_is_left_are_answered(fake: FakeController) -> None:

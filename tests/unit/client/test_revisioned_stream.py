@@ -145,6 +145,23 @@ async def test_the_mark(stream: RevisionedStream, store: InMemorySegmentStore) -
     assert await stream.set_mark(None, second) and await stream.mark() is None
 
 
+async def test_a_mark_that_the_segment_store_has_forgotten(
+    stream: RevisionedStream, store: InMemorySegmentStore
+) -> None:
+    first = await stream.append(b"a")
+    await stream.set_mark(first, None)
+    store.evict(SEGMENT)
+    assert await store.attribute(SEGMENT, MARK) is None
+    assert await stream.mark() == first == await stream.mark()
+    store.evict(SEGMENT)
+    store.fault = Faults(("after", "UpdateSegmentAttribute"))
+    assert await stream.mark() == first
+    await store.seal_segment(SEGMENT)
+    assert await stream.mark() == first
+    store.evict(SEGMENT)
+    assert await stream.mark() is None
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("request_type", ["SetupAppend", "AppendBlockEnd", "ConditionalAppend"])
 async def test_an_append_whose_answer_was_lost_is_there_once(

@@ -223,14 +223,22 @@ class Instance:
     """A cluster manager with its own view of journal and ZooKeeper."""
 
     def __init__(
-        self, name: str, log: FakeLog, zookeeper: FakeZooKeeper, count: int = 4, interval_s: float = 10
+        self,
+        name: str,
+        log: FakeLog,
+        zookeeper: FakeZooKeeper,
+        count: int = 4,
+        interval_s: float = 10,
+        settle_s: float = 0,
     ) -> None:
         self.freezer = Freezer()
         self.journal = FakeJournal(log, name, self.freezer)
         self.nodes = FakeNodes(zookeeper, self.freezer)
         self.active = False
         me = Heartbeat(service="cluster-manager", instance=name, endpoints={})
-        self.manager = ContainerManager(self.journal, self.nodes, me, count, interval_s, lambda: self.active, now_ms)
+        self.manager = ContainerManager(
+            self.journal, self.nodes, me, count, interval_s, lambda: self.active, now_ms, settle_s
+        )
         self.nodes.on_change = self.manager.wake
         self.journal.on_record.append(self._on_record)
         self.task: asyncio.Task[None] | None = None

@@ -132,15 +132,22 @@ def test_uncovered() -> None:
 
 
 def test_first_assignment_does_not_wait() -> None:
-    decision = decide_assignment(View(), 4, [B, A, B], 10_000, at(0))
+    decision = decide_assignment(View(), 4, [B, A, B], {}, 10_000, at(0))
     event = assigned({0: A, 2: A, 1: B, 3: B}, A, B)
     assert decision == Decision((event,))
+
+
+def test_first_assignment_goes_on_from_what_was_found() -> None:
+    decision = decide_assignment(View(), 2, [A, B], {0: B, 1: C}, 10_000, at(0))
+    assert decision == Decision((assigned({0: B, 1: A}, A, B),))
+    view = View(assigned({0: A, 1: B}, A, B))
+    assert decide_assignment(view, 2, [A, B], {0: B, 1: A}, 0, at(1)) == Decision()
 
 
 @pytest.mark.parametrize(("ms", "decided"), [(0, False), (9_999, False), (10_000, True), (60_000, True)])
 def test_later_assignments_keep_their_distance(ms: int, decided: bool) -> None:
     view = View(assigned({0: A, 1: A}, A))
-    decision = decide_assignment(view, 2, [B], 10_000, at(ms))
+    decision = decide_assignment(view, 2, [B], {}, 10_000, at(ms))
     assert decision == (Decision((assigned({0: B, 1: B}, B, ms=ms),)) if decided else Decision())
 
 
@@ -151,22 +158,22 @@ def test_assignment_wait(now: int, wait: int) -> None:
 
 def test_nothing_is_decided_without_hosts_or_need() -> None:
     view = View(assigned({0: A, 1: B}, A, B))
-    assert decide_assignment(view, 2, [], 0, at(1)) == Decision()
-    assert decide_assignment(view, 2, [B, A], 0, at(1)) == Decision()
+    assert decide_assignment(view, 2, [], {}, 0, at(1)) == Decision()
+    assert decide_assignment(view, 2, [B, A], {}, 0, at(1)) == Decision()
 
 
 def test_a_host_without_containers_is_recorded_too() -> None:
     view = View(assigned({0: A}, A))
-    decision = decide_assignment(view, 1, [A, B], 0, at(1))
+    decision = decide_assignment(view, 1, [A, B], {}, 0, at(1))
     assert decision == Decision((assigned({0: A}, A, B, ms=1),))
 
 
 def test_containers_follow_the_count() -> None:
     view = View(assigned({0: A, 1: B}, A, B))
-    (event,) = decide_assignment(view, 4, [A, B], 0, at(1)).events
+    (event,) = decide_assignment(view, 4, [A, B], {}, 0, at(1)).events
     assert isinstance(event, ev.ContainersAssigned)
     assert event.containers == {0: A, 1: B, 2: A, 3: B}
-    (event,) = decide_assignment(view, 1, [A, B], 0, at(1)).events
+    (event,) = decide_assignment(view, 1, [A, B], {}, 0, at(1)).events
     assert isinstance(event, ev.ContainersAssigned)
     assert event.containers == {0: A}
 

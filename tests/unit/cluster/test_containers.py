@@ -6,7 +6,7 @@ import pytest
 from support.virtual_time import run
 from unit.cluster.fakes import A, B, C, FakeJournal, FakeLog, FakeZooKeeper, Freezer, Instance, host_sets
 
-from cluster_manager.containers import RETRY_S
+from cluster_manager.containers import LOOK_AGAIN_S, NEGLECTED_S, RETRY_S
 from sluice.domain.cluster import CLUSTER, decide_heartbeat
 from sluice.domain.commands import Heartbeat, Host
 from sluice.telemetry.metrics import CONTAINER_MOVES
@@ -19,8 +19,8 @@ class World:
         self.log = FakeLog()
         self.zookeeper = FakeZooKeeper()
 
-    def instance(self, name: str, interval_s: float = 10) -> Instance:
-        return Instance(name, self.log, self.zookeeper, interval_s=interval_s)
+    def instance(self, name: str, interval_s: float = 10, settle_s: float = 0) -> Instance:
+        return Instance(name, self.log, self.zookeeper, interval_s=interval_s, settle_s=settle_s)
 
     @property
     def published(self) -> dict[Host, frozenset[int]] | None:
@@ -91,6 +91,74 @@ def test_a_host_that_was_away_within_the_interval_keeps_its_containers() -> None
     run(story())
 
 
+@pytest.mark.parametrize("gap_s", [0.002, 0.05, 0.4])
+def test_a_host_whose_node_is_made_anew_keeps_its_containers(gap_s: float) -> None:
+    """A store that restarted finds its old node, which goes when the old session expires, and comes back at once."""
+
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A, B)
+        world.instance("cm-1", settle_s=0.5).start(active=True)
+        await asyncio.sleep(60)
+        writes = len(world.zookeeper.history)
+        for _ in range(3):
+            world.zookeeper.set_hosts(A)
+            await asyncio.sleep(gap_s)
+            world.zookeeper.set_hosts(A, B)
+            await asyncio.sleep(60)
+        assert len(world.zookeeper.history) == writes
+        world.zookeeper.set_hosts(A)
+        await asyncio.sleep(0.5 + MOMENT_S)
+        assert world.published == host_sets(A=[0, 1, 2, 3])
+
+    run(story())
+
+
+def test_a_host_whose_node_is_made_anew_when_an_assignment_is_due_keeps_its_containers() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A, B)
+        world.instance("cm-1", settle_s=0.5).start(active=True)
+        await asyncio.sleep(1)
+        world.zookeeper.set_hosts(A, B, C)
+        await asyncio.sleep(9.49)
+        world.zookeeper.set_hosts(A, C)
+        await asyncio.sleep(0.02)
+        world.zookeeper.set_hosts(A, B, C)
+        await asyncio.sleep(60)
+        assert [event.hosts for event in world.log.assignments()] == [(A, B), (A, B, C)]
+
+    run(story())
+
+
+def test_stores_that_start_together_are_assigned_together() -> None:
+    async def story() -> None:
+        world = World()
+        world.instance("cm-1", settle_s=0.5).start(active=True)
+        await asyncio.sleep(1)
+        for hosts in ([A], [A, B], [A, B, C]):
+            world.zookeeper.set_hosts(*hosts)
+            await asyncio.sleep(0.4)
+        await settle()
+        assert world.published == {}
+        await asyncio.sleep(0.1)
+        assert world.published is not None and set(world.published) == {A, B, C}
+
+    run(story())
+
+
+def test_stores_that_never_stop_to_come_hold_nobody_up_for_long() -> None:
+    async def story() -> None:
+        world = World()
+        world.instance("cm-1", settle_s=0.5).start(active=True)
+        for number in range(1, 8):
+            world.zookeeper.set_hosts(*(Host("10.0.0.1", port) for port in range(number)))
+            await asyncio.sleep(0.3)
+        assert len(world.published or {}) == 7
+
+    run(story())
+
+
 def test_a_store_without_containers_is_in_the_map() -> None:
     async def story() -> None:
         world = World()
@@ -147,6 +215,20 @@ def test_before_the_first_assignment_a_map_that_is_there_stays() -> None:
         world.instance("cm-1").start(active=True)
         await asyncio.sleep(60)
         assert world.published == host_sets(A=[0, 1], B=[2, 3])
+
+    run(story())
+
+
+def test_the_first_assignment_goes_on_from_a_map_that_is_there() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.put(host_sets(A=[0, 1, 3], B=[2]))
+        world.zookeeper.set_hosts(A, B)
+        moved = CONTAINER_MOVES._value.get()
+        world.instance("cm-1").start(active=True)
+        await settle()
+        assert world.published == host_sets(A=[0, 1], B=[2, 3])
+        assert CONTAINER_MOVES._value.get() - moved == 1
 
     run(story())
 
@@ -224,12 +306,37 @@ def test_a_standby_does_nothing_until_it_takes_over() -> None:
         one.active = False
         await asyncio.sleep(30)
         world.zookeeper.set_hosts(B)
-        await asyncio.sleep(30)
+        await asyncio.sleep(NEGLECTED_S - 1)
         assert world.published == host_sets(A=[0, 1, 2, 3])
         two.activate()
         await settle()
         assert world.published == host_sets(B=[0, 1, 2, 3])
         assert {"cm-1", "cm-2"} <= set(world.log.state().members)
+
+    run(story())
+
+
+def test_a_standby_stands_in_for_an_active_instance_that_zookeeper_is_away_for() -> None:
+    async def story() -> None:
+        world = World()
+        world.zookeeper.set_hosts(A, B)
+        one, two = world.instance("cm-1"), world.instance("cm-2")
+        one.start(active=True)
+        two.start(active=False)
+        await asyncio.sleep(30)
+        records = len(world.log.records)
+        one.nodes.set_connected(False)
+        await asyncio.sleep(3600)
+        world.zookeeper.set_hosts()
+        await asyncio.sleep(3600)
+        assert len(world.log.records) == records
+        world.zookeeper.set_hosts(A)
+        await asyncio.sleep(NEGLECTED_S + LOOK_AGAIN_S)
+        assert world.published == host_sets(A=[0, 1, 2, 3])
+        one.nodes.set_connected(True)
+        world.zookeeper.set_hosts(A, B)
+        await settle()
+        assert world.agrees() and set(world.published or {}) == {A, B}
 
     run(story())
 

@@ -50,6 +50,10 @@ class FakeStore:
         """Sends something nobody asked for on the newest connection."""
         self._writers[-1].write(encode(command))
 
+    def send_first(self, command: Command) -> None:
+        """The same on the oldest one."""
+        self._writers[0].write(encode(command))
+
     def _replies(self, command: Command) -> Sequence[Command | bytes]:
         if isinstance(command, Hello):
             return [self.hello] if self.hello is not None else []

@@ -13,7 +13,7 @@ from sluice.segmentstore.connection import ConnectionLimits
 from sluice.segmentstore.wire.appends import AppendBlockEnd, AppendSetup, DataAppended, SetupAppend
 from sluice.segmentstore.wire.command import Command
 from sluice.segmentstore.wire.refusals import WrongHost
-from sluice.segmentstore.wire.segments import CreateSegment, SealSegment, SegmentCreated, SegmentDeleted
+from sluice.segmentstore.wire.segments import CreateSegment, SealSegment, SegmentCreated, SegmentDeleted, SegmentSealed
 
 NAME = "s/t/0.#epoch.0"
 
@@ -38,10 +38,10 @@ async def test_the_route_is_looked_up_at_every_call() -> None:
         await client.close()
 
 
-async def test_callers_share_one_connection_and_one_attempt() -> None:
+async def test_callers_of_a_container_share_one_connection_and_one_attempt() -> None:
     async with fake_store(created) as store:
         client = SegmentStoreClient(lambda _: store.host, 4)
-        await asyncio.gather(*(client.create_segment(f"s/t/{n}.#epoch.0", 0, 0) for n in range(50)))
+        await asyncio.gather(*(client.create_segment(f"s/t/0.#epoch.{n}", 0, 0) for n in range(50)))
         assert store.connections == 1
         await client.close()
         await eventually_async(lambda: store.open_connections == 0, 5.0, "the socket is closed")
@@ -51,13 +51,53 @@ async def test_callers_share_one_connection_and_one_attempt() -> None:
 
 async def test_the_shared_attempt_fails_for_all_and_the_next_is_a_new_one() -> None:
     async with fake_store(created, None) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4, limits=ConnectionLimits(connect_timeout_s=0.05))
+        client = SegmentStoreClient(lambda _: store.host, 4, limits=ConnectionLimits(connect_timeout_s=0.5))
         calls = [client.create_segment(NAME, 0, 0) for _ in range(3)]
         assert [type(error) for error in await asyncio.gather(*calls, return_exceptions=True)] == [RouteStale] * 3
-        assert store.connections == 1
+        await eventually_async(lambda: store.connections == 1, 5.0, "the store saw one attempt")
         with pytest.raises(RouteStale):
             await client.create_segment(NAME, 0, 0)
-        assert store.connections == 2
+        await eventually_async(lambda: store.connections == 2, 5.0, "the store saw another attempt")
+        await client.close()
+
+
+async def test_no_more_calls_wait_for_a_connection_than_allowed() -> None:
+    async with fake_store(created, None) as store:
+        client = SegmentStoreClient(lambda _: store.host, 4, limits=ConnectionLimits(max_waiting=2))
+        calls = [asyncio.create_task(client.create_segment(NAME, 0, 0)) for _ in range(3)]
+        (refused,), waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        with pytest.raises(TryLater, match="2 calls wait for a connection already"):
+            await refused
+        waiting.pop().cancel()
+        await asyncio.sleep(0)
+        calls.append(asyncio.create_task(client.create_segment(NAME, 0, 0)))
+        done, _ = await asyncio.wait(calls[-1:], timeout=0)
+        assert not done, "a caller who gave up makes room for another"
+        await client.close()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def test_a_container_that_does_not_run_yet_costs_the_calls_to_others_nothing() -> None:
+    waiting: list[SealSegment] = []
+
+    def answer(command: Command) -> Sequence[Command | bytes]:
+        if not isinstance(command, SealSegment):
+            return [CLOSE]
+        waiting.append(command)
+        return []
+
+    other = next(name for name in map("s/t/{}.#epoch.0".format, range(100)) if container_of(name, 4) == 1)
+    assert container_of(NAME, 4) != 1
+    async with fake_store(answer) as store:
+        client = SegmentStoreClient(lambda _: store.host, 4)
+        call = asyncio.create_task(client.seal_segment(other))
+        await eventually_async(lambda: len(waiting) == 1, 5.0, "the request is under way")
+        for _ in range(5):
+            with pytest.raises(TryLater, match="closed the connection"):
+                await client.create_segment(NAME, 0, 0)
+        assert not call.done()
+        store.send_first(SegmentSealed(waiting[0].request_id, other))
+        await call
         await client.close()
 
 

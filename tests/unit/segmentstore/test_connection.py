@@ -79,6 +79,17 @@ async def test_a_store_that_does_not_listen_or_greet_is_no_connection() -> None:
         await eventually_async(lambda: store.open_connections == 0, 5.0, "the socket is closed")
 
 
+@pytest.mark.parametrize(
+    "host",
+    [Host("store..svc", 1), Host("x" * 64, 1), Host("a\0b", 1), Host("127.0.0.1", 70_000), Host("127.0.0.1", -1)],
+    ids=["empty label", "long label", "no text", "large port", "negative port"],
+)
+async def test_what_is_no_address_is_no_connection(host: Host) -> None:
+    with pytest.raises(ConnectionFailure) as caught:
+        await Connection.open(host, LIMITS, lambda _: None)
+    assert caught.value.failure is Failure.CONNECT_FAILED
+
+
 async def test_replies_out_of_order_find_their_calls() -> None:
     kept: list[SealSegment] = []
 
@@ -182,11 +193,11 @@ async def test_a_cancelled_call_gives_its_place_back() -> None:
 
 
 async def test_keep_alive_is_sent_when_idle_and_silence_ends_the_connection() -> None:
-    limits = ConnectionLimits(keep_alive_s=0.01, silence_limit_s=0.2, idle_limit_s=60.0)
+    limits = ConnectionLimits(keep_alive_s=0.1, silence_limit_s=2.0, idle_limit_s=60.0)
     async with fake_store(silent) as store:
         connection = await connect(store, limits)
-        call = asyncio.ensure_future(failure_of(connection, seal()))
-        await eventually_async(lambda: store.received.count(KeepAlive()) >= 30, 5.0, "KeepAlive is sent and echoed")
+        call = asyncio.ensure_future(failure_of(connection, seal(), 60.0))
+        await eventually_async(lambda: store.received.count(KeepAlive()) >= 25, 20.0, "KeepAlive is sent and echoed")
         assert not connection.lost
         store.echo = False
         assert await call is Failure.SILENT

@@ -77,7 +77,6 @@ ALREADY = {
     (tables.DeleteTableSegment, refusals.NoSuchSegment),
     (segments.SealSegment, refusals.SegmentIsSealed),
     (segments.TruncateSegment, refusals.SegmentIsTruncated),
-    (segments.MergeSegments, refusals.NoSuchSegment),
     (tables.RemoveTableKeys, refusals.TableKeyDoesNotExist),
     (appends.ReadSegment, refusals.SegmentIsSealed),
 }

@@ -46,10 +46,20 @@ async def test_an_answer_is_remembered_for_each_segment() -> None:
     async with fake_store(created) as store:
         directory = Directory(store.host)
         stores = LocatedSegmentStores(directory.locate)
-        other = "s/t/1.#epoch.0"
+        other = "s/t/0.#epoch.1"
         for name in (NAME, other, NAME, other):
             await stores.create_segment(name, 0, 0)
         assert directory.asked == [NAME, other] and store.connections == 1
+        await stores.close()
+
+
+async def test_segments_far_apart_do_not_share_a_connection() -> None:
+    async with fake_store(created) as store:
+        stores = LocatedSegmentStores(Directory(store.host).locate)
+        for number in range(100):
+            await stores.create_segment(f"s/t/{number}.#epoch.0", 0, 0)
+        await stores.create_segment("_system/containers/metadata_4711", 0, 0)
+        assert store.connections == 8
         await stores.close()
 
 

@@ -71,7 +71,6 @@ ORDERS: list[tuple[str, Command]] = [
         f"0000000000000001 {NAME} 00000002 0001 61 0001 62 0000",
         segments.MergeSegmentsBatch(1, SEGMENT, ("a", "b"), ""),
     ),
-    (f"0000000000000001 {NAME} 0001 61 0000", segments.MergeSegments(1, SEGMENT, "a", "")),
     (
         f"0000000000000001 {NAME} {W} 0000000000000002 0000000000000001 0000",
         segments.UpdateSegmentAttribute(1, SEGMENT, WRITER, 2, 1, ""),
@@ -113,9 +112,7 @@ ABSENT: list[tuple[int, str, Command]] = [
     (57, "0000000000000001 0001 73", refusals.OperationUnsupported(1, "s", "")),
     (60, "0000000000000001", refusals.AuthTokenCheckFailed(1, "", -1)),
     (20, "0000000000000001 0001 73 00000000 00 0000", segments.CreateSegment(1, "s", 0, 0, "", 0)),
-    (59, "0000000000000001 0001 73 0001 74", segments.SegmentsMerged(1, "s", "t", -1)),
     (70, "0000000000000001 0001 73 0000", tables.CreateTableSegment(1, "s", "", False, 0, 0)),
-    (83, "0000000000000001 0001 73 0000 0000000a 00000000", tables.ReadTableKeys(1, "s", "", 10)),
     (
         12,
         "0000000000000001 0001 73 01 00 00 0000000000000002 0000000000000003",

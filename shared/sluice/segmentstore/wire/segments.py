@@ -98,26 +98,6 @@ class SegmentDeleted(Command, frozen=True, gc=False):
     segment: Str
 
 
-@code(58)
-class MergeSegments(Command, frozen=True, gc=False):
-    """Append one segment to another and delete it; attribute conditions are not sent."""
-
-    request_id: I64
-    segment: Str
-    source: Str
-    token: Str
-
-
-@code(59)
-class SegmentsMerged(Command, frozen=True, gc=False):
-    """Reply to MergeSegments."""
-
-    request_id: I64
-    segment: Str
-    source: Str
-    target_length: I64 = -1
-
-
 @code(90)
 class MergeSegmentsBatch(Command, frozen=True, gc=False):
     """Merge several segments into one, in this order."""

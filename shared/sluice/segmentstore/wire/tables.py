@@ -1,7 +1,7 @@
 """Commands on table segments and their replies (segment-store-wire-protocol 5.2)."""
 
 from sluice.segmentstore.wire.command import Command, code
-from sluice.segmentstore.wire.fields import I32, I64, Blob, Bool, Entries, Keys, Longs, Str
+from sluice.segmentstore.wire.fields import I32, I64, Bool, Entries, Keys, Longs, Str
 
 
 @code(70)
@@ -102,74 +102,3 @@ class TableRead(Command, frozen=True, gc=False):
     request_id: I64
     segment: Str
     entries: Entries
-
-
-@code(83)
-class ReadTableKeys(Command, frozen=True, gc=False):
-    """A page of keys."""
-
-    request_id: I64
-    segment: Str
-    token: Str
-    suggested_count: I32
-    continuation_token: Blob = b""
-    prefix_filter: Blob = b""
-    from_key: Blob = b""
-    to_key: Blob = b""
-
-
-@code(84)
-class TableKeysRead(Command, frozen=True, gc=False):
-    """Reply to ReadTableKeys; no keys means the end."""
-
-    request_id: I64
-    segment: Str
-    keys: Keys
-    continuation_token: Blob
-
-
-@code(85)
-class ReadTableEntries(Command, frozen=True, gc=False):
-    """A page of entries."""
-
-    request_id: I64
-    segment: Str
-    token: Str
-    suggested_count: I32
-    continuation_token: Blob = b""
-    prefix_filter: Blob = b""
-    from_key: Blob = b""
-    to_key: Blob = b""
-
-
-@code(86)
-class TableEntriesRead(Command, frozen=True, gc=False):
-    """Reply to ReadTableEntries; no entries means the end."""
-
-    request_id: I64
-    segment: Str
-    entries: Entries
-    continuation_token: Blob
-
-
-@code(88)
-class ReadTableEntriesDelta(Command, frozen=True, gc=False):
-    """What was written to a table since a position."""
-
-    request_id: I64
-    segment: Str
-    token: Str
-    from_position: I64
-    suggested_count: I32
-
-
-@code(87)
-class TableEntriesDeltaRead(Command, frozen=True, gc=False):
-    """Reply to ReadTableEntriesDelta."""
-
-    request_id: I64
-    segment: Str
-    entries: Entries
-    should_clear: Bool
-    reached_end: Bool
-    last_position: I64
