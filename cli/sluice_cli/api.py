@@ -1,18 +1,26 @@
 """The REST interface as commands use it: one call, one answer, errors as people can read them.
 
-Blocking, one connection; belongs to the thread that made it.
+Blocking. What is answered is what Sluice answers or an error that says so, for any server may stand at the address.
 """
 
-from collections.abc import Iterator
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 import httpx
 
-from sluice_cli.errors import RefusedError, UnreachableError
+from sluice_cli.errors import NoAnswerError, RefusedError, UnreachableError, UsageError
 
 CONNECT_S = 3.0
-READ_S = 60.0
+READ_S = 130.0
+"""Longer than a gateway waits (`request_timeout_s`): it is the one who knows what becomes of a request."""
+
+PATIENCE_S = 5.0
+"""After how long it is said that an answer is still waited for."""
+
 PAGE = 1000
 
 _HINTS = {
@@ -28,27 +36,50 @@ _HINTS = {
     "UNKNOWN": "`sluice transaction list SCOPE/STREAM` shows the transactions there are",
 }
 _HINTS_BY_STATUS = {
-    429: "more is being asked than Sluice may hold; try again in a moment",
     503: "Sluice runs but something it needs does not; `sluice member list` and /readyz of the api-gateway say more",
     504: "the operation goes on; look at it with `sluice workflow list` or `sluice trace`",
 }
 
 
 class Answer(NamedTuple):
-    """What a change was answered with; `request` is its id, for `sluice trace`."""
+    """What a change was answered with, {} for nothing; `request` is its id, for `sluice trace`."""
 
     status: int
     body: Any
     request: str
 
 
+class Document(dict[str, Any]):
+    """An object of an answer. A property that Sluice always sends and that is not there: somebody else has answered."""
+
+    def __missing__(self, name: str) -> Any:
+        raise RefusedError(f"the answer has no {name!r}, so it is not one of Sluice's", _WHOSE)
+
+
+_WHOSE = "is --api (SLUICE_API) the address of an api-gateway?"
+
+
 def path_of(*parts: str | int) -> str:
-    """A path under /sluice/v1, with every part quoted."""
-    return "/sluice/v1/" + "/".join(quote(str(part), safe="") for part in parts)
+    """A path under /sluice/v1, with every part quoted. Raises UsageError for what can be no part of one."""
+    return "/sluice/v1/" + "/".join(_quoted(str(part)) for part in parts)
+
+
+def _quoted(part: str) -> str:
+    if not part or "/" in part:
+        raise UsageError(f"{part!r} is no name", "a name has at least one character, and no slash")
+    try:
+        quoted = quote(part, safe="")
+    except UnicodeEncodeError:
+        raise UsageError(f"{part!r} is no name", "write it in UTF-8") from None
+    # Names of Pravega; but bare, they would mean this folder and the one above.
+    return quoted.replace(".", "%2E") if part in (".", "..") else quoted
 
 
 class Api:
-    """One api-gateway. Every method raises RefusedError or UnreachableError."""
+    """One api-gateway. Every method raises RefusedError or UnreachableError.
+
+    `waiting` is called once for each answer that takes long, by a thread of its own.
+    """
 
     def __init__(
         self,
@@ -57,8 +88,10 @@ class Api:
         transport: httpx.BaseTransport | None = None,
         connect_s: float = CONNECT_S,
         read_s: float = READ_S,
+        waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self.base = base
+        self._waiting = waiting
         try:
             timeout = httpx.Timeout(read_s, connect=connect_s)
             # Authorities are loaded for https alone: that takes as long as all the rest of a command.
@@ -78,8 +111,10 @@ class Api:
         """The body of the answer; parameters that are None are left out."""
         return self._call("GET", path, None, parameters).body
 
-    def change(self, method: str, path: str, body: Any = None, **parameters: object) -> Answer:
-        return self._call(method, path, body, parameters)
+    def change(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, **parameters: object
+    ) -> Answer:
+        return self._call(method, path, body, parameters, headers)
 
     def pages(self, path: str, limit: int | None = None, **parameters: object) -> Iterator[Any]:
         """The items of a list, page by page, at most `limit` of them."""
@@ -89,18 +124,30 @@ class Api:
             size = PAGE if left is None else min(PAGE, left)
             page = self.get(path, limit=size, after=after, **parameters)
             items = page["items"]
+            if not isinstance(items, list) or not all(isinstance(item, Document) for item in items):
+                raise _not_ours(f"{self.base}{path}")
             yield from items
             after = page.get("next")
             if after is None:
                 return
             left = None if left is None else left - len(items)
 
-    def _call(self, method: str, path: str, body: Any, parameters: dict[str, object]) -> Answer:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        parameters: dict[str, object],
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
         sent = {name: _text(value) for name, value in parameters.items() if value is not None}
         try:
-            response = self._client.request(method, path, params=sent, json=body)
-        except httpx.TimeoutException as error:
-            raise UnreachableError(
+            with _told_after(PATIENCE_S, self._waiting):
+                response = self._client.request(method, path, params=sent, json=body, headers=headers)
+        except UnicodeEncodeError as error:
+            raise UsageError(f"{error.object!r} is no text", "write it in UTF-8") from None
+        except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
+            raise NoAnswerError(
                 f"{self.base} did not answer in time ({type(error).__name__})",
                 "what was asked may go on all the same; `sluice workflow list` shows what is under way",
             ) from error
@@ -111,8 +158,33 @@ class Api:
             ) from error
         request = response.headers.get("Sluice-Request", "")
         if response.is_success:
-            return Answer(response.status_code, response.json() if response.content else None, request)
+            return Answer(response.status_code, _document(response), request)
         raise _refusal(response, request)
+
+
+@contextmanager
+def _told_after(wait_s: float, tell: Callable[[], None]) -> Iterator[None]:
+    timer = threading.Timer(wait_s, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _document(response: httpx.Response) -> Document:
+    try:
+        found = json.loads(response.content, object_hook=Document) if response.content else Document()
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, Document):
+        raise _not_ours(str(response.request.url), response.status_code)
+    return found
+
+
+def _not_ours(url: str, status: int = 200) -> RefusedError:
+    return RefusedError(f"{url} answered {status} and not as Sluice does", _WHOSE, status=status)
 
 
 def _text(value: object) -> str:
@@ -126,11 +198,7 @@ def _refusal(response: httpx.Response, request: str) -> RefusedError:
     except ValueError:
         problem = None
     if not isinstance(problem, dict) or not {"title", "status"} <= problem.keys():
-        return RefusedError(
-            f"{response.request.url} answered {status} and not as Sluice does",
-            "is --api (SLUICE_API) the address of an api-gateway?",
-            status=status,
-        )
+        return _not_ours(str(response.request.url), status)
     reason = str(problem.get("reason") or "")
     detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
     message = f"{reason}: {detail}" if reason and reason not in detail else detail

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import typer
 
-from sluice_cli.errors import CommandError
 from sluice_cli.session import api_address
 
 TIMEOUT_S = 0.5
@@ -14,13 +13,14 @@ MOST = 100
 def _names(context: typer.Context, path: tuple[str, ...], prefix: str) -> list[str]:
     from sluice_cli.api import Api, path_of
 
+    # Whatever goes wrong here would be written into the line that is being typed.
     address = context.params.get("api") or api_address()
     try:
         with Api(str(address), connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as api:
-            found = (str(item["name"]) for item in api.pages(path_of(*path), 10 * MOST))
-            return [name for name in found if name.startswith(prefix)][:MOST]
-    except (CommandError, KeyError, TypeError):
+            found = [str(item["name"]) for item in api.pages(path_of(*path), MOST, prefix=prefix or None)]
+    except Exception:  # noqa: BLE001 - as said above
         return []
+    return [name for name in found if name.startswith(prefix)]
 
 
 def scopes(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -1,66 +1,120 @@
 """The deletion of a scope with everything in it: one request, whose progress is looked at while it runs.
 
 The request is made by a thread of its own; this one asks what is left. A gateway that stops waiting for the end says
-so, and the deletion goes on: then the end of its workflow is what to wait for.
+so, and the deletion goes on: then the end of its workflow is what to wait for. A look that fails says nothing about the
+deletion: only when none succeeds for long does that end the waiting.
 """
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+import time
+from concurrent.futures import Future, wait
 from typing import Any
 
-from sluice_cli.api import Answer, Api, path_of
-from sluice_cli.errors import RefusedError
+from sluice_cli.api import READ_S, Answer, Api, path_of
+from sluice_cli.errors import CommandError, NoAnswerError, RefusedError, StoppedError, UnreachableError
 from sluice_cli.output import Advance, Progress
 
 LOOK_S = 0.25
+BLIND_S = READ_S
+"""How long looks may fail one after the other once nothing but them can tell the end."""
+
 NOT_FOUND = 404
+NOT_NOW = frozenset({503, 504})
 NO_ANSWER_IN_TIME = 504
 
 
 def delete_all(api: Api, scope: str, progress: Progress, look_s: float = LOOK_S) -> Answer:
-    """Return when the scope is gone. Raises RefusedError, UnreachableError."""
+    """Return when the scope is gone. Raises RefusedError, UnreachableError; StoppedError for Ctrl-C."""
     found = api.get(path_of("scopes", scope))
-    with ThreadPoolExecutor(1) as threads, progress(f"deleting {scope}", _left(found)) as advance:
-        asking: Future[Answer] = threads.submit(api.change, "DELETE", path_of("scopes", scope), recursive=True)
-        before = _left(found)
-        while not wait((asking,), look_s).done:
-            before = _advanced(_find(api, scope), before, advance)
-        try:
-            return asking.result()
-        except RefusedError as error:
-            if error.status != NO_ANSWER_IN_TIME:
-                raise
-            _wait_for_the_end(api, scope, before, advance, look_s)
-            return Answer(204, None, error.request)
-
-
-def _wait_for_the_end(api: Api, scope: str, before: int, advance: Advance, look_s: float) -> None:
-    pause = threading.Event()
-    while (found := _find(api, scope)) is not None:
-        if "workflow" not in found:
-            raise RefusedError(
-                f"scope {scope} is still there, and nothing deletes it any more",
-                "delete it again; `sluice topic tail journal` shows what is decided",
-            )
-        before = _advanced(found, before, advance)
-        pause.wait(look_s)
-
-
-def _find(api: Api, scope: str) -> dict[str, Any] | None:
+    asking = _asked(api, scope)
     try:
-        found: dict[str, Any] = api.get(path_of("scopes", scope))
+        with progress(f"deleting {scope}", _left(found)) as advance:
+            return _awaited(asking, _Looks(api, scope, found, advance), look_s)
+    except KeyboardInterrupt:
+        raise StoppedError(
+            f"nobody waits any more for scope {scope} to be deleted, but it goes on",
+            f"look at it with `sluice workflow list --scope {scope}`",
+        ) from None
+
+
+def _asked(api: Api, scope: str) -> Future[Answer]:
+    """The answer to the deletion; the thread that awaits it keeps nobody from ending."""
+    asking: Future[Answer] = Future()
+
+    def ask() -> None:
+        try:
+            asking.set_result(api.change("DELETE", path_of("scopes", scope), recursive=True))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is awaited
+            asking.set_exception(error)
+
+    threading.Thread(target=ask, name="deletion", daemon=True).start()
+    return asking
+
+
+def _awaited(asking: Future[Answer], looks: "_Looks", look_s: float) -> Answer:
+    while not wait((asking,), look_s).done:
+        looks.look()
+    try:
+        return asking.result()
     except RefusedError as error:
-        if error.status == NOT_FOUND:
+        if error.status != NO_ANSWER_IN_TIME:
+            raise
+        request = error.request
+    except NoAnswerError:
+        request = ""
+    looks.until_gone(look_s)
+    return Answer(204, {}, request)
+
+
+class _Looks:
+    """Looks at what is left of a scope."""
+
+    def __init__(self, api: Api, scope: str, found: Any, advance: Advance) -> None:
+        self._api = api
+        self._scope = scope
+        self._left = _left(found)
+        self._advance = advance
+
+    def look(self) -> CommandError | dict[str, Any] | None:
+        """The scope, None if there is none, or why nobody can say now. Raises RefusedError for all else."""
+        try:
+            found: dict[str, Any] = self._api.get(path_of("scopes", self._scope))
+        except UnreachableError as error:
+            return error
+        except RefusedError as error:
+            if error.status in NOT_NOW:
+                return error
+            if error.status != NOT_FOUND:
+                raise
+            self._seen(0)
             return None
-        raise
-    return found
+        self._seen(_left(found))
+        return found
+
+    def until_gone(self, look_s: float) -> None:
+        """Return when the scope is gone.
+
+        Raises RefusedError if nothing deletes it any more, and the last failure if no look has succeeded for long.
+        """
+        pause = threading.Event()
+        seen_at = time.monotonic()
+        while (found := self.look()) is not None:
+            if isinstance(found, CommandError):
+                if time.monotonic() - seen_at > BLIND_S:
+                    raise found
+            elif "workflow" not in found:
+                raise RefusedError(
+                    f"scope {self._scope} is still there, and nothing deletes it any more",
+                    "delete it again; `sluice topic tail journal` shows what is decided",
+                )
+            else:
+                seen_at = time.monotonic()
+            pause.wait(look_s)
+
+    def _seen(self, left: int) -> None:
+        self._advance(self._left - left)
+        self._left = left
 
 
-def _left(scope: dict[str, Any] | None) -> int:
-    return sum(int(scope[kind]) for kind in ("streams", "readerGroups", "tables")) if scope is not None else 0
-
-
-def _advanced(scope: dict[str, Any] | None, before: int, advance: Advance) -> int:
-    left = _left(scope)
-    advance(before - left)
-    return left
+def _left(scope: dict[str, Any]) -> int:
+    return sum(int(scope[kind]) for kind in ("streams", "readerGroups", "tables"))

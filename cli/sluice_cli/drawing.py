@@ -230,6 +230,8 @@ def workflow_text(workflow: dict[str, Any] | None) -> str:
     text = f"{workflow['kind']} since {show_time(workflow['since'])}"
     if workflow["attempts"]:
         text += f", step {workflow['step']} failed {workflow['attempts']} times: {workflow['lastError']}"
+    elif workflow["lastError"]:
+        text += f", step {workflow['step']} {workflow['lastError']}"
     return f"{text}, being cancelled" if workflow["cancelled"] else text
 
 

@@ -72,5 +72,7 @@ def draw_trace(out: Output, trace: Trace) -> None:
         out.text(f"still under way: {running.kind} on {running.aggregate} since {show_time(running.since)}")
         if running.attempts:
             out.text(f"  step {running.step} failed {running.attempts} times: {running.last_error}")
+        elif running.last_error:
+            out.text(f"  step {running.step} {running.last_error}")
     for note in trace.notes:
         out.text(note)

@@ -33,3 +33,13 @@ class UnreachableError(CommandError):
     """The API or Kafka did not answer."""
 
     exit_code = 3
+
+
+class NoAnswerError(UnreachableError):
+    """The API was asked, and no answer came in time; what was asked may go on all the same."""
+
+
+class StoppedError(CommandError):
+    """Ctrl-C ended the waiting for something that goes on."""
+
+    exit_code = 130

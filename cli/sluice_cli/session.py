@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,11 @@ def open_api(base: str) -> Api:
     """A connection to an api-gateway."""
     from sluice_cli.api import Api
 
-    return Api(base)
+    def waiting() -> None:
+        sys.stderr.write(f"Still waiting for {base}. Ctrl-C ends the waiting, but nothing that was asked for.\n")
+        sys.stderr.flush()
+
+    return Api(base, waiting=waiting)
 
 
 def open_source(bootstrap: str) -> Source:

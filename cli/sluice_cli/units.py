@@ -10,8 +10,11 @@ from sluice_cli.errors import UsageError
 
 _BYTES = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _TIMES = {"MS": 1, "S": 1000, "M": 60_000, "H": 3_600_000, "D": 86_400_000}
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+_AMOUNT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)")
+_AGO = re.compile(r"\d+(\.\d+)?\s*[A-Za-z]+")
 _EPOCH_MS = re.compile(r"\d{9,}")
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999, after which no time can be shown."""
 _SEGMENT = re.compile(r"(\d+)\.#epoch\.(\d+)")
 
 
@@ -34,13 +37,28 @@ def duration_of(text: str) -> int:
 
 
 def time_of(text: str, now_ms: int) -> int:
-    """Epoch ms: `now`, `-10m` before it, an ISO 8601 time (UTC unless it names a zone), epoch ms. Raises UsageError."""
+    """Epoch ms: `now`, `-10m` before it, an ISO 8601 time (UTC unless it names a zone), epoch ms. Raises UsageError.
+
+    From 1970 to 9999.
+    """
+    at_ms = _time_of(text, now_ms)
+    if not 0 <= at_ms <= _LAST_MS:
+        raise UsageError(f"{text!r} is not between the years 1970 and 9999", "numbers are milliseconds since 1970")
+    return at_ms
+
+
+def since_of(text: str, now_ms: int) -> int:
+    """The same; a bare duration, `10m`, is that long ago, too. Raises UsageError."""
+    return time_of(f"-{text}" if _AGO.fullmatch(text) else text, now_ms)
+
+
+def _time_of(text: str, now_ms: int) -> int:
     if text == "now":
         return now_ms
     if text.startswith("-"):
         return now_ms - duration_of(text[1:])
     if _EPOCH_MS.fullmatch(text):
-        return int(text)
+        return int(text) if len(text) <= len(str(_LAST_MS)) else _LAST_MS + 1
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
@@ -53,10 +71,13 @@ def time_of(text: str, now_ms: int) -> int:
 
 
 def show_time(at_ms: int | None) -> str:
-    """`2026-01-31 12:00:00.123Z`; empty for no time."""
+    """`2026-01-31 12:00:00.123Z`; empty for no time, the number for one outside the calendar."""
     if at_ms is None:
         return ""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"
+    if not 0 <= at_ms <= _LAST_MS:
+        return str(at_ms)
+    whole_s, rest_ms = divmod(at_ms, 1000)
+    return f"{datetime.fromtimestamp(whole_s, UTC):%Y-%m-%d %H:%M:%S}.{rest_ms:03}Z"
 
 
 def show_age(since_ms: int, now_ms: int) -> str:

@@ -23,5 +23,9 @@ def list_members(session: Session) -> None:
     from sluice_cli.drawing import MEMBER_COLUMNS, member_row
 
     now = session.now_ms
-    items = session.rest.get(path_of("members"))["items"]
-    session.items(items, MEMBER_COLUMNS, lambda m: member_row(m, now), empty="no instance is known")
+    session.items(
+        session.rest.pages(path_of("members")),
+        MEMBER_COLUMNS,
+        lambda m: member_row(m, now),
+        empty="no instance is known",
+    )

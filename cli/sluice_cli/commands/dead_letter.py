@@ -1,7 +1,6 @@
 """`sluice dead-letter`: records nobody could handle, and what becomes of them."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,12 +16,6 @@ _Place = Annotated[
 _Settled = Annotated[bool, typer.Option("--settled", help="Also those that were replayed or dropped.")]
 
 
-def _letters(session: Session, limit: int | None, *, settled: bool) -> Iterator[Any]:
-    from sluice_cli.api import path_of
-
-    return session.rest.pages(path_of("dead-letters"), limit, settled=settled or None)
-
-
 def place_of(text: str) -> tuple[int, int]:
     """Partition and offset. Raises UsageError."""
     from sluice_cli.errors import UsageError
@@ -36,30 +29,32 @@ def place_of(text: str) -> tuple[int, int]:
 @command(app, "list")
 def list_letters(session: Session, settled: _Settled = False, limit: Limit = None) -> None:
     """List the dead letters that nobody has dealt with, the latest first."""
+    from sluice_cli.api import path_of
     from sluice_cli.drawing import LETTER_COLUMNS, letter_row
 
-    session.items(
-        _letters(session, limit, settled=settled), LETTER_COLUMNS, letter_row, empty="there are no dead letters"
-    )
+    letters = session.rest.pages(path_of("dead-letters"), limit, settled=settled or None)
+    session.items(letters, LETTER_COLUMNS, letter_row, empty="there are no dead letters")
 
 
 @command(app, "show")
 def show(session: Session, place: _Place) -> None:
     """Show a dead letter with its value."""
+    from sluice_cli.api import path_of
     from sluice_cli.drawing import draw_letter
     from sluice_cli.errors import RefusedError
 
-    wanted = place_of(place)
-    for letter in _letters(session, None, settled=True):
-        if (letter["partition"], letter["offset"]) == wanted:
-            session.show(letter, draw_letter)
-            return
-    raise RefusedError(f"there is no dead letter {place}", "`sluice dead-letter list --settled` shows all there are")
+    try:
+        letter = session.rest.get(path_of("dead-letters", *place_of(place)))
+    except RefusedError as error:
+        if error.status == 404:
+            error.hint = "`sluice dead-letter list --settled` shows all there are"
+        raise
+    session.show(letter, draw_letter)
 
 
 @command(app, "replay")
 def replay(session: Session, place: _Place) -> None:
-    """Send a dead letter to its topic once more; a request gets an id of its own."""
+    """Send a dead letter to its topic once more, at least once; a request gets an id of its own."""
     _settle(session, place, "replay", "went back into its topic")
 
 

@@ -14,6 +14,8 @@ app = typer.Typer()
 
 WAIT_S = 60.0
 LOOK_S = 0.05
+MOST = 10_000
+"""Segments of a stream."""
 
 _Segment = Annotated[str, typer.Argument(metavar="SEGMENT", help="Its id, or its name 0.#epoch.0.", show_default=False)]
 
@@ -23,7 +25,8 @@ def scale(
     session: Session,
     stream: Stream,
     to: Annotated[
-        int | None, typer.Option("--to", min=1, metavar="N", help="Have so many segments, each of the same share.")
+        int | None,
+        typer.Option("--to", min=1, max=MOST, metavar="N", help="Have so many segments, each of the same share."),
     ] = None,
     seal: Annotated[
         list[str] | None, typer.Option("--seal", metavar="SEGMENT", help="Which segments go; repeated or with commas.")
@@ -35,13 +38,16 @@ def scale(
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when it has ended, or when it began.")] = True,
 ) -> None:
     """Replace segments of a stream by new ones over the same keys."""
-    from sluice_cli.errors import UsageError
+    from sluice_cli.errors import RefusedError, UsageError
     from sluice_cli.units import listed, ranges_of, segment_of
 
     if to is not None and (seal or into):
         raise UsageError("--to excludes --seal and --into", "give the number of segments, or which ones go and come")
     if to is not None:
-        body = even(session.rest.get(path(stream))["segments"], to)
+        found = session.rest.get(path(stream))
+        if not found["segments"]:
+            raise RefusedError(f"stream {stream} has no segments that could be scaled: it is {found['state']}")
+        body = even(found["segments"], to)
     elif seal and into:
         body = {"sealed": [segment_of(text) for text in listed(seal)], "ranges": ranges_of(into)}
     else:
@@ -63,9 +69,9 @@ def even(segments: list[dict[str, Any]], count: int) -> dict[str, Any]:
     from sluice.domain.stream.scale import equal_ranges
 
     wanted = equal_ranges(count)
-    there = {(s["low"], s["high"]) for s in segments}
+    there, kept = {(s["low"], s["high"]) for s in segments}, set(wanted)
     return {
-        "sealed": [s["id"] for s in segments if (s["low"], s["high"]) not in wanted],
+        "sealed": [s["id"] for s in segments if (s["low"], s["high"]) not in kept],
         "ranges": [list(r) for r in wanted if r not in there],
     }
 

@@ -75,9 +75,13 @@ def create(
 
     body = {"scaling": scaling_of(segments, scale, factor, minimum)}
     body |= _settings(retain, tag, rollover, writer_timeout)
-    if _find(session, stream) is not None:
-        raise RefusedError(f"STREAM_EXISTS: stream {stream} exists already", "change it with `sluice stream update`")
-    session.done(f"stream {stream} created", session.rest.change("PUT", path(stream), body))
+    try:
+        answer = session.rest.change("PUT", path(stream), body, {"If-None-Match": "*"})
+    except RefusedError as error:
+        if error.status == 412:
+            error.hint = "change it with `sluice stream update`"
+        raise
+    session.done(f"stream {stream} created", answer)
 
 
 @command(app, "update")
@@ -95,14 +99,16 @@ def update(
 ) -> None:
     """Change what is given of a stream's configuration; the rest stays. `--tag ''` takes all tags away."""
     from sluice_cli.errors import UsageError
-    from sluice_cli.policies import scaling_of
+    from sluice_cli.policies import changed_scaling, check_scaling
 
-    changes = _settings(retain, tag, rollover, writer_timeout)
-    if (segments, scale, factor, minimum) != (None, None, None, None):
-        changes["scaling"] = scaling_of(segments, scale, factor, minimum)
-    if not changes:
+    changes, scaling = _settings(retain, tag, rollover, writer_timeout), (segments, scale, factor, minimum)
+    check_scaling(*scaling)
+    scales = scaling != (None, None, None, None)
+    if not changes and not scales:
         raise UsageError("nothing to change", "`sluice stream update --help` shows what can be changed")
     config = session.rest.get(path(stream))["config"]
+    if scales:
+        changes["scaling"] = changed_scaling(config["scaling"], *scaling)
     session.done(f"stream {stream} updated", session.rest.change("PUT", path(stream), {**config, **changes}))
 
 
@@ -153,17 +159,6 @@ def seal(session: Session, stream: Stream) -> None:
 def delete(session: Session, stream: Stream) -> None:
     """Delete a stream, which must be sealed, with all its data."""
     session.done(f"stream {stream} deleted", session.rest.change("DELETE", path(stream)))
-
-
-def _find(session: Session, stream: str) -> Any | None:
-    from sluice_cli.errors import RefusedError
-
-    try:
-        return session.rest.get(path(stream))
-    except RefusedError as error:
-        if error.status == 404:
-            return None
-        raise
 
 
 def _settings(

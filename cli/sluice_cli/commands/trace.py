@@ -23,10 +23,9 @@ def trace(
     from sluice_cli.drawing_traces import document, draw_trace
     from sluice_cli.errors import RefusedError
     from sluice_cli.records.tracing import trace as traced
-    from sluice_cli.units import duration_of, show_time, time_of
+    from sluice_cli.units import show_time, since_of
 
-    now = session.now_ms
-    since_ms = now - duration_of(since) if since[:1].isdecimal() and since[-1:].isalpha() else time_of(since, now)
+    since_ms = since_of(since, session.now_ms)
     found = traced(session.records, request, since_ms, session.out.progress)
     if not found.steps:
         raise RefusedError(

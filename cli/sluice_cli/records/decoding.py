@@ -164,6 +164,8 @@ def _dead_letter(record: KafkaRecord) -> Decoded:
     topic = record.header("sluice_topic")
     if not topic:
         return _raw(record, "its headers do not say where it comes from")
+    if topic == topics.DEAD_LETTERS.name:
+        return _raw(record, "its headers say that it comes from the dead letters themselves")
     source = decode(
         KafkaRecord(
             topic=topic,

@@ -1,7 +1,7 @@
 """Which commands the services send while they carry out another one.
 
 A command that is passed on keeps the id of its request. One that a workflow asks for gets an id of its own
-(`sluice.workflows.sending`), so it is known by what it asks, by who asks it, and by when. Pure.
+(`sluice.workflows.waiting`), so it is known by what it asks, by who asks it, and by when. Pure.
 """
 
 from sluice.domain import commands as c

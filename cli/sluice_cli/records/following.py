@@ -42,7 +42,7 @@ BESIDE = (
 """Events that may happen to a stream while a workflow is changing it, and have nothing to do with it."""
 
 
-class Running(msgspec.Struct, frozen=True):
+class Running(msgspec.Struct, frozen=True, rename="camel"):
     """A workflow that is not over at the end of the journal; `since` in epoch ms."""
 
     aggregate: str

@@ -21,6 +21,9 @@ ANSWER_S = 5.0
 SILENCE_S = 15.0
 """How long the rest of a span may take to come: what is there comes at once, or the broker is away."""
 
+OUTAGE_S = 60.0
+"""How long Kafka may be away from somebody who follows a topic."""
+
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 
@@ -118,14 +121,34 @@ class KafkaSource:
 
     def follow(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | None]:
         self._consumer.assign([TopicPartition(s.topic, s.partition, s.end) for s in spans])
+        heard = asked = time.monotonic()
         while True:
             messages = [m for m in self._consume() if m.error() is None]
             yield from map(_record, messages)
-            if not messages:
+            now = time.monotonic()
+            if messages:
+                heard = asked = now
+            else:
                 yield None
+            # A topic in which nothing happens and a broker that is away look alike, so it is asked.
+            if now - asked > SILENCE_S:
+                failure = self._failure()
+                asked = time.monotonic()
+                if failure is None:
+                    heard = asked
+                elif asked - heard > OUTAGE_S:
+                    raise self._unreachable(failure) from failure
+
+    def _failure(self) -> KafkaException | None:
+        """Why Kafka does not answer, None if it does."""
+        try:
+            self._partition_counts()
+        except KafkaException as error:
+            return error
+        return None
 
     def _consume(self) -> list[Message]:
-        """What is there, and the marks of partitions' ends. An outage is the client's to ride out, until it is long."""
+        """What is there, and the marks of partitions' ends. What the client can ride out is left to it."""
         found = []
         for message in self._consumer.consume(BATCH, POLL_S):
             error = message.error()

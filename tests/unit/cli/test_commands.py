@@ -8,6 +8,7 @@ import pytest
 import typer.main
 from unit.cli.conftest import Cli, problem
 
+from sluice_cli.drawing import workflow_text
 from sluice_cli.main import app
 
 NO_STREAM = problem(404, "stream demo/orders does not exist", "STREAM_NOT_FOUND")
@@ -252,11 +253,12 @@ def test_begin_says_the_id(cli: Cli) -> None:
 
 
 def test_dead_letters_are_shown_replayed_and_dropped(cli: Cli) -> None:
-    cli.answers["GET /dead-letters?limit=1000&settled=true"] = items({**LETTER, "offset": 1}, LETTER)
+    cli.answers["GET /dead-letters/3/17"] = LETTER
+    cli.answers["GET /dead-letters/3/18"] = problem(404, "dead letter 3/18: there is no dead letter")
     assert cli("dead-letter", "show", "3/17", "--json").document == LETTER
     assert "{broken" in cli("dead-letter", "show", "3/17").out
     missing = cli("dead-letter", "show", "3/18")
-    assert missing.code == 1 and "no dead letter 3/18" in missing.err
+    assert missing.code == 1 and "dead letter 3/18" in missing.err and "list --settled" in missing.err
     settled = {"partition": 3, "offset": 17, "settled": "replayed", "request": "old~"}
     cli.answers["POST /dead-letters/3/17/replay"] = settled
     assert cli("dead-letter", "replay", "3/17", "--json").document == settled
@@ -267,12 +269,18 @@ def test_dead_letters_are_shown_replayed_and_dropped(cli: Cli) -> None:
 
 
 def test_what_exists_is_not_created_again(cli: Cli) -> None:
-    cli.answers[f"GET {ONE}"] = STREAM
+    asked_for: list[str | None] = []
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        asked_for.append(request.headers.get("If-None-Match"))
+        return problem(412, "stream demo/orders exists already", "STREAM_EXISTS")
+
+    cli.answers[f"PUT {ONE}"] = refuse
     cli.answers["GET /scopes/demo/readergroups/rg"] = GROUP
     for command in (["stream", "create", "demo/orders"], ["reader-group", "create", "demo/rg", "--stream", "demo/a"]):
         found = cli(*command)
         assert found.code == 1 and "exists already" in found.err and "update" in found.err
-    assert all(call.startswith("GET") for call, _ in cli.calls)
+    assert asked_for == ["*"] and [call for call, _ in cli.calls] == [f"PUT {ONE}", "GET /scopes/demo/readergroups/rg"]
 
 
 def test_an_update_changes_what_is_given_and_keeps_the_rest(cli: Cli) -> None:
@@ -286,36 +294,6 @@ def test_an_update_changes_what_is_given_and_keeps_the_rest(cli: Cli) -> None:
     cli.answers["PUT /scopes/demo/readergroups/rg"] = GROUP
     cli("reader-group", "update", "demo/rg", "--refresh", "1s")
     assert cli.calls[-1][1] == {"config": {**GROUP_CONFIG, "refreshMs": 1000}, "generation": 4}
-
-
-def test_a_scale_splits_evenly_and_waits(cli: Cli) -> None:
-    progress = iter((False, True))
-    cli.answers[f"GET {ONE}"] = STREAM
-    cli.answers[f"POST {ONE}/scale"] = httpx.Response(
-        202, json={"epoch": 0, "segments": []}, headers={"Sluice-Request": "s-1"}
-    )
-    cli.answers[f"GET {ONE}/scales/0"] = lambda _: httpx.Response(200, json={"epoch": 0, "done": next(progress)})
-    found = cli("stream", "scale", "demo/orders", "--to", "4", "--json").document
-    assert found == {"request": "s-1", "epoch": 0, "segments": [], "done": True}
-    body = next(body for call, body in cli.calls if call.startswith("POST"))
-    assert body == {"sealed": [0, 1], "ranges": [[0.0, 0.25], [0.25, 0.5], [0.5, 0.75], [0.75, 1.0]]}
-
-
-def test_a_scale_leaves_alone_what_is_as_wanted(cli: Cli) -> None:
-    uneven = [*SEGMENTS[:1], {"id": 5, "low": 0.5, "high": 0.75}, {"id": 6, "low": 0.75, "high": 1.0}]
-    cli.answers[f"GET {ONE}"] = {**STREAM, "segments": uneven}
-    cli.answers[f"POST {ONE}/scale"] = {"epoch": 1, "segments": []}
-    assert cli("stream", "scale", "demo/orders", "--to", "2", "--no-wait").code == 0
-    assert cli.calls[-1][1] == {"sealed": [5, 6], "ranges": [[0.5, 1.0]]}
-    cli.answers[f"GET {ONE}"] = STREAM
-    assert cli("stream", "scale", "demo/orders", "--to", "2", "--json").document == {"segments": [], "done": True}
-
-
-def test_a_scale_by_hand(cli: Cli) -> None:
-    cli.answers[f"POST {ONE}/scale"] = {"epoch": 1, "segments": []}
-    arguments = ["--seal", "0,1.#epoch.1", "--into", "0..0.3", "--into", "0.3..1", "--no-wait"]
-    assert cli("stream", "scale", "demo/orders", *arguments).code == 0
-    assert cli.calls[-1][1] == {"sealed": [0, 4294967297], "ranges": [[0.0, 0.3], [0.3, 1.0]]}
 
 
 def test_a_list_is_read_page_by_page_up_to_its_limit(cli: Cli) -> None:
@@ -339,27 +317,6 @@ def test_filters_of_lists_are_passed_on(cli: Cli) -> None:
     assert cli.calls[-1][0] == "GET /workflows?limit=1000&kind=scale-stream&scope=demo"
     cli("transaction", "list", "demo/orders", "--state", "ended")
     assert cli.calls[-1][0] == f"GET {ONE}/transactions?limit=1000&state=ended"
-
-
-def test_the_deletion_of_everything_waits_for_the_end(cli: Cli) -> None:
-    scope = {"name": "demo", "createdAt": 1, "streams": 2, "readerGroups": 0, "tables": 0}
-    cli.answers["GET /scopes/demo"] = scope
-    cli.answers["DELETE /scopes/demo?recursive=true"] = httpx.Response(204, headers={"Sluice-Request": "d-1"})
-    assert cli("scope", "delete", "demo", "--recursive", "--json").document == {"request": "d-1"}
-
-
-def test_a_deletion_that_outlasts_its_call_is_waited_for(cli: Cli) -> None:
-    scope = {"name": "demo", "createdAt": 1, "streams": 2, "readerGroups": 0, "tables": 0}
-    looks = iter((scope, {**scope, "streams": 1, "workflow": WORKFLOW}, None))
-
-    def look(_request: httpx.Request) -> httpx.Response:
-        found = next(looks)
-        return httpx.Response(200, json=found) if found else problem(404, "scope demo does not exist")
-
-    cli.answers["GET /scopes/demo"] = look
-    cli.answers["DELETE /scopes/demo?recursive=true"] = problem(504, "no reply in time, it goes on", request="d-1")
-    found = cli("scope", "delete", "demo", "--recursive", "--json")
-    assert found.document == {"request": "d-1"} and next(looks, "gone") == "gone"
 
 
 @pytest.mark.parametrize(
@@ -461,3 +418,8 @@ def test_every_command_has_the_options_of_all() -> None:
 def test_json_is_one_document(cli: Cli) -> None:
     cli.answers[f"GET {ONE}"] = STREAM
     assert json.loads(cli("stream", "show", "demo/orders", "--json").out) == STREAM
+
+
+def test_a_workflow_that_waits_has_not_failed() -> None:
+    waiting = {**WORKFLOW, "step": "subscribe", "attempts": 0, "lastError": "waits: seal-stream runs there"}
+    assert ", step subscribe waits: seal-stream runs there" in workflow_text(waiting)

@@ -16,11 +16,16 @@ ANSWERS = {
     "/sluice/v1/scopes": '{"items":[{"name":"demo"},{"name":"other"}]}',
     "/sluice/v1/scopes/demo/streams": '{"items":[{"name":"orders"},{"name":"omens"},{"name":"x"}]}',
     "/sluice/v1/scopes/demo/tables": '{"items":[{"name":"kv"}]}',
+    "/sluice/v1/scopes/html/tables": "<html>hello</html>",
+    "/sluice/v1/scopes/odd/tables": '{"items":[{"title":"kv"}]}',
+    "/sluice/v1/scopes/list/tables": "[1]",
 }
+ASKED: list[str] = []
 
 
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        ASKED.append(self.path)
         found = ANSWERS.get(self.path.partition("?")[0])
         self.send_response(200 if found else 404)
         self.end_headers()
@@ -81,7 +86,15 @@ def test_a_failure_offers_nothing_and_says_nothing(api: str, capfd: pytest.Captu
     assert offered(completion.groups, "demo/", api) == []
     assert offered(completion.scopes, "", "http://127.0.0.1:9") == []
     assert offered(completion.scopes, "", "no address") == []
+    for scope in ("html", "odd", "list", "\udcff", "a/b"):
+        assert offered(completion.tables, f"{scope}/", api) == []
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_api_is_asked_for_names_that_begin_like_that(api: str) -> None:
+    ASKED.clear()
+    assert offered(completion.streams, "demo/o", api) == ["demo/orders", "demo/omens"]
+    assert ASKED == ["/sluice/v1/scopes/demo/streams?limit=100&prefix=o"]
 
 
 def test_the_start_imports_nothing_heavy() -> None:

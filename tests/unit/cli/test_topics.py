@@ -159,6 +159,13 @@ def test_a_dead_letter_is_decoded_as_what_it_was(cli: Cli) -> None:
     assert "dead letter of sluice.requests.streams 3@17: KeyError(); SealStream demo/orders" in line
 
 
+def test_a_dead_letter_that_names_its_own_topic_is_shown_as_it_is(cli: Cli) -> None:
+    headers = [("sluice_reason", "why"), ("sluice_topic", topics.DEAD_LETTERS.name)]
+    cli.history.source.append(topics.DEAD_LETTERS.name, "k", b"hello", headers)
+    (found,) = tail(cli, "dead-letters")
+    assert found["text"] == "hello" and "dead letters themselves" in str(found["problem"])
+
+
 def test_a_settled_dead_letter(cli: Cli) -> None:
     settled = DeadLetterSettled(partition=1, offset=2, how=Settlement.DROPPED, at=3, by="api-gateway/a")
     headers = cloud_event_headers("DeadLetterSettled", "1-2-dropped", "api-gateway/a", 3, "k")

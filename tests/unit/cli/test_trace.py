@@ -77,6 +77,7 @@ def test_what_happens_beside_a_workflow_is_not_part_of_it(cli: Cli, history: His
     found = cli("trace", "scale", "--since", "2023-01-01", "--json").document
     assert len(found["steps"]) == 2
     assert [(r["aggregate"], r["kind"]) for r in found["running"]] == [("stream:demo/orders", "scale-stream")]
+    assert found["running"][0].keys() == {"aggregate", "kind", "since", "step", "attempts", "lastError"}
 
 
 def test_a_deletion_is_followed_to_the_scope_under_another_id(cli: Cli, history: History) -> None:

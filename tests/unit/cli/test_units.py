@@ -46,15 +46,39 @@ def test_times(text: str, at: int) -> None:
     assert units.time_of(text, NOW) == at
 
 
-@pytest.mark.parametrize("text", ["yesterday", "-10", "12", "2023-13-01"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yesterday", "-10", "12", "2023-13-01", "1790000000000000", "1790000000000000000", "9" * 5000, "-3000000d",
+        "1969-12-31", "0001-01-01T00:00:00+14:00", f"-{'9' * 400}.5d", "9999-12-31T23:59:59-14:00",
+    ],
+)  # fmt: skip
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(UsageError):
         units.time_of(text, NOW)
 
 
-@given(st.integers(min_value=0, max_value=4_000_000_000_000))
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("10m", NOW - 600_000),
+        ("1.5h", NOW - 5_400_000),
+        ("-10m", NOW - 600_000),
+        ("2023-11-14T22:13:20Z", 1_700_000_000_000),
+        ("1700000000123", 1_700_000_000_123),
+    ],
+)
+def test_how_far_back(text: str, at: int) -> None:
+    assert units.since_of(text, NOW) == at
+
+
+@given(st.integers(min_value=0, max_value=253_402_300_799_999))
 def test_a_time_that_is_shown_reads_the_same(at: int) -> None:
     assert units.time_of(units.show_time(at), NOW) == at
+
+
+def test_a_time_outside_the_calendar_is_a_number() -> None:
+    assert units.show_time(10**17) == "100000000000000000" and units.show_time(-1) == "-1"
 
 
 @given(st.integers(min_value=0, max_value=10**15))

@@ -14,10 +14,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api_gateway.rest import pravega_v1, sluice_v1
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.boundary import Slots, empty_answer, problem_answer
-from api_gateway.rest.failures import failure_of
+from api_gateway.rest.failures import Failure, failure_of
 from api_gateway.rest.openapi import describe
 from api_gateway.rest.pravega_v1.health import HealthTree
-from sluice.messaging.topics import MAX_RECORD_BYTES
 from sluice.runtime import Runtime
 from sluice.telemetry.health import health_routes
 from sluice.telemetry.http import HttpTelemetry
@@ -26,7 +25,8 @@ from sluice.telemetry.http import HttpTelemetry
 def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
     """An application that knows the health of the process and answers 503 to all else, until `open_app`.
 
-    It does so, too, with more than `max_calls` calls in progress; health is told even then.
+    It does so, too, with more than `max_calls` calls in progress, or bodies of calls on their way; health is told even
+    then.
     """
     app = FastAPI(
         title="Sluice",
@@ -35,11 +35,10 @@ def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # No request can be larger than what a topic takes.
-        max_body_size=MAX_RECORD_BYTES,
     )
     app.state.backend = None
     app.state.slots = Slots(max_calls)
+    app.state.bodies = Slots(max_calls)
     app.state.health = HealthTree(runtime.checks, runtime.degraded)
     app.add_middleware(AsPravegaRoutes)
     app.add_middleware(HttpTelemetry)
@@ -52,7 +51,11 @@ def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
 
 
 class AsPravegaRoutes:
-    """ASGI middleware: a path with a slash at its end is the one without, and HEAD is answered as GET, but its body."""
+    """ASGI middleware: a path with a slash at its end is the one without, and HEAD is answered as GET, but its body.
+
+    A slash that is written as %2F is part of a name, and no name has one: routes, which see the decoded path, would
+    take it for the end of the name, and something else would be meant.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -60,6 +63,9 @@ class AsPravegaRoutes:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             path: str = scope["path"]
+            if b"%2F" in scope.get("raw_path", b"").upper():
+                await _refusal(path, Failure(HTTPStatus.NOT_FOUND, "no name has a slash in it"))(scope, receive, send)
+                return
             if path.endswith("/") and len(path) > 1:
                 scope = {**scope, "path": path[:-1]}
             if scope["method"] == "HEAD":
@@ -77,11 +83,15 @@ def open_app(app: FastAPI, backend: Backend) -> None:
 async def _unrouted(request: Request, error: Exception) -> Response:
     """The answer where no route is, or none for this method."""
     failure = failure_of(error)
-    ours = request.url.path.startswith(sluice_v1.PREFIX)
-    answer = problem_answer(failure) if ours else empty_answer(failure)
+    answer = _refusal(request.url.path, failure)
     if failure.status == HTTPStatus.METHOD_NOT_ALLOWED:
         answer.headers["Allow"] = ", ".join(sorted(_methods(request)))
     return answer
+
+
+def _refusal(path: str, failure: Failure) -> Response:
+    """In the form of the interface that the path belongs to."""
+    return problem_answer(failure) if path.startswith(sluice_v1.PREFIX) else empty_answer(failure)
 
 
 def _methods(request: Request) -> set[str]:

@@ -3,11 +3,15 @@
 Nothing a caller sends and no defect of ours ends the service: an exception nobody expected is 500 for that one caller
 and stands in the log with its stack. The two interfaces differ in how they say no: Pravega's has no body
 (admin-rest-api 2), ours is a problem of RFC 9457.
+
+A body is read before a call takes its slot, in places of its own and with a deadline: who sends one slowly, or never
+ends it, keeps no other call from being answered.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from http import HTTPStatus
 from typing import Any
 
@@ -15,14 +19,23 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive
 
-from api_gateway.errors import OverloadedError
-from api_gateway.rest.failures import JSON_TYPE, Failure, failure_of
+from api_gateway.errors import BadRequestError, OverloadedError
+from api_gateway.rest.failures import JSON_TYPE, Failure, RefusedError, failure_of
+from sluice.messaging.topics import MAX_REQUEST_BYTES
 
 log = logging.getLogger(__name__)
 
 REQUEST_HEADER = "Sluice-Request"
 PROBLEM_TYPE = "application/problem+json"
+
+MOST_BODY_BYTES = MAX_REQUEST_BYTES
+"""No request can be larger than what a topic takes."""
+
+BODY_S = 30.0
+"""How long a body may take to come."""
 
 
 class Problem(BaseModel):
@@ -50,7 +63,14 @@ def empty_answer(failure: Failure) -> Response:
 
 
 def _headers(failure: Failure) -> dict[str, str]:
-    return {"Retry-After": "1"} if failure.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return _HEADERS.get(failure.status, {})
+
+
+_HEADERS: dict[int, dict[str, str]] = {
+    HTTPStatus.SERVICE_UNAVAILABLE: {"Retry-After": "1"},
+    # Nobody waits for the rest of the body.
+    HTTPStatus.REQUEST_TIMEOUT: {"Connection": "close"},
+}
 
 
 class Slots:
@@ -76,19 +96,22 @@ Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class GuardedRoute(APIRoute):
-    """A route inside the boundary; `refuse` makes an answer of a failure."""
+    """A route inside the boundary; `refuse` makes an answer of a failure. `always`: however many calls there are."""
 
     refuse: Callable[[Failure], Response] = staticmethod(problem_answer)
     not_a_number = HTTPStatus.BAD_REQUEST
+    always = False
 
     def get_route_handler(self) -> Answer:
         answer, refuse, path = super().get_route_handler(), type(self).refuse, self.path_format
-        not_a_number = self.not_a_number
+        not_a_number, always, has_body = self.not_a_number, self.always, self.body_field is not None
 
         async def guarded(request: Request) -> Response:
             slots: Slots = request.app.state.slots
             try:
-                with slots.taken():
+                if has_body:
+                    request = await _with_body(request)
+                with nullcontext() if always else slots.taken():
                     response = await answer(request)
             except Exception as error:  # noqa: BLE001 - this is the boundary
                 response = refuse(_noted(request, path, error, not_a_number))
@@ -105,6 +128,50 @@ class PravegaRoute(GuardedRoute):
 
     refuse = staticmethod(empty_answer)
     not_a_number = HTTPStatus.NOT_FOUND
+
+
+class VitalRoute(PravegaRoute):
+    """A route that says how this process is, also when it has all the calls it can take."""
+
+    always = True
+
+
+async def _with_body(request: Request) -> Request:
+    """The call with its body at hand. Raises RefusedError, OverloadedError, BadRequestError."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > MOST_BODY_BYTES:
+        raise _too_large()
+    bodies: Slots = request.app.state.bodies
+    bounded = Request(request.scope, _bounded(request.receive))
+    try:
+        with bodies.taken():
+            async with asyncio.timeout(BODY_S):
+                await bounded.body()
+    except TimeoutError as error:
+        status = HTTPStatus.REQUEST_TIMEOUT
+        raise RefusedError(status, f"the body did not come within {BODY_S:g} s") from error
+    except ClientDisconnect as error:
+        raise BadRequestError("the caller left before its body was here") from error
+    return bounded
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Ends a body that becomes too large."""
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > MOST_BODY_BYTES:
+            raise _too_large()
+        return message
+
+    return counted
+
+
+def _too_large() -> RefusedError:
+    return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MOST_BODY_BYTES} bytes")
 
 
 def _noted(request: Request, path: str, error: Exception, not_a_number: HTTPStatus) -> Failure:

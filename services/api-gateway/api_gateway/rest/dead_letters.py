@@ -2,12 +2,18 @@
 
 What is known of each letter is kept here without its value, and brought up to date before each answer by reading on
 where the last reading ended. Belongs to the event loop; the reading itself is done by a thread, one at a time.
+
+A replay is at least once: the record is sent, then the settlement. A process that ends in between leaves a letter that
+can be replayed again, and two processes that are asked at the same moment may both send it. Of several settlements a
+replay counts, for what was sent cannot be taken back.
 """
 
 import asyncio
 import heapq
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -16,6 +22,7 @@ from confluent_kafka import Message
 from sluice.journal.journal import now_ms
 from sluice.messaging.dead_letters import (
     DeadLetterSettled,
+    DeadLettersUnavailableError,
     Settlement,
     Source,
     read_dead_letters,
@@ -32,6 +39,15 @@ KEPT_MOST = 20_000
 
 PAGE_BYTES = 8 * 1024 * 1024
 """How much of values one page holds, unless one letter alone is larger."""
+
+MOST_S = 30.0
+"""How long one reading may take; what is known is brought up to date from where it ended the next time."""
+
+MOST_BESIDE = 100
+"""So many records between two letters are read with them; more are passed over."""
+
+MOST_READINGS = 8
+"""How often one page goes to Kafka at most."""
 
 Place = tuple[int, int]
 """Partition and offset in the topic of dead letters."""
@@ -111,6 +127,14 @@ class DeadLetters:
         found = [(le, sources[le.place].value, self._settled.get(le.place)) for le in letters if le.place in sources]
         return Page(found, letters[-1].order if len(letters) < len(latest) else None)
 
+    async def one(self, place: Place) -> tuple[Letter, bytes, Settlement | None]:
+        """The letter with its value and what became of it. Raises NoSuchLetterError, DeadLettersUnavailableError."""
+        async with self._turn:
+            await self._catch_up()
+            letter = self._letter(place)
+            source = await self._source(place)
+        return letter, source.value, self._settled.get(place)
+
     async def drop(self, place: Place) -> None:
         """Have nobody look at the letter any more.
 
@@ -119,6 +143,9 @@ class DeadLetters:
         async with self._turn:
             letter = await self._open_letter(place)
             await self._settle(letter, Settlement.DROPPED)
+            await self._catch_up()
+            if self._settled.get(place) is Settlement.REPLAYED:
+                raise SettledAlreadyError("it was replayed at the same moment")
 
     async def replay(self, place: Place) -> str:
         """Send the record back to where it came from; the id of the request that it is, "" if it is none.
@@ -130,9 +157,7 @@ class DeadLetters:
             letter = await self._open_letter(place)
             if letter.topic not in _REPLAYABLE:
                 raise NotReplayableError(f"it comes from {letter.topic or 'no topic'}")
-            source = (await self._fetch((place,))).get(place)
-            if source is None:
-                raise NoSuchLetterError("Kafka does not keep it any more")
+            source = await self._source(place)
             id, value = _anew(source.value)
             headers: Headers = [(name, text) for name, text in source.headers if not name.startswith("sluice_")]
             if id:
@@ -143,21 +168,30 @@ class DeadLetters:
 
     async def _open_letter(self, place: Place) -> Letter:
         await self._catch_up()
-        letter = self._letters.get(place)
-        if letter is None:
-            raise NoSuchLetterError(f"there is no dead letter at offset {place[1]} of partition {place[0]}")
+        letter = self._letter(place)
         if place in self._settled:
             raise SettledAlreadyError(f"it was {self._settled[place].value} before")
         return letter
+
+    def _letter(self, place: Place) -> Letter:
+        letter = self._letters.get(place)
+        if letter is None:
+            raise NoSuchLetterError(f"there is no dead letter at offset {place[1]} of partition {place[0]}")
+        return letter
+
+    async def _source(self, place: Place) -> Source:
+        source = (await self._fetch((place,))).get(place)
+        if source is None:
+            raise NoSuchLetterError("Kafka does not keep it any more")
+        return source
 
     async def _settle(self, letter: Letter, how: Settlement) -> None:
         partition, offset = letter.place
         settled = DeadLetterSettled(partition=partition, offset=offset, how=how, at=now_ms(), by=self._by)
         await send_settlement(self._producer, letter.key, settled)
-        self._settled[letter.place] = how
 
     async def _catch_up(self) -> None:
-        await asyncio.to_thread(self._read, dict(self._next), {}, self._take_in)
+        await asyncio.to_thread(self._read, dict(self._next), {}, _in_time(self._take_in, MOST_S))
         self._keep(KEPT_MOST)
         self._settled = {place: how for place, how in self._settled.items() if place in self._letters}
 
@@ -166,7 +200,9 @@ class DeadLetters:
         self._next[partition] = offset + 1
         settled = settled_in(message)
         if settled is not None:
-            self._settled.setdefault((settled.partition, settled.offset), settled.how)
+            place = settled.partition, settled.offset
+            if settled.how is Settlement.REPLAYED or place not in self._settled:
+                self._settled[place] = settled.how
             return
         letter = _letter(message, (partition, offset))
         self._letters[letter.place] = letter
@@ -180,11 +216,6 @@ class DeadLetters:
     async def _fetch(self, places: Iterable[Place]) -> dict[Place, Source]:
         """The records at these places; what Kafka does not keep any more is forgotten here, too."""
         wanted = set(places)
-        first: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for partition, offset in wanted:
-            first[partition] = min(offset, first.get(partition, offset))
-            last[partition] = max(offset, last.get(partition, offset))
         found: dict[Place, Source] = {}
 
         def take(message: Message) -> None:
@@ -192,8 +223,9 @@ class DeadLetters:
             if place in wanted:
                 found[place] = source_of(message)
 
-        if wanted:
-            await asyncio.to_thread(self._read, first, last, take)
+        in_time = _in_time(take, MOST_S)
+        for first, last in _readings(wanted):
+            await asyncio.to_thread(self._read, first, last, in_time)
         for place in wanted - found.keys():
             del self._letters[place]
         return found
@@ -211,6 +243,40 @@ def _letter(message: Message, place: Place) -> Letter:
         service=said.get("sluice_service", ""),
         size=len(source.value),
     )
+
+
+def _in_time(take: Callable[[Message], None], most_s: float) -> Callable[[Message], None]:
+    """The same until so many seconds have passed from now on. What that gives raises DeadLettersUnavailableError."""
+    end = time.monotonic() + most_s
+
+    def taken(message: Message) -> None:
+        take(message)
+        if time.monotonic() > end:
+            raise DeadLettersUnavailableError(f"the dead letters could not be read within {most_s:g} s")
+
+    return taken
+
+
+def _readings(places: Iterable[Place]) -> list[tuple[dict[int, int], dict[int, int]]]:
+    """The first and the last offset to read of each partition, several times where a partition has long gaps."""
+    offsets: dict[int, list[int]] = {}
+    for partition, offset in sorted(places):
+        offsets.setdefault(partition, []).append(offset)
+    found: list[tuple[dict[int, int], dict[int, int]]] = []
+    for partition, own in offsets.items():
+        for number, (first, last) in enumerate(_runs(own)):
+            if number == len(found):
+                found.append(({}, {}))
+            found[number][0][partition], found[number][1][partition] = first, last
+    return found
+
+
+def _runs(offsets: list[int]) -> list[tuple[int, int]]:
+    """The first and the last of the offsets between their longest gaps; they are in order."""
+    gaps = [(before, after) for before, after in pairwise(offsets) if after - before > MOST_BESIDE]
+    longest = sorted(heapq.nlargest(MOST_READINGS - 1, gaps, key=lambda gap: gap[1] - gap[0]))
+    firsts, lasts = [after for _, after in longest], [before for before, _ in longest]
+    return list(zip((offsets[0], *firsts), (*lasts, offsets[-1]), strict=True))
 
 
 def _within(letters: Iterable[Letter], most_bytes: int) -> Iterator[Letter]:

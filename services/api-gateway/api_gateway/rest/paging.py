@@ -6,6 +6,7 @@ functions.
 
 import base64
 import binascii
+import sys
 from typing import Annotated
 
 from fastapi import Query
@@ -24,7 +25,19 @@ After = Annotated[
     ),
 ]
 
+Prefix = Annotated[
+    str,
+    Query(max_length=1000, pattern="^[A-Za-z0-9._-]*$", description="Only names that begin like this."),
+]
+
 DEFAULT = 100
+
+
+def begin_of(after: str, prefix: str) -> str:
+    """The name behind which the names with this prefix begin, of those behind `after`."""
+    if not prefix:
+        return after
+    return max(after, prefix[:-1] + chr(ord(prefix[-1]) - 1) + chr(sys.maxunicode))
 
 
 def token_of(position: str) -> str:

@@ -1,5 +1,6 @@
 """No more calls at a time than the gateway can answer."""
 
+from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import World
 
 from api_gateway.rest.boundary import Slots
@@ -12,7 +13,8 @@ async def test_a_call_too_many_is_refused_at_once_and_health_is_told_still(world
         for answer in (ours, pravegas):
             assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
         assert ours.json()["detail"] == "calls in progress: 1, no more may be"
-        assert (await world.call("GET", "/livez")).status_code == 200
+        for path in ("/livez", "/ping", "/prometheus", "/v1/health", "/v1/health/liveness", "/v1/health/status"):
+            assert (await world.call("GET", path)).status_code == 200, path
     assert (await world.call("GET", "/sluice/v1/scopes")).status_code == 200
 
 
@@ -20,3 +22,20 @@ async def test_a_call_that_failed_gives_its_place_back(world: World) -> None:
     world.app.state.slots = Slots(1)
     assert (await world.call("GET", "/sluice/v1/scopes/none")).status_code == 404
     assert (await world.call("GET", "/sluice/v1/scopes")).status_code == 200
+
+
+async def test_a_slash_within_a_name_ends_no_name(world: World, stream: str) -> None:
+    assert (await world.call("POST", f"{stream}/seal")).status_code == 200
+    asked = len(world.runtime.sent)
+    for path in ("/sluice/v1/scopes/sc%2Fstreams%2fst", "/v1/scopes/sc%2fstreams%2Fst"):
+        assert (await world.call("DELETE", path)).status_code == 404
+    ours = await world.call("GET", "/sluice/v1/scopes/sc%2Fstreams")
+    assert problem(ours) == (404, None)
+    pravegas = await world.call("GET", "/v1/scopes/sc%2Fstreams")
+    assert (pravegas.status_code, pravegas.content) == (404, b"")
+    assert len(world.runtime.sent) == asked
+
+
+async def test_dots_are_a_name_like_any_other(world: World) -> None:
+    assert (await world.call("PUT", "/sluice/v1/scopes/%2E%2E")).status_code == 201
+    assert (await world.get("/sluice/v1/scopes"))["items"] == [{"name": ".."}]

@@ -1,15 +1,18 @@
 """Dead letters: listed, dropped, replayed."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import FIRST_AT, World
 
+from api_gateway.rest.dead_letters import MOST_READINGS, _readings
 from sluice.domain.commands import CreateScope
 from sluice.messaging.dead_letters import DeadLetterSettled, Settlement, settled_in
-from sluice.messaging.requests import Request, decode_request, encode_request
+from sluice.messaging.requests import Headers, Request, decode_request, encode_request
 from sluice.messaging.topics import DEAD_LETTERS
 
 LETTERS = f"{S}/dead-letters"
@@ -35,6 +38,76 @@ async def test_a_letter_is_shown_as_it_came(world: World) -> None:
         "encoding": "text",
     }
     assert (later["value"], later["encoding"]) == ("/wA=", "base64")
+
+
+async def test_one_letter_is_shown_by_its_place(world: World) -> None:
+    place = world.kafka.letter("sc/st", b"hello")
+    path = f"{LETTERS}/{place[0]}/{place[1]}"
+    (item,) = (await world.get(LETTERS))["items"]
+    assert await world.get(path) == item
+    await world.call("POST", f"{path}/drop")
+    assert await world.get(path) == {**item, "settled": "dropped"}
+    assert problem(await world.call("GET", f"{LETTERS}/{place[0]}/99")) == (404, None)
+    assert problem(await world.call("GET", f"{path}/replay")) == (405, None)
+
+
+async def test_what_lies_between_letters_of_a_page_is_passed_over(world: World) -> None:
+    first = world.kafka.letter("sc/st", b"first")
+    for _ in range(1000):
+        partition, offset = world.kafka.letter("sc/st", b"between")
+        settled = DeadLetterSettled(partition=partition, offset=offset, how=Settlement.DROPPED, at=1, by="a/b")
+        headers: Headers = [("ce_type", "DeadLetterSettled")]
+        world.kafka.append("sc/st", msgspec.json.encode(settled), headers)
+    world.kafka.letter("sc/st", b"last")
+    assert await values(world) == ["last", "first"]
+    told = world.kafka.told
+    assert await values(world) == ["last", "first"]
+    assert world.kafka.told - told == 2
+    assert (await world.get(f"{LETTERS}/{first[0]}/{first[1]}"))["value"] == "first"
+
+
+def test_a_page_is_read_between_its_longest_gaps() -> None:
+    near = [(0, 1), (0, 50), (1, 7)]
+    assert _readings([*near, (0, 500)]) == [({0: 1, 1: 7}, {0: 50, 1: 7}), ({0: 500}, {0: 500})]
+    assert _readings([]) == []
+    many = [(0, number * 1000 + number**2) for number in range(100)]
+    found = _readings(many)
+    assert len(found) == MOST_READINGS
+    assert all(any(first[0] <= offset <= last[0] for first, last in found) for _, offset in many)
+    passed_over = [after[0] - before[0] for (_, before), (after, _) in pairwise(sorted(found, key=lambda r: r[0][0]))]
+    longest = sorted(after - before for (_, before), (_, after) in pairwise(many))[1 - MOST_READINGS :]
+    assert sorted(passed_over) == longest
+
+
+async def test_a_reading_has_a_deadline_and_goes_on_from_where_it_ended(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        world.kafka.letter("sc/st", str(number).encode())
+    monkeypatch.setattr("api_gateway.rest.dead_letters.MOST_S", -1)
+    for _ in range(3):
+        assert problem(await world.call("GET", LETTERS)) == (503, None)
+    assert world.kafka.told == 3
+    monkeypatch.setattr("api_gateway.rest.dead_letters.MOST_S", 10)
+    assert await values(world) == ["2", "1", "0"]
+
+
+async def test_of_several_settlements_a_replay_counts(world: World) -> None:
+    place = world.kafka.letter("sc/st", b"report", "sluice.scale")
+    path = f"{LETTERS}/{place[0]}/{place[1]}"
+    world.kafka.meanwhile = lambda: _settle(world, place, Settlement.REPLAYED)
+    assert problem(await world.call("POST", f"{path}/drop")) == (409, None)
+    assert (await world.get(path))["settled"] == "replayed"
+    other = world.kafka.letter("sc/st", b"report", "sluice.scale")
+    world.kafka.meanwhile = lambda: _settle(world, other, Settlement.DROPPED)
+    assert (await world.call("POST", f"{LETTERS}/{other[0]}/{other[1]}/replay")).status_code == 200
+    assert (await world.get(f"{LETTERS}/{other[0]}/{other[1]}"))["settled"] == "replayed"
+
+
+def _settle(world: World, place: tuple[int, int], how: Settlement) -> None:
+    """As another gateway does at the same moment."""
+    settled = DeadLetterSettled(partition=place[0], offset=place[1], how=how, at=1, by="api-gateway/other")
+    world.kafka.append("sc/st", msgspec.json.encode(settled), [("ce_type", "DeadLetterSettled")])
 
 
 async def test_letters_come_in_pages_the_latest_first(world: World) -> None:

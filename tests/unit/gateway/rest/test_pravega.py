@@ -84,6 +84,16 @@ async def test_a_limit_of_ours_is_a_wrong_request(world: World, scope: str) -> N
     assert len(world.runtime.sent) == 1
 
 
+async def test_a_tag_that_is_no_text_is_a_wrong_request(world: World, scope: str) -> None:
+    body = (
+        b'{"streamName": "st", "scalingPolicy": {"type": "FIXED_NUM_SEGMENTS", "minSegments": 1}, "streamTags": ["%s"]}'
+    )
+    answer = await world.call("POST", "/v1/scopes/sc/streams", body % b"\\ud800")
+    assert (answer.status_code, answer.content) == (400, b"")
+    whole = await world.call("POST", "/v1/scopes/sc/streams", body % b"\\ud83d\\ude00")
+    assert (whole.status_code, whole.json()["tags"]) == (201, ["\U0001f600"])
+
+
 async def test_a_refusal_has_no_body_and_a_change_the_id_of_its_request(world: World, stream: str) -> None:
     answer = await world.call("DELETE", "/v1/scopes/sc/streams/st")
     assert (answer.status_code, answer.content) == (412, b"")

@@ -26,6 +26,13 @@ async def test_a_scale_says_what_comes(world: World, stream: str) -> None:
     assert problem(await world.call("POST", f"{ST}/scale", SPLIT)) == (409, "PRECONDITION_FAILED")
 
 
+async def test_a_cancelled_scale_is_not_one_under_way(world: World, stream: str) -> None:
+    replacement = ev.Replacement((0,), (ev.Segment(SECOND, 0.0, 0.5),), 5)
+    started = ev.StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
+    world.runtime.journal.append("sc/st", started, ev.StreamScaleCancelled(scope="sc", stream="st"))
+    assert problem(await world.call("GET", f"{ST}/scales/0")) == (409, "INTERNAL_ERROR")
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -250,3 +250,17 @@ async def test_where_no_route_is_the_answer_has_the_form_of_its_interface(world:
     assert wrong.headers["allow"] == "DELETE, GET, PUT"
     empty = await world.call("PATCH", "/v1/scopes")
     assert (empty.status_code, empty.content, empty.headers["allow"]) == (405, b"", "GET, POST")
+
+
+async def test_a_stream_that_is_there_is_left_alone_if_so_asked(world: World, stream: str) -> None:
+    before = (await world.get(stream))["config"]
+    asked = len(world.runtime.sent)
+    only_new = {"If-None-Match": "*"}
+    refused = await world.client.put(stream, json={}, headers=only_new)
+    assert problem(refused) == (412, "STREAM_EXISTS") and len(world.runtime.sent) == asked
+    assert (await world.get(stream))["config"] == before
+    assert (await world.client.put(f"{stream}2", json={}, headers=only_new)).status_code == 201
+    world.runtime.answer = Reply("STREAM_EXISTS")
+    late = await world.client.put(f"{stream}3", json={}, headers=only_new)
+    assert problem(late) == (412, "STREAM_EXISTS"), "somebody else was quicker"
+    assert problem(await world.client.put(stream, json={}, headers={"If-None-Match": '"tag"'})) == (400, None)

@@ -59,17 +59,23 @@ class FakeMessage:
 
 
 class MemoryKafka:
-    """A producer and the topic of dead letters. `gone` are places that retention has removed; `away`: no answer."""
+    """A producer and the topic of dead letters. `gone` are places that retention has removed; `away`: no answer.
+
+    `told` counts the records that were read; `meanwhile` is done once, before the next record is sent.
+    """
 
     def __init__(self) -> None:
         self.log: list[list[FakeMessage]] = [[] for _ in range(PARTITIONS)]
         self.sent: list[tuple[str, str, bytes, Headers]] = []
         self.gone: set[tuple[int, int]] = set()
         self.away = False
-        self.reads = 0
+        self.reads = self.told = 0
+        self.meanwhile: Callable[[], None] = lambda: None
         self._count = 0
 
     def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]:
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
         self.sent.append((topic, key, value, headers))
         if topic == DEAD_LETTERS.name:
             self.append(key, value, headers)
@@ -104,6 +110,7 @@ class MemoryKafka:
         for partition, offset in begin.items():
             for message in self.log[partition][offset : end.get(partition, len(self.log[partition])) + 1]:
                 if (partition, message.offset()) not in self.gone:
+                    self.told += 1
                     on_message(cast(Message, message))
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from api_gateway.rest.boundary import REQUEST_HEADER, PravegaRoute
+from api_gateway.rest.boundary import REQUEST_HEADER, GuardedRoute, PravegaRoute
 
 ScopeName = Annotated[str, Path(alias="scopeName", description="The scope's name.", examples=["demo"])]
 StreamName = Annotated[str, Path(alias="streamName", description="The stream's name.", examples=["greetings"])]
@@ -18,15 +18,17 @@ GROUPS = "/scopes/{scopeName}/readergroups"
 ONE_GROUP = "/scopes/{scopeName}/readergroups/{readerGroupName}"
 
 
-def router() -> APIRouter:
-    return APIRouter(prefix="/v1", tags=["Pravega"], route_class=PravegaRoute)
+def router(route_class: type[GuardedRoute] = PravegaRoute) -> APIRouter:
+    return APIRouter(prefix="/v1", tags=["Pravega"], route_class=route_class)
 
 
 _WHY = {
     400: "The request is not a right one.",
     404: "There is no such thing.",
+    408: "The body did not come in time.",
     409: "It exists already.",
     412: "The state of the thing does not allow it.",
+    413: "The body is larger than Sluice can take.",
     415: "The body is not JSON.",
     500: "It could not be done.",
     503: "Sluice cannot answer at the moment: it is starting, overloaded, or Kafka is away. Try again.",
@@ -36,7 +38,7 @@ _WHY = {
 
 def refusals(*statuses: int, asks: bool = False) -> dict[int | str, dict[str, Any]]:
     """The refusals of a call for its description: none of them has a body. `asks` if it changes things."""
-    always = (500, 503, 504) if asks else (500, 503)
+    always = (408, 413, 500, 503, 504) if asks else (500, 503)
     return {status: {"description": _WHY[status]} for status in sorted({*always, *statuses})}
 
 

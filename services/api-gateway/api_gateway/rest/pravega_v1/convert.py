@@ -32,6 +32,8 @@ def config_of(sent: UpdateStreamRequest, *, with_maximum: bool) -> StreamConfig:
     if any(tag is None for tag in tags):
         raise BadRequestError("a tag is null")
     texts = tuple(tag for tag in tags if tag is not None)
+    if any("\ud800" <= char <= "\udfff" for tag in texts for char in tag):
+        raise BadRequestError("a tag has half of a surrogate pair, which is no text")
     retention = sent.retention_policy
     config = StreamConfig(
         scaling=_scaling_of(sent.scaling_policy),

@@ -13,12 +13,13 @@ from pydantic import TypeAdapter
 
 from api_gateway.reads import Reads
 from api_gateway.rest.backend import as_json
+from api_gateway.rest.boundary import VitalRoute
 from api_gateway.rest.pravega_v1.base import refusals, router
 from api_gateway.rest.pravega_v1.models import HealthResult, Status
 from sluice.domain.errors import NotFoundError
 from sluice.telemetry.health import Checks, problems
 
-routes = router()
+routes = router(VitalRoute)
 routes.tags = ["Pravega health"]
 
 SERVICES = ("api-gateway", "cluster-manager", "stream-workflows", "txn-manager")

@@ -79,7 +79,9 @@ def router(tag: str) -> APIRouter:
 _WHY = {
     400: "The request is not a right one.",
     404: "There is no such thing.",
+    408: "The body did not come in time.",
     409: "The state of the thing does not allow it; `reason` says which rule of Pravega.",
+    412: "There is something already where nothing should be.",
     413: "The request is larger than Sluice can take.",
     503: "Sluice cannot answer at the moment: it is starting, overloaded, or Kafka is away. Try again.",
     504: "No answer came in time; what was asked for goes on.",
@@ -88,7 +90,7 @@ _WHY = {
 
 def refusals(*statuses: int, asks: bool = False) -> dict[int | str, dict[str, Any]]:
     """The refusals of a call for its description, beside those that any call may meet; `asks` if it changes things."""
-    always = (400, 413, 503, 504) if asks else (400, 503)
+    always = (400, 408, 413, 503, 504) if asks else (400, 503)
     return {
         status: {
             "description": _WHY[status],

@@ -63,6 +63,21 @@ async def list_dead_letters(
     return as_json(DeadLetterList(items=[_item(*letter) for letter in page.letters], next=following))
 
 
+@routes.get(
+    "/dead-letters/{partition}/{offset}",
+    operation_id="describeDeadLetter",
+    response_model=DeadLetterItem,
+    responses=refusals(404),
+)
+async def describe_dead_letter(backend: Served, partition: Partition, offset: Offset) -> Response:
+    """Show a record that nobody could handle."""
+    try:
+        found = await backend.dead_letters.one((partition, offset))
+    except NoSuchLetterError as error:
+        raise _refused((partition, offset), error) from error
+    return as_json(_item(*found))
+
+
 @routes.post(
     "/dead-letters/{partition}/{offset}/replay",
     operation_id="replayDeadLetter",
@@ -70,7 +85,11 @@ async def list_dead_letters(
     responses=refusals(404, 409, asks=True),
 )
 async def replay(request: Request, backend: Served, partition: Partition, offset: Offset) -> Response:
-    """Send the record back into its source topic, a request under an id of its own."""
+    """Send the record back into its source topic, a request under an id of its own.
+
+    At least once: if gateways are asked at the same moment, or one ends before it has noted what it sent, the record
+    is sent more than once. Of a request one counts, for all have the same id.
+    """
     try:
         id = await backend.dead_letters.replay((partition, offset))
     except (NoSuchLetterError, SettledAlreadyError, NotReplayableError) as error:

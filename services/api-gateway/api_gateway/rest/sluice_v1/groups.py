@@ -1,6 +1,6 @@
 """Reader groups: list, describe, create or update, delete."""
 
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Literal
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ from api_gateway.convert_groups import id_of
 from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Asks, Served, as_json
 from api_gateway.rest.failures import RefusedError
-from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
     INT32_MAX,
     INT64_MAX,
@@ -122,12 +122,14 @@ class GroupList(Model):
 @routes.get(
     "/scopes/{scope}/readergroups", operation_id="listGroups", response_model=GroupList, responses=refusals(404)
 )
-async def list_groups(backend: Served, scope: ScopeName, limit: Limit = DEFAULT, after: After = "") -> Response:
+async def list_groups(
+    backend: Served, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
+) -> Response:
     """List the reader groups of a scope, by name."""
-    groups = await backend.reads.groups_in(scope, position_in(after))
+    groups = await backend.reads.groups_in(scope, begin_of(position_in(after), prefix))
     if groups is None:
         raise missing_scope(scope)
-    found = list(islice(groups, limit + 1))
+    found = list(islice(takewhile(lambda one: one.name.startswith(prefix), groups), limit + 1))
     items = [GroupItem(name=g.name, state=g.state.value, streams=sorted(g.config.starts)) for g in found[:limit]]
     return as_json(GroupList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
 

@@ -34,7 +34,7 @@ from sluice.domain.commands import ScaleStream
 from sluice.domain.errors import NotFoundError
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import queries
-from sluice.domain.stream.scale import is_scale_done
+from sluice.domain.stream import scale as scales
 from sluice.domain.stream.state import Stream, StreamState
 from sluice.journal.journal import now_ms
 
@@ -62,12 +62,15 @@ async def scale_stream(backend: Served, ask: Asks, scope: ScopeName, stream: Str
 
 
 @routes.get(
-    f"{_ONE}/scales/{{epoch}}", operation_id="checkScale", response_model=ScaleProgress, responses=refusals(404)
+    f"{_ONE}/scales/{{epoch}}", operation_id="checkScale", response_model=ScaleProgress, responses=refusals(404, 409)
 )
 async def check_scale(backend: Served, scope: ScopeName, stream: StreamName, epoch: Epoch) -> Response:
-    """Say whether the scale that began on an epoch has ended."""
+    """Say whether the scale that began on an epoch has ended; of one that was cancelled, that it was."""
     found = await backend.reads.stream(scope, stream)
-    return as_json(ScaleProgress(epoch=epoch, done=is_scale_done(found, epoch)))
+    progress = scales.progress(found, epoch)
+    if progress is scales.ScaleProgress.CANCELLED:
+        raise RefusedError(409, f"the scale of {scope}/{stream} on epoch {epoch} was cancelled", "INTERNAL_ERROR")
+    return as_json(ScaleProgress(epoch=epoch, done=progress is scales.ScaleProgress.DONE))
 
 
 @routes.get(f"{_ONE}/segments", operation_id="listSegments", response_model=SegmentList, responses=refusals(404, 409))

@@ -6,7 +6,7 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from api_gateway.rest.backend import Asks, Served, as_json
-from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, position_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
@@ -40,10 +40,10 @@ class ScopeDescription(Model):
 
 
 @routes.get("/scopes", operation_id="listScopeNames", response_model=ScopeList, responses=refusals())
-async def list_scopes(backend: Served, limit: Limit = DEFAULT, after: After = "") -> Response:
+async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = "") -> Response:
     """List the scopes, the internal one included."""
     behind = position_in(after)
-    names = [name for name in await backend.reads.scopes() if name > behind]
+    names = [name for name in await backend.reads.scopes() if name > behind and name.startswith(prefix)]
     page = names[:limit]
     following = token_of(page[-1]) if len(names) > limit else None
     return as_json(ScopeList(items=[ScopeItem(name=name) for name in page], next=following))

@@ -1,13 +1,14 @@
 """Streams: list, describe, create or update, seal, truncate, delete."""
 
-from itertools import islice
-from typing import Annotated
+from itertools import islice, takewhile
+from typing import Annotated, Literal
 
-from fastapi import Query, Response
+from fastapi import Header, Query, Response
 
 from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Asks, Served, as_json
-from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
     ScopeName,
     StreamName,
@@ -55,16 +56,17 @@ async def list_streams(
     scope: ScopeName,
     tag: Annotated[str | None, Query(max_length=255, description="Only streams with exactly this tag.")] = None,
     internal: Annotated[bool, Query(description="Also streams that Sluice keeps for itself, `_…`.")] = False,
+    prefix: Prefix = "",
     limit: Limit = DEFAULT,
     after: After = "",
 ) -> Response:
     """List the streams of a scope, by name."""
-    streams = await backend.reads.streams_in(scope, position_in(after))
+    streams = await backend.reads.streams_in(scope, begin_of(position_in(after), prefix))
     if streams is None:
         raise missing_scope(scope)
     items: list[StreamItem] = []
     looked_at, last = 0, ""
-    for stream in islice(streams, LOOKED_AT_MOST):
+    for stream in islice(takewhile(lambda one: one.name.startswith(prefix), streams), LOOKED_AT_MOST):
         if len(items) == limit:
             return as_json(StreamList(items=items, next=token_of(last)))
         looked_at, last = looked_at + 1, stream.name
@@ -144,11 +146,18 @@ async def decisions(backend: Served, scope: ScopeName, stream: StreamName) -> Re
     responses={
         200: changed("It was updated: the configuration is as sent.", Taken),
         201: changed("It was created.", Taken),
-        **refusals(404, 409, asks=True),
+        **refusals(404, 409, 412, asks=True),
     },
 )
 async def put_stream(
-    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, body: StreamSettings
+    backend: Served,
+    ask: Asks,
+    scope: ScopeName,
+    stream: StreamName,
+    body: StreamSettings,
+    if_none_match: Annotated[
+        Literal["*"] | None, Header(description="With * a stream that is there stays as it is, which is 412.")
+    ] = None,
 ) -> Response:
     """Create a stream, or give one that is there this configuration instead of the one it has."""
     config, about = config_of(body), f"stream {scope}/{stream}"
@@ -156,6 +165,8 @@ async def put_stream(
         reply = await ask(CreateStream(scope=scope, stream=stream, config=config))
         if reply.status != "STREAM_EXISTS":
             return as_json(Taken(status=done(reply, about).status), 201)
+    if if_none_match is not None:
+        raise RefusedError(412, f"{about} exists already", "STREAM_EXISTS")
     reply = await ask(UpdateStream(scope=scope, stream=stream, config=config))
     return as_json(Taken(status=done(reply, about).status))
 

@@ -1,6 +1,6 @@
 """Key-value tables: list, describe, create, delete."""
 
-from itertools import islice
+from itertools import islice, takewhile
 
 from fastapi import Response
 from pydantic import Field
@@ -8,7 +8,7 @@ from pydantic import Field
 from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Asks, Served, as_json
 from api_gateway.rest.failures import RefusedError
-from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
     INT32_MAX,
     INT64_MAX,
@@ -80,12 +80,14 @@ class TableList(Model):
 
 
 @routes.get("/scopes/{scope}/tables", operation_id="listTables", response_model=TableList, responses=refusals(404))
-async def list_tables(backend: Served, scope: ScopeName, limit: Limit = DEFAULT, after: After = "") -> Response:
+async def list_tables(
+    backend: Served, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
+) -> Response:
     """List the key-value tables of a scope, by name."""
-    tables = await backend.reads.tables_in(scope, position_in(after))
+    tables = await backend.reads.tables_in(scope, begin_of(position_in(after), prefix))
     if tables is None:
         raise missing_scope(scope)
-    found = list(islice(tables, limit + 1))
+    found = list(islice(takewhile(lambda one: one.name.startswith(prefix), tables), limit + 1))
     items = [TableItem(name=t.name, state=t.state.value, partition_count=t.config.partitions) for t in found[:limit]]
     return as_json(TableList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
 

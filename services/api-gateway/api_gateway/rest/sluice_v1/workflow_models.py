@@ -19,10 +19,10 @@ class RunningWorkflow(Model):
     """A long operation that is under way, and what keeps it."""
 
     kind: str = Field(examples=["scale-stream"])
-    step: str = Field(description="The step that is being tried again; empty as long as nothing went wrong.")
+    step: str = Field(description="The step that is being tried again, or waits for others; empty before that.")
     since: int = Field(description="When it began, epoch ms.")
     attempts: int = Field(description="How often the step was tried in vain, as far as noted.")
-    last_error: str = Field(description="Why the last attempt failed; empty if none did.")
+    last_error: str = Field(description="Why the last attempt failed, or what the step waits for; empty if neither.")
     kicks: int = Field(description="How often somebody asked for another attempt.")
     cancelled: bool = Field(description="Whether somebody asked for its end.")
 

@@ -1,0 +1,147 @@
+"""Paths, answers that are none of Sluice's, and answers that take long."""
+
+import threading
+from typing import Any
+
+import httpx
+import pytest
+from unit.cli.conftest import Cli, problem
+
+from api_gateway.settings import GatewaySettings
+from sluice_cli import api as module
+from sluice_cli import session
+from sluice_cli.api import Api, path_of
+from sluice_cli.errors import CommandError, NoAnswerError, UnreachableError, UsageError
+
+
+def asked(path: str) -> str:
+    """What stands in the request line."""
+    found: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        found.append(request.url.raw_path.decode())
+        return httpx.Response(204)
+
+    with Api("http://gateway/", transport=httpx.MockTransport(answer)) as api:
+        api.change("DELETE", path)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("..", "%2E%2E"),
+        (".", "%2E"),
+        ("...", "..."),
+        ("a.b", "a.b"),
+        ("a b?c#d", "a%20b%3Fc%23d"),
+        ("%2e%2e", "%252e%252e"),
+        ("%2F", "%252F"),
+        ("\u00e9", "%C3%A9"),
+    ],
+)
+def test_a_name_stays_one_part_of_the_path(name: str, written: str) -> None:
+    assert asked(path_of("scopes", "demo", "streams", name)) == f"/sluice/v1/scopes/demo/streams/{written}"
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "/", "../..", "\udcff"])
+def test_what_is_no_part_of_a_path(name: str) -> None:
+    with pytest.raises(UsageError, match="is no name"):
+        path_of("scopes", name)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["scope", "delete", "demo/streams/orders"],
+        ["scope", "show", ""],
+        ["scope", "show", "\udcff"],
+        ["transaction", "show", "demo/orders", "../.."],
+        ["stream", "list", "demo", "--tag", "\udcff"],
+        ["stream", "update", "demo/orders", "--tag", "\udcff"],
+    ],
+)
+def test_a_name_that_is_none_is_wrong_usage(cli: Cli, command: list[str]) -> None:
+    cli.answers["GET /scopes/demo/streams/orders"] = {"config": {}}
+    found = cli(*command)
+    assert found.code == 2 and found.err.startswith("Error: ")
+    assert all(call.startswith("GET /scopes/demo/streams/orders") for call, _ in cli.calls)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, html="<html>hello</html>"),
+        httpx.Response(200, content=b"\xff\xfe\xfd"),
+        httpx.Response(200, json={"hello": 1}),
+        httpx.Response(200, json=[1]),
+        httpx.Response(200, json={"items": 1}),
+        httpx.Response(200, json={"items": ["demo"]}),
+        httpx.Response(200, json={"items": [{"title": "demo"}]}),
+        httpx.Response(200),
+        httpx.Response(302, headers={"Location": "/login"}),
+    ],
+)
+def test_an_answer_of_somebody_else_is_a_sentence(cli: Cli, answer: httpx.Response) -> None:
+    cli.answers["GET /scopes"] = cli.answers["POST /scopes/demo/streams/orders/transactions"] = answer
+    found = cli("scope", "list")
+    assert found.code == 1 and "Sluice" in found.err and "SLUICE_API" in found.err and found.out == ""
+    assert cli("transaction", "begin", "demo/orders").code == 1
+
+
+def test_members_are_listed_from_all_pages(cli: Cli) -> None:
+    member = {"service": "txn-manager", "endpoints": {}, "since": 1}
+    cli.answers["GET /members?limit=1000"] = {"items": [{**member, "instance": "a"}], "next": "t"}
+    cli.answers["GET /members?limit=1000&after=t"] = {"items": [{**member, "instance": "b"}]}
+    assert [m["instance"] for m in cli("member", "list", "--json").document] == ["a", "b"]
+
+
+def test_a_gateway_gives_up_before_the_command_line() -> None:
+    assert GatewaySettings.model_fields["request_timeout_s"].default < module.READ_S
+
+
+def test_only_a_call_that_was_made_may_go_on() -> None:
+    def failing(kind: type[httpx.TransportError]) -> Api:
+        def fail(request: httpx.Request) -> httpx.Response:
+            raise kind("", request=request)
+
+        return Api("http://gateway", transport=httpx.MockTransport(fail))
+
+    with pytest.raises(NoAnswerError, match="in time"):
+        failing(httpx.ReadTimeout).get("/")
+    for kind in (httpx.ConnectTimeout, httpx.ConnectError):
+        with pytest.raises(UnreachableError, match="cannot reach") as refused:
+            failing(kind).get("/")
+        assert not isinstance(refused.value, NoAnswerError)
+
+
+def test_it_is_said_that_an_answer_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.001)
+    told = threading.Event()
+
+    def answer(_request: httpx.Request) -> httpx.Response:
+        assert told.wait(30)
+        return httpx.Response(200, json={"items": []})
+
+    with Api("http://gateway", transport=httpx.MockTransport(answer), waiting=told.set) as api:
+        assert api.get("/scopes") == {"items": []}
+
+
+def test_the_waiting_is_told_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(module, "Api", lambda base, waiting: made.append((base, waiting)))
+    session.open_api("http://gateway")
+    ((base, waiting),) = made
+    waiting()
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.startswith(f"Still waiting for {base}")
+
+
+def test_a_refusal_knows_its_status() -> None:
+    answers = {"/a": problem(504, "later"), "/b": httpx.Response(500, text="<html>")}
+    transport = httpx.MockTransport(lambda request: answers[request.url.path])
+    with Api("http://gateway", transport=transport) as api:
+        for path, status in (("/a", 504), ("/b", 500)):
+            with pytest.raises(CommandError) as refused:
+                api.get(path)
+            assert getattr(refused.value, "status", None) == status

@@ -1,0 +1,65 @@
+"""Following a topic of a Kafka that falls silent: it is asked whether it is still there."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from sluice_cli.errors import UnreachableError
+from sluice_cli.records import kafka
+from sluice_cli.records.kafka import OUTAGE_S, SILENCE_S, KafkaSource
+from sluice_cli.records.source import Span
+
+
+class SilentKafka:
+    """A consumer to which nothing comes, each time for `POLL_S`; the same broker, asked for its topics.
+
+    `away` are the times between which it does not answer. Time passes only here.
+    """
+
+    def __init__(self, *away: float) -> None:
+        self.now = 0.0
+        self.away = away or (float("inf"),) * 2
+        self.asked: list[float] = []
+
+    def assign(self, _partitions: Any) -> None: ...
+
+    def consume(self, _most: int, wait_s: float) -> list[Any]:
+        self.now += wait_s
+        return []
+
+    def list_topics(self, timeout: float) -> Any:
+        self.asked.append(self.now)
+        if self.away[0] <= self.now < self.away[1]:
+            self.now += timeout
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        return SimpleNamespace(topics={})
+
+
+def follow(broker: SilentKafka, until_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until that time, or an error."""
+    monkeypatch.setattr(kafka, "time", SimpleNamespace(monotonic=lambda: broker.now))
+    source: Any = object.__new__(KafkaSource)
+    source._bootstrap, source._consumer, source._admin = "kafka:1", broker, broker
+    for found in source.follow([Span("sluice.journal", 0, 0, 0)]):
+        assert found is None
+        if broker.now > until_s:
+            return
+
+
+def test_a_silent_topic_is_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = SilentKafka()
+    follow(broker, 600, monkeypatch)
+    assert len(broker.asked) == pytest.approx(600 / SILENCE_S, abs=2)
+
+
+def test_an_outage_is_ridden_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    follow(SilentKafka(20, 20 + OUTAGE_S / 2), 600, monkeypatch)
+
+
+def test_a_long_outage_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = SilentKafka(20, float("inf"))
+    with pytest.raises(UnreachableError, match="cannot read from Kafka at kafka:1"):
+        follow(broker, 600, monkeypatch)
+    assert broker.now < 20 + OUTAGE_S + 2 * SILENCE_S

@@ -1,0 +1,126 @@
+"""Bodies: how large they may be, how long they may take, and that one on its way keeps no other call waiting."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from unit.gateway.rest.test_sluice_streams import problem
+from unit.gateway.rest.world import World
+
+from api_gateway.rest import boundary
+from api_gateway.rest.boundary import Slots
+from sluice.telemetry.health import HttpServer
+
+TO = {"/sluice/v1/scopes/sc/streams/st": "PUT", "/v1/scopes": "POST"}
+
+
+class HalfSent:
+    """A call whose body never ends; `answer` is what it was answered with."""
+
+    def __init__(self, world: World, path: str) -> None:
+        self.answer: list[Any] = []
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"10")]
+        scope: dict[str, Any] = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": TO[path], "path": path,
+            "raw_path": path.encode(), "query_string": b"", "headers": headers, "scheme": "http", "root_path": "",
+            "client": ("127.0.0.1", 1), "server": ("gateway", 80),
+        }  # fmt: skip
+        self._sent_half = False
+        self.reading = asyncio.Event()
+        self.task = asyncio.create_task(world.app(scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        if not self._sent_half:
+            self._sent_half = True
+            return {"type": "http.request", "body": b"{", "more_body": True}
+        self.reading.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def _send(self, message: Any) -> None:
+        self.answer.append(message)
+
+
+async def test_a_body_on_its_way_keeps_no_other_call_waiting(world: World) -> None:
+    world.app.state.slots, world.app.state.bodies = Slots(1), Slots(1)
+    half = HalfSent(world, "/sluice/v1/scopes/sc/streams/st")
+    try:
+        await asyncio.wait_for(half.reading.wait(), 10)
+        for path in ("/sluice/v1/scopes", "/v1/scopes", "/ping"):
+            assert (await world.call("GET", path)).status_code == 200
+        assert (await world.call("PUT", "/sluice/v1/scopes/sc")).status_code == 201
+        refused = await world.call("PUT", "/sluice/v1/scopes/sc/streams/other", {})
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    finally:
+        half.task.cancel()
+        await asyncio.gather(half.task, return_exceptions=True)
+    assert (await world.call("PUT", "/sluice/v1/scopes/sc/streams/other", {})).status_code == 201
+
+
+@pytest.mark.parametrize("path", TO)
+async def test_a_body_that_does_not_end_is_given_up(world: World, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boundary, "BODY_S", 0.01)
+    half = HalfSent(world, path)
+    await asyncio.wait_for(half.task, 10)
+    start, *rest = half.answer
+    assert start["status"] == 408 and (b"connection", b"close") in start["headers"]
+    body = b"".join(part["body"] for part in rest)
+    assert (b'"status":408' in body) is path.startswith("/sluice/") and bool(body) is path.startswith("/sluice/")
+
+
+@pytest.mark.parametrize("is_announced", [True, False])
+async def test_a_body_that_is_too_large_is_refused_in_the_form_of_its_interface(
+    world: World, scope: str, is_announced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boundary, "MOST_BODY_BYTES", 100)
+
+    async def parts() -> Any:
+        for _ in range(3):
+            yield b'{"tags": ["' + b"x" * 40
+        yield b'"]}'
+
+    async def send(path: str) -> httpx.Response:
+        headers = {"Content-Type": "application/json"}
+        content = b"".join([part async for part in parts()]) if is_announced else parts()
+        return await world.client.request(TO[path], path, content=content, headers=headers)
+
+    ours = await send("/sluice/v1/scopes/sc/streams/st")
+    assert problem(ours) == (413, None) and "100 bytes" in ours.json()["detail"]
+    pravegas = await send("/v1/scopes")
+    assert (pravegas.status_code, pravegas.content) == (413, b"")
+
+
+async def test_the_server_ends_the_connection_of_a_body_that_does_not_end(
+    world: World, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    monkeypatch.setattr(boundary, "BODY_S", 0.01)
+    server = HttpServer(world.app, "127.0.0.1", unused_tcp_port)
+    await server.start()
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
+        head = "PUT /sluice/v1/scopes/sc/streams/st HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: 10\r\n\r\n{{".encode())
+        answer = await asyncio.wait_for(reader.read(), 10)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        writer.close()
+    finally:
+        await server.stop()
+
+
+async def test_a_caller_that_leaves_is_no_failure_of_ours(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    scope: dict[str, Any] = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "PUT", "query_string": b"",
+        "path": "/sluice/v1/scopes/sc/streams/st", "raw_path": b"/sluice/v1/scopes/sc/streams/st", "scheme": "http",
+        "headers": [(b"content-length", b"10")], "root_path": "", "client": None, "server": ("gateway", 80),
+    }  # fmt: skip
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await world.app(scope, receive, send)
+    assert sent[0]["status"] == 400 and not caplog.records
