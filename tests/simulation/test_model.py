@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -205,6 +206,22 @@ class Operations(RuleBasedStateMachine):
         self.ask(DeleteTable(scope, table), crashes, "SUCCESS" if known else "TABLE_NOT_FOUND")
         if model is not None:
             model.tables.discard(table)
+
+    @rule(seldom=st.integers(0, 4))
+    def every_request_comes_again(self, seldom: int) -> None:
+        if seldom:
+            return
+        before = self._shown()
+        self.run(self._deliver_again())
+        self.ask(CreateScope("_system"), [], "SCOPE_EXISTS")
+        assert self._shown() == before
+
+    async def _deliver_again(self) -> None:
+        self.world.deliver_again()
+
+    def _shown(self) -> dict[str, Any]:
+        """All that is true, as it cannot change in place any more."""
+        return {name: msgspec.to_builtins(state, enc_hook=repr) for name, state in self.world.states().items()}
 
     @invariant()
     def all_is_well(self) -> None:

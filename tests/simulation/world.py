@@ -22,8 +22,9 @@ from sluice.journal.journal import Journal
 from sluice.journal.partition_view import Outcome, PartitionView
 from sluice.journal.record import decode_record
 from sluice.messaging.partition import partition_of
+from sluice.messaging.producer import RecordTooLargeError
 from sluice.messaging.requests import Headers, Request, encode_request
-from sluice.messaging.topics import JOURNAL, Topic
+from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, MAX_RECORD_BYTES, Topic
 from sluice.segmentstore.failure import ConnectionFailure, Failure
 from sluice.segmentstore.memory import InMemorySegmentStore, Moment
 from stream_workflows.service import WorkflowService
@@ -74,6 +75,17 @@ class _EndOffsets:
         return answer
 
 
+class _DeadLetters:
+    """As much of KafkaProducer as keeps what could not be handled."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    async def send(self, topic: str, _key: str, value: bytes, _headers: Headers) -> None:
+        assert topic == DEAD_LETTERS.name, topic
+        self._world.dead_letters.append(value)
+
+
 class Process:
     """One life of stream-workflows. Once dead it touches nothing any more."""
 
@@ -82,8 +94,8 @@ class Process:
         self.source = f"stream-workflows/{number}"
         self.name = "stream-workflows"
         self.alive = True
-        self.producer = self
-        settings = WorkflowSettings(instance=str(number), partitions=PARTITIONS)
+        self.producer = _DeadLetters(world)
+        settings = WorkflowSettings(instance=str(number), partitions=PARTITIONS, max_handlers=world.max_handlers)
         self.settings = settings
         self.journal = Journal({}, self, self.source, PARTITIONS)  # type: ignore[arg-type]
         self.journal._ends = _EndOffsets(world)  # type: ignore[assignment]
@@ -112,6 +124,8 @@ class Process:
     def send_quietly(self, topic: str, key: str, value: bytes, _headers: Headers, _failed: Callable[..., None]) -> None:
         """Part of KafkaProducer."""
         assert topic == JOURNAL.name, topic
+        if len(value) > self.world.most_bytes:
+            raise RecordTooLargeError(f"{len(value)} bytes, the limit is {self.world.most_bytes}")
         self.world.touch("append")
         self.world.append_record(key, value)
         self.world.touch("appended")
@@ -136,10 +150,12 @@ class World:
     """Everything outside the process, and the process.
 
     `crashes` are the numbers of touches after which it dies, `failing` the requests that segment stores do not answer,
-    `outlived` the scopes that went before what was in them.
+    `outlived` the scopes that went before what was in them, `dead_letters` what could not be handled. `max_handlers`
+    bounds the keys worked on at once, `most_bytes` the records of the journal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_handlers: int = 256) -> None:
+        self.max_handlers = max_handlers
         self.journal: list[list[Message]] = [[] for _ in range(PARTITIONS)]
         self.requests: list[list[Message]] = [[] for _ in range(PARTITIONS)]
         self.committed = [0] * PARTITIONS
@@ -149,6 +165,8 @@ class World:
         self.failing: set[str] = set()
         self.touched = 0
         self.outlived: list[str] = []
+        self.dead_letters: list[bytes] = []
+        self.most_bytes = MAX_RECORD_BYTES
         self._numbers = iter(range(1, 1_000_000))
         self.process = Process(self, 0)
 
@@ -179,6 +197,19 @@ class World:
 
     def _restart(self) -> None:
         self.process = Process(self, next(self._numbers))
+
+    def restart(self) -> None:
+        """Have the process die here and now, and begin again."""
+        self.process.end()
+        self._restart()
+
+    def deliver_again(self) -> None:
+        """Restart, with no offset committed and no answer remembered: every request there ever was comes again."""
+        self.process.end()
+        self.committed = [0] * PARTITIONS
+        self._restart()
+        for view in (*self.views, *self.process.journal.views()):
+            view._answers.clear()
 
     def append_record(self, key: str, value: bytes) -> None:
         partition = partition_of(key, PARTITIONS)

@@ -13,7 +13,9 @@ from api_gateway import metrics
 from api_gateway.errors import OverloadedError, RequestTimeoutError
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
-from sluice.messaging.topics import topic_of
+from sluice.messaging.producer import RecordTooLargeError
+from sluice.messaging.requests import encode_request
+from sluice.messaging.topics import MAX_REQUEST_BYTES, topic_of
 from sluice.runtime import Runtime
 from sluice.telemetry import tracing
 from sluice.telemetry.scrape import on_scrape
@@ -47,7 +49,11 @@ class Requests:
         journal = self._runtime.journal
         if journal.replies_expected >= self._max_pending:
             raise OverloadedError(f"{self._max_pending} requests are waiting for their replies, no more may wait")
-        id = id or self.new_id(trace)
+        request = self._runtime.request(id or self.new_id(trace), command)
+        size = len(encode_request(request))
+        if size > MAX_REQUEST_BYTES:
+            raise RecordTooLargeError(f"the request has {size} bytes, the limit is {MAX_REQUEST_BYTES}")
+        id = request.id
         reply = journal.expect_reply(id)
 
         def sent(sending: asyncio.Future[None]) -> None:
@@ -56,7 +62,7 @@ class Requests:
                 reply.set_exception(error)
 
         try:
-            self._runtime.send(topic_of(command), self._runtime.request(id, command)).add_done_callback(sent)
+            self._runtime.send(topic_of(command), request).add_done_callback(sent)
             with tracing.within(tracing.child("await answer", "internal", {"sluice.request": id})) as span:
                 async with asyncio.timeout(self._timeout_s):
                     answer = await reply

@@ -7,7 +7,7 @@ Rules: domain/policy/internal; background-and-other-workflows 3.1, 3.3, 3.6.
 
 from sluice.domain.commands import TruncateStream
 from sluice.domain.names import mark_stream, stream_key
-from sluice.domain.policy.internal import InternalDecision, MarkEntry, decide_marks
+from sluice.domain.policy.internal import InternalDecision, MarkEntry, decide_marks, is_passed
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, StreamState, find_stream
@@ -53,16 +53,16 @@ class Marks:
         if place is None or state is None or mark is None or not _may_truncate(mark):
             return
         segment = mark.active_epoch.segments[0]
-        decision, is_all = await self._decide(mark, segment, state)
+        decision, is_whole = await self._decide(mark, segment, state)
         if decision.cut is not None:
             command = TruncateStream(mark.scope, mark.name, cut=decision.cut)
             id = f"marks-{mark.incarnation}-{segment}@{decision.cut[segment]}"
             await self._runtime.send(topic_of(command), self._runtime.request(id, command))
-        if is_all:
+        if is_whole:
             self._done[stream] = place
 
     async def _decide(self, mark: Stream, segment: int, stream: Stream) -> tuple[InternalDecision, bool]:
-        """What to drop, and whether that was decided on all watermarks there are."""
+        """What to drop, and whether all watermarks were seen that the head has passed, so that nothing more can go."""
         at = head(stream)
         ranges = {s: (stream.segments[s].low, stream.segments[s].high) for s in at}
         name = segment_name(mark.scope, mark.name, segment)
@@ -70,8 +70,9 @@ class Marks:
         entries: list[MarkEntry] = []
         async for found in read_events(self._store, name, start):
             entries += [MarkEntry(offset, decode_watermark(event)) for offset, event in found.events]
-            if len(entries) >= self._most:
-                return decide_marks(segment, start, entries, at, ranges), False
+            is_whole = not is_passed(entries[-1], at, ranges)
+            if is_whole or len(entries) >= self._most:
+                return decide_marks(segment, start, entries, at, ranges), is_whole
         return decide_marks(segment, start, entries, at, ranges), True
 
     def _find(self, stream: StreamName) -> Stream | None:

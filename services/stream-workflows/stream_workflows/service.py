@@ -12,7 +12,7 @@ from functools import partial
 
 from confluent_kafka import Message
 
-from sluice.domain.aggregates import DECIDE
+from sluice.domain.aggregates import decide
 from sluice.domain.commands import (
     CancelWorkflow,
     Command,
@@ -32,7 +32,7 @@ from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
 from sluice.messaging.dead_letters import source_of
 from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer, Rest
-from sluice.messaging.producer import ProduceError
+from sluice.messaging.producer import ProduceError, RecordTooLargeError
 from sluice.messaging.requests import Request, decode_request
 from sluice.messaging.topics import REQUESTS_STREAMS
 from sluice.runtime import Runtime
@@ -42,6 +42,7 @@ from sluice.workflows.crash_points import CrashPoints
 from sluice.workflows.giving_up import give_up
 from sluice.workflows.runner import Runner
 from sluice.workflows.sending import Sender
+from stream_workflows.places import come_again, place_of
 from stream_workflows.settings import WorkflowSettings
 from stream_workflows.tools import StreamTools
 from stream_workflows.turns import TakesTurns, Turns
@@ -69,8 +70,8 @@ class WorkflowService:
         self._sender = Sender(runtime)
         self._crash_points = CrashPoints(settings.crash_at)
         self._turns = Turns(runtime.journal)
-        tools = StreamTools(store, self._sender)
-        self._runner = Runner(self._journal, WORKFLOWS, tools, self._crash_points)
+        tools = StreamTools(store, self._journal, self._sender)
+        self._runner = Runner(self._journal, WORKFLOWS, tools, self._crash_points, self._sender.ask)
         self.consumer = KeyedConsumer(
             settings.kafka_client(),
             REQUESTS_STREAMS.name,
@@ -113,17 +114,22 @@ class WorkflowService:
             self._resume(delivery.partition, aggregate)
 
     async def _execute(self, request: Request, delivery: Delivery) -> Executed:
-        """Decide and append, through any outage of Kafka. Raises KeyError for a command that is not ours."""
+        """Decide and append, through any outage of Kafka.
+
+        Raises KeyError for a command that is not ours, JournalError for a record that is too large for the journal.
+        """
         command = request.command
-        choose = DECIDE[type(command)]
+        place = place_of(command, delivery, self._journal.partition_of(command.key))
 
         def decided(reader: GuardedReader, context: Context) -> Decision:
-            return choose(reader, command, context)
+            return decide(reader, command, come_again(reader, command, context, place))
 
         for wait in delays():
             try:
-                return await self._journal.execute(command.key, request.id, decided)
+                return await self._journal.execute(command.key, request.id, decided, place)
             except (JournalError, BusyError) as error:
+                if isinstance(error.__cause__, RecordTooLargeError):
+                    raise
                 if self._has_begun(request):
                     return Executed(None, None)
                 log.info("request waits", extra={"request": request.id, "error": str(error)})
@@ -148,11 +154,13 @@ class WorkflowService:
         await asyncio.sleep(wait)
 
     async def _pass_on(self, request: str, commands: Iterable[Command]) -> None:
-        """Send commands to other keys, through any outage of Kafka."""
+        """Send commands to other keys, through any outage of Kafka. Raises RecordTooLargeError."""
         for wait in delays():
             try:
                 await self._sender.send_all(request, commands)
                 break
+            except RecordTooLargeError:
+                raise
             except ProduceError as error:
                 log.warning("command not passed on", extra={"request": request, "error": str(error)})
                 await asyncio.sleep(wait)

@@ -4,6 +4,7 @@ Rules: stream-and-transaction-semantics 3.4 to 3.9, segment-store-wire-protocol 
 """
 
 from sluice.domain.commands import AbortReason, AbortTransaction
+from sluice.domain.decision import Reader
 from sluice.domain.names import mark_stream, stream_key
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import cuts, decide
@@ -11,6 +12,7 @@ from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction.index import transactions_of
 from sluice.workflows import segments
 from sluice.workflows.steps import all_done
+from sluice.workflows.waiting import Need
 from stream_workflows.tools import StreamTools
 
 
@@ -48,13 +50,25 @@ async def delete_passed_segments(tools: StreamTools, stream: Stream) -> None:
 
 
 async def end_transactions(tools: StreamTools, stream: Stream) -> None:
-    """Abort what is open; return when that is done and everything that was to be committed is. Nothing new can open."""
+    """Abort what is open; done when that is, and everything that was to be committed. Nothing new can open."""
     scope, name = stream.scope, stream.name
-    key = stream_key(scope, name)
-    while (transactions := transactions_of(tools.reader(key), scope, name)).live:
-        for id in list(transactions.open):
-            await tools.ask(AbortTransaction(scope=scope, stream=name, transaction=id, reason=AbortReason.SEAL))
-        await tools.wait(key, lambda view: not transactions_of(view, scope, name).live)
+    transactions = transactions_of(tools.reader(stream_key(scope, name)), scope, name)
+    aborts = [AbortTransaction(scope, name, id, AbortReason.SEAL) for id in transactions.open]
+    tools.need(
+        [
+            *(_end(scope, name, abort.transaction, "is open", abort) for abort in aborts),
+            *(_end(scope, name, id, "waits for its commit") for id in transactions.committing),
+            *(_end(scope, name, id, "is being aborted") for id in transactions.aborting),
+        ]
+    )
+
+
+def _end(scope: str, name: str, transaction: str, now: str, ask: AbortTransaction | None = None) -> Need:
+    def holds(reader: Reader) -> bool:
+        found = transactions_of(reader, scope, name)
+        return all(transaction not in live for live in (found.open, found.committing, found.aborting))
+
+    return Need(f"transaction {transaction} {now}", stream_key(scope, name), holds, ask)
 
 
 async def seal_segments(tools: StreamTools, stream: Stream) -> None:
@@ -71,8 +85,7 @@ async def delete_segments(tools: StreamTools, stream: Stream) -> None:
 
 
 async def release_name(tools: StreamTools, stream: Stream) -> None:
-    for command in decide.releases(stream, _mark_of(tools, stream)):
-        await tools.release(command)
+    tools.release(decide.releases(stream, _mark_of(tools, stream)))
 
 
 async def create_replacement(tools: StreamTools, stream: Stream) -> None:

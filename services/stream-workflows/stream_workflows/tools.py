@@ -1,27 +1,42 @@
 """What the steps of stream-workflows use beside the common tools."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from sluice.domain.commands import ReleaseName
+from sluice.domain.commands import Command, ReleaseName
 from sluice.domain.decision import Reader
 from sluice.domain.scope import find_scope
+from sluice.journal.journal import Journal
+from sluice.segmentstore.store import SegmentStore
+from sluice.workflows.sending import Sender
 from sluice.workflows.tools import Tools
+from sluice.workflows.waiting import Need
 
 
 class StreamTools(Tools):
+    def __init__(self, store: SegmentStore, journal: Journal, sender: Sender) -> None:
+        super().__init__(store, journal)
+        self._sender = sender
+
     async def find_all(self, wanted: Callable[[Any], bool]) -> list[str]:
         """The aggregates whose states are wanted, behind a barrier; looks at every one there is."""
-        journal = self._sender.journal
-        await journal.barrier(range(journal.partitions))
-        return [name for view in journal.views() for name, state in view.aggregates() if wanted(state)]
+        await self._journal.barrier(range(self._journal.partitions))
+        return [name for view in self._journal.views() for name, state in view.aggregates() if wanted(state)]
 
-    async def release(self, command: ReleaseName) -> None:
-        """Have the scope drop a name."""
+    def release(self, commands: Iterable[ReleaseName]) -> None:
+        """Need the scope to drop these names."""
+        self.need(_dropped(command) for command in commands)
 
-        def dropped(reader: Reader) -> bool:
-            scope = find_scope(reader, command.scope)
-            entry = scope.names[command.kind].get(command.name) if scope else None
-            return entry is None or entry.incarnation != command.incarnation
+    async def tell(self, id: str, command: Command) -> None:
+        """Have another key carry out a command, without waiting for that. Raises ProduceError."""
+        await self._sender.ask(id, command)
 
-        await self.ask_until(command, dropped)
+
+def _dropped(command: ReleaseName) -> Need:
+    def holds(reader: Reader) -> bool:
+        scope = find_scope(reader, command.scope)
+        entry = scope.names[command.kind].get(command.name) if scope else None
+        return entry is None or entry.incarnation != command.incarnation
+
+    what = f"scope {command.scope} has not yet released the {command.kind.value} {command.name}"
+    return Need(what, command.key, holds, command)

@@ -78,28 +78,29 @@ class Watermarks:
         return due
 
     async def work(self, stream: StreamName) -> None:
-        segment = self._mark_segment(stream)
-        if segment is None:
+        found = self._mark_segment(stream)
+        if found is None:
             return
+        incarnation, segment = found
         line = self._lines.get(stream)
         if line is None or line.segment != segment:
             line = self._lines[stream] = await self._read(segment)
-            await self._note(stream, line.previous)
+            await self._note(stream, incarnation, line.previous)
         state, now = self._find(stream), self._clock()
-        if state is None:
+        if state is None or state.incarnation != incarnation:
             return
-        found = rules.turnout(state, line.previous, line.silent_since, now)
-        line.silent_since = found.silent_since
-        mark = rules.next_watermark(state, found, line.previous)
-        await self._forget(stream, found)
+        turnout = rules.turnout(state, line.previous, line.silent_since, now)
+        line.silent_since = turnout.silent_since
+        mark = rules.next_watermark(state, turnout, line.previous)
+        await self._forget(stream, turnout)
         if mark is not None:
-            await self._emit(stream, line, mark)
+            await self._emit(stream, incarnation, line, mark)
 
     def _find(self, stream: StreamName) -> Stream | None:
         return find_stream(self._journal.reader(stream_key(*stream)), *stream)
 
-    def _mark_segment(self, stream: StreamName) -> str | None:
-        """The name of the segment that holds the stream's watermarks; None while there is nothing to do.
+    def _mark_segment(self, stream: StreamName) -> tuple[str, str] | None:
+        """The incarnation of the stream and the segment that holds its watermarks; None while there is nothing to do.
 
         Raises NoMarkStreamError.
         """
@@ -110,7 +111,7 @@ class Watermarks:
         mark = find_stream(self._journal.reader(stream_key(scope, name)), scope, name)
         if mark is None:
             raise NoMarkStreamError(f"{scope}/{name}")
-        return segment_name(scope, name, mark.active_epoch.segments[0])
+        return state.incarnation, segment_name(scope, name, mark.active_epoch.segments[0])
 
     # The mark segment.
 
@@ -127,7 +128,7 @@ class Watermarks:
             end, last = found.end, found.events[-1][1]
         return _Line(segment, mark, end, decode_watermark(last) if last else None, {})
 
-    async def _emit(self, stream: StreamName, line: _Line, mark: Watermark) -> None:
+    async def _emit(self, stream: StreamName, incarnation: str, line: _Line, mark: Watermark) -> None:
         """Append the watermark where the previous one ends, then have the mark attribute follow by one (3.6).
 
         The line is known again only if all of it went well and nobody else has moved the attribute.
@@ -147,7 +148,7 @@ class Watermarks:
             log.info("watermark overtaken by another instance", extra={"stream": "/".join(stream)})
             return
         WATERMARKS.labels("emitted").inc()
-        await self._note(stream, mark)
+        await self._note(stream, incarnation, mark)
         following = before if line.previous is not None else line.mark
         if following == line.mark or await self._store.update_attribute(
             line.segment, MARK_ATTRIBUTE, following, line.mark
@@ -156,11 +157,11 @@ class Watermarks:
 
     # The journal.
 
-    async def _note(self, stream: StreamName, mark: Watermark | None) -> None:
+    async def _note(self, stream: StreamName, incarnation: str, mark: Watermark | None) -> None:
+        """Have the journal tell the watermark of the stream's life in which its segment was looked up."""
         state = self._find(stream)
         if state is None or mark is None or (state.watermark is not None and state.watermark.lower >= mark.lower):
             return
-        incarnation = state.incarnation
 
         def note(reader: Reader, context: Context) -> Decision:
             return rules.note_emitted(reader, *stream, incarnation, mark, context.now)

@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 from sluice.domain import cluster, group, scope, table, workflow
-from sluice.domain.commands import CreateReserved, JoinCreation, NameKind
+from sluice.domain.commands import Command, Create, CreateReserved, JoinCreation, NameKind
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import Event
 from sluice.domain.stream import decide as stream_decide
@@ -57,6 +57,16 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
     CreateReserved: decide_create_reserved,
     JoinCreation: decide_join,
 }
+
+
+def decide(reader: Reader, command: Command, context: Context) -> Decision:
+    """What a command comes to. Raises KeyError for one that is decided elsewhere.
+
+    One that has come again comes to nothing: it was decided, and what has its name by now may be another thing. A
+    creation may not have left its scope yet; `scope` sees to that.
+    """
+    choose = DECIDE[type(command)]
+    return Decision() if context.again and not isinstance(command, Create) else choose(reader, command, context)
 
 
 def evolve(state: Any, event: Event) -> Any:

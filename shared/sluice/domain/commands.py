@@ -213,8 +213,11 @@ class AddSubscriber(StreamCommand, frozen=True):
 
 
 class RemoveSubscriber(StreamCommand, frozen=True):
+    """Forget the reader group, unless one with another id has taken its name; "" is any."""
+
     subscriber: str
     generation: int
+    group_id: str = ""
 
 
 class UpdateSubscriberCut(StreamCommand, frozen=True):

@@ -30,12 +30,14 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
 class Context(msgspec.Struct, frozen=True):
     """Times in epoch milliseconds; `request` is the id of the request that is being decided, if any.
 
-    `asked_at` is when the broker appended the request, where that matters; `now` is not before that.
+    `asked_at` is when the broker appended the request, where that matters; `now` is not before that. `again` says that
+    the request has come before: it, or one behind it, has changed the aggregate already.
     """
 
     now: int
     request: str | None = None
     asked_at: int = 0
+    again: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True):

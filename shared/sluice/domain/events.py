@@ -429,7 +429,7 @@ class TableDeleted(TableEvent, frozen=True):
 
 
 class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """A step of an aggregate's workflow failed and will be tried again; for people, it decides nothing."""
+    """A step failed and will be tried again, or waits for others, without attempts; for people, it decides nothing."""
 
     aggregate: str
     step: str
@@ -450,7 +450,7 @@ class WorkflowCancelled(msgspec.Struct, frozen=True, tag=True, tag_field="type")
 
 
 class StreamScaleCancelled(StreamEvent, frozen=True):
-    """No segment was replaced; the new ones, as far as they were created, stay empty until their names are used."""
+    """No segment was replaced; the new ones, as far as they were created, stay empty until the stream goes."""
 
 
 class ContainersAssigned(ClusterEvent, frozen=True):

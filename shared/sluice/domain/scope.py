@@ -12,22 +12,17 @@ import msgspec
 
 from sluice.domain import events as ev
 from sluice.domain.commands import (
-    Command,
     Create,
     CreateReaderGroup,
     CreateReserved,
     CreateScope,
     CreateStream,
     CreateTable,
-    DeleteReaderGroup,
     DeleteScope,
     DeleteScopeRecursive,
-    DeleteStream,
-    DeleteTable,
     JoinCreation,
     NameKind,
     ReleaseName,
-    SealStream,
 )
 from sluice.domain.config import MAX_SEGMENTS
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
@@ -81,6 +76,8 @@ def decide_delete_scope(reader: Reader, command: DeleteScope, _context: Context)
     scope = find_scope(reader, command.scope)
     if scope is None:
         return refuse("SCOPE_NOT_FOUND")
+    if scope.workflow is not None:
+        return refuse("SCOPE_NOT_EMPTY", "it is being deleted with all that is in it")
     if not scope.is_empty():
         held = ", ".join(f"{len(names)} x {kind.value}" for kind, names in scope.names.items() if names)
         return refuse("SCOPE_NOT_EMPTY", held)
@@ -98,21 +95,6 @@ def decide_delete_recursive(reader: Reader, command: DeleteScopeRecursive, conte
     if scope.workflow is not None:
         return Decision() if scope.workflow.request == context.request else Decision(reply=Reply("SUCCESS"))
     return Decision((ev.ScopeDeletionStarted(scope=command.scope, request=context.request, at=context.now),))
-
-
-def deletions(scope: Scope, most: int) -> list[Command]:
-    """How to empty a scope: at most `most` commands for what does not go along with something else."""
-    groups, tables, streams = (scope.names[kind] for kind in (NameKind.READER_GROUP, NameKind.TABLE, NameKind.STREAM))
-    along = {stream for group in groups for stream in (group_stream(group), mark_stream(group_stream(group)))}
-    along |= {mark_stream(stream) for stream in streams}
-    commands: list[Command] = [DeleteReaderGroup(scope.name, group) for group in groups]
-    commands += [DeleteTable(scope.name, table) for table in tables]
-    for stream in streams:
-        if stream not in along:
-            commands += [SealStream(scope.name, stream), DeleteStream(scope.name, stream)]
-        if len(commands) >= most:
-            break
-    return commands[:most]
 
 
 def finish_delete_recursive(reader: Reader, name: str) -> Decision:
@@ -156,6 +138,8 @@ def _reserve(reader: Reader, command: Create, context: Context) -> Decision:
         if entry.incarnation != request:
             return Decision(sends=(JoinCreation(command),))
         return Decision(sends=(CreateReserved(command, request, entry.reserved_at),))
+    if context.again:
+        return refuse("FAILURE", "the request has come again, and what it created is gone")
     reserved = ev.NameReserved(scope=command.scope, create=command, incarnation=request, at=context.now)
     return Decision((reserved,), sends=(CreateReserved(command, request, context.now),))
 

@@ -24,7 +24,7 @@ from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.events import Event
 from sluice.journal.barrier import BarrierError, EndOffsets, Ends
 from sluice.journal.partition_view import GuardedReader, Outcome, PartitionView
-from sluice.journal.record import Record, decode_record, encode_record, record_type
+from sluice.journal.record import Place, Record, decode_record, encode_record, record_type
 from sluice.messaging.partition import partition_of
 from sluice.messaging.poll_thread import Batch, PollThread
 from sluice.messaging.producer import KafkaProducer, ProduceError
@@ -176,10 +176,11 @@ class Journal:
 
     # Proposing.
 
-    async def execute(self, key: str, request: str | None, decide: Decide) -> Executed:
+    async def execute(self, key: str, request: str | None, decide: Decide, place: Place | None = None) -> Executed:
         """Decide on the key's aggregates and append until the record counts, or the request turns out answered.
 
-        A decision without events and reply is not appended. Raises JournalError.
+        A decision without events and reply is not appended. With `place` the aggregates remember where the request
+        stood; only for requests that are decided in the order of their topic. Raises JournalError.
         """
         view = self.reader(key)
         while True:
@@ -195,7 +196,7 @@ class Journal:
             for event in decision.events:
                 reader.get(event.aggregate)
             outcome = await self.append(
-                key, reader.seen, decision.events, request=request, reply=decision.reply, at=context.now
+                key, reader.seen, decision.events, request=request, reply=decision.reply, place=place, at=context.now
             )
             if outcome is Outcome.COUNTED:
                 return Executed(decision.reply, decision)
@@ -209,6 +210,7 @@ class Journal:
         request: str | None = None,
         reply: Reply | None = None,
         answers: dict[str, Reply] | None = None,
+        place: Place | None = None,
         at: int,
     ) -> Outcome:
         """Append one record and wait until it is folded. Raises JournalError; whether it counts is open then."""
@@ -221,6 +223,7 @@ class Journal:
             events=events,
             reply=reply,
             answers=answers or {},
+            place=place if events else None,
         )
         self._check(self.partition_of(key))
         folded: asyncio.Future[Outcome] = self._loop.create_future()

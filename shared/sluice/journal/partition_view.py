@@ -4,6 +4,9 @@ Every follower folds the same records in the same order and reads nothing but th
 count. A record counts if every aggregate in `expect` has the version given there and its request has not been
 answered yet; then its events are applied and each touched aggregate's version goes up by one. Otherwise it is void:
 it has no effect at all. Belongs to the thread that folds.
+
+Requests of a key are decided in the order of their topic. So an aggregate remembers the place of the last one that
+changed it, for ever and beyond its end: one from there or before has come again, and means what was there then.
 """
 
 from collections import OrderedDict
@@ -15,7 +18,7 @@ from sluice.domain.decision import Reply
 from sluice.domain.events import Event
 from sluice.domain.transaction.index import forget_old
 from sluice.domain.workflow import is_under_way
-from sluice.journal.record import Record
+from sluice.journal.record import Place, Record
 
 ANSWERS_KEPT = 20_000
 ANSWERS_KEPT_MS = 10 * 60 * 1000
@@ -40,12 +43,13 @@ def _no_index(_indexes: dict[str, Any], _event: Event) -> Iterable[str]:
 class _Cell:
     """An aggregate's version and state: side by side, because a fold of a long journal is a matter of lookups."""
 
-    __slots__ = ("is_under_way", "state", "version")
+    __slots__ = ("is_under_way", "place", "state", "version")
 
     def __init__(self) -> None:
         self.version = 0
         self.state: Any = None
         self.is_under_way = False
+        self.place: Place | None = None
 
 
 class PartitionView:
@@ -70,6 +74,11 @@ class PartitionView:
     def version(self, aggregate: str) -> int:
         cell = self._cells.get(aggregate)
         return cell.version if cell is not None else 0
+
+    def has_come(self, aggregate: str, place: Place) -> bool:
+        """Whether the request at this place, or one behind it, has changed the aggregate."""
+        cell = self._cells.get(aggregate)
+        return cell is not None and cell.place is not None and not place.is_behind(cell.place)
 
     def index(self, name: str) -> Any | None:
         """What the events were folded into beside the aggregates; it has no version."""
@@ -105,14 +114,17 @@ class PartitionView:
                 return Outcome.STALE
         if record.events:
             # What is touched is expected, too; so where one aggregate is expected there is nothing to look up.
-            self._apply(record.events, only if len(record.expect) == 1 else None, timestamp_ms)
+            touched = self._apply(record.events, only if len(record.expect) == 1 else None, timestamp_ms)
+            if record.place is not None:
+                for cell in touched:
+                    cell.place = record.place
             if self._to_look or timestamp_ms - self._looked_ms >= LOOK_THROUGH_MS:
                 self._look_through(timestamp_ms)
         if request is not None and record.reply is not None:
             self._remember(request, record.reply, timestamp_ms)
         return Outcome.COUNTED
 
-    def _apply(self, events: tuple[Event, ...], only: _Cell | None, timestamp_ms: int) -> None:
+    def _apply(self, events: tuple[Event, ...], only: _Cell | None, timestamp_ms: int) -> set[_Cell]:
         touched = set()
         for event in events:
             cell = only or self._cell(event.aggregate)
@@ -124,6 +136,7 @@ class PartitionView:
                 self._cells.pop(forgotten, None)
         for cell in touched:
             cell.version += 1
+        return touched
 
     def _look_through(self, timestamp_ms: int) -> None:
         """Which index comes when is said by the records alone, so that all followers forget alike."""
@@ -172,3 +185,8 @@ class GuardedReader:
 
     def index(self, name: str) -> Any | None:
         return self._view.index(name)
+
+    def has_come(self, aggregate: str, place: Place) -> bool:
+        """Whether the request at this place, or one behind it, has changed the aggregate."""
+        self.get(aggregate)
+        return self._view.has_come(aggregate, place)

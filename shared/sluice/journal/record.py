@@ -6,12 +6,23 @@ from sluice.domain.decision import Reply
 from sluice.domain.events import Event
 
 
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """Where a request stands in its topic's partition, and when the broker appended it there, epoch ms."""
+
+    offset: int
+    at: int
+
+    def is_behind(self, other: "Place") -> bool:
+        """Whether this one comes later. A topic that begins anew has lower offsets, but later times."""
+        return self.offset > other.offset or self.at > other.at
+
+
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
     `expect` guards aggregates by the versions the decision was taken on; `request` is the request that the record
     belongs to, `reply` its answer. `answers` are those of other requests, which could be decided again without harm:
-    they are told, but not remembered.
+    they are told, but not remembered. `place` is that of the request, if those of its key are decided in their order.
     """
 
     id: str
@@ -22,6 +33,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     events: tuple[Event, ...] = ()
     reply: Reply | None = None
     answers: dict[str, Reply] = {}
+    place: Place | None = None
 
 
 def record_type(record: Record) -> str:

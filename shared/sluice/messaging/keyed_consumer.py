@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 COMMIT_INTERVAL_S = 0.5
 TAKE_OVER_AGAIN_S = 1.0
+URGENT_AT_ONCE = 16
 
 
 class Slots(Protocol):
@@ -122,8 +123,8 @@ class KeyedConsumer:
 
     `on_assigned(partition)` runs before the partition's records do and must see its work through; `on_failure` gets the
     record that a handler could not handle, and why, and must put it where people find it. Records for which `is_urgent`
-    holds pass the queue of their key by and are handled beside it. `on_revoked(partition)` is told that it is somebody
-    else's.
+    holds pass the queue of their key by and are handled beside it, in slots of their own. `on_revoked(partition)` is
+    told that it is somebody else's.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class KeyedConsumer:
         on_revoked: Callable[[int], None] = lambda _partition: None,
     ) -> None:
         self.slots = asyncio.Semaphore(max_handlers)
+        self._urgent_slots = asyncio.Semaphore(URGENT_AT_ONCE)
         self.partitions: set[int] = set()
         self.joined = False
         self._topic = topic
@@ -380,8 +382,11 @@ class KeyedConsumer:
 
     def _dispatch(self, partition: int, message: Message) -> None:
         key = (message.key() or b"").decode(errors="replace")
-        lane = f"{key} urgent" if self._is_urgent(message) else key
-        self._enqueue(Delivery(self, partition, key, message), self._handler, lane)
+        is_urgent = self._is_urgent(message)
+        slots = self._urgent_slots if is_urgent else None
+        self._enqueue(
+            Delivery(self, partition, key, message, slots), self._handler, f"{key} urgent" if is_urgent else key
+        )
 
     def _enqueue(self, delivery: Delivery, job: Handler, lane: str) -> None:
         queue = self._queues.get(lane)

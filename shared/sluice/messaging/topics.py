@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 
 _DAY_MS = 24 * 3600 * 1000
 MAX_RECORD_BYTES = 8 * 1024 * 1024
+MAX_REQUEST_BYTES = 7 * 1024 * 1024
+"""Of what a client asks for: so there is room for what the records say that decide on it and pass it on."""
 
 
 class Topic(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable
-from uuid import uuid4
 
 from sluice.domain.commands import Command
 from sluice.messaging.topics import topic_of
@@ -14,7 +13,6 @@ class Sender:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self.journal = runtime.journal
 
     async def send_all(self, request: str, commands: Iterable[Command]) -> None:
         """Pass a request on, under its own id: where it goes it is answered. Return when all are in the topic.
@@ -23,9 +21,9 @@ class Sender:
         """
         await asyncio.gather(*(self._send(request, command) for command in commands))
 
-    async def ask(self, command: Command) -> None:
-        """Send a command whose effect is awaited in the view, not by its reply; each time it is a new request."""
-        await self._send(uuid4().hex, command)
+    async def ask(self, id: str, command: Command) -> None:
+        """Send a command whose effect is awaited in the view, not by its reply. Raises ProduceError."""
+        await self._send(id, command)
 
     def _send(self, request: str, command: Command) -> asyncio.Future[None]:
         return self._runtime.send(topic_of(command), self._runtime.request(request, command))

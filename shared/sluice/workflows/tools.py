@@ -1,46 +1,29 @@
-"""What the steps of workflows use: the segment stores, the view, and other keys by request.
+"""What the steps of workflows use: the segment stores, the view, and what they need of other keys."""
 
-Waiting for another key means: send it the request, then look at the view until it shows the effect; the request is
-sent again when that takes long, because the one before may have met a process that died.
-"""
+from collections.abc import Iterable
 
-import asyncio
-from collections.abc import Callable
-from contextlib import suppress
-
-from sluice.domain.commands import Command
 from sluice.domain.decision import Reader
+from sluice.journal.journal import Journal
 from sluice.segmentstore.store import SegmentStore
-from sluice.workflows.sending import Sender
-
-ASK_AGAIN_S = 2.0
+from sluice.workflows.waiting import Need, StillWaiting
 
 
 class Tools:
     """What steps of any service have; a service whose steps need more adds it in a class of its own."""
 
-    def __init__(self, store: SegmentStore, sender: Sender) -> None:
+    def __init__(self, store: SegmentStore, journal: Journal) -> None:
         self.store = store
-        self._sender = sender
+        self._journal = journal
 
     def reader(self, key: str) -> Reader:
-        return self._sender.journal.reader(key)
+        return self._journal.reader(key)
 
-    async def ask_until(self, command: Command, holds: Callable[[Reader], bool]) -> None:
-        """Have another key carry out a command; return when its view shows what `holds` looks for."""
-        while not holds(self.reader(command.key)):
-            await self._sender.ask(command)
-            await self.wait(command.key, holds)
+    def need(self, needs: Iterable[Need]) -> None:
+        """Go on only if the view shows all of it. Raises StillWaiting, and then the step is carried out again."""
+        lacking = [need for need in needs if not need.holds(self.reader(need.key))]
+        if lacking:
+            raise StillWaiting(lacking)
 
-    async def catch_up(self, key: str) -> None:
-        """Have the key's view hold all that was acknowledged before this call."""
-        await self._sender.journal.barrier([self._sender.journal.partition_of(key)])
-
-    async def ask(self, command: Command) -> None:
-        await self._sender.ask(command)
-
-    async def wait(self, key: str, holds: Callable[[Reader], bool]) -> None:
-        """Return when the key's view is as wanted, or after a while."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ASK_AGAIN_S):
-                await self._sender.journal.until(key, holds)
+    async def catch_up(self, keys: Iterable[str]) -> None:
+        """Have the view of these keys hold all that was acknowledged before this call. Raises JournalError."""
+        await self._journal.barrier({self._journal.partition_of(key) for key in keys})

@@ -1,5 +1,6 @@
 """The whole of a simulated system: broker, Redis, segment stores, processes, auditor; and what can be done to it."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
 from random import Random
@@ -30,6 +31,10 @@ from sluice.messaging.requests import Request, encode_request
 from sluice.messaging.topics import ABORT, COMMIT, JOURNAL, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS, topic_of
 
 GROUPS = (REQUESTS_STREAMS, REQUESTS_TRANSACTIONS, COMMIT, ABORT)
+
+
+_CLIENT = re.compile(r"request-\d+")
+"""The ids of clients' requests. What workflows ask for has ids made from these."""
 
 
 class Plant:
@@ -185,4 +190,4 @@ class Plant:
     def unanswered(self) -> list[str]:
         """The requests of clients that were not answered yet."""
         answers = self.auditor.answers
-        return [id for id in self.auditor.commands if id.startswith("request-") and id not in answers]
+        return [id for id in self.auditor.commands if _CLIENT.fullmatch(id) and id not in answers]

@@ -3,6 +3,9 @@
 Each node writes to a log file of its own what its tasks do: begin, a sign of life now and then, end; each with the
 time of the machine's clock at which the task asked whether it still had its lock, and with its fence. The judge reads
 only that: it asks neither the documents nor the nodes.
+
+Beside that each process notes all the time that it runs. Where it does not, the machine stood still, and what a node
+did or did not do meanwhile says nothing about it.
 """
 
 import asyncio
@@ -31,6 +34,7 @@ from sluice.coordination import (
 
 TOPOLOGY = "work"
 BEAT_S = 0.05
+_PULSE = ".pulse"
 WORKERS = (2, 2, 3, 3, 4)
 """How many each node has."""
 
@@ -83,7 +87,16 @@ async def run_node(options: dict[str, Any]) -> None:
         async with node:
             ending = asyncio.Event()
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ending.set)
+            noting = asyncio.create_task(note_that_it_runs(Path(options["log"]).with_suffix(_PULSE)))
             await ending.wait()
+            noting.cancel()
+
+
+async def note_that_it_runs(path: Path) -> None:
+    with path.open("w", buffering=1) as pulse:
+        while True:
+            pulse.write(f"{machine_s()}\n")
+            await asyncio.sleep(BEAT_S)
 
 
 # --- what runs in the test
@@ -166,6 +179,13 @@ class Cluster:
             # A process that was killed may have been writing its last line.
             found += [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
         return sorted(found, key=lambda line: float(line["at"]))
+
+    def longest_pause_s(self, begin_s: float, end_s: float) -> float:
+        """The longest between these times that the process of a node did not run, of those that there are now."""
+        pulses = [self.folder / f"{node.token}{_PULSE}" for node in self.nodes]
+        noted = [[float(at) for at in pulse.read_text().split()] for pulse in pulses if pulse.exists()]
+        pairs = [(max(a, begin_s), min(b, end_s)) for times in noted for a, b in itertools.pairwise([*times, end_s])]
+        return max((b - a for a, b in pairs), default=0.0)
 
     def troubles(self) -> str:
         """What the nodes printed."""

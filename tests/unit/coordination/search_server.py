@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx
 
+from harness.system import stands_still
 from harness.wait import eventually
 from sluice_local import java, stamp
 from sluice_local.ports import find_block
@@ -94,9 +95,11 @@ class SearchServer:
             self._process = None
 
     def freeze(self) -> None:
-        """Have the server stand still."""
+        """Have the server stand still; it does on return."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        process = self._process
+        process.send_signal(signal.SIGSTOP)
+        eventually(lambda: stands_still(process.pid), 60, "OpenSearch stands still")
 
     def thaw(self) -> None:
         """Have a frozen server go on."""

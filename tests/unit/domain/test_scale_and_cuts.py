@@ -11,10 +11,12 @@ from support.domain_log import Log
 
 from sluice.domain.commands import CreateReserved, CreateStream, ScaleStream, TruncateStream, UpdateStream
 from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.decision import Reply
+from sluice.domain.decision import Context, Reply
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.segment_id import segment_id
 from sluice.domain.stream import cuts, decide, queries, scale
+from sluice.domain.stream.decide import cancel
+from sluice.domain.stream.scale import ScaleProgress
 from sluice.domain.stream.state import Stream, find_stream
 
 TWO, THREE = segment_id(1, 2), segment_id(1, 3)
@@ -76,14 +78,33 @@ def test_successors_are_known_before_the_old_segments_are_sealed() -> None:
     log.apply(scale.add_epoch(log, "sc", "st"))
     assert len(queries.successors_with_predecessors(stream, 0)) == 2
     assert [s.id for s in queries.current_segments(stream)] == [0]
-    assert not scale.is_scale_done(stream, 0)
+    assert scale.progress(stream, 0) is ScaleProgress.RUNNING
     assert scale.add_epoch(log, "sc", "st").events == ()
     log.apply(scale.finish_scale(log, "sc", "st", {0: 7}))
-    assert scale.is_scale_done(stream, 0) and not scale.is_scale_done(stream, 1)
+    assert scale.progress(stream, 0) is ScaleProgress.DONE
+    assert scale.progress(stream, 1) is ScaleProgress.RUNNING
     assert stream.active_epoch.created_at == 1001
     for epoch, error in ((2, NotFoundError), (-1, InvalidArgumentError)):
         with pytest.raises(error):
-            scale.is_scale_done(stream, epoch)
+            scale.progress(stream, epoch)
+
+
+def test_a_cancelled_scale_is_told_and_leaves_its_numbers_unused() -> None:
+    log = stream_log(1)
+    halves = ((0.0, 0.5), (0.5, 1.0))
+    log.ask(ScaleStream("sc", "st", seals=(0,), ranges=halves, at=1))
+    cancelled = cancel(log, Context(5), stream_of(log))
+    assert cancelled is not None
+    log.apply(cancelled)
+    stream = stream_of(log)
+    assert scale.progress(stream, 0) is ScaleProgress.CANCELLED
+    assert stream.spare == (segment_id(1, 1), segment_id(1, 2))
+    reply = log.ask(ScaleStream("sc", "st", seals=(0,), ranges=halves, at=2))
+    assert [s.id for s in reply.segments] == [segment_id(1, 3), segment_id(1, 4)]
+    assert scale.progress(stream, 0) is ScaleProgress.RUNNING
+    log.apply(scale.add_epoch(log, "sc", "st"))
+    log.apply(scale.finish_scale(log, "sc", "st", {0: 7}))
+    assert scale.progress(stream, 0) is ScaleProgress.DONE and stream.next_number == 5
 
 
 @pytest.mark.parametrize(

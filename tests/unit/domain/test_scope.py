@@ -15,7 +15,7 @@ from sluice.domain.commands import (
 )
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Decision, Reply
-from sluice.domain.scope import Scope
+from sluice.domain.scope import Scope, finish_delete_recursive
 
 CONFIG = StreamConfig()
 
@@ -92,3 +92,14 @@ def test_the_request_that_began_a_recursive_deletion_is_answered_only_at_its_end
     assert log.decide(DeleteScopeRecursive("sc"), "first").reply is None
     assert log.decide(DeleteScopeRecursive("sc"), "first") == Decision()
     assert log.decide(DeleteScopeRecursive("sc"), "second").reply == Reply("SUCCESS")
+
+
+def test_a_scope_that_is_being_emptied_is_left_to_that() -> None:
+    """Its last things give their names back before they go; who asked for all of it is answered when they are gone."""
+    log = with_scope()
+    log.decide(CreateStream("sc", "st", CONFIG), request="r1")
+    log.decide(DeleteScopeRecursive("sc"), "first")
+    log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1"))
+    refused = log.ask(DeleteScope("sc"))
+    assert refused.status == "SCOPE_NOT_EMPTY" and "being deleted" in refused.reason
+    assert log.apply(finish_delete_recursive(log, "sc")).reply == Reply("SUCCESS")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from support.domain_log import Log
 
-from sluice.domain.commands import AddSubscriber, CreateReserved, CreateStream, UpdateSubscriberCut
+from sluice.domain.commands import AddSubscriber, CreateReserved, CreateStream, RemoveSubscriber, UpdateSubscriberCut
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.stream import decide
 from sluice.domain.stream.state import find_stream
@@ -50,3 +50,13 @@ def test_a_cut_is_taken_or_refused(changed: dict[str, Any], status: str) -> None
     stream = find_stream(log, "sc", "st")
     assert stream is not None
     assert stream.subscribers["sc/rg"].cut == (report.cut if status == "SUCCESS" else FIVE)
+
+
+@pytest.mark.parametrize(
+    ("generation", "group_id", "stays"), [(3, "id", False), (3, "", False), (3, "x", True), (2, "id", True)]
+)
+def test_a_subscriber_is_removed_for_its_own_group_alone(generation: int, group_id: str, stays: bool) -> None:
+    log = subscribed()
+    log.decide(RemoveSubscriber("sc", "st", "sc/rg", generation, group_id))
+    stream = find_stream(log, "sc", "st")
+    assert stream is not None and ("sc/rg" in stream.subscribers) is stays

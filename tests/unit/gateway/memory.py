@@ -22,6 +22,7 @@ from sluice.domain.commands import (
     RemoveSubscriber,
 )
 from sluice.domain.decision import Context, Decision, Reader, Reply
+from sluice.domain.emptying import next_command, things
 from sluice.domain.names import key_of
 from sluice.domain.stream import decide, scale
 from sluice.domain.stream.state import find_stream
@@ -202,8 +203,9 @@ class MemoryRuntime:
             case WorkflowKind.DELETE_TABLE:
                 self._decide(table.release(state), None)
             case WorkflowKind.DELETE_SCOPE:
-                for command in scope.deletions(state, most=1000):
-                    self._decide(command, None)
+                for thing in list(things(state)):
+                    while command := next_command(self.journal.reader(thing.key).get(thing.aggregate)):
+                        self._decide(command, None)
         return None
 
     def _subscribe(self, state: group.ReaderGroup) -> list[str]:
@@ -220,4 +222,6 @@ class MemoryRuntime:
         assert state.workflow is not None
         for name in state.workflow.leaves:
             scope_name, _, stream = name.partition("/")
-            self._decide(RemoveSubscriber(scope_name, stream, state.subscriber, state.config.generation), None)
+            self._decide(
+                RemoveSubscriber(scope_name, stream, state.subscriber, state.config.generation, state.config.id), None
+            )

@@ -9,13 +9,14 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.memory import MemoryRuntime
 from unit.gateway.support import failure
 
+from api_gateway import requests
 from api_gateway.errors import RequestTimeoutError
 from api_gateway.requests import Requests
 from harness.wait import eventually_async
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import CreateScope
 from sluice.journal.journal import JournalUnavailableError
-from sluice.messaging.producer import ProduceError
+from sluice.messaging.producer import ProduceError, RecordTooLargeError
 
 SCOPE = pb.ScopeInfo(scope="sc")
 
@@ -54,9 +55,9 @@ async def test_a_callers_own_deadline_ends_the_wait(gateway: Gateway) -> None:
 async def test_without_a_reply_in_time_the_deadline_is_exceeded() -> None:
     runtime = MemoryRuntime()
     runtime.silent = True
-    requests = Requests(cast(Any, runtime), max_pending=1, timeout_s=0.01)
+    asking = Requests(cast(Any, runtime), max_pending=1, timeout_s=0.01)
     with pytest.raises(RequestTimeoutError, match="it goes on"):
-        await requests.ask(CreateScope(scope="sc"))
+        await asking.ask(CreateScope(scope="sc"))
     assert runtime.journal.replies_expected == 0
 
 
@@ -66,13 +67,23 @@ async def test_a_request_that_cannot_be_sent_is_unavailable(gateway: Gateway) ->
     assert gateway.journal.replies_expected == 0
 
 
+async def test_a_request_too_large_for_what_follows_from_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = MemoryRuntime()
+    asking = Requests(cast(Any, runtime), max_pending=1, timeout_s=5)
+    monkeypatch.setattr(requests, "MAX_REQUEST_BYTES", 200)
+    assert (await asking.ask(CreateScope(scope="sc"))).status == "SUCCESS"
+    with pytest.raises(RecordTooLargeError, match="the limit is 200"):
+        await asking.ask(CreateScope(scope="sc" * 100))
+    assert len(runtime.sent) == 1 and runtime.journal.replies_expected == 0
+
+
 async def test_a_reply_counts_even_if_sending_is_not_known_to_have_succeeded() -> None:
     runtime = MemoryRuntime()
-    requests = Requests(cast(Any, runtime), max_pending=1, timeout_s=5)
+    asking = Requests(cast(Any, runtime), max_pending=1, timeout_s=5)
     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     send = runtime.send
     runtime.send = lambda topic, request: (send(topic, request), never)[1]  # type: ignore[method-assign]
-    assert (await requests.ask(CreateScope(scope="sc"))).status == "SUCCESS"
+    assert (await asking.ask(CreateScope(scope="sc"))).status == "SUCCESS"
 
 
 async def test_a_read_without_the_journal_is_unavailable(gateway: Gateway) -> None:

@@ -5,6 +5,7 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
 
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain import events as ev
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
 NEW = 1 << 32
@@ -75,6 +76,17 @@ async def test_a_scale_that_does_not_fit_fails(gateway: Gateway) -> None:
 async def test_what_cannot_be_a_scale_is_internal(gateway: Gateway, request_: pb.ScaleRequest) -> None:
     assert await failure(gateway.stub.scale(request_)) == SYNC_INTERNAL
     assert gateway.runtime.sent == []
+
+
+async def test_a_scale_that_was_cancelled_has_failed_until_the_next_one_ends(gateway: Gateway) -> None:
+    await create_scope(gateway)
+    await create_stream(gateway)
+    replacement = ev.Replacement((0,), (ev.Segment(NEW | 2, 0.0, 0.5),), 5)
+    started = ev.StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
+    gateway.journal.append("sc/st", started, ev.StreamScaleCancelled(scope="sc", stream="st"))
+    assert await _check(gateway, 0) == "INTERNAL_ERROR"
+    await gateway.stub.scale(SPLIT)
+    assert await _check(gateway, 0) == "SUCCESS"
 
 
 async def test_a_negative_epoch_is_internal(gateway: Gateway) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import redis
 
+from harness.system import stands_still
 from harness.wait import eventually
 from sluice_local.redis import server_binary
 
@@ -26,7 +27,7 @@ class PrivateRedis:
         self._process: subprocess.Popen[bytes] | None = None
         self.port = _free_port()
         self.start()
-        self.client: Any = redis.Redis(port=self.port, decode_responses=True, socket_timeout=10)
+        self.client: Any = redis.Redis(port=self.port, decode_responses=True, socket_timeout=60)
 
     @property
     def url(self) -> str:
@@ -36,7 +37,7 @@ class PrivateRedis:
         """Start the server with what it has saved, if anything; on another port if somebody took ours."""
         for _ in range(_STARTS):
             self._process = self._spawn()
-            if eventually(self._settled, 20, "Redis answers or has ended") == "answers":
+            if eventually(self._settled, 60, "Redis answers or has ended") == "answers":
                 return
             self.port = _free_port()
         raise AssertionError(f"Redis does not start: {(self._folder / 'redis.log').read_text()}")
@@ -46,18 +47,21 @@ class PrivateRedis:
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
             self._process = None
 
     def freeze(self) -> None:
-        self._signal(signal.SIGSTOP)
+        """Have the server stand still; it does on return."""
+        process = self._signal(signal.SIGSTOP)
+        eventually(lambda: stands_still(process.pid), 60, "Redis stands still")
 
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals) -> "subprocess.Popen[bytes]":
         assert self._process is not None
         self._process.send_signal(number)
+        return self._process
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
         options = {"bind": "127.0.0.1", "port": self.port, "dir": self._folder, "save": "", "appendonly": "no"}

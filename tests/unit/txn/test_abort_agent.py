@@ -10,7 +10,7 @@ from harness import eventually_async
 from txn_manager.abort_agent import _aborting
 from txn_manager.abort_lanes import Aborting, Lanes
 
-DEADLINE_S = 5.0
+DEADLINE_S = 30.0
 
 
 def record(partition: int, offset: int) -> Aborting:

@@ -131,6 +131,20 @@ def test_of_many_marks_some_go_each_time() -> None:
     with_marks(test)
 
 
+def test_more_marks_than_a_round_takes_are_read_once_while_the_head_stands_before_them() -> None:
+    async def test(world: World, _: Jobs) -> None:
+        jobs = Jobs(world, world.first, most=3)
+        await write(world, 100)
+        await truncate(world, "st", 5)
+        assert await jobs.look() == [STREAM]
+        assert await jobs.look() == [] and asked(world) == []
+        await truncate(world, "st", 35)
+        await jobs.look()
+        assert asked(world) == [2 * SIZE]
+
+    with_marks(test)
+
+
 def test_a_stream_that_is_gone_or_busy_is_left_alone() -> None:
     async def test(world: World, jobs: Jobs) -> None:
         await write(world, 100)

@@ -226,6 +226,27 @@ def test_a_mark_that_the_store_does_not_have_at_hand_is_asked_for_again() -> Non
     with_stream(test)
 
 
+def test_what_was_read_of_one_life_is_not_shown_of_the_next() -> None:
+    async def test(world: World, job: Watermarks) -> None:
+        await note(world, 1000, {0: 1})
+        await one_round(job)
+        assert world.stream(*STREAM).watermark is not None
+        real = world.store.attribute
+
+        async def late(name: str, attribute: UUID) -> int | None:
+            found = await real(name, attribute)
+            gone = [ev.StreamDeleted(scope="sc", stream=s, next_number=1) for s in ("st", "_MARKst")]
+            await world.do("sc/st", lambda *_: Decision(tuple(gone)))
+            await world.create(*STREAM, PATIENT, "second")
+            return found
+
+        world.store.attribute = late  # type: ignore[method-assign,assignment]
+        await one_round(job_of(world, world.first))
+        assert world.stream(*STREAM).watermark is None
+
+    with_stream(test)
+
+
 def test_a_truncated_mark_segment_is_read_from_its_start() -> None:
     async def test(world: World, job: Watermarks) -> None:
         for at in (1000, 2000):

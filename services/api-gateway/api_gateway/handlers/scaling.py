@@ -9,10 +9,16 @@ from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import ScaleStream
 from sluice.domain.errors import NotFoundError
-from sluice.domain.stream.scale import is_scale_done
+from sluice.domain.stream.scale import ScaleProgress, progress
 
 LONGEST_ANSWER_S = 1.0
 """How long the answer to checkScale waits for a scale to end: Java clients ask again only after a second."""
+
+_STATUSES = {
+    ScaleProgress.RUNNING: pb.ScaleStatusResponse.IN_PROGRESS,
+    ScaleProgress.DONE: pb.ScaleStatusResponse.SUCCESS,
+    ScaleProgress.CANCELLED: pb.ScaleStatusResponse.INTERNAL_ERROR,
+}
 
 
 class ScaleHandlers:
@@ -48,9 +54,7 @@ class ScaleHandlers:
         epoch = epoch_of(request.epoch)
         stream = await self._reads.scaled_stream(*stream_of(request.streamInfo), LONGEST_ANSWER_S)
         try:
-            done = is_scale_done(stream, epoch)
+            status = _STATUSES[progress(stream, epoch)]
         except NotFoundError:
-            return pb.ScaleStatusResponse(status=pb.ScaleStatusResponse.INVALID_INPUT)
-        return pb.ScaleStatusResponse(
-            status=pb.ScaleStatusResponse.SUCCESS if done else pb.ScaleStatusResponse.IN_PROGRESS
-        )
+            status = pb.ScaleStatusResponse.INVALID_INPUT
+        return pb.ScaleStatusResponse(status=status)

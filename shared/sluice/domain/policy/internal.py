@@ -52,19 +52,25 @@ def rule_of(scope: str, stream: str) -> InternalRule | None:
     return None
 
 
+def is_passed(entry: MarkEntry, head: Mapping[int, int], ranges: Ranges) -> bool:
+    """Whether the head is at the watermark or beyond it; `ranges` has the key ranges of the head's segments."""
+    cut = entry.watermark.cut
+    here = {**ranges, **{s.id: (s.low, s.high) for s in cut}}
+    return is_at_or_before({s.id: at for s, at in cut.items()}, head, here)
+
+
 def decide_marks(
     segment: int, start: int, entries: Sequence[MarkEntry], head: Mapping[int, int], ranges: Ranges
 ) -> InternalDecision:
     """What to keep of a mark stream, given its watermarks in order from the offset `start` of its one `segment` on.
 
     No reader stands before the head of the stream that the watermarks are about. The last watermark at or before the
-    head tells each of them how far time had come; those before that tell nobody anything. `ranges` has the key ranges
-    of the head's segments.
+    head tells each of them how far time had come; those before that tell nobody anything. Those behind the first one
+    that is not passed change nothing. `ranges` has the key ranges of the head's segments.
     """
-    here = {**ranges, **{s.id: (s.low, s.high) for entry in entries for s in entry.watermark.cut}}
     keep = 0
     for index, entry in enumerate(entries):
-        if not is_at_or_before({s.id: at for s, at in entry.watermark.cut.items()}, head, here):
+        if not is_passed(entry, head, ranges):
             break
         keep = index
     keep = min(keep, max(len(entries) - MARKS_KEPT, 0))

@@ -47,6 +47,7 @@ def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
 
 def _scale_started(state: Stream, event: ev.StreamScaleStarted) -> Stream:
     state.state = StreamState.SCALING
+    state.cancelled_scale = None
     state.workflow = StreamWorkflow(WorkflowKind.SCALE_STREAM, None, event.at, replacement=event.replacement)
     return state
 
@@ -58,7 +59,6 @@ def _epoch_added(state: Stream, event: ev.StreamEpochAdded) -> Stream:
     gone = set(replacement.seals)
     survivors = tuple(s for s in state.active_epoch.segments if s not in gone)
     created = tuple(s.id for s in replacement.creates)
-    state.spare = tuple(s for s in state.spare if s not in created)
     state.epochs.append(Epoch(number, number, event.created_at, survivors + created))
     state.segments.update((s.id, s) for s in replacement.creates)
     state.sealed_in = {**state.sealed_in, **dict.fromkeys(replacement.seals, number)}
@@ -69,6 +69,7 @@ def _scale_cancelled(state: Stream, _event: ev.StreamScaleCancelled) -> Stream:
     if state.workflow is not None and state.workflow.replacement is not None:
         creates = (s.id for s in state.workflow.replacement.creates)
         state.spare = tuple(sorted({*state.spare, *creates}))
+    state.cancelled_scale = state.active_epoch.number
     return _done(state, _event)
 
 

@@ -41,7 +41,7 @@ def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Conte
 def decide_remove_subscriber(reader: Reader, command: RemoveSubscriber, _context: Context) -> Decision:
     stream = find_stream(reader, command.scope, command.stream)
     known = stream.subscribers.get(command.subscriber) if stream else None
-    if known is None or command.generation < known.generation:
+    if known is None or command.generation < known.generation or command.group_id not in ("", known.group_id):
         return Decision()
     removed = ev.SubscriberRemoved(scope=command.scope, stream=command.stream, subscriber=command.subscriber)
     return Decision((removed,))

@@ -6,6 +6,7 @@ Rules: controller-grpc-api 5.4, stream-and-transaction-semantics 3.6, 4.1 to 4.4
 """
 
 from collections.abc import Iterable
+from enum import Enum
 from itertools import pairwise
 
 from sluice.domain import events as ev
@@ -13,7 +14,7 @@ from sluice.domain.commands import ScaleStream
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.segment_id import number_of, segment_id
+from sluice.domain.segment_id import segment_id
 from sluice.domain.stream.state import Stream, StreamState, find_stream, idle_stream
 from sluice.domain.workflow import WorkflowKind
 
@@ -61,9 +62,11 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
 
 
 def plan(stream: Stream, seals: tuple[int, ...], ranges: Iterable[Range], at: int) -> ev.Replacement:
-    """Give the ranges ids of the next epoch, numbered on from the highest number of the active one."""
-    epoch = stream.active + 1
-    first = max(number_of(s) for s in stream.active_epoch.segments) + 1
+    """Give the ranges ids of the next epoch, numbered on from the highest number ever used.
+
+    What a cancelled scale has left may have been created for another configuration, so it is not used again.
+    """
+    epoch, first = stream.active + 1, stream.next_number
     creates = tuple(ev.Segment(segment_id(epoch, first + i), low, high) for i, (low, high) in enumerate(ranges))
     return ev.Replacement(seals=seals, creates=creates, at=at)
 
@@ -94,8 +97,16 @@ def finish_scale(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, 
     return Decision((ev.StreamScaled(scope=scope, stream=name, sealed_sizes=sealed_sizes),))
 
 
-def is_scale_done(stream: Stream | None, epoch: int) -> bool:
-    """Whether the scale that began on `epoch` has ended.
+class ScaleProgress(Enum):
+    """How far a scale is; one that was cancelled is forgotten when the next one begins."""
+
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+def progress(stream: Stream | None, epoch: int) -> ScaleProgress:
+    """How far the scale that began on `epoch` is; running, too, if there has been none.
 
     Raises InvalidArgumentError for a negative epoch, NotFoundError for an unknown stream or an epoch yet to come.
     """
@@ -106,7 +117,9 @@ def is_scale_done(stream: Stream | None, epoch: int) -> bool:
     active = stream.active_epoch
     if epoch > active.number:
         raise NotFoundError(f"epoch {epoch} is not there yet, the active one is {active.number}")
-    return epoch not in (active.number, active.reference)
+    if epoch not in (active.number, active.reference):
+        return ScaleProgress.DONE
+    return ScaleProgress.CANCELLED if epoch == stream.cancelled_scale else ScaleProgress.RUNNING
 
 
 def _blocks(ranges: Iterable[Range]) -> list[Range]:

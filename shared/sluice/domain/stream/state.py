@@ -94,7 +94,7 @@ class NotedDecision(msgspec.Struct, frozen=True):
 class Stream(msgspec.Struct):
     """`cut` is the head, empty before the first truncation, `cut_size` the bytes before it.
 
-    `spare` are segments that a cancelled scale may have created; a later one may come to use them.
+    `spare` are segments that cancelled scales may have created; they go with the stream.
     """
 
     scope: str
@@ -113,6 +113,8 @@ class Stream(msgspec.Struct):
     workflow: StreamWorkflow | None = None
     waiting: Waiting | None = None
     spare: tuple[int, ...] = ()
+    cancelled_scale: int | None = None
+    """The epoch on which the last scale began, if it was cancelled."""
     subscribers: Mapping[str, Subscriber] = NONE
     writers: Mapping[str, WriterMark] = NONE
     watermark: WatermarkBounds | None = None

@@ -1,0 +1,161 @@
+"""Requests that come again long after their answers are forgotten: they do nothing to what has their name by then."""
+
+import asyncio
+
+from simulation import invariants
+from simulation.world import PARTITIONS, World
+from support.virtual_time import run
+
+from sluice.domain.commands import (
+    Command,
+    CreateReaderGroup,
+    CreateScope,
+    CreateStream,
+    CreateTable,
+    DeleteReaderGroup,
+    DeleteScopeRecursive,
+    DeleteStream,
+    SealStream,
+    UpdateStream,
+    UpdateSubscriberCut,
+)
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.names import key_of, stream_key
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.messaging.partition import partition_of
+from sluice.segmentstore.failure import ConnectionFailure, Failure
+from sluice.segmentstore.memory import Moment
+
+CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
+FORGOTTEN_S = 11 * 60
+HELD = "away/held"
+
+
+class Held(World):
+    """A world in which a request behind a stuck stream holds an offset back."""
+
+    is_away = False
+
+    def _touch_store(self, moment: Moment, request: str, segment: str) -> None:
+        if self.is_away and segment.startswith(HELD):
+            raise ConnectionFailure(Failure.TIMED_OUT)
+        super()._touch_store(moment, request, segment)
+
+    async def do(self, command: Command) -> str:
+        """The status of the answer, whatever else is under way."""
+        request = self.post(command)
+        await self.until(lambda: self.answer(request))
+        answer = self.answer(request)
+        assert answer is not None
+        return answer.status
+
+    def find(self, name: str) -> Stream | None:
+        return find_stream(self.view(stream_key("sc", name)), "sc", name)
+
+    async def hold(self, key: str) -> None:
+        """From now on nothing that comes in the key's partition is accepted for good."""
+        partition = partition_of(key, PARTITIONS)
+        name = next(n for n in (f"held{i}" for i in range(99)) if partition_of(f"away/{n}", PARTITIONS) == partition)
+        assert await self.do(CreateScope("away")) == await self.do(CreateStream("away", name, CONFIG)) == "SUCCESS"
+        self.is_away = True
+        self.post(SealStream("away", name))
+        await self.until(lambda: (s := find_stream(self.view(f"away/{name}"), "away", name)) and s.workflow)
+        self.post(SealStream("away", name))
+
+    async def come_again(self, after_s: float = FORGOTTEN_S) -> None:
+        """What is held back comes again. In each partition an answer has the old ones forgotten."""
+        await asyncio.sleep(after_s)
+        for name in {partition_of(n, PARTITIONS): n for n in (f"late{i}" for i in range(99))}.values():
+            assert await self.do(CreateScope(name)) == "SUCCESS"
+        self.restart()
+        await asyncio.sleep(30)
+
+    async def end(self) -> None:
+        self.is_away = False
+        await self.until(lambda: self.process.is_idle() and self._all_delivered())
+        invariants.check(self)
+
+
+def test_a_stream_that_was_created_again_is_not_deleted_with_its_former_life() -> None:
+    async def test() -> None:
+        world = Held()
+        assert await world.do(CreateScope("sc")) == "SUCCESS"
+        await world.hold(stream_key("sc", "st"))
+        for command in (CreateStream("sc", "st", CONFIG), SealStream("sc", "st"), DeleteStream("sc", "st")):
+            assert await world.do(command) == "SUCCESS"
+        assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
+        await world.come_again()
+        stream = world.find("st")
+        assert stream is not None and (stream.state.value, set(stream.segments)) == ("ACTIVE", {1})
+        assert await world.do(SealStream("sc", "st")) == "SUCCESS", "a new request means this life"
+        await world.end()
+
+    run(test())
+
+
+def test_a_scope_that_was_created_again_is_not_emptied_with_its_former_life() -> None:
+    async def test() -> None:
+        world = Held()
+        await world.hold("sc")
+        for life in (1, 2):
+            assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
+            assert await world.do(CreateTable("sc", "kv", TableConfig(1, 4))) == "SUCCESS"
+            if life == 1:
+                assert await world.do(DeleteScopeRecursive("sc")) == "SUCCESS"
+        await world.come_again()
+        assert world.view("sc").get("scope:sc") is not None and world.find("st") is not None
+        assert world.view(key_of("table:sc/kv")).get("table:sc/kv") is not None
+        await world.end()
+
+    run(test())
+
+
+def test_what_was_deleted_is_not_created_again() -> None:
+    async def test() -> None:
+        world = Held()
+        assert await world.do(CreateScope("sc")) == "SUCCESS"
+        await world.hold("sc")
+        for command in (CreateStream("sc", "st", CONFIG), SealStream("sc", "st"), DeleteStream("sc", "st")) * 2:
+            assert await world.do(command) == "SUCCESS"
+        await world.come_again()
+        assert world.find("st") is None
+        assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS", "the name is free"
+        await world.end()
+
+    run(test())
+
+
+def test_the_later_of_two_updates_stays() -> None:
+    async def test() -> None:
+        world = Held()
+        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
+        await world.hold(stream_key("sc", "st"))
+        for tag in ("early", "late"):
+            await asyncio.sleep(FORGOTTEN_S / 2)
+            assert await world.do(UpdateStream("sc", "st", StreamConfig(tags=(tag,)))) == "SUCCESS"
+        await world.come_again(FORGOTTEN_S / 2)
+        stream = world.find("st")
+        assert stream is not None and stream.config.tags == ("late",)
+        await world.end()
+
+    run(test())
+
+
+def test_a_new_group_keeps_the_cut_that_it_has_reported() -> None:
+    async def test() -> None:
+        world = Held()
+        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
+        await world.hold(stream_key("sc", "st"))
+        for id in ("old", "new"):
+            config = ReaderGroupConfig(id=id, starts={"sc/st": {}}, retention=GroupRetention.MANUAL)
+            assert await world.do(CreateReaderGroup("sc", "g", config)) == "SUCCESS"
+            if id == "old":
+                assert await world.do(DeleteReaderGroup("sc", "g", id)) == "SUCCESS"
+        assert await world.do(UpdateSubscriberCut("sc", "st", "sc/g", "new", 0, {0: 5})) == "SUCCESS"
+        world.restart()
+        await asyncio.sleep(30)
+        stream = world.find("st")
+        assert stream is not None and stream.subscribers["sc/g"].cut == {0: 5}
+        await world.end()
+
+    run(test())
