@@ -11,7 +11,7 @@ from containers.surroundings import PARTITIONS
 from harness import eventually
 from sluice.catalog import examples
 
-SHOWS_S = 10.0
+SHOWS_S = 30.0
 
 _WRITES_TO_ROOT = "import errno\ntry: open('/written', 'w')\nexcept OSError as e: print(errno.errorcode[e.errno])"
 

@@ -13,7 +13,7 @@ from sluice.journal.partition_view import Outcome, PartitionView
 from sluice.journal.record import Record, decode_record
 from sluice.messaging.topics import JOURNAL
 
-ANSWERS_S = 10.0
+ANSWERS_S = 30.0
 
 
 class Counted(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from sluice.journal.record import decode_record
 from sluice.messaging.partition import partition_of
 from sluice.messaging.topics import DEAD_LETTERS, TOPICS, ensure_topics
 
-ANSWERS_S = 10.0
+ANSWERS_S = 30.0
 CONSUMED_S = 30.0
 
 

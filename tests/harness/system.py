@@ -22,7 +22,7 @@ from sluice_local.services import SERVICES
 from sluice_local.settings import HOST, LocalSettings
 from sluice_local.system import System as LocalSystem
 
-_FREEZES_S = 10.0
+_FREEZES_S = 60.0
 _SINGLE_PORTS = ("kafka_port", "kafka_controller_port", "redis_port", "zookeeper_port", "bookie_port")
 
 
@@ -121,7 +121,7 @@ class System:
     def freeze(self, name: str) -> None:
         """Have a process stand still (SIGSTOP); every thread of it does on return."""
         self._local.signal_part(name, signal.SIGSTOP)
-        eventually(lambda: _stands_still(self.pid(name)), _FREEZES_S, f"{name} stands still")
+        eventually(lambda: stands_still(self.pid(name)), _FREEZES_S, f"{name} stands still")
 
     def thaw(self, name: str) -> None:
         """Have a frozen process go on (SIGCONT)."""
@@ -211,7 +211,7 @@ class System:
         return self._local.parts[name].log
 
 
-def _stands_still(pid: int) -> bool:
+def stands_still(pid: int) -> bool:
     """Whether all threads of a process are stopped: the signal reaches one after the other."""
     stats = [stat.read_text() for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
     return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from support.kafka import produce
+from support.kafka import Groups, produce
 
 from harness import System, eventually_async
 from sluice.messaging.producer import KafkaProducer
@@ -29,10 +30,10 @@ from txn_manager.abort_lanes import Aborting
 pytestmark = pytest.mark.integration
 
 PARTITIONS = 16
-JOINS_S = 20.0
-HANDLES_S = 30.0
+JOINS_S = 60.0
+HANDLES_S = 60.0
 OUTAGE_S = 10.0
-STOPS_S = 2.0
+STOPS_S = 20.0
 RECORDS = 2000
 
 
@@ -112,14 +113,21 @@ async def send_compressed(kafka: System, key: str, value: bytes) -> None:
         await asyncio.to_thread(producer.stop)
 
 
+def first_times(records: list[Aborting]) -> list[Aborting]:
+    """Without repeats, which come whenever the group is dealt out anew, or the machine stands still for long."""
+    return list({(record.partition, record.offset): record for record in records}.values())
+
+
+def times(handled: Handled, value: bytes) -> int:
+    """How often a record was handled, repeats included."""
+    return sum(record.value == value for record in handled.records)
+
+
 def assert_in_order(records: list[Aborting]) -> None:
     """Records of a key come in order; a repeat may only begin further back, and then goes on in order."""
     firsts: dict[str, list[int]] = defaultdict(list)
-    seen: set[tuple[int, int]] = set()
-    for record in records:
-        if (record.partition, record.offset) not in seen:
-            seen.add((record.partition, record.offset))
-            firsts[record.key].append(record.offset)
+    for record in first_times(records):
+        firsts[record.key].append(record.offset)
     assert all(offsets == sorted(offsets) for offsets in firsts.values())
 
 
@@ -133,14 +141,22 @@ async def test_any_record_is_handled_and_once_committed_not_again(kafka: System)
     async with running(agent_of(kafka.kafka_bootstrap, group, "a", first)) as agent:
         await eventually_async(lambda: large in first.values, JOINS_S, "they are handled")
         assert agent.joined
-    assert [r.value for r in first.records] == [*odd, large]
-    assert [r.offset for r in first.records[:-1]] == [m.offset() for m in sent]
-    assert [r.timestamp_ms for r in first.records[:-1]] == [m.timestamp()[1] for m in sent]
+        handled = first_times(first.records)
+        assert [r.value for r in handled] == [*odd, large]
+        assert [r.offset for r in handled[:-1]] == [m.offset() for m in sent]
+        assert [r.timestamp_ms for r in handled[:-1]] == [m.timestamp()[1] for m in sent]
+        groups, (*_, last) = Groups(kafka.kafka_bootstrap), handled
+
+        def committed() -> bool:
+            return groups.committed(group, ABORT.name, last.partition) == last.offset + 1
+
+        asked: Callable[[], bool | Awaitable[bool]] = partial(asyncio.to_thread, committed)
+        await eventually_async(asked, JOINS_S, "they are committed")
     (late,) = produce(kafka.kafka_bootstrap, ABORT.name, mark, b"late")
     second = Handled(mark)
     async with running(agent_of(kafka.kafka_bootstrap, group, "b", second)):
         await eventually_async(lambda: second.records, JOINS_S, "the late one is handled")
-    assert [r.offset for r in second.records] == [late.offset()]
+    assert [r.offset for r in first_times(second.records)] == [late.offset()]
 
 
 async def test_a_failing_record_is_handed_on_and_the_others_go_on(kafka: System) -> None:
@@ -149,9 +165,10 @@ async def test_a_failing_record_is_handed_on_and_the_others_go_on(kafka: System)
     async with running(agent_of(kafka.kafka_bootstrap, uuid4().hex, "a", handled)) as agent:
         await joined(agent)
         produce(kafka.kafka_bootstrap, ABORT.name, mark, b"0", b"1", b"2")
-        await eventually_async(lambda: len(handled.records) >= 3, HANDLES_S, "all are handled")
-        assert handled.failed == [(b"1", "cannot")]
-        assert agent.failure is None
+        await eventually_async(lambda: b"2" in handled.values, HANDLES_S, "all are handled")
+        assert [r.value for r in first_times(handled.records)] == [b"0", b"1", b"2"]
+        assert handled.failed == [(b"1", "cannot")] * times(handled, b"1")
+        await joined(agent)
 
 
 async def test_a_record_that_nobody_keeps_comes_again(kafka: System) -> None:
@@ -170,8 +187,8 @@ async def test_a_record_that_nobody_keeps_comes_again(kafka: System) -> None:
     async with running(agent):
         produce(kafka.kafka_bootstrap, ABORT.name, mark, b"0", b"1", b"2")
         await eventually_async(lambda: b"2" in handled.values, JOINS_S, "the next record is handled")
-    assert len(failures) == 2
-    assert handled.failed == [(b"1", "cannot")]
+    assert len(failures) == times(handled, b"1") >= 2
+    assert handled.failed == [(b"1", "cannot")] * (len(failures) - 1)
 
 
 async def test_a_member_that_is_killed_loses_nothing(kafka: System, tmp_path: Path) -> None:
@@ -207,7 +224,7 @@ async def test_a_member_that_is_killed_loses_nothing(kafka: System, tmp_path: Pa
                 return by_anyone(f"{mark}-first-") == first and by_anyone(f"{mark}-second-") == second
 
             await eventually_async(all_handled, HANDLES_S, "every record was handled by one of them")
-            assert agent.failure is None
+            await joined(agent)
             assert_in_order(handled.records)
     finally:
         member.kill()

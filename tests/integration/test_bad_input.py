@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import grpc
 import pytest
 from support.controller import Controller, config, controller, cut, info, segment_id, unique
-from support.health import metric, readiness
+from support.health import await_ready, metric
 from support.kafka import events, fold, header, produce, read
 
 from harness import System, eventually
@@ -68,7 +68,7 @@ def still_healthy(request: pytest.FixtureRequest) -> Iterator[None]:
         system: System = request.getfixturevalue("system")
         world: World = request.getfixturevalue("world")
         for name in SERVICES:
-            assert readiness(system, name)[0] == 200, readiness(system, name)[1]
+            await_ready(system, name)
         assert world.gateway.segments(world.scope, "open") == [(0, 0.0, 0.5), (1, 0.5, 1.0)]
         assert world.gateway.create_scope(world.scope) == "SCOPE_EXISTS"
 

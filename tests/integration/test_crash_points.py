@@ -147,6 +147,7 @@ def test_every_workflow_has_its_case() -> None:
     assert len(points) > 30 and all(a[0] != b[0] for a, b in pairwise(points[:-2]))
 
 
+@pytest.mark.timeout(900)
 def test_every_workflow_ends_once_wherever_its_process_is_killed(lone: System, gateway: Controller) -> None:
     points = [(f"crash{number}", kind, point) for number, (kind, point) in enumerate(crash_points())]
     for scope, kind, _ in points:

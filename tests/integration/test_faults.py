@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +18,7 @@ from kazoo.client import KazooClient
 from support.controller import Controller, config, controller, outcome, unique
 from support.health import metric
 from support.kafka import Groups, events, fold, produce, read
+from support.pace import Pace
 from support.pravega import check_exactly_once, manager, read_all
 from support.writer import WriterProcess
 
@@ -37,7 +38,9 @@ VICTIM, SURVIVOR = "stream-workflows-0", "stream-workflows-1"
 SETTLED_S = 60.0
 TAKE_OVER_S = 3.0
 RECOVERY_S = 15.0
+ENDS_S = 5.0
 VOID = "sluice_journal_void_records_total"
+ACTIVE = "sluice_cluster_manager_active"
 
 
 @pytest.fixture(scope="module")
@@ -281,6 +284,19 @@ def names_of(system: System, instance: str) -> tuple[str, str]:
     return scope, next(name for name in streams if partition_of(f"{scope}/{name}", count) in partitions)
 
 
+@contextmanager
+def pace_beside(system: System, gateway: Controller) -> Iterator[Pace]:
+    """How long requests take meanwhile that nobody has to take over."""
+    scope, _ = names_of(system, SURVIVOR)
+    assert gateway.create_scope(scope) == "SUCCESS"
+
+    def step() -> None:
+        assert gateway.create_scope(scope) == "SCOPE_EXISTS"
+
+    with Pace(step) as pace:
+        yield pace
+
+
 CRASH_POINTS = (
     f"{CreateStream.__name__}/before-decision",
     f"{CreateStream.__name__}/after-decision",
@@ -301,9 +317,9 @@ def test_a_creation_outlives_the_instance_that_works_on_it(
     double.start(VICTIM, environment={"SLUICE_CRASH_AT": point}, deadline_s=SETTLED_S)
     scope, stream = names_of(double, VICTIM)
     assert gateways[1].create_scope(scope) == "SUCCESS"
-    began = time.monotonic()
-    call = gateways[0].begin("createStream", config(scope, stream, 3))
-    with ThreadPoolExecutor(2) as pool:
+    with pace_beside(double, gateways[1]) as pace, ThreadPoolExecutor(2) as pool:
+        began = time.monotonic()
+        call = gateways[0].begin("createStream", config(scope, stream, 3))
         answered = pool.submit(lambda: (outcome(call), time.monotonic()))
         ended = pool.submit(lambda: (double.wait_ended(VICTIM, SETTLED_S), time.monotonic()))
         status, answered_at = answered.result()
@@ -326,7 +342,7 @@ def test_a_creation_outlives_the_instance_that_works_on_it(
     assert happened()[f"scope:{scope}"] == ["ScopeCreated", "NameReserved"]
     assert gateways[0].seal(scope, stream) == "SUCCESS"
     assert gateways[1].delete(scope, stream) == "SUCCESS"
-    assert answered_at - dead_at < TAKE_OVER_S
+    assert answered_at - dead_at < TAKE_OVER_S + 2 * pace.longest_s
 
 
 def owned_soon(system: System) -> dict[str, set[int]]:
@@ -425,18 +441,18 @@ def test_a_service_ends_when_it_is_told_to_and_the_other_takes_over(
     name = f"{kind}-0"
     pair = names_of(double, VICTIM)
     assert gateways[1].create_scope(pair[0]) == "SUCCESS"
-    began = time.monotonic()
-    double.stop(name)
-    ended = time.monotonic() - began
-    assert double.exit_code(name) == 0
-    assert gateways[1].create_stream(*pair) == "SUCCESS"
-    print(f"\n{name} ended after {ended:.2f} s, a stream was created {time.monotonic() - began - ended:.2f} s later")
-    if kind == "cluster-manager":
-        active = f"{kind}-1"
-        eventually(lambda: metric(double, active, "sluice_cluster_manager_active") == 1, TAKE_OVER_S, "taken over")
-        print(f"{active} is active {time.monotonic() - began - ended:.2f} s later")
-    assert time.monotonic() - began - ended < TAKE_OVER_S
-    assert ended < 5
+    with pace_beside(double, gateways[1]) as pace:
+        began = time.monotonic()
+        double.stop(name)
+        ended = time.monotonic() - began
+        assert double.exit_code(name) == 0
+        assert gateways[1].create_stream(*pair) == "SUCCESS"
+        if kind == "cluster-manager":
+            eventually(lambda: metric(double, f"{kind}-1", ACTIVE) == 1, SETTLED_S, "taken over")
+        taken_over = time.monotonic() - began - ended
+    print(f"\n{name} ended after {ended:.2f} s, and was replaced {taken_over:.2f} s later")
+    assert taken_over < TAKE_OVER_S + 2 * pace.longest_s
+    assert ended < ENDS_S + 2 * pace.longest_s
     assert no_complaints(double, name)
     double.start(name, deadline_s=SETTLED_S)
     assert gateways[0].seal(*pair) == "SUCCESS"

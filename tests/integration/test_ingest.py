@@ -24,6 +24,7 @@ from support.kafka import produce
 from support.pravega import manager
 
 from harness import System, eventually, eventually_async
+from harness.system import stands_still
 from sluice.coordination import open_store
 
 pytestmark = pytest.mark.integration
@@ -31,9 +32,10 @@ pytestmark = pytest.mark.integration
 PAGE = (Path(__file__).parents[2] / "docs" / "ingest.md").read_text()
 BLOCKS = re.findall(r"^```sh ?(follow|refused|many|beside|)\n(.*?)\n```$", PAGE, re.DOTALL | re.MULTILINE)
 SCRIPT = Path(sys.executable).parent / "sluice"
-STARTS_S = 30.0
-ENDS_S = 60.0
-LEASE_S = 2.0
+STARTS_S = 60.0
+ENDS_S = 120.0
+SHORT, LONG = ("--lease", "2s"), ("--lease", "15s")
+"""The lease of who is killed, so that others need not wait for long, and of those whose locks are not to be lost."""
 BOUND = 2 * (512 * 1024 + 4096)
 """A batch for each of two workers, with the line that began in it."""
 
@@ -219,7 +221,7 @@ async def test_a_node_that_is_killed_loses_nothing(shell: Shell) -> None:
     for file in range(2):
         (shell.folder / "inbox" / f"{file}.txt").write_text("".join(f"{line}\n" for line in lines[file::2]))
     arguments = ["folder", "/tmp/inbox", "demo/lines", "--once", "--json", "--window", "15MiB", "--ahead", "8"]
-    arguments += ["--store", "redis://127.0.0.1:6379", "--name", "killed", "--lease", f"{LEASE_S:g}s", "--workers", "2"]
+    arguments += ["--store", "redis://127.0.0.1:6379", "--name", "killed", "--workers", "2"]
     async with open_store(shell.text("redis://127.0.0.1:6379"), 2.0) as store:
 
         async def noted() -> int:
@@ -228,20 +230,27 @@ async def test_a_node_that_is_killed_loses_nothing(shell: Shell) -> None:
             mine = [found.body for found in parts if f"-{victim.process.pid}-" in found.body.get("owner", "")]
             return sum(_noted(body) for body in mine if body["expire"] != 0)
 
-        with shell.running(*arguments) as victim:
+        with shell.running(*arguments, *SHORT) as victim:
 
-            async def far() -> bool:
-                return await noted() >= 3 * BOUND
+            async def stopped_far_on() -> bool:
+                if await noted() < 3 * BOUND:
+                    return False
+                victim.process.send_signal(signal.SIGSTOP)
+                await eventually_async(lambda: stands_still(victim.process.pid), STARTS_S, "it stands still")
+                if await noted() >= 3 * BOUND:
+                    return True
+                # Its windows ended meanwhile.
+                victim.process.send_signal(signal.SIGCONT)
+                return False
 
-            asked: Callable[[], bool | Awaitable[bool]] = far
+            asked: Callable[[], bool | Awaitable[bool]] = stopped_far_on
             await eventually_async(asked, STARTS_S, "it has copied a part of its windows")
             victim.process.kill()
             victim.process.wait()
-            assert await noted() >= 3 * BOUND, "it had that in its hands"
-    with shell.running(*arguments) as other:
+    with shell.running(*arguments, *LONG) as other:
         summary = await asyncio.to_thread(other.summary)
     assert summary["finished"] and summary["skipped"] == 0 and 0 < summary["records"] <= len(lines)
-    with shell.running(*arguments) as third:
+    with shell.running(*arguments, *LONG) as third:
         assert (await asyncio.to_thread(third.summary))["records"] == 0
     events = await asyncio.to_thread(shell.events, "lines", set(lines))
     assert set(events) == set(lines)
@@ -269,14 +278,14 @@ def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:
             produce(bootstrap, topic, f"key-{partition}", *values, partition=partition)
 
     arguments = ["kafka", topic, "demo/records", "--json", "--store", "redis://127.0.0.1:6379", "--name", "dealt"]
-    arguments += ["--lease", f"{LEASE_S:g}s", "--workers", "2"]
+    arguments += ["--workers", "2"]
 
     def position() -> int:
         jobs = json.loads(shell.done("sluice ingest status dealt --json --store redis://127.0.0.1:6379"))
         return sum(found.get("next", 0) for found in jobs["positions"].values())
 
     send(0, 500)
-    with shell.running(*arguments) as one, shell.running(*arguments) as two:
+    with shell.running(*arguments, *LONG) as one, shell.running(*arguments, *SHORT) as two:
         one.until(lambda: position() == 2_000, "what was there is through")
         two.process.kill()
         two.process.wait()

@@ -28,7 +28,7 @@ SOURCES = PROJECT / "src" / "main" / "java"
 SCENARIOS = sorted(path.stem for path in (SOURCES / "io/sluice/client/scenarios").glob("*.java"))
 
 _MAIN = "io.sluice.client.Main"
-_OPTIONS = ("-XX:+UseSerialGC", "-Xmx256m", *java.SHORT_LIVED, "-Djava.net.preferIPv4Stack=true")
+_OPTIONS = ("-XX:+UseSerialGC", "-Xmx512m", *java.SHORT_LIVED, "-Djava.net.preferIPv4Stack=true")
 _LOG_OPTIONS = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
 _END = "=== "
 

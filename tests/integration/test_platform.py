@@ -27,7 +27,8 @@ from sluice_local.process import start_ticks
 pytestmark = pytest.mark.integration
 
 HOSTS = "/pravega/pravega-cluster/cluster/hosts"
-COPY_RUNS_S = 60.0
+COPY_RUNS_S = 120.0
+SETTLED_S = 60.0
 BOOKIES = "/pravega/pravega-cluster/bookkeeper/ledgers/available"
 
 
@@ -43,7 +44,7 @@ def platform(runs_folder: Path) -> Iterator[System]:
 @pytest.fixture
 def zookeeper(platform: System) -> Iterator[KazooClient]:
     client = KazooClient(hosts=platform.zookeeper, timeout=5)
-    client.start(timeout=20)
+    client.start(timeout=SETTLED_S)
     yield client
     client.stop()
     client.close()
@@ -53,7 +54,7 @@ def write(platform: System, topic: str, value: bytes) -> None:
     producer = Producer({"bootstrap.servers": platform.kafka_bootstrap, "acks": "all", "enable.idempotence": True})
     outcomes: list[KafkaError | None] = []
     producer.produce(topic, value, on_delivery=lambda error, _message: outcomes.append(error))
-    assert producer.flush(20) == 0
+    assert producer.flush(SETTLED_S) == 0
     assert outcomes == [None]
 
 
@@ -61,15 +62,19 @@ def read_first(platform: System, topic: str) -> bytes | None:
     consumer = Consumer({"bootstrap.servers": platform.kafka_bootstrap, "group.id": uuid.uuid4().hex})
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
-        message = consumer.poll(10)
-        return None if message is None or message.error() else message.value()
+
+        def polled() -> bytes | None:
+            message = consumer.poll(1)
+            return None if message is None or message.error() else message.value()
+
+        return eventually(polled, SETTLED_S, f"{topic} has a record")
     finally:
         consumer.close()
 
 
 def make_topic(platform: System, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": platform.kafka_bootstrap})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(SETTLED_S)
 
 
 def test_kafka_killed_and_started_again_has_its_data(platform: System) -> None:
@@ -78,7 +83,7 @@ def test_kafka_killed_and_started_again_has_its_data(platform: System) -> None:
     write(platform, topic, b"before")
     platform.kill("kafka")
     assert not platform.is_ready("kafka")
-    platform.start("kafka", deadline_s=30)
+    platform.start("kafka")
     assert read_first(platform, topic) == b"before"
     write(platform, topic, b"after")
 
@@ -86,8 +91,8 @@ def test_kafka_killed_and_started_again_has_its_data(platform: System) -> None:
 def test_a_topic_is_not_created_by_accident(platform: System) -> None:
     admin = AdminClient({"bootstrap.servers": platform.kafka_bootstrap})
     topic = uuid.uuid4().hex
-    admin.list_topics(topic, timeout=10)
-    assert topic not in admin.list_topics(timeout=10).topics
+    admin.list_topics(topic, timeout=SETTLED_S)
+    assert topic not in admin.list_topics(timeout=SETTLED_S).topics
 
 
 def test_redis_killed_and_started_again_has_its_data(platform: System) -> None:
@@ -101,36 +106,36 @@ def test_redis_killed_and_started_again_has_its_data(platform: System) -> None:
 
 def test_a_segment_store_registers_and_is_gone_soon_after_its_death(platform: System, zookeeper: KazooClient) -> None:
     name = f"{platform.segment_store_addresses[0]}:"
-    eventually(lambda: name in zookeeper.get_children(HOSTS), 10, "the segment store is registered")
+    eventually(lambda: name in zookeeper.get_children(HOSTS), SETTLED_S, "the segment store is registered")
     platform.kill("segment-store-0")
-    eventually(lambda: name not in zookeeper.get_children(HOSTS), 10, "the session of the dead has ended")
+    eventually(lambda: name not in zookeeper.get_children(HOSTS), SETTLED_S, "the session of the dead has ended")
     platform.start("segment-store-0")
-    eventually(lambda: name in zookeeper.get_children(HOSTS), 10, "the segment store is registered again")
+    eventually(lambda: name in zookeeper.get_children(HOSTS), SETTLED_S, "the segment store is registered again")
 
 
 def test_the_bookie_killed_and_started_again_takes_its_old_place(platform: System, zookeeper: KazooClient) -> None:
     platform.kill("bookie")
-    platform.start("bookie", deadline_s=30)
-    eventually(lambda: "bookie" in zookeeper.get_children(BOOKIES), 10, "the bookie is registered again")
+    platform.start("bookie")
+    eventually(lambda: "bookie" in zookeeper.get_children(BOOKIES), SETTLED_S, "the bookie is registered again")
 
 
 def test_zookeeper_killed_and_started_again_has_its_data(platform: System) -> None:
     def client() -> KazooClient:
         client = KazooClient(hosts=platform.zookeeper, timeout=5)
-        client.start(timeout=20)
+        client.start(timeout=SETTLED_S)
         return client
 
     before = client()
     before.create("/kept", b"value", makepath=True)
     before.stop()
     platform.kill("zookeeper")
-    platform.start("zookeeper", deadline_s=30)
+    platform.start("zookeeper")
     after = client()
     try:
         assert after.get("/kept")[0] == b"value"
-        eventually(lambda: "bookie" in after.get_children(BOOKIES), 20, "the bookie is there")
+        eventually(lambda: "bookie" in after.get_children(BOOKIES), SETTLED_S, "the bookie is there")
         name = f"{platform.segment_store_addresses[0]}:"
-        eventually(lambda: name in after.get_children(HOSTS), 20, "the segment store is there")
+        eventually(lambda: name in after.get_children(HOSTS), SETTLED_S, "the segment store is there")
     finally:
         after.stop()
     assert platform.is_ready("bookie")
@@ -142,7 +147,7 @@ def test_a_frozen_part_is_not_ready_until_it_is_thawed(platform: System) -> None
     assert platform.is_running("redis")
     assert not platform.is_ready("redis")
     platform.thaw("redis")
-    platform.wait_ready("redis", 10)
+    platform.wait_ready("redis", SETTLED_S)
 
 
 def test_a_part_that_ends_early_is_reported_with_its_log(runs_folder: Path, tmp_path: Path) -> None:
@@ -195,7 +200,7 @@ def fill_journal(platform: System) -> list[tuple[object, ...]]:
         key = None if number % 7 == 0 else f"scope/{number % 5}"
         headers: list[tuple[str, str | bytes | None]] = [("ce_id", str(number)), ("ce_type", "StreamCreated")]
         producer.produce(JOURNAL.name, value, key, number % 2, headers=headers[: number % 3])
-    assert producer.flush(20) == 0
+    assert producer.flush(SETTLED_S) == 0
     written = told(read(platform.kafka_bootstrap, JOURNAL.name))
     assert len(written) == 1000
     return written

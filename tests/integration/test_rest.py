@@ -19,6 +19,7 @@ from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_STREAMS
 pytestmark = pytest.mark.integration
 
 S = "/sluice/v1"
+COMES_S = 60.0
 
 
 @pytest.fixture
@@ -50,13 +51,13 @@ def test_all_members_give_signs_of_life(client: httpx.Client) -> None:
         services = {member["service"] for member in members if "lastSeen" in member}
         return services >= {"api-gateway", "stream-workflows", "cluster-manager", "txn-manager"}
 
-    eventually(heard, 10, "every service was heard of")
+    eventually(heard, COMES_S, "every service was heard of")
 
 
 def test_a_record_nobody_can_read_is_listed_and_dropped(system: System, client: httpx.Client) -> None:
     nonsense = f"nonsense {uuid4()}"
     produce(system.kafka_bootstrap, REQUESTS_STREAMS.name, "rest/nonsense", nonsense.encode())
-    found = eventually(lambda: letter(client, nonsense), 20, "the dead letter is listed")
+    found = eventually(lambda: letter(client, nonsense), COMES_S, "the dead letter is listed")
     assert (found["topic"], found["key"], found["encoding"]) == (REQUESTS_STREAMS.name, "rest/nonsense", "text")
     place = f"{S}/dead-letters/{found['partition']}/{found['offset']}"
     assert client.post(f"{place}/drop").json()["settled"] == "dropped"
@@ -78,12 +79,12 @@ def test_a_replayed_request_is_carried_out(system: System, client: httpx.Client)
         ("sluice_topic", REQUESTS_STREAMS.name),
     ]
     producer.produce(DEAD_LETTERS.name, request, scope, headers=headers)
-    assert producer.flush(10) == 0
-    found = eventually(lambda: letter(client, request.decode()), 10, "the dead letter is listed")
+    assert producer.flush(COMES_S) == 0
+    found = eventually(lambda: letter(client, request.decode()), COMES_S, "the dead letter is listed")
     answer = client.post(f"{S}/dead-letters/{found['partition']}/{found['offset']}/replay")
     assert answer.json()["settled"] == "replayed"
     assert answer.headers["sluice-request"] == answer.json()["request"]
-    eventually(lambda: client.get(f"{S}/scopes/{scope}").status_code == 200, 20, "the scope is there")
+    eventually(lambda: client.get(f"{S}/scopes/{scope}").status_code == 200, COMES_S, "the scope is there")
     assert letter(client, request.decode()) is None
 
 

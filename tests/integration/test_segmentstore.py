@@ -195,7 +195,8 @@ async def test_a_killed_store_ends_calls_at_once_and_serves_again_when_it_is_bac
 async def test_a_frozen_store_costs_no_more_than_the_deadline(plane: DataPlane, store: SegmentStoreClient) -> None:
     name = name_in(3)
     client = plane.client(call_timeout_s=0.5)
-    await client.segment_info(name)
+    # Its first call has to make a connection.
+    await settles(lambda: client.segment_info(name), "the store answers")
     plane.system.freeze("segment-store-1")
     try:
         with pytest.raises(RouteStale, match="time was up"):

@@ -82,4 +82,4 @@ def told(system: System, name: str, said: list[str]) -> int:
         status, text = readiness(system, name)
         return status if all(part in text for part in said) else 0
 
-    return eventually(status, 20, f"{name} says {said}")
+    return eventually(status, 90, f"{name} says {said}")

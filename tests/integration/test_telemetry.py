@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0", "txn-manager-0")
 TRACED = ("api-gateway-0", "stream-workflows-0")
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 CREATE_STREAM = [
     ("createStream", "api-gateway", "caller"),
@@ -82,26 +82,38 @@ def test_a_stream_s_creation_is_one_trace_over_the_gateway_and_stream_workflows(
 def test_every_service_tells_how_it_is(system: System) -> None:
     partitions = system.settings.partitions
     for name in SERVICES:
-        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=5).text
+        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=20).text
         samples = {s.name: s.value for f in text_string_to_metric_families(text) for s in f.samples}
-        assert samples["sluice_ready"] == 1 and samples["sluice_partitions"] == partitions, name
+        assert samples["sluice_partitions"] == partitions, name
         assert samples["sluice_journal_records_total"] > 0 and samples["sluice_event_loop_lag_seconds_count"] > 0
-        assert metric(system, name, "sluice_check_failing") == 0, name
+        settles(system, name, "sluice_ready", 1)
+        settles(system, name, "sluice_check_failing", 0)
         info = [
             s.labels for f in text_string_to_metric_families(text) for s in f.samples if s.name == "sluice_process_info"
         ]
         assert [(labels["name"], labels["member"]) for labels in info] == [(name.removesuffix("-0"), name)]
-    owned = {name: metric(system, name, "sluice_partitions_owned") for name in SERVICES}
-    assert owned == dict(zip(SERVICES, (0, partitions, 1, 3 * partitions), strict=True))
-    assert metric(system, "cluster-manager-0", "sluice_members") == len(SERVICES)
-    assert metric(system, "cluster-manager-0", "sluice_containers_unassigned") == 0
+    for name, owned in zip(SERVICES, (0, partitions, 1, 3 * partitions), strict=True):
+        settles(system, name, "sluice_partitions_owned", owned)
+    settles(system, "cluster-manager-0", "sluice_members", len(SERVICES))
+    settles(system, "cluster-manager-0", "sluice_containers_unassigned", 0)
+
+
+def settles(system: System, name: str, sample: str, value: float) -> None:
+    """A metric has this value in the end; whoever stood still, or was started anew, may be on the way there."""
+
+    def has_it() -> bool:
+        found = metric(system, name, sample)
+        assert found == value
+        return True
+
+    eventually(has_it, DEADLINE_S, f"{name}: {sample} is {value}")
 
 
 def test_the_journal_s_lag_is_told_for_every_partition(system: System) -> None:
     name = "api-gateway-0"
 
     def lags() -> list[float]:
-        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=5).text
+        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=20).text
         return [
             s.value
             for f in text_string_to_metric_families(text)
@@ -110,4 +122,4 @@ def test_the_journal_s_lag_is_told_for_every_partition(system: System) -> None:
         ]
 
     eventually(lambda: lags() == [0.0] * system.settings.partitions, DEADLINE_S, "nothing is missing")
-    assert metric(system, name, "sluice_journal_behind_seconds") == 0
+    settles(system, name, "sluice_journal_behind_seconds", 0)

@@ -31,8 +31,8 @@ from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, REQ
 pytestmark = pytest.mark.integration
 
 STREAM = "orders"
-COMES_S = 20.0
-RUNS_S = 60.0
+COMES_S = 60.0
+RUNS_S = 120.0
 
 _BLOCK = re.compile(r"^```sh( follow)?\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 _FOUND = [(bool(follow), command) for follow, command in _BLOCK.findall((DOCS / "topics.md").read_text())]

@@ -30,7 +30,7 @@ def unique(prefix: str) -> str:
 class Controller:
     """One gateway, as somebody who wants answers sees it; every call has a deadline and waits for a connection."""
 
-    def __init__(self, address: str, deadline_s: float = 20.0) -> None:
+    def __init__(self, address: str, deadline_s: float = 60.0) -> None:
         self.channel = grpc.insecure_channel(address, options=_OPTIONS)
         self.stub = ControllerServiceStub(self.channel)
         self.deadline_s = deadline_s
@@ -85,7 +85,7 @@ class Controller:
 
 
 @contextmanager
-def controller(address: str, deadline_s: float = 20.0) -> Iterator[Controller]:
+def controller(address: str, deadline_s: float = 60.0) -> Iterator[Controller]:
     client = Controller(address, deadline_s)
     try:
         yield client

@@ -12,7 +12,7 @@ from typing import Self
 from harness import eventually
 from sluice_local import launch
 
-ENDS_S = 30.0
+ENDS_S = 90.0
 
 
 class Program:

@@ -8,7 +8,15 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from confluent_kafka import Consumer, ConsumerGroupState, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from sluice.domain.aggregates import evolve
@@ -16,7 +24,7 @@ from sluice.journal.partition_view import Outcome, PartitionView
 from sluice.journal.record import Record, decode_record
 from sluice.messaging.topics import JOURNAL
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -115,6 +123,13 @@ class Groups:
         if described.state != ConsumerGroupState.STABLE:
             return {}
         return {m.client_id: {p.partition for p in m.assignment.topic_partitions} for m in described.members}
+
+    def committed(self, group: str, topic: str, partition: int) -> int:
+        """The offset that the group goes on from; negative if it has committed none."""
+        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])
+        answered = self._admin.list_consumer_group_offsets([asked], request_timeout=DEADLINE_S)[group]
+        (place,) = answered.result(DEADLINE_S).topic_partitions
+        return int(place.offset)
 
 
 def header(message: Message, name: str) -> str:

@@ -47,7 +47,7 @@ class Transactions:
         found = self.gateway.call("checkTransactionState", self._request(id))
         return str(pb.TxnState.State.Name(found.state))
 
-    def await_state(self, id: str, state: str, deadline_s: float = 20.0) -> None:
+    def await_state(self, id: str, state: str, deadline_s: float = 60.0) -> None:
         eventually(lambda: self.state(id) == state, deadline_s, f"{id} is {state}")
 
     def commit_refused_because(self, id: str) -> str:

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
 
-/** A reader of a reader group that never waits longer than its deadline. Belongs to one thread at a time. */
+/** A reader of a reader group. It waits for what comes next until its deadline. Belongs to one thread at a time. */
 public final class GroupReader implements AutoCloseable {
     private static final Duration DEADLINE = Duration.ofSeconds(60);
     private static final long POLL_MILLIS = 100;
@@ -35,11 +35,9 @@ public final class GroupReader implements AutoCloseable {
 
     /** Reads so many events. */
     public List<String> read(int count) {
-        Deadline deadline = Deadline.in(DEADLINE);
         List<String> events = new ArrayList<>();
         while (events.size() < count) {
-            deadline.check(count + " events are read; " + events.size() + " were");
-            add(events, poll());
+            events.add(awaited(count + " events are read; " + events.size() + " were"));
         }
         return events;
     }
@@ -50,7 +48,10 @@ public final class GroupReader implements AutoCloseable {
         List<String> events = new ArrayList<>();
         for (EventRead<String> next = next(); !next.isReadCompleted(); next = next()) {
             deadline.check("the end is read; " + events.size() + " events were");
-            add(events, next.getEvent());
+            if (next.getEvent() != null) {
+                events.add(next.getEvent());
+                deadline = Deadline.in(DEADLINE);
+            }
         }
         return events;
     }
@@ -81,6 +82,16 @@ public final class GroupReader implements AutoCloseable {
 
     public TimeWindow timeWindow(Stream stream) {
         return reader.getCurrentTimeWindow(stream);
+    }
+
+    private String awaited(String what) {
+        Deadline deadline = Deadline.in(DEADLINE);
+        String event = poll();
+        while (event == null) {
+            deadline.check(what);
+            event = poll();
+        }
+        return event;
     }
 
     private EventRead<String> next() {

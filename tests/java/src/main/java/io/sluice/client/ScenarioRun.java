@@ -8,7 +8,7 @@ import java.time.Duration;
 /** One scenario in a thread of its own, so that one that hangs is shown where it hangs, and given up. */
 final class ScenarioRun {
     private static final String PACKAGE = ScenarioRun.class.getPackageName() + ".scenarios.";
-    private static final Duration DEADLINE = Duration.ofSeconds(180);
+    private static final Duration DEADLINE = Duration.ofSeconds(400);
 
     private final String name;
     private final URI controller;

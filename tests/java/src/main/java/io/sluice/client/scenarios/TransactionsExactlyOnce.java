@@ -45,10 +45,10 @@ public final class TransactionsExactlyOnce implements Scenario {
             writing.add(CompletableFuture.runAsync(() -> write(writer, first, committed), threads));
         }
         CompletableFuture<Void> written = CompletableFuture.allOf(writing.toArray(CompletableFuture[]::new));
-        Deadline deadline = Deadline.in(DEADLINE);
         try (Scaling scaling = new Scaling(session)) {
             for (int goal = SCALED_EVERY; goal < WRITERS * TRANSACTIONS; goal += SCALED_EVERY) {
                 int reached = goal;
+                Deadline deadline = Deadline.in(DEADLINE);
                 deadline.await(() -> written.isDone() || committed.get() >= reached, reached + " are committed");
                 while (!scaling.tryScaleTo(stream, 2 + goal / SCALED_EVERY % 2)) {
                     deadline.check("the stream is scaled after " + reached);
