@@ -5,9 +5,10 @@ is returned here belongs to the fold and may change at the next await: take out 
 """
 
 import asyncio
+import itertools
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,7 +18,7 @@ from sluice.domain.commands import NameKind
 from sluice.domain.decision import Reader
 from sluice.domain.errors import NotFoundError
 from sluice.domain.group import ReaderGroup, find_group
-from sluice.domain.names import group_aggregate, key_of, stream_key
+from sluice.domain.names import group_aggregate, key_of, scope_aggregate, stream_key
 from sluice.domain.scope import Scope, find_scope
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.table import Table, find_table
@@ -28,6 +29,9 @@ from sluice.domain.workflow import Workflow, WorkflowKind, running
 from sluice.journal.journal import Journal
 
 Thing = TypeVar("Thing")
+
+SORTED_KEPT = 64
+"""How many lists of names are kept in order: those that were asked for last."""
 
 
 class MissingError(NotFoundError):
@@ -56,6 +60,7 @@ class Reads:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._everywhere = tuple(range(journal.partitions))
+        self._sorted: dict[tuple[str, NameKind], tuple[int, list[str]]] = {}
 
     async def stream(self, scope: str, name: str) -> Stream:
         """Raises NotFoundError."""
@@ -76,15 +81,16 @@ class Reads:
         workflow = running(stream) or running(find_commits(view, scope, name))
         return StreamInFull(stream, transactions_of(view, scope, name), workflow)
 
-    async def scaled_stream(self, scope: str, name: str, most_s: float) -> Stream | None:
-        """The stream once the scale that changes it has ended, or after `most_s` seconds."""
+    async def scaled_stream(self, scope: str, name: str, epoch: int, most_s: float) -> Stream | None:
+        """The stream once the scale that began on `epoch`, if one runs, has ended, or after `most_s` seconds."""
         stream = await self.stream_or_none(scope, name)
         key = stream_key(scope, name)
 
         def has_ended(view: Reader) -> bool:
             present = find_stream(view, scope, name)
-            workflow = present.workflow if present is not None else None
-            return workflow is None or workflow.kind is not WorkflowKind.SCALE_STREAM
+            if present is None or present.workflow is None or present.active != epoch:
+                return True
+            return present.workflow.kind is not WorkflowKind.SCALE_STREAM
 
         if not has_ended(self._journal.reader(key)):
             with suppress(TimeoutError):
@@ -135,7 +141,7 @@ class Reads:
         key = stream_key(scope, stream)
         await self._journal.barrier((self._journal.partition_of(key),))
         reader = self._journal.reader(key)
-        ids = islice(transactions_of(reader, scope, stream).ended(), most)
+        ids = itertools.islice(transactions_of(reader, scope, stream).ended(), most)
         found = (find_transaction(reader, scope, stream, id) for id in ids)
         return [f for f in found if isinstance(f, EndedTransaction)]
 
@@ -159,10 +165,8 @@ class Reads:
 
     async def scopes(self) -> list[str]:
         """The names of all scopes, in order."""
-        names: list[str] = []
-        async for aggregates in self.everything():
-            names += [state.name for _, state in aggregates if isinstance(state, Scope)]
-        return sorted(names)
+        await self._journal.barrier(self._everywhere)
+        return sorted(scope.name for view in self._journal.views() for scope in view.scopes())
 
     async def everything(self) -> AsyncIterator[Iterator[tuple[str, Any]]]:
         """All aggregates with their names, partition after partition, each to be walked before the next await.
@@ -199,9 +203,21 @@ class Reads:
         state = self._scope(scope)
         if state is None:
             return None
-        names = sorted(name for name in state.names[kind] if name > after)
-        found = (find(self._journal.reader(stream_key(scope, name)), scope, name) for name in names)
+        names = self._names_of(state, kind)
+        following = itertools.islice(names, bisect_right(names, after), None)
+        found = (find(self._journal.reader(stream_key(scope, name)), scope, name) for name in following)
         return (thing for thing in found if thing is not None)
+
+    def _names_of(self, scope: Scope, kind: NameKind) -> list[str]:
+        """The names in order; kept until the scope changes, because a long list is asked for page by page."""
+        version = self._journal.reader(scope.name).version(scope_aggregate(scope.name))
+        kept = self._sorted.pop((scope.name, kind), None)
+        if kept is None or kept[0] != version:
+            kept = version, sorted(scope.names[kind])
+        self._sorted[scope.name, kind] = kept
+        if len(self._sorted) > SORTED_KEPT:
+            del self._sorted[next(iter(self._sorted))]
+        return kept[1]
 
     def cluster(self) -> Cluster:
         """As far as it is known here, without a barrier: it changes by itself at any time anyway."""

@@ -11,8 +11,9 @@ import secrets
 
 from api_gateway import metrics
 from api_gateway.errors import OverloadedError, RequestTimeoutError
-from sluice.domain.commands import Command
+from sluice.domain.commands import Command, Create
 from sluice.domain.decision import Reply
+from sluice.domain.names import key_of
 from sluice.messaging.producer import RecordTooLargeError
 from sluice.messaging.requests import encode_request
 from sluice.messaging.topics import MAX_REQUEST_BYTES, topic_of
@@ -44,7 +45,7 @@ class Requests:
     async def ask(self, command: Command, trace: str = "", *, id: str = "") -> Reply:
         """The reply to a command, asked for in its topic, under `id` if the caller has made one already.
 
-        Raises OverloadedError, RequestTimeoutError, ProduceError.
+        Raises OverloadedError, RequestTimeoutError, ProduceError, PartitionFailedError.
         """
         journal = self._runtime.journal
         if journal.replies_expected >= self._max_pending:
@@ -54,7 +55,7 @@ class Requests:
         if size > MAX_REQUEST_BYTES:
             raise RecordTooLargeError(f"the request has {size} bytes, the limit is {MAX_REQUEST_BYTES}")
         id = request.id
-        reply = journal.expect_reply(id)
+        reply = journal.expect_reply(id, _keys(command))
 
         def sent(sending: asyncio.Future[None]) -> None:
             error = sending.exception()
@@ -75,3 +76,10 @@ class Requests:
         if answer.reason:
             log.info("refused", extra={"request": id, "status": answer.status, "reason": answer.reason})
         return answer
+
+
+def _keys(command: Command) -> tuple[str, ...]:
+    """Whose partitions it takes to answer a command: what is created has a key beside that of its scope."""
+    if isinstance(command, Create):
+        return command.key, key_of(command.kind.aggregate(command.scope, command.name))
+    return (command.key,)

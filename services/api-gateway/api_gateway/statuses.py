@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import commands as c
 from sluice.domain.decision import Reply
-from sluice.domain.errors import NotFoundError
+from sluice.domain.errors import IllegalStateError, NotFoundError
 
 RESPONSES: dict[type[c.Command], type[Message]] = {
     c.CreateScope: pb.CreateScopeStatus,
@@ -46,9 +46,10 @@ STATUS_FIELDS: dict[type[c.Command], str] = {
 OTHERWISE_CALLED: Mapping[type[c.Command], Mapping[str, str]] = {
     c.NoteWriterTime: {"FAILURE": "INTERNAL_ERROR"},
     c.RemoveWriter: {"FAILURE": "INTERNAL_ERROR"},
-    # Clients take it for a ping that did not get through, and go on pinging.
-    c.PingTransaction: {"FAILURE": "DISCONNECTED"},
 }
+
+FAILED: frozenset[type[c.Command]] = frozenset({c.PingTransaction})
+"""What the response has no FAILURE for: gRPC says it, and clients try again; DISCONNECTED is final (9.3, 10.3)."""
 
 NOT_FOUND: frozenset[tuple[type[c.Command], str]] = frozenset({(c.NoteWriterTime, "STREAM_NOT_FOUND")})
 """What the response has no status for: gRPC says it (controller-grpc-api 5.7)."""
@@ -57,10 +58,12 @@ NOT_FOUND: frozenset[tuple[type[c.Command], str]] = frozenset({(c.NoteWriterTime
 def response(command: c.Command, reply: Reply) -> Any:
     """The message of RESPONSES with its status set.
 
-    Raises NotFoundError for a status in NOT_FOUND, ValueError for one that the response does not know: the domain and
-    these tables disagree.
+    Raises NotFoundError for a status in NOT_FOUND, IllegalStateError for a FAILURE in FAILED, ValueError for one that
+    the response does not know: the domain and these tables disagree.
     """
     kind, status = type(command), reply.status
+    if status == "FAILURE" and kind in FAILED:
+        raise IllegalStateError(reply.reason)
     if (kind, status) in NOT_FOUND:
         raise NotFoundError(f"{command.aggregate} does not exist")
     names = OTHERWISE_CALLED.get(kind)

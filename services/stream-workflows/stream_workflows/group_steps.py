@@ -66,17 +66,17 @@ def _subscription(stream: tuple[str, str], group: ReaderGroup) -> Need:
 async def unsubscribe(tools: StreamTools, group: ReaderGroup) -> None:
     """Have the streams that the group leaves forget it; one that is gone has forgotten already.
 
-    A creation that is undone may have asked streams that were too busy to hear it. They are told behind that, and
-    not waited for.
+    A creation that is undone may have asked streams that were too busy to hear it. All are told behind that, once,
+    and not waited for.
     """
     workflow, subscriber, config = group.workflow, group.subscriber, group.config
     streams = [_stream_name(scoped) for scoped in (workflow.leaves if workflow else ())]
     leavings = {stream: RemoveSubscriber(*stream, subscriber, config.generation, config.id) for stream in streams}
-    needs = {stream: _absence(stream, subscriber, command) for stream, command in leavings.items()}
+    needs = [_absence(stream, subscriber, command) for stream, command in leavings.items()]
+    await tools.need_gone(needs)
     if workflow is not None and workflow.refusal:
-        deaf = [stream for stream, need in needs.items() if need.holds(tools.reader(need.key))]
-        await all_done(tools.tell(f"{group.incarnation}-undone-{'/'.join(s)}", leavings[s]) for s in deaf)
-    tools.need(needs.values())
+        told = (tools.tell(f"{group.incarnation}-undone-{'/'.join(s)}", leaving) for s, leaving in leavings.items())
+        await all_done(told)
 
 
 def _absence(stream: tuple[str, str], subscriber: str, command: RemoveSubscriber) -> Need:
@@ -95,7 +95,7 @@ async def delete_state_stream(tools: StreamTools, group: ReaderGroup) -> None:
 
 
 async def release_name(tools: StreamTools, group: ReaderGroup) -> None:
-    tools.release((groups.release(group),))
+    await tools.release((groups.release(group),))
     stream = _state_stream(tools, group)
     if stream is not None and stream.incarnation != group.incarnation:
         await stream_steps.release_name(tools, stream)

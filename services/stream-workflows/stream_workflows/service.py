@@ -12,7 +12,7 @@ from functools import partial
 
 from confluent_kafka import Message
 
-from sluice.domain.aggregates import decide
+from sluice.domain.aggregates import DECIDE, decide
 from sluice.domain.commands import (
     CancelWorkflow,
     Command,
@@ -119,6 +119,8 @@ class WorkflowService:
         Raises KeyError for a command that is not ours, JournalError for a record that is too large for the journal.
         """
         command = request.command
+        if type(command) not in DECIDE:
+            raise KeyError(type(command).__name__)
         place = place_of(command, delivery, self._journal.partition_of(command.key))
 
         def decided(reader: GuardedReader, context: Context) -> Decision:
@@ -179,7 +181,7 @@ class WorkflowService:
             if self._runner.workflow_of(state) is not None:
                 log.info("workflow taken over", extra={"aggregate": aggregate})
                 self._resume(partition, aggregate)
-            elif isinstance(state, Scope):
+            if isinstance(state, Scope):
                 self._pass_on_reserved(partition, state)
         if partition == self._journal.partition_of(SYSTEM_SCOPE):
             self.consumer.run(partition, SYSTEM_SCOPE, self._bootstrap)

@@ -85,7 +85,7 @@ async def delete_segments(tools: StreamTools, stream: Stream) -> None:
 
 
 async def release_name(tools: StreamTools, stream: Stream) -> None:
-    tools.release(decide.releases(stream, _mark_of(tools, stream)))
+    await tools.release(decide.releases(stream, _mark_of(tools, stream)))
 
 
 async def create_replacement(tools: StreamTools, stream: Stream) -> None:

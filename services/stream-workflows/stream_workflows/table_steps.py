@@ -27,4 +27,4 @@ async def delete_segments(tools: StreamTools, table: Table) -> None:
 
 
 async def release_name(tools: StreamTools, table: Table) -> None:
-    tools.release((tables.release(table),))
+    await tools.release((tables.release(table),))

@@ -23,9 +23,20 @@ class StreamTools(Tools):
         await self._journal.barrier(range(self._journal.partitions))
         return [name for view in self._journal.views() for name, state in view.aggregates() if wanted(state)]
 
-    def release(self, commands: Iterable[ReleaseName]) -> None:
+    async def need_gone(self, needs: Iterable[Need]) -> None:
+        """Need what is named here to be gone; what the view does not show may be what it has not yet heard of.
+
+        Raises StillWaiting, JournalError.
+        """
+        wanted = list(needs)
+        unseen = {need.key for need in wanted if need.holds(self.reader(need.key))}
+        if unseen:
+            await self.catch_up(unseen)
+        self.need(wanted)
+
+    async def release(self, commands: Iterable[ReleaseName]) -> None:
         """Need the scope to drop these names."""
-        self.need(_dropped(command) for command in commands)
+        await self.need_gone(_dropped(command) for command in commands)
 
     async def tell(self, id: str, command: Command) -> None:
         """Have another key carry out a command, without waiting for that. Raises ProduceError."""

@@ -62,11 +62,15 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
 def decide(reader: Reader, command: Command, context: Context) -> Decision:
     """What a command comes to. Raises KeyError for one that is decided elsewhere.
 
-    One that has come again comes to nothing: it was decided, and what has its name by now may be another thing. A
-    creation may not have left its scope yet; `scope` sees to that.
+    One that has come again comes to nothing: it was decided, and what has its name by now may be another thing. But
+    a creation, or one that joins another, may not have been passed on yet; those see to that themselves.
     """
     choose = DECIDE[type(command)]
-    return Decision() if context.again and not isinstance(command, Create) else choose(reader, command, context)
+    return (
+        Decision()
+        if context.again and not isinstance(command, Create | JoinCreation)
+        else choose(reader, command, context)
+    )
 
 
 def evolve(state: Any, event: Event) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sluice.domain.commands import Command
+from sluice.domain.commands import Command, JoinCreation
 from sluice.domain.events import Event, Segment
 
 
@@ -64,5 +64,20 @@ class Reader(Protocol):
         ...
 
 
+MAX_REASON = 500
+"""How many characters of a reason are said: it may name what was asked for, and still has to fit into any record."""
+
+
 def refuse(status: str, reason: str = "") -> Decision:
-    return Decision(reply=Reply(status, reason))
+    said = reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
+    return Decision(reply=Reply(status, said))
+
+
+def refuse_again() -> Decision:
+    """For a creation that has come again, and was passed on or answered before."""
+    return refuse("FAILURE", "the request has come again, and what it created is gone")
+
+
+def create_after(join: JoinCreation, context: Context) -> Decision:
+    """What a creation comes to that has waited for another, whose thing is gone: it goes back to the scope, once."""
+    return refuse_again() if context.again else Decision(sends=(join.create,))

@@ -25,7 +25,7 @@ from sluice.domain.commands import (
     ReleaseName,
 )
 from sluice.domain.config import MAX_SEGMENTS
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse, refuse_again
 from sluice.domain.names import group_stream, is_scope_name, is_stream_name, is_user_name, mark_stream, scope_aggregate
 from sluice.domain.workflow import Workflow, WorkflowKind, last_reply
 
@@ -108,9 +108,8 @@ def decide_create_stream(reader: Reader, command: CreateStream, context: Context
     if not is_stream_name(command.stream):
         return refuse("INVALID_STREAM_NAME")
     segments = command.config.scaling.min_segments
-    if not 1 <= segments <= MAX_SEGMENTS:
-        return refuse("FAILURE", f"a stream has 1 to {MAX_SEGMENTS} segments, not {segments}")
-    return _reserve(reader, command, context)
+    wrong = "" if 1 <= segments <= MAX_SEGMENTS else f"a stream has 1 to {MAX_SEGMENTS} segments, not {segments}"
+    return _reserve(reader, command, context, wrong)
 
 
 def decide_create_group(reader: Reader, command: CreateReaderGroup, context: Context) -> Decision:
@@ -122,24 +121,31 @@ def decide_create_group(reader: Reader, command: CreateReaderGroup, context: Con
 def decide_create_table(reader: Reader, command: CreateTable, context: Context) -> Decision:
     if not is_user_name(command.table):
         return refuse("INVALID_TABLE_NAME")
-    if command.config.partitions > MAX_SEGMENTS:
-        return refuse("FAILURE", f"a table has at most {MAX_SEGMENTS} partitions, not {command.config.partitions}")
-    return _reserve(reader, command, context)
+    count = command.config.partitions
+    wrong = "" if count <= MAX_SEGMENTS else f"a table has at most {MAX_SEGMENTS} partitions, not {count}"
+    return _reserve(reader, command, context, wrong)
 
 
-def _reserve(reader: Reader, command: Create, context: Context) -> Decision:
-    """Reserve the name. The thing's own key answers the request, unless it is refused here."""
+def _reserve(reader: Reader, command: Create, context: Context, wrong: str = "") -> Decision:
+    """Reserve the name. The thing's own key answers the request, unless it is refused here.
+
+    What is `wrong` with the thing counts only if nothing has its name.
+    """
     scope = find_scope(reader, command.scope)
-    if scope is None or scope.workflow is not None:
-        return refuse("SCOPE_NOT_FOUND", "the scope is being deleted" if scope else "")
+    if scope is None:
+        return refuse("SCOPE_NOT_FOUND")
     entry = scope.names[command.kind].get(command.name)
     request = context.request or ""
-    if entry is not None:
-        if entry.incarnation != request:
-            return Decision(sends=(JoinCreation(command),))
+    if entry is not None and entry.incarnation == request:
         return Decision(sends=(CreateReserved(command, request, entry.reserved_at),))
+    if scope.workflow is not None:
+        return refuse("SCOPE_NOT_FOUND", "the scope is being deleted")
     if context.again:
-        return refuse("FAILURE", "the request has come again, and what it created is gone")
+        return refuse_again()
+    if entry is not None:
+        return Decision(sends=(JoinCreation(command),))
+    if wrong:
+        return refuse("FAILURE", wrong)
     reserved = ev.NameReserved(scope=command.scope, create=command, incarnation=request, at=context.now)
     return Decision((reserved,), sends=(CreateReserved(command, request, context.now),))
 

@@ -86,8 +86,9 @@ class Journal:
         self._views = [PartitionView(evolve, index) for _ in range(partitions)]
         self._proposals: dict[str, asyncio.Future[Outcome]] = {}
         self._replies: dict[str, asyncio.Future[Reply]] = {}
-        self._reached: list[list[tuple[int, asyncio.Future[None]]]] = [[] for _ in range(partitions)]
-        self._changed: list[list[asyncio.Future[None]]] = [[] for _ in range(partitions)]
+        self._awaited: list[dict[asyncio.Future[Reply], None]] = [{} for _ in range(partitions)]
+        self._reached: list[dict[asyncio.Future[None], int]] = [{} for _ in range(partitions)]
+        self._changed: list[dict[asyncio.Future[None], None]] = [{} for _ in range(partitions)]
         self._ids = map(f"{secrets.token_hex(5)}-{{:x}}".format, itertools.count(1))
         self._ends = EndOffsets(client, JOURNAL.name, partitions, timeout_s=2.0)
         config = {
@@ -160,14 +161,32 @@ class Journal:
         while not holds(self._views[partition]):
             self._check(partition)
             changed: asyncio.Future[None] = self._loop.create_future()
-            self._changed[partition].append(changed)
-            await changed
+            self._changed[partition][changed] = None
+            try:
+                await changed
+            finally:
+                del self._changed[partition][changed]
 
-    def expect_reply(self, request: str) -> asyncio.Future[Reply]:
-        """A future for the reply to a request that is about to be sent; cancel it to forget."""
+    def expect_reply(self, request: str, keys: Iterable[str]) -> asyncio.Future[Reply]:
+        """A future for the reply to a request that is about to be sent; cancel it to forget.
+
+        It takes the partitions of these keys to answer it. Raises PartitionFailedError if one of them has stopped, as
+        the future does if one stops meanwhile.
+        """
+        partitions = {self.partition_of(key) for key in keys}
+        for partition in partitions:
+            self._check(partition)
         reply: asyncio.Future[Reply] = self._loop.create_future()
         self._replies[request] = reply
-        reply.add_done_callback(lambda _: self._replies.pop(request, None))
+        for partition in partitions:
+            self._awaited[partition][reply] = None
+
+        def forget(_: asyncio.Future[Reply]) -> None:
+            self._replies.pop(request, None)
+            for partition in partitions:
+                self._awaited[partition].pop(reply, None)
+
+        reply.add_done_callback(forget)
         return reply
 
     @property
@@ -275,8 +294,11 @@ class Journal:
     async def _reach(self, partition: int, offset: int) -> None:
         self._check(partition)
         reached: asyncio.Future[None] = self._loop.create_future()
-        self._reached[partition].append((offset, reached))
-        await reached
+        self._reached[partition][reached] = offset
+        try:
+            await reached
+        finally:
+            del self._reached[partition][reached]
 
     def _check(self, partition: int) -> None:
         if partition in self.failed:
@@ -340,23 +362,23 @@ class Journal:
                 log.critical("record not heard", extra={"partition": partition, "record": record.id}, exc_info=True)
 
     def _wake(self, partition: int) -> None:
-        changed, self._changed[partition] = self._changed[partition], []
-        for future in changed:
+        for future in self._changed[partition]:
             if not future.done():
                 future.set_result(None)
-        if self._reached[partition]:
-            reached = self._views[partition].next_offset
-            waiting = self._reached[partition]
-            self._reached[partition] = [(o, f) for o, f in waiting if o > reached and not f.done()]
-            for offset, future in waiting:
-                if offset <= reached and not future.done():
-                    future.set_result(None)
+        reached = self._views[partition].next_offset
+        for future, offset in self._reached[partition].items():
+            if offset <= reached and not future.done():
+                future.set_result(None)
 
     def _stop_partition(self, partition: int, offset: int, error: Exception) -> None:
         self.failed[partition] = f"record at offset {offset} cannot be applied: {error!r}"
         log.critical("journal partition stopped", extra={"partition": partition, "offset": offset}, exc_info=error)
         failure = PartitionFailedError(f"journal partition {partition}: {self.failed[partition]}")
-        for future in [*self._changed[partition], *(f for _, f in self._reached[partition])]:
+        waiting: list[asyncio.Future[Any]] = [
+            *self._changed[partition],
+            *self._reached[partition],
+            *self._awaited[partition],
+        ]
+        for future in waiting:
             if not future.done():
                 future.set_exception(failure)
-        self._changed[partition], self._reached[partition] = [], []

@@ -16,6 +16,7 @@ from typing import Any
 
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event
+from sluice.domain.names import scope_aggregate
 from sluice.domain.transaction.index import forget_old
 from sluice.domain.workflow import is_under_way
 from sluice.journal.record import Place, Record
@@ -24,6 +25,8 @@ ANSWERS_KEPT = 20_000
 ANSWERS_KEPT_MS = 10 * 60 * 1000
 LOOK_THROUGH_MS = 60 * 60 * 1000
 """How often the indexes are looked through for what is to be forgotten, by the broker's clock: one with each record."""
+
+_SCOPES = scope_aggregate("")
 
 
 class Outcome(Enum):
@@ -59,6 +62,7 @@ class PartitionView:
         self._evolve = evolve
         self._index = index
         self._cells: dict[str, _Cell] = {}
+        self._scopes: list[_Cell] = []
         self._indexes: dict[str, Any] = {}
         self._under_way: dict[str, int] = {}
         self._answers: OrderedDict[str, tuple[int, Reply]] = OrderedDict()
@@ -97,6 +101,10 @@ class PartitionView:
         """All aggregates that exist, with their states."""
         return ((name, cell.state) for name, cell in self._cells.items() if cell.state is not None)
 
+    def scopes(self) -> Iterator[Any]:
+        """The states of all scopes that exist."""
+        return (cell.state for cell in self._scopes if cell.state is not None)
+
     def under_way(self) -> Mapping[str, int]:
         """The aggregates that a workflow is changing or waits to, and since when: epoch ms, by the broker's clock."""
         return self._under_way
@@ -117,7 +125,7 @@ class PartitionView:
             touched = self._apply(record.events, only if len(record.expect) == 1 else None, timestamp_ms)
             if record.place is not None:
                 for cell in touched:
-                    cell.place = record.place
+                    cell.place = record.place.after(cell.place)
             if self._to_look or timestamp_ms - self._looked_ms >= LOOK_THROUGH_MS:
                 self._look_through(timestamp_ms)
         if request is not None and record.reply is not None:
@@ -157,6 +165,8 @@ class PartitionView:
         cell = self._cells.get(aggregate)
         if cell is None:
             cell = self._cells[aggregate] = _Cell()
+            if aggregate.startswith(_SCOPES):
+                self._scopes.append(cell)
         return cell
 
     def _remember(self, request: str, reply: Reply, timestamp_ms: int) -> None:

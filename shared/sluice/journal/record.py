@@ -16,6 +16,10 @@ class Place(msgspec.Struct, frozen=True, gc=False):
         """Whether this one comes later. A topic that begins anew has lower offsets, but later times."""
         return self.offset > other.offset or self.at > other.at
 
+    def after(self, other: "Place | None") -> "Place":
+        """This one as the last place, the other having been it: times do not go back where brokers' clocks differ."""
+        return self if other is None or self.at >= other.at else Place(self.offset, other.at)
+
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.

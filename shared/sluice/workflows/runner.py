@@ -72,7 +72,7 @@ class Runner(Generic[ToolsT]):
         attempts = 0
         waiting: Waiting | None = None
         while (workflow := self.workflow_of(self._state(aggregate))) is not None:
-            kind, since = workflow.kind, workflow.since
+            kind, since, heard = workflow.kind, workflow.since, (workflow.kicks, workflow.cancelled)
             progress = [""]
             if waiting is None or waiting.workflow is not workflow:
                 waiting = Waiting(self._journal, self._ask, aggregate, workflow)
@@ -87,14 +87,14 @@ class Runner(Generic[ToolsT]):
                 async with delivery.waiting():
                     if attempts >= 2 and not attempts & (attempts - 1):
                         await self._note(aggregate, kind, progress[0], attempts, f"{type(error).__name__}: {error}")
-                    await self._wait(aggregate, workflow.kicks, next(waits))
+                    await self._wait(aggregate, heard, next(waits))
 
-    async def _wait(self, aggregate: str, kicks: int, seconds: float) -> None:
-        """Return after a while, or as soon as somebody kicks or cancels the workflow."""
+    async def _wait(self, aggregate: str, heard: tuple[int, bool], seconds: float) -> None:
+        """Return after a while, or as soon as somebody kicks or cancels the workflow beyond what was `heard`."""
 
         def wanted(view: PartitionView) -> bool:
             workflow = running(view.get(aggregate))
-            return workflow is None or workflow.cancelled or workflow.kicks != kicks
+            return workflow is None or (workflow.kicks, workflow.cancelled) != heard
 
         try:
             async with asyncio.timeout(seconds):

@@ -81,6 +81,41 @@ def test_a_batch_is_bounded_and_the_next_one_begins_in_the_record_that_ends_it()
     assert all(log.state(id) is COMMITTED for id in ids)
 
 
+def sizes_of_batches(log: TxnLog) -> list[int]:
+    """See all batches through; none may end in a record that has more than the most positions."""
+    sizes = []
+    log.begin()
+    while (commits := log.commits) is not None and commits.workflow is not None:
+        transactions = commits.workflow.transactions
+        sizes.append(len(transactions))
+        positions = {id: dict.fromkeys(log.stream.active_epoch.segments, 1) for id in transactions}
+        noted = [e for e in log.end(positions).events if isinstance(e, ev.WriterTimeNoted)]
+        assert len(noted) <= 1 or sum(len(e.position) for e in noted) <= batch.MAX_POSITIONS
+    return sizes
+
+
+def test_a_batch_is_bounded_by_what_the_record_that_ends_it_can_say_of_writers() -> None:
+    segments = 5000
+    assert batch.MAX_POSITIONS // segments == 30
+    log = TxnLog(segments=segments)
+    for number in range(70):
+        log.queue(log.open(f"{number}"), writer=f"w{number}")
+    assert sizes_of_batches(log) == [30, 30, 10]
+    for number in range(70):
+        log.queue(log.open(f"again-{number}"), writer=f"w{number % 3}")
+    for number in range(20):
+        log.queue(log.open(f"nobody-{number}"))
+    assert sizes_of_batches(log) == [90]
+
+
+def test_a_batch_has_one_transaction_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "MAX_POSITIONS", 1)
+    log = TxnLog()
+    for number in range(3):
+        log.queue(log.open(f"{number}"), writer=f"w{number}")
+    assert sizes_of_batches(log) == [1, 1, 1]
+
+
 def test_what_comes_meanwhile_is_taken_on_in_the_same_record() -> None:
     log = TxnLog()
     log.waiting("a")

@@ -9,9 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.domain_log import Log
 
-from sluice.domain.commands import CreateReserved, CreateStream, ScaleStream, TruncateStream, UpdateStream
-from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Reply
+from sluice.domain.commands import (
+    CancelWorkflow,
+    CreateReserved,
+    CreateStream,
+    ScaleStream,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+)
+from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
+from sluice.domain.decision import MAX_REASON, Context, Reply
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.segment_id import segment_id
 from sluice.domain.stream import cuts, decide, queries, scale
@@ -125,6 +133,56 @@ def test_scales_refused(seals: tuple[int, ...], ranges: tuple[tuple[float, float
     reply = do_scale(log, seals, ranges)
     assert reply.status == status and reply.reason
     assert len(stream_of(log).epochs) == 1
+
+
+def test_a_scale_of_more_segments_than_there_may_be_is_refused_in_a_few_words() -> None:
+    log, many = stream_log(2), MAX_SEGMENTS + 1
+    for seals, ranges in (((0,) * many, ((0.0, 0.5),)), ((0,), ((0.0, 0.5),) * many)):
+        reply = do_scale(log, seals, ranges)
+        assert reply.status == "FAILURE" and f"at most {MAX_SEGMENTS}" in reply.reason
+    reply = do_scale(log, tuple(range(7, 7 + MAX_SEGMENTS)), ((0.0, 0.5),))
+    assert (reply.status, len(reply.reason)) == ("PRECONDITION_FAILED", MAX_REASON)
+    assert reply.reason.startswith("not segments of the active epoch: [7, 8, 9, ") and reply.reason.endswith("…")
+
+
+def test_a_scale_of_as_many_segments_as_there_may_be_is_decided_in_a_moment() -> None:
+    log = stream_log(MAX_SEGMENTS)
+    command = ScaleStream("sc", "st", tuple(range(MAX_SEGMENTS)), tuple(scale.equal_ranges(MAX_SEGMENTS)), at=1)
+    before = time.process_time()
+    assert log.ask(command).status == "STARTED"
+    assert time.process_time() - before < 0.3
+
+
+def test_a_scale_that_comes_while_one_runs_is_answered_at_once() -> None:
+    log = example()
+    halves = ((0.0, 0.25), (0.25, 0.5))
+    same = ScaleStream("sc", "st", seals=(0,), ranges=halves, at=1)
+    another = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.125), (0.125, 0.5)), at=1)
+    elsewhere = ScaleStream("sc", "st", seals=(TWO,), ranges=halves, at=1)
+    assert scale.answer_at_once(stream_of(log), same) is None, "none runs yet"
+    first = log.ask(same)
+    for _ in ("before its epoch is named", "and after"):
+        assert scale.answer_at_once(stream_of(log), same) == first
+        assert first == Reply("STARTED", segments=first.segments, epoch=1)
+        for other in (another, elsewhere):
+            answer = scale.answer_at_once(stream_of(log), other)
+            assert answer is not None and answer.status == "FAILURE" and answer.reason
+        log.apply(scale.add_epoch(log, "sc", "st"))
+    log.apply(scale.finish_scale(log, "sc", "st", {0: 7}))
+    assert scale.answer_at_once(stream_of(log), same) is None
+    assert scale.answer_at_once(None, same) is None
+
+
+def test_a_scale_behind_one_that_is_to_be_cancelled_waits_and_behind_a_seal_it_fails_at_once() -> None:
+    log = stream_log(1)
+    command = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=1)
+    log.ask(command)
+    log.ask(CancelWorkflow("stream:sc/st"))
+    assert scale.answer_at_once(stream_of(log), command) is None
+    log = stream_log(1)
+    log.decide(SealStream("sc", "st"))
+    answer = scale.answer_at_once(stream_of(log), command)
+    assert answer is not None and answer.status == "FAILURE" and "SEALING" in answer.reason
 
 
 def test_independent_replacements_in_one_scale() -> None:

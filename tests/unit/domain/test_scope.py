@@ -3,18 +3,20 @@
 import pytest
 from support.domain_log import Log
 
+from sluice.domain.aggregates import decide
 from sluice.domain.commands import (
     CreateReserved,
     CreateScope,
     CreateStream,
+    CreateTable,
     DeleteScope,
     DeleteScopeRecursive,
     JoinCreation,
     NameKind,
     ReleaseName,
 )
-from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.decision import Decision, Reply
+from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.scope import Scope, finish_delete_recursive
 
 CONFIG = StreamConfig()
@@ -60,6 +62,17 @@ def test_stream_needs_a_scope_and_a_segment() -> None:
     assert (reply.status, "segment" in reply.reason) == ("FAILURE", True)
 
 
+def test_what_is_wrong_with_a_thing_counts_only_if_nothing_has_its_name() -> None:
+    empty = CreateStream("sc", "st", StreamConfig(scaling=ScalingPolicy(min_segments=0)))
+    wide = CreateTable("sc", "kv", TableConfig(MAX_SEGMENTS + 1, 4))
+    log = with_scope()
+    for wrong, right in ((empty, CreateStream("sc", "st", CONFIG)), (wide, CreateTable("sc", "kv", TableConfig(1, 4)))):
+        assert Log().ask(wrong).status == "SCOPE_NOT_FOUND"
+        assert log.ask(wrong).status == "FAILURE"
+        log.decide(right)
+        assert log.decide(wrong).sends == (JoinCreation(wrong),)
+
+
 def test_reservation_holds_both_names_and_is_passed_on_again() -> None:
     log = with_scope()
     decision = log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=5)
@@ -76,6 +89,24 @@ def test_a_held_name_is_joined_not_reserved_again() -> None:
     log.decide(CreateStream("sc", "st", CONFIG), request="r1")
     decision = log.decide(CreateStream("sc", "st", CONFIG), request="r2")
     assert decision.events == () and decision.sends == (JoinCreation(CreateStream("sc", "st", CONFIG)),)
+
+
+def test_what_was_reserved_before_the_scope_is_deleted_is_still_passed_on() -> None:
+    """Only then can the deletion find it; and the scope would hold the name for ever otherwise."""
+    log = with_scope()
+    wanted = log.decide(CreateStream("sc", "st", CONFIG), request="r1").sends
+    log.decide(DeleteScopeRecursive("sc"))
+    assert log.decide(CreateStream("sc", "st", CONFIG), request="r1").sends == wanted
+    assert log.ask(CreateStream("sc", "other", CONFIG)).status == "SCOPE_NOT_FOUND"
+
+
+@pytest.mark.parametrize("create", [CreateStream("sc", "st", CONFIG), JoinCreation(CreateStream("sc", "st", CONFIG))])
+def test_an_old_creation_that_comes_again_is_answered_and_creates_nothing(create: CreateStream | JoinCreation) -> None:
+    log = with_scope()
+    log.decide(CreateStream("sc", "st", CONFIG), request="r2")
+    decision = decide(log, create, Context(now=1, request="r1", again=True))
+    assert decision.reply is not None and decision.reply.status == "FAILURE"
+    assert "come again" in decision.reply.reason and not decision.events and not decision.sends
 
 
 def test_release_of_an_older_incarnation_does_nothing() -> None:

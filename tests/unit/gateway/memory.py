@@ -99,7 +99,7 @@ class MemoryJournal:
         if self.unavailable is not None:
             raise self.unavailable
 
-    def expect_reply(self, request: str) -> asyncio.Future[Reply]:
+    def expect_reply(self, request: str, _keys: Iterable[str]) -> asyncio.Future[Reply]:
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._replies[request] = reply
         reply.add_done_callback(lambda _: self._replies.pop(request, None))

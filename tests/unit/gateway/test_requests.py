@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import grpc
 import pytest
+from support.memory_journal import JournalWorld, settle
 from unit.gateway.conftest import Gateway
 from unit.gateway.memory import MemoryRuntime
 from unit.gateway.support import failure
@@ -14,8 +15,9 @@ from api_gateway.errors import RequestTimeoutError
 from api_gateway.requests import Requests
 from harness.wait import eventually_async
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import CreateScope
-from sluice.journal.journal import JournalUnavailableError
+from sluice.domain.commands import CreateScope, CreateStream
+from sluice.domain.config import StreamConfig
+from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
 from sluice.messaging.producer import ProduceError, RecordTooLargeError
 
 SCOPE = pb.ScopeInfo(scope="sc")
@@ -65,6 +67,22 @@ async def test_a_request_that_cannot_be_sent_is_unavailable(gateway: Gateway) ->
     gateway.runtime.refusing = ProduceError("the broker is away")
     assert await failure(gateway.stub.createScope(SCOPE)) == (grpc.StatusCode.UNAVAILABLE, "the broker is away")
     assert gateway.journal.replies_expected == 0
+
+
+@pytest.mark.parametrize(("about", "keys"), [("the scope", ["sc"]), ("the stream", ["sc/st"])])
+async def test_a_request_that_a_stopped_partition_would_have_to_answer_does_not_wait(
+    about: str, keys: list[str]
+) -> None:
+    world = JournalWorld()
+    asking = Requests(cast(Any, world.first), max_pending=2, timeout_s=600)
+    before = asyncio.ensure_future(asking.ask(CreateStream("sc", "st", StreamConfig())))
+    await settle()
+    world.first.tell(world._append(world.first.journal.partition_of(keys[0]), b"no record"))
+    with pytest.raises(PartitionFailedError, match="offset 0"):
+        await asyncio.wait_for(before, 10)
+    with pytest.raises(PartitionFailedError, match="offset 0"):
+        await asyncio.wait_for(asking.ask(CreateStream("sc", "st", StreamConfig())), 10)
+    assert len(world.first.sent) == 1 and world.first.journal.replies_expected == 0, about
 
 
 async def test_a_request_too_large_for_what_follows_from_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """RPCs on scopes, and the listings with their pages."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -19,10 +20,11 @@ from unit.gateway.support import (
     table_message,
 )
 
+from api_gateway import reads
 from api_gateway.convert import token_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
-from sluice.domain.commands import CreateStream
+from sluice.domain.commands import CreateStream, NameKind
 from sluice.domain.config import StreamConfig
 
 SCOPES = pb.CreateScopeStatus
@@ -141,6 +143,38 @@ async def test_streams_come_in_pages_of_a_thousand(gateway: Gateway, count: int,
     pages = await _pages(gateway)
     assert [len(page) for page in pages] == sizes
     assert [name for page in pages for name in page] == names
+
+
+async def test_a_long_listing_is_put_in_order_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_order: list[int] = []
+
+    def counting(names: Iterable[str]) -> list[str]:
+        put_in_order.append(1)
+        return sorted(names)
+
+    monkeypatch.setattr(reads, "sorted", counting, raising=False)
+    names = _fill_scope(gateway, 2001)
+    assert [name for page in await _pages(gateway) for name in page] == names
+    assert len(put_in_order) == 1
+    gateway.journal.append("sc", ev.NamesReleased(scope="sc", names={NameKind.STREAM: (names[0],)}))
+    assert [name for page in await _pages(gateway) for name in page] == names[1:]
+    assert len(put_in_order) == 2
+    gateway.journal.append("sc", ev.ScopeDeleted(scope="sc"))
+    assert not (await gateway.stub.listScopes(pb.ScopesRequest())).scopes
+    _fill_scope(gateway, 1)
+    assert await _pages(gateway) == [["s0000"], []]
+
+
+async def test_no_more_than_so_many_orders_are_kept(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "SORTED_KEPT", 2)
+    held = reads.Reads(cast(Any, gateway.journal))
+    for name in "abc":
+        await create_scope(gateway, name)
+        await create_stream(gateway, scope=name)
+    for name in "abca":
+        found = await held.streams_in(name, "")
+        assert found is not None and [stream.name for stream in found] == ["_MARKst", "st"]
+    assert [scope for scope, _ in held._sorted] == ["c", "a"]
 
 
 async def test_a_listing_goes_on_behind_its_token_even_if_that_stream_is_gone(gateway: Gateway) -> None:

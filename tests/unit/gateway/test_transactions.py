@@ -176,8 +176,6 @@ async def test_refusals_to_open(gateway: Gateway, status: str, code: grpc.Status
         ("COMMITTED", pb.PingTxnStatus.COMMITTED),
         ("ABORTED", pb.PingTxnStatus.ABORTED),
         ("UNKNOWN", pb.PingTxnStatus.UNKNOWN),
-        # Nobody could handle it: for a client as if it had not got through.
-        ("FAILURE", pb.PingTxnStatus.DISCONNECTED),
     ],
 )
 async def test_replies_to_a_ping(gateway: Gateway, reply: str, status: int) -> None:
@@ -185,6 +183,14 @@ async def test_replies_to_a_ping(gateway: Gateway, reply: str, status: int) -> N
     assert await said(gateway.stub.pingTransaction(ping_request(NOBODYS))) == (status, {})
     gateway.runtime.answer = Reply(reply, "that is why")
     assert await said(gateway.stub.pingTransaction(ping_request(NOBODYS))) == (status, {REASON: "that is why"})
+
+
+async def test_a_ping_that_nobody_could_handle_is_an_error_and_no_status(gateway: Gateway) -> None:
+    """DISCONNECTED would be the end of the transaction for clients; INTERNAL has them try again."""
+    gateway.runtime.answer = Reply("FAILURE", "kept as a dead letter")
+    assert await failure(gateway.stub.pingTransaction(ping_request(NOBODYS))) == (
+        CODES.INTERNAL, "kept as a dead letter",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("rpc", ["commitTransaction", "abortTransaction"])

@@ -153,3 +153,18 @@ def test_all_followers_agree_whatever_stale_proposers_append(script: list[tuple[
     for proposer in proposers:
         proposer.catch_up(log, len(log))
         assert snapshot(proposer.view) == snapshot(first)
+
+
+def test_scopes_are_those_that_exist() -> None:
+    view = PartitionView(evolve)
+    facts: tuple[ev.Event, ...] = (
+        ev.ScopeCreated("a", at=1),
+        ev.ScopeCreated("b", at=1),
+        ev.ScopeDeleted("a"),
+        ev.ScopeCreated("c", at=1),
+    )
+    for offset, fact in enumerate(facts):
+        view.fold(Record(id=str(offset), at=0, by="t", expect={}, events=(fact,)), offset, 0)
+    assert [scope.name for scope in view.scopes()] == ["b", "c"]
+    view.fold(Record(id="again", at=0, by="t", expect={}, events=(ev.ScopeCreated("a", at=2),)), 4, 0)
+    assert [scope.name for scope in view.scopes()] == ["a", "b", "c"]

@@ -128,3 +128,38 @@ async def test_a_read_barrier_that_has_ended_shows(monkeypatch: pytest.MonkeyPat
     world.first.journal._ends = ends
     await settle()
     assert "has ended" in (world.first.journal.failure or "")
+
+
+async def test_who_no_longer_waits_leaves_nothing_behind() -> None:
+    world = JournalWorld()
+    world.first.frozen = True
+    world.seed("sc", ScopeCreated("sc", at=1))
+    journal = world.first.journal
+    partition = journal.partition_of("sc")
+    for wait in (journal.until("sc", lambda _view: False), journal.barrier([partition])):
+        task = asyncio.ensure_future(wait)
+        await settle()
+        assert len(journal._changed[partition]) + len(journal._reached[partition]) == 1
+        task.cancel()
+        await settle()
+        assert task.cancelled() and not journal._changed[partition] and not journal._reached[partition]
+
+
+async def test_a_reply_awaited_from_a_partition_that_stops_fails_with_the_reason() -> None:
+    world = JournalWorld()
+    journal = world.first.journal
+    partition = journal.partition_of("sc")
+    elsewhere = next(key for key in map(str, range(99)) if journal.partition_of(key) != partition)
+    here, both = journal.expect_reply("a", ["sc"]), journal.expect_reply("b", [elsewhere, "sc"])
+    other = journal.expect_reply("c", [elsewhere])
+    world.first.tell(world._append(partition, b"no record"))
+    for reply in (here, both):
+        with pytest.raises(PartitionFailedError, match="offset 0"):
+            await reply
+    with pytest.raises(PartitionFailedError, match="offset 0"):
+        journal.expect_reply("d", [elsewhere, "sc"])
+    await settle()
+    assert not other.done() and journal.replies_expected == 1
+    other.cancel()
+    await settle()
+    assert journal.replies_expected == 0 and not any(journal._awaited)

@@ -78,7 +78,7 @@ def run(scenario: Scenario, most: int = 256, instances: int = 1) -> None:
 
 def test_a_single_request_has_a_record_of_its_own_and_its_answer_is_told() -> None:
     async def scenario(group: Group) -> None:
-        told = group.world.first.journal.expect_reply("a")
+        told = group.world.first.journal.expect_reply("a", [KEY])
         decision = await group.ping(0, "a")
         assert decision.reply == await told == Reply("OK")
         assert group.records() == [["a"]]

@@ -61,3 +61,10 @@ def test_a_decision_that_has_asked_is_guarded() -> None:
     fold(view, CREATED, AT)
     reader = GuardedReader(view)
     assert reader.has_come("scope:sc", AT) and reader.seen == {"scope:sc": 1}
+
+
+def test_a_broker_whose_clock_is_behind_takes_no_protection_away() -> None:
+    view = PartitionView(evolve)
+    fold(view, CREATED, AT)
+    fold(view, DELETED, Place(8, 900))
+    assert view.has_come("scope:sc", AT)

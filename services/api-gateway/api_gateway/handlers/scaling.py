@@ -9,7 +9,7 @@ from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import ScaleStream
 from sluice.domain.errors import NotFoundError
-from sluice.domain.stream.scale import ScaleProgress, progress
+from sluice.domain.stream.scale import ScaleProgress, answer_at_once, progress
 
 LONGEST_ANSWER_S = 1.0
 """How long the answer to checkScale waits for a scale to end: Java clients ask again only after a second."""
@@ -43,7 +43,9 @@ class ScaleHandlers:
             ranges=ranges_of(request.newKeyRanges),
             at=request.scaleTimestamp,
         )
-        reply = await self._requests.ask(command, trace_of(context))
+        reply = answer_at_once(await self._reads.stream_or_none(scope, stream), command)
+        if reply is None:
+            reply = await self._requests.ask(command, trace_of(context))
         answer: pb.ScaleResponse = response(command, reply)
         answer.epoch = reply.epoch
         for segment in reply.segments:
@@ -52,7 +54,7 @@ class ScaleHandlers:
 
     async def check(self, request: pb.ScaleStatusRequest, _context: Context) -> pb.ScaleStatusResponse:
         epoch = epoch_of(request.epoch)
-        stream = await self._reads.scaled_stream(*stream_of(request.streamInfo), LONGEST_ANSWER_S)
+        stream = await self._reads.scaled_stream(*stream_of(request.streamInfo), epoch, LONGEST_ANSWER_S)
         try:
             status = _STATUSES[progress(stream, epoch)]
         except NotFoundError:

@@ -25,7 +25,7 @@ from sluice.domain.commands import (
     UpdateStream,
 )
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.decision import Context, Decision, Reader, Reply, create_after, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.names import commits_aggregate, mark_stream
 from sluice.domain.stream import cuts, scale
@@ -94,10 +94,10 @@ def finish_create(reader: Reader, scope: str, name: str) -> Decision:
     return Decision(finish_with_mark(reader, scope, name), last_reply(stream.workflow))
 
 
-def decide_join(reader: Reader, command: JoinCreation, _context: Context) -> Decision:
+def decide_join(reader: Reader, command: JoinCreation, context: Context) -> Decision:
     if find_stream(reader, command.create.scope, command.create.name) is not None:
         return refuse("STREAM_EXISTS")
-    return Decision(sends=(command.create,))
+    return create_after(command, context)
 
 
 def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:

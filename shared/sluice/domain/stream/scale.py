@@ -39,15 +39,18 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
         return refuse("FAILURE", "no such stream")
     if stream.state in (StreamState.CREATING, StreamState.SEALING, StreamState.SEALED):
         return refuse("FAILURE", f"the stream is {stream.state.value}")
+    if max(len(command.seals), len(command.ranges)) > MAX_SEGMENTS:
+        return refuse("FAILURE", f"a scale seals and creates at most {MAX_SEGMENTS} segments")
     active = stream.active_epoch
-    gone = [s for s in command.seals if s not in active.segments]
+    seals = set(command.seals)
+    gone = seals.difference(active.segments)
     if gone:
-        return refuse("PRECONDITION_FAILED", f"not segments of the active epoch: {gone}")
-    if not command.seals or not command.ranges:
+        return refuse("PRECONDITION_FAILED", f"not segments of the active epoch: {sorted(gone)}")
+    if not seals or not command.ranges:
         return refuse("FAILURE", "a scale needs segments to seal and ranges to create")
     if any(low >= high for low, high in command.ranges):
         return refuse("FAILURE", "a range must begin before it ends")
-    sealed = [stream.segments[s] for s in set(command.seals)]
+    sealed = [stream.segments[s] for s in seals]
     if _blocks((s.low, s.high) for s in sealed) != _blocks(command.ranges):
         return refuse("FAILURE", "the new ranges do not tile exactly those of the sealed segments")
     count = len(active.segments) - len(sealed) + len(command.ranges)
@@ -56,9 +59,27 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
         return refuse("FAILURE", f"{count} segments would be active, the limit is {MAX_SEGMENTS}")
     if count < least:
         return refuse("PRECONDITION_FAILED", f"{count} segments would be left, the policy's minimum is {least}")
-    replacement = plan(stream, tuple(sorted(set(command.seals))), command.ranges, command.at)
+    replacement = plan(stream, tuple(sorted(seals)), command.ranges, command.at)
     started = ev.StreamScaleStarted(scope=stream.scope, stream=stream.name, replacement=replacement, at=context.now)
     return Decision((started,), Reply("STARTED", segments=replacement.creates, epoch=active.number))
+
+
+def answer_at_once(stream: Stream | None, command: ScaleStream) -> Reply | None:
+    """The answer to a scale that need not wait its turn behind the one that is running, or behind a seal (5.4).
+
+    It is the same one if nothing is asked for but what that one does; None if it has to be asked for.
+    """
+    if stream is None or stream.workflow is None or stream.workflow.cancelled:
+        return None
+    if stream.state is StreamState.SEALING:
+        return Reply("FAILURE", "the stream is SEALING")
+    replacement = stream.workflow.replacement
+    if stream.workflow.kind is not WorkflowKind.SCALE_STREAM or replacement is None:
+        return None
+    created = {(s.low, s.high) for s in replacement.creates}
+    if created.issuperset(command.ranges) and set(replacement.seals).issuperset(command.seals):
+        return Reply("STARTED", segments=replacement.creates, epoch=stream.active)
+    return Reply("FAILURE", "another scale of the stream is running")
 
 
 def plan(stream: Stream, seals: tuple[int, ...], ranges: Iterable[Range], at: int) -> ev.Replacement:

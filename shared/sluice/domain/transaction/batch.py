@@ -27,6 +27,9 @@ from sluice.domain.workflow import Workflow, WorkflowKind, running
 Positions = Mapping[str, Mapping[int, int]]
 """For each transaction how far it reaches: byte offsets by segment id."""
 
+MAX_POSITIONS = 150_000
+"""The record that ends a batch has, for each of its writers, an offset in each segment: so many fit, at 42 bytes."""
+
 YIELD_MS = 5_000
 """How long a workflow that waits for its stream is let go first, from when it last said so."""
 
@@ -100,7 +103,24 @@ def _started(
     if stream is None or why_not_now(reader, scope, name, context.now) is not None:
         return ()
     rolls = stream.epochs[epoch_of(transactions[0])].reference != stream.active_epoch.reference
-    return (ev.CommitBatchStarted(scope=scope, stream=name, transactions=transactions, at=context.now, rolls=rolls),)
+    fitting = _fitting(reader, stream, transactions)
+    return (ev.CommitBatchStarted(scope=scope, stream=name, transactions=fitting, at=context.now, rolls=rolls),)
+
+
+def _fitting(reader: Reader, stream: Stream, transactions: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of these transactions, one at least, the positions of whose writers fit into one record."""
+    segments = max(len(e.segments) for e in (stream.active_epoch, stream.epochs[epoch_of(transactions[0])]))
+    most = max(1, MAX_POSITIONS // segments)
+    if len(transactions) <= most:
+        return transactions
+    writers: set[str] = set()
+    for count, id in enumerate(transactions):
+        found = find_transaction(reader, stream.scope, stream.name, id)
+        if isinstance(found, Transaction) and found.writer:
+            writers.add(found.writer)
+        if len(writers) > most:
+            return transactions[:count]
+    return transactions
 
 
 def targets(stream: Stream, transactions: tuple[str, ...], rolls: bool) -> dict[int, int]:
