@@ -20,6 +20,7 @@ from sluice.domain.commands import (
     UpdateSubscriberCut,
 )
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.decision import Reply
 from sluice.domain.names import key_of, stream_key
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.messaging.partition import partition_of
@@ -105,6 +106,22 @@ def test_a_scope_that_was_created_again_is_not_emptied_with_its_former_life() ->
         await world.come_again()
         assert world.view("sc").get("scope:sc") is not None and world.find("st") is not None
         assert world.view(key_of("table:sc/kv")).get("table:sc/kv") is not None
+        await world.end()
+
+    run(test())
+
+
+def test_what_was_refused_is_not_carried_out_later() -> None:
+    async def test() -> None:
+        world = Held()
+        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
+        await world.hold("sc")
+        deletion, creation = world.post(DeleteScopeRecursive("sc")), world.post(CreateScope("sc"))
+        await world.until(lambda: world.answer(deletion) and world.answer(creation))
+        assert world.answer(creation) == Reply("SCOPE_EXISTS")
+        assert await world.do(CreateStream("sc", "st", CONFIG)) == "SCOPE_NOT_FOUND"
+        await world.come_again()
+        assert world.view("sc").get("scope:sc") is None and world.find("st") is None
         await world.end()
 
     run(test())

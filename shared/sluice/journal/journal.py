@@ -242,7 +242,7 @@ class Journal:
             events=events,
             reply=reply,
             answers=answers or {},
-            place=place if events else None,
+            place=place,
         )
         self._check(self.partition_of(key))
         folded: asyncio.Future[Outcome] = self._loop.create_future()

@@ -128,6 +128,9 @@ class PartitionView:
                     cell.place = record.place.after(cell.place)
             if self._to_look or timestamp_ms - self._looked_ms >= LOOK_THROUGH_MS:
                 self._look_through(timestamp_ms)
+        elif record.place is not None and len(record.expect) == 1 and only is not None:
+            # A refusal is about what the decision looked at, if that is not more than one thing.
+            only.place = record.place.after(only.place)
         if request is not None and record.reply is not None:
             self._remember(request, record.reply, timestamp_ms)
         return Outcome.COUNTED

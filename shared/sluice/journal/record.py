@@ -16,9 +16,11 @@ class Place(msgspec.Struct, frozen=True, gc=False):
         """Whether this one comes later. A topic that begins anew has lower offsets, but later times."""
         return self.offset > other.offset or self.at > other.at
 
-    def after(self, other: "Place | None") -> "Place":
-        """This one as the last place, the other having been it: times do not go back where brokers' clocks differ."""
-        return self if other is None or self.at >= other.at else Place(self.offset, other.at)
+    def after(self, last: "Place | None") -> "Place":
+        """The last place with this one: it does not go back, nor does its time where brokers' clocks differ."""
+        if last is None or not self.is_behind(last):
+            return last or self
+        return self if self.at >= last.at else Place(self.offset, last.at)
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -68,3 +68,17 @@ def test_a_broker_whose_clock_is_behind_takes_no_protection_away() -> None:
     fold(view, CREATED, AT)
     fold(view, DELETED, Place(8, 900))
     assert view.has_come("scope:sc", AT)
+
+
+def test_a_request_that_came_again_and_was_refused_does_not_put_the_place_back() -> None:
+    view = PartitionView(evolve)
+    fold(view, CREATED, AT)
+    fold(view, None, Place(5, 500))
+    assert view.has_come("scope:sc", AT)
+
+
+def test_a_refusal_has_a_place_too() -> None:
+    view = PartitionView(evolve)
+    fold(view, CREATED, AT)
+    fold(view, None, Place(8, 1100))
+    assert view.has_come("scope:sc", Place(8, 1100))
