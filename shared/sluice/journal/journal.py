@@ -199,7 +199,7 @@ class Journal:
         """Decide on the key's aggregates and append until the record counts, or the request turns out answered.
 
         A decision without events and reply is not appended. With `place` the aggregates remember where the request
-        stood; only for requests that are decided in the order of their topic. Raises JournalError.
+        stood, refused or not; only for requests that are decided in the order of their topic. Raises JournalError.
         """
         view = self.reader(key)
         while True:

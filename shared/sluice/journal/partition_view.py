@@ -6,7 +6,8 @@ answered yet; then its events are applied and each touched aggregate's version g
 it has no effect at all. Belongs to the thread that folds.
 
 Requests of a key are decided in the order of their topic. So an aggregate remembers the place of the last one that
-changed it, for ever and beyond its end: one from there or before has come again, and means what was there then.
+changed it or was refused, for ever and beyond its end: one from there or before has come again, and means what was
+there then.
 """
 
 from collections import OrderedDict
