@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from support.controller import Controller, unique
-from support.pravega import check_exactly_once, manager, read_all
+from support.pravega import check_exactly_once, manager, read_from_the_start
 from support.txn_traffic import TxnTraffic
 from support.writer import WriterProcess
 
@@ -72,8 +72,7 @@ async def _roll(system: System, address: str, quiet_s: float) -> int:
         outcomes = await traffic.ends_exactly_once(_DEADLINE_S)
         mended = sum(bool(attempt.problems) for attempt in traffic.attempts)
     at_least = sum(acknowledged.values())
-    group = manager(address).create_reader_group(unique("rg"), scope, stream)
-    events = await read_all(group, at_least, _DEADLINE_S)
+    events = await read_from_the_start(manager(address), scope, stream, at_least, _DEADLINE_S)
     seen = {
         name: max(int(e.partition(":")[2]) for e in events if e.startswith(f"{name}:")) + 1 for name in acknowledged
     }

@@ -19,7 +19,7 @@ from support.controller import Controller, config, controller, outcome, unique
 from support.health import metric
 from support.kafka import Groups, events, fold, produce, read
 from support.pace import Pace
-from support.pravega import check_exactly_once, manager, read_all
+from support.pravega import check_exactly_once, manager, read_from_the_start
 from support.writer import WriterProcess
 
 from harness import System, eventually
@@ -105,8 +105,8 @@ class Traffic:
             if writer.running:
                 writer.stop()
         written = {writer.name: await asyncio.to_thread(writer.finish, SETTLED_S) for writer in self._writers}
-        group = self._streams.create_reader_group("rg", self._scope, "st")
-        check_exactly_once(await read_all(group, sum(written.values()), SETTLED_S), written)
+        events = await read_from_the_start(self._streams, self._scope, "st", sum(written.values()), SETTLED_S)
+        check_exactly_once(events, written)
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,8 @@ from typing import Any
 
 import pravega_client
 
+from support.controller import unique
+
 KEYS = 8
 BURST = 100
 
@@ -83,6 +85,23 @@ async def read_all(group: Any, count: int | Callable[[], float], deadline_s: flo
         pass
     reader.reader_offline()
     return events
+
+
+async def read_from_the_start(streams: Any, scope: str, stream: str, count: int, deadline_s: float) -> list[str]:
+    """What `read_all` reads through a new group; where things die or stand still.
+
+    The client panics when its group's segment is away for longer than its retries. Then it reads all again.
+    """
+    async with asyncio.timeout(deadline_s):
+        while True:
+            group = streams.create_reader_group(unique("rg"), scope, stream)
+            try:
+                return await read_all(group, count, deadline_s)
+            except Exception as error:
+                # The extension does not export its type.
+                if type(error).__name__ != "RustPanic":
+                    raise
+                print(f"the client panicked while it read {scope}/{stream}; once more from the start")
 
 
 async def _slice(reader: Any) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Self
 
 from harness import eventually
 from support.controller import Controller, unique
-from support.pravega import manager, read_all
+from support.pravega import manager, read_from_the_start
 from support.scaling import scale_to
 from support.transactions import Transactions
 from support.txn_events import Attempt, check_exactly_once, expected_events
@@ -64,8 +64,8 @@ class TxnTraffic:
                 print(f"{attempt.writer}:{attempt.number} {attempt.wanted} {attempt.told}: {attempt.problems}")
         expected = await asyncio.to_thread(expected_events, attempts, self.transactions, deadline_s)
         streams = manager(self._address)
-        group = streams.create_reader_group(unique("rg"), self.scope, self.stream)
-        check_exactly_once(await read_all(group, len(expected), deadline_s), expected)
+        events = await read_from_the_start(streams, self.scope, self.stream, len(expected), deadline_s)
+        check_exactly_once(events, expected)
         return Counter(attempt.wanted for attempt in attempts)
 
     def __enter__(self) -> Self:

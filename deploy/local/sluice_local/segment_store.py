@@ -53,7 +53,8 @@ def store_properties(settings: LocalSettings, port: int) -> dict[str, str | int 
         "pravegaservice.service.listener.host.nameOrIp": HOST,
         "pravegaservice.service.listener.port": port,
         "pravegaservice.zk.connect.uri": settings.zookeeper_address,
-        "pravegaservice.zk.connect.sessionTimeout.milliseconds": 3_000,
+        # Whoever stands still for longer, which machines under load do, has its containers taken away for a while.
+        "pravegaservice.zk.connect.sessionTimeout.milliseconds": 10_000,
         "pravegaservice.dataLog.impl.name": "BOOKKEEPER",
         "pravegaservice.storage.impl.name": "FILESYSTEM",
         "filesystem.root": str(settings.data_dir / "long-term-storage"),
