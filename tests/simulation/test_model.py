@@ -5,14 +5,16 @@ A small model predicts the status of every reply; the invariants hold whenever t
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from simulation import invariants
+from simulation.chance import seeded
 from simulation.world import World
 from support.virtual_time import VirtualLoop
 
@@ -57,9 +59,15 @@ class Model:
 class Operations(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.runner = asyncio.Runner(loop_factory=VirtualLoop)
-        self.world = self.run(self._make_world())
+        self.held = ExitStack()
         self.model: dict[str, Model] = {}
+
+    @initialize(seed=st.integers(0, 2**32 - 1))
+    def begin(self, seed: int) -> None:
+        """Chance is a part of the example."""
+        self.held.enter_context(seeded(seed))
+        self.runner = self.held.enter_context(asyncio.Runner(loop_factory=VirtualLoop))
+        self.world = self.run(self._make_world())
         self.run(self._settle())
         self.create_scope("sc", [])
         for name in ("a", "b"):
@@ -231,7 +239,7 @@ class Operations(RuleBasedStateMachine):
             assert streams == model.streams.keys()
 
     def teardown(self) -> None:
-        self.runner.close()
+        self.held.close()
 
 
 TestOperations = Operations.TestCase

@@ -6,7 +6,6 @@ true moment; after the faults every task that was submitted is done and every so
 
 import asyncio
 import logging
-import random as chance
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -210,7 +209,15 @@ async def play(plant: Plant, *, faults: bool) -> None:
     watching = asyncio.ensure_future(watch(plant))
     submitter = plant.world.process("submitter")
     settings = NodeSettings(workers=0, leads=False, look_s=0.5, keep_done_s=20, lease=LEASE)
-    node = Node(submitter.store, "plant", Functions(), settings=settings, token="submitter", clock=submitter.clock)
+    node = Node(
+        submitter.store,
+        "plant",
+        Functions(),
+        settings=settings,
+        token="submitter",
+        clock=submitter.clock,
+        random=Random(plant.random.random()),
+    )
     async with node:
         calls = [
             await node.submit("work", {"seconds": plant.random.uniform(0, 6)}, key=f"k{number:03}")
@@ -252,8 +259,7 @@ async def sources_go_on(plant: Plant) -> None:
 
 
 def run(seed: int, *, faults: bool = True) -> Plant:
-    chance.seed(seed)
-    with simulation() as loop:
+    with simulation(seed) as loop:
         plant = Plant(World(loop, seed, LEASE.drift, STORE_TIMEOUT_S))
         loop.run_until_complete(play(plant, faults=faults))
         return plant

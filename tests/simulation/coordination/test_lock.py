@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import random as chance
 from collections.abc import Iterator
 from typing import Any
 
@@ -155,8 +154,7 @@ def quiet() -> Iterator[None]:
 
 
 def run(seed: int, plan: list[tuple[str, float, int, float]], lost: float, answer_lost: float, slow: float) -> Contest:
-    chance.seed(seed)
-    with simulation() as loop:
+    with simulation(seed) as loop:
         world = World(loop, seed, SETTINGS.drift, STORE_TIMEOUT_S)
         world.network.lost, world.network.answer_lost, world.network.slow = lost, answer_lost, slow
         contest = Contest(world)

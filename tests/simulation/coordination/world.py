@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any, TypeVar, cast
 
+from simulation.chance import seeded
 from simulation.txn.lives import Life, Living, SimulationLoop
 
 from sluice.coordination.document import Body, Document, Version
@@ -21,11 +22,12 @@ T = TypeVar("T")
 
 
 @contextmanager
-def simulation() -> Iterator[SimulationLoop]:
-    """An event loop for one run."""
+def simulation(seed: int) -> Iterator[SimulationLoop]:
+    """An event loop for one run, in which everything follows from the seed."""
     loop = SimulationLoop()
     try:
-        yield loop
+        with seeded(seed):
+            yield loop
     finally:
         loop.end()
 
@@ -69,6 +71,26 @@ class Network:
         if self.random.random() < self.slow:
             return self.random.uniform(0.0, self.slow_s)
         return self.random.uniform(0.001, 0.01)
+
+
+class Server(MemoryStore):
+    """Remembers what was written, and when."""
+
+    def __init__(self, loop: SimulationLoop) -> None:
+        super().__init__()
+        self.written: list[str] = []
+        self._loop = loop
+
+    async def put(self, id: str, body: Body, expected: Version | None) -> Version:
+        """See DocumentStore."""
+        version = await super().put(id, body, expected)
+        self.written.append(f"{self._loop.time()} {id} {version}: {body}")
+        return version
+
+    async def delete(self, id: str, expected: Version) -> None:
+        """See DocumentStore."""
+        await super().delete(id, expected)
+        self.written.append(f"{self._loop.time()} {id} deleted")
 
 
 class DistantStore:
@@ -169,7 +191,7 @@ class World:
     def __init__(self, loop: SimulationLoop, seed: int, drift: float, timeout_s: float) -> None:
         self.loop = loop
         self.random = Random(seed)
-        self.server = MemoryStore()
+        self.server = Server(loop)
         self.network = Network(Random(self.random.random()))
         self.drift, self.timeout_s = drift, timeout_s
 

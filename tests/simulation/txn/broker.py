@@ -77,6 +77,10 @@ class Broker:
             logs = self._logs[topic] = [[] for _ in range(PARTITIONS)]
         return logs
 
+    def all_logs(self) -> list[list[Message]]:
+        """Whatever landed, topic by topic."""
+        return [log for _, logs in sorted(self._logs.items()) for log in logs]
+
     def delay_s(self) -> float:
         """How long something takes on the way this time."""
         return self.random.choice(_DELAYS_S)

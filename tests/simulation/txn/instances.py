@@ -29,18 +29,6 @@ HEARTBEAT_S = 1.0
 _INSTANCE: ContextVar["Instance"] = ContextVar("instance")
 
 
-class _Clock:
-    """Stands for the module `time` where services read the clock."""
-
-    @staticmethod
-    def time_ns() -> int:
-        return int(asyncio.get_running_loop().time() * 1e9)
-
-    @staticmethod
-    def monotonic() -> float:
-        return asyncio.get_running_loop().time()
-
-
 def _wheel(_url: str, _prefix: str, claim_ms: int) -> MemoryWheel:
     instance = _INSTANCE.get()
     return MemoryWheel(instance.plant.redis, claim_ms, instance.touch)
@@ -48,9 +36,8 @@ def _wheel(_url: str, _prefix: str, claim_ms: int) -> MemoryWheel:
 
 @contextmanager
 def memory_parts() -> Iterator[None]:
-    """Within it services read virtual time and reach Redis and the topic of aborts in memory."""
+    """Within it services reach Redis and the topic of aborts in memory."""
     with (
-        patch("sluice.journal.journal.time", _Clock),
         patch("txn_manager.service.TimerWheel", _wheel),
         patch("txn_manager.service.AbortAgent", AbortSource),
     ):

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import logging
-import random as product_random
 import time
 from collections.abc import Awaitable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from math import inf
 from random import Random
 from typing import Any
 
+from simulation.chance import seeded
 from simulation.txn import contents
 from simulation.txn.administration import Administration
 from simulation.txn.clients import Clients
@@ -158,8 +158,7 @@ def run_seeds(seeds: Iterator[int], until_s: float = inf) -> int:
 def run_seed(seed: int) -> Run:
     """Raises Violation, with a text that says how to run it again."""
     loop = SimulationLoop()
-    product_random.seed(seed)
-    with memory_parts():
+    with seeded(seed), memory_parts():
         run: Run | None = None
 
         async def go() -> Run:
@@ -170,7 +169,7 @@ def run_seed(seed: int) -> Run:
 
         try:
             return loop.run_until_complete(go())
-        except (Violation, TimeoutError) as error:
+        except Exception as error:
             told = "\n  ".join(run.faults.told) if run is not None else ""
             again = f"SIM_SEED={seed} pytest tests/simulation/test_transactions.py"
             raise Violation(f"seed {seed}: {error!r}\n  {told}\nrun it again: {again}") from error
