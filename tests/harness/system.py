@@ -23,6 +23,7 @@ from sluice_local.settings import HOST, LocalSettings
 from sluice_local.system import System as LocalSystem
 
 _FREEZES_S = 60.0
+_STARTS_S = 180.0
 _SINGLE_PORTS = ("kafka_port", "kafka_controller_port", "redis_port", "zookeeper_port", "bookie_port")
 
 
@@ -54,7 +55,7 @@ class System:
             "txn_managers": txn_managers,
             "retention_sparks": retention_sparks,
         }
-        shared = {"home": home, "jars": LocalSettings().jars_dir}
+        shared = {"home": home, "jars": LocalSettings().jars_dir, "start_timeout_s": _STARTS_S}
         self.settings = LocalSettings(**{**shared, **counts, **_free_ports(counts), **settings})
         self._keep_logs = keep_logs
         self._local = LocalSystem(self.settings)

@@ -31,11 +31,11 @@ from sluice.messaging.partition import partition_of
 from sluice.messaging.topics import JOURNAL
 from sluice.segmentstore.container_map import CONTAINER_MAP_NODE, decode_container_map
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0", "txn-manager-0")
 VICTIM, SURVIVOR = "stream-workflows-0", "stream-workflows-1"
-SETTLED_S = 60.0
+SETTLED_S = 120.0
 TAKE_OVER_S = 3.0
 RECOVERY_S = 15.0
 ENDS_S = 5.0
