@@ -19,20 +19,23 @@ from sluice.domain.commands import (
     CreateReaderGroup,
     CreateScope,
     CreateStream,
+    CreateTable,
     DeleteReaderGroup,
     DeleteScopeRecursive,
     DeleteStream,
     KickWorkflow,
     SealStream,
 )
-from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Decision
+from sluice.domain.events import Event, WorkflowKicked, WorkflowStepFailed
 from sluice.domain.names import key_of, stream_key
 from sluice.domain.scope import find_scope
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.workflow import Workflow, running
-from sluice.journal.record import decode_record
-from sluice.messaging.requests import decode_request
+from sluice.journal.record import Record, decode_record, encode_record
+from sluice.messaging.producer import ProduceError
+from sluice.messaging.requests import Request, decode_request
 from sluice.segmentstore.failure import ConnectionFailure, Failure
 from sluice.segmentstore.memory import Moment
 from sluice.workflows import waiting
@@ -41,11 +44,43 @@ ONE = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
 
 class Partial(World):
-    """A world in which the segments of some streams are out of reach: those whose names begin as `away` says."""
+    """A world in which the segments of some streams are out of reach: those whose names begin as `away` says.
+
+    The aggregate `kicked` is kicked right before it is noted next how its workflow fares.
+    """
 
     def __init__(self, max_handlers: int = 256) -> None:
         self.away: tuple[str, ...] = ()
+        self._refused: dict[type, int] = {}
+        self._lost: set[type] = set()
+        self.kicked = ""
         super().__init__(max_handlers)
+
+    def refuse_next(self, kind: type, times: int) -> None:
+        """Have the topic not take the next commands of a kind."""
+        self._refused[kind] = times
+
+    def lose_next(self, kind: type) -> None:
+        """Have the topic forget the next command of a kind."""
+        self._lost.add(kind)
+
+    def append_request(self, request: Request) -> None:
+        kind = type(request.command)
+        if self._refused.get(kind):
+            self._refused[kind] -= 1
+            raise ProduceError("away")
+        if kind in self._lost:
+            self._lost.remove(kind)
+            return
+        super().append_request(request)
+
+    def append_record(self, key: str, value: bytes) -> None:
+        kicked = self.kicked
+        if kicked and any(_is_note_of(kicked, event) for event in decode_record(value).events):
+            self.kicked = ""
+            kick = Record(id="kick", at=0, by="test", expect={}, events=(WorkflowKicked(aggregate=kicked),))
+            super().append_record(key, encode_record(kick))
+        super().append_record(key, value)
 
     def _touch_store(self, moment: Moment, request: str, segment: str) -> None:
         if segment.startswith(self.away):
@@ -73,7 +108,11 @@ class Partial(World):
         """How many records of the journal say how the workflow of an aggregate fares."""
         records = (decode_record(message.value()) for log in self.journal for message in log)
         events = (event for record in records for event in record.events)
-        return sum(type(event).__name__ == "WorkflowStepFailed" and event.aggregate == aggregate for event in events)
+        return sum(_is_note_of(aggregate, event) for event in events)
+
+
+def _is_note_of(aggregate: str, event: Event) -> bool:
+    return isinstance(event, WorkflowStepFailed) and event.aggregate == aggregate
 
 
 Test = Callable[[Partial], Coroutine[Any, Any, None]]
@@ -210,6 +249,69 @@ async def test_a_kick_asks_again_under_the_same_id(world: Partial) -> None:
     await world.until(lambda: len(world.asked(AddSubscriber)) == 2)
     assert world.now_ms() - before < 100
     assert len(set(world.asked(AddSubscriber))) == 1
+
+
+@in_a_world()
+async def test_a_mark_stream_that_is_stuck_lets_no_requests_for_its_stream_pile_up(world: Partial) -> None:
+    await world.all_of(CreateStream("sc", "st", ONE))
+    await stuck_while_sealed(world, "_MARKst")
+    request = world.post(group("g", "st"))
+    await asyncio.sleep(600)
+    found = world.workflow("group:sc/g")
+    assert found is not None
+    assert found.last_error == (
+        "waits: stream sc/st has not yet added the subscriber (stream:sc/_MARKst: seal-stream runs)"
+    )
+    assert len(world.asked(AddSubscriber)) == 1
+    world.away = ()
+    await world.until(lambda: world.answer(request))
+
+
+@in_a_world()
+async def test_a_table_that_is_stuck_lets_no_requests_for_a_stream_of_its_name_pile_up(world: Partial) -> None:
+    await world.all_of(CreateStream("sc", "st", ONE))
+    world.away = ("sc/st_kvtable/",)
+    world.post(CreateTable("sc", "st", TableConfig(2, 4)))
+    await world.until(lambda: world.workflow("table:sc/st"))
+    request = world.post(DeleteScopeRecursive("sc"))
+    await asyncio.sleep(600)
+    assert len(world.asked(SealStream)) == 1 and world.process.consumer.open_records == 1
+    world.away = ()
+    await world.until(lambda: world.answer(request))
+
+
+@in_a_world()
+async def test_what_was_lost_while_the_lane_was_held_up_is_asked_for_again_when_it_is_free(world: Partial) -> None:
+    await world.all_of(CreateStream("sc", "st", ONE))
+    await stuck_while_sealed(world, "_MARKst")
+    world.lose_next(AddSubscriber)
+    request = world.post(group("g", "st"))
+    await asyncio.sleep(600)
+    assert not world.asked(AddSubscriber) and world.answer(request) is None
+    world.away = ()
+    await world.until(lambda: world.answer(request))
+
+
+@in_a_world()
+async def test_what_the_topic_refuses_is_sent_as_soon_as_it_takes_it(world: Partial) -> None:
+    await world.all_of(CreateStream("sc", "st", ONE))
+    world.refuse_next(AddSubscriber, 3)
+    before = world.now_ms()
+    await world.all_of(group("g", "st"))
+    assert world.now_ms() - before < 1000 and len(world.asked(AddSubscriber)) == 1
+
+
+@in_a_world()
+async def test_a_kick_that_comes_while_the_waiting_is_noted_is_heard(world: Partial) -> None:
+    await world.all_of(CreateStream("sc", "st", ONE))
+    await stuck_while_sealed(world, "st")
+    world.post(group("g", "st"))
+    await asyncio.sleep(300)
+    world.kicked = "group:sc/g"
+    assert len(world.asked(AddSubscriber)) == 1
+    await world.until(lambda: not world.kicked)
+    await asyncio.sleep(1)
+    assert len(world.asked(AddSubscriber)) == 2
 
 
 @in_a_world()

@@ -37,6 +37,11 @@ def _span(name: str, aggregate: str) -> tracing.Span:
     return tracing.child(name, "internal", {"sluice.aggregate": aggregate}) if tracing.is_on() else tracing.NOTHING
 
 
+def _told(error: Exception) -> str:
+    """For people; with nothing in it that a record cannot hold."""
+    return f"{type(error).__name__}: {error}".encode(errors="replace").decode()
+
+
 def _cancel(reader: Reader, context: Context, state: Any, _outcome: Any) -> Decision:
     return cancel(reader, context, state)
 
@@ -86,7 +91,7 @@ class Runner(Generic[ToolsT]):
                 self._tell(aggregate, kind, progress[0], attempts, error)
                 async with delivery.waiting():
                     if attempts >= 2 and not attempts & (attempts - 1):
-                        await self._note(aggregate, kind, progress[0], attempts, f"{type(error).__name__}: {error}")
+                        await self._note(aggregate, kind, progress[0], attempts, _told(error))
                     await self._wait(aggregate, heard, next(waits))
 
     async def _wait(self, aggregate: str, heard: tuple[int, bool], seconds: float) -> None:

@@ -6,11 +6,14 @@ requests of that key find a slot. What it waits for is noted, with backoff. A ki
 
 A request may have got lost, so it is asked for again, less and less often, under the same id: that follows from the
 workflow and the command. So repetitions do nothing once one of them was answered. Only if the answer was a refusal, and
-what was asked for is needed still, the next one has another id. Everything here belongs to the event loop.
+what was asked for is needed still, the next one has another id. What was asked for is not asked for again while the
+lane that it stands in is held up (`sluice.workflows.lanes`), or it would pile up there; should it have got lost, it is
+asked for when the lane is seen to be free. Everything here belongs to the event loop.
 """
 
 import asyncio
 import itertools
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -18,11 +21,12 @@ from typing import Any
 import msgspec
 
 from sluice.domain.commands import Command
-from sluice.domain.decision import Reader
-from sluice.domain.workflow import Workflow, can_cancel, is_under_way, running
+from sluice.domain.decision import Reader, Reply
+from sluice.domain.workflow import Workflow, can_cancel, running
 from sluice.journal.journal import Journal
 from sluice.journal.partition_view import PartitionView
 from sluice.workflows.backoff import delays
+from sluice.workflows.lanes import ahead_of, at_work
 from sluice.workflows.steps import all_done
 
 FIRST_S = 2.0
@@ -64,7 +68,7 @@ class StillWaiting(Exception):
 
 
 class _Asked(msgspec.Struct):
-    """When it was asked for, and when it will be again, in the loop's time."""
+    """When it came into its topic last, and when it will be asked for again, in the loop's time."""
 
     at: float
     again_at: float
@@ -82,6 +86,7 @@ class Waiting:
         self._asker = f"{workflow.request or f'{aggregate}@{workflow.since}'}-{workflow.kind.value}"
         self._loop = asyncio.get_running_loop()
         self._asked: dict[str, _Asked] = {}
+        self._kicks = workflow.kicks
         self._note_at = self._loop.time() + FIRST_S / 2
         self._notes = delays(FIRST_S, most_s=LONGEST_S)
         self._pauses = delays(FIRST_S, most_s=LONGEST_S)
@@ -95,26 +100,40 @@ class Waiting:
         return True
 
     def says(self, needs: Sequence[Need]) -> str:
-        """What is lacking, for people: the first few, and what runs where they were asked for."""
+        """What is lacking, for people: the first few, and what runs where they were asked for, or why not."""
         more = len(needs) - TOLD
         told = "; ".join(need.what + self._beside(need.ask) for need in needs[:TOLD])
         return f"waits: {told}" + (f"; {more} more" if more > 0 else "")
 
     def _beside(self, command: Command | None) -> str:
-        found = running(self._journal.reader(command.key).get(command.aggregate)) if command is not None else None
-        return f" ({found.kind.value} runs there)" if found is not None else ""
+        if command is None:
+            return ""
+        found = at_work(self._journal.reader(command.key), command)
+        if found is not None:
+            return f" ({found.beside(command)})"
+        answer = self._last_answer(command)
+        return f" (answered {answer.status}: {answer.reason})" if answer is not None else ""
 
     async def wait_for(self, needs: Sequence[Need], key: str) -> None:
         """Ask for what is due; return when it may be worth to look again. Raises ProduceError, JournalError."""
-        kicks = self.workflow.kicks
+        if self._was_kicked():
+            # While the step was carried out, or noted: what it lacks may be old by now.
+            return
         by_id = {self._id(need.ask): need for need in needs if need.ask is not None}
         has_more = await self._ask_for({id: need.ask for id, need in by_id.items() if need.ask is not None})
         watched = self._watched(needs, by_id)
-        await self._changed(watched, key, kicks, FIRST_S if has_more else next(self._pauses), len(needs))
-        if self.workflow.kicks != kicks:
-            self._asked.clear()
-        if self.workflow.kicks != kicks or any(need.holds(self._journal.reader(need.key)) for need in watched):
+        await self._changed(watched, key, FIRST_S if has_more else next(self._pauses), len(needs))
+        if not self._was_kicked() and any(need.holds(self._journal.reader(need.key)) for need in watched):
             self._pauses = delays(FIRST_S, most_s=LONGEST_S)
+
+    def _was_kicked(self) -> bool:
+        """Whether somebody has kicked since this was asked last. Then everything begins anew."""
+        if self.workflow.kicks == self._kicks:
+            return False
+        self._kicks = self.workflow.kicks
+        self._asked.clear()
+        self._pauses = delays(FIRST_S, most_s=LONGEST_S)
+        return True
 
     async def _ask_for(self, commands: dict[str, Command]) -> bool:
         """Send what is due, that never asked for first; say whether some of that has to wait for room."""
@@ -123,25 +142,22 @@ class Waiting:
         room = max(0, AT_ONCE - sum(now - asked.at < FIRST_S for asked in self._asked.values()))
         new = [id for id in commands if id not in self._asked]
         due = sorted((id for id, asked in self._asked.items() if asked.again_at <= now), key=self._again_at)
-        again = (id for id in due if not self._is_in_line(commands[id]))
-        sending = []
-        for id in itertools.islice(itertools.chain(new, again), room):
-            command, ask = commands[id], self._ask
-            assert ask is not None
-            # Half as long as the pauses, so that what was asked for before a pause is due behind it.
-            asked = self._asked.setdefault(id, _Asked(now, now, delays(FIRST_S / 2, most_s=LONGEST_S / 2)))
-            asked.at, asked.again_at = now, now + next(asked.waits)
-            sending.append(ask(self._unanswered(id, command), command))
-        await all_done(sending)
+        again = (id for id in due if not self._is_kept(commands[id]))
+        sending = list(itertools.islice(itertools.chain(new, again), room))
+        await all_done(self._send(id, commands[id]) for id in sending)
         return len(new) > room
 
-    def _is_in_line(self, command: Command) -> bool:
-        """Whether the request is known to wait behind a workflow: one more would only wait behind it, too.
+    async def _send(self, id: str, command: Command) -> None:
+        """Only what came into its topic counts as asked for: if that fails, it stays due. Raises ProduceError."""
+        assert self._ask is not None
+        await self._ask(self._unanswered(id, command), command)
+        now = self._loop.time()
+        # Half as long as the pauses, so that what was asked for before a pause is due behind it.
+        asked = self._asked.setdefault(id, _Asked(now, now, delays(FIRST_S / 2, most_s=LONGEST_S / 2)))
+        asked.at, asked.again_at = now, now + next(asked.waits)
 
-        Requests of a scope wait for none.
-        """
-        state = self._journal.reader(command.key).get(command.aggregate)
-        return is_under_way(state) and not command.aggregate.startswith("scope:")
+    def _is_kept(self, command: Command) -> bool:
+        return ahead_of(self._journal.reader(command.key), command) is not None
 
     def _asked_at(self, id: str) -> float:
         return self._asked[id].at
@@ -155,7 +171,7 @@ class Waiting:
         unasked = (need for need in needs if need.ask is None)
         return [*(by_id[id] for id in newest[:AT_ONCE]), *itertools.islice(unasked, AT_ONCE)]
 
-    async def _changed(self, watched: list[Need], key: str, kicks: int, pause: float, all_needs: int) -> None:
+    async def _changed(self, watched: list[Need], key: str, pause: float, all_needs: int) -> None:
         """Return when all of it is there, or soon after some of it; when kicked or cancelled; or after the pause."""
         parts: dict[int, list[Need]] = {}
         for need in watched:
@@ -165,7 +181,9 @@ class Waiting:
             state = view.get(self._aggregate)
             workflow = running(state)
             return (
-                workflow is not self.workflow or workflow.kicks != kicks or (workflow.cancelled and can_cancel(state))
+                workflow is not self.workflow
+                or workflow.kicks != self._kicks
+                or (workflow.cancelled and can_cancel(state))
             )
 
         async def each(part: list[Need], enough: Callable[[Iterable[bool]], bool]) -> None:
@@ -186,8 +204,18 @@ class Waiting:
     def _unanswered(self, id: str, command: Command) -> str:
         """The id, or the next one made from it that the view has no answer to."""
         view = self._journal.reader(command.key)
-        following = (f"{id}.{number}" for number in itertools.count(2))
-        return next(i for i in itertools.chain((id,), following) if view.answer(i) is None)
+        return next(i for i in _ids(id) if view.answer(i) is None)
+
+    def _last_answer(self, command: Command) -> Reply | None:
+        """What was answered lately when this was asked for: it is needed still, so it was refused."""
+        view = self._journal.reader(command.key)
+        answers = itertools.takewhile(bool, (view.answer(id) for id in _ids(self._id(command))))
+        return next(iter(deque(answers, maxlen=1)), None)
+
+
+def _ids(id: str) -> Iterator[str]:
+    """The id, and those made from it, in order."""
+    return itertools.chain((id,), (f"{id}.{number}" for number in itertools.count(2)))
 
 
 async def _each_of(works: Iterable[Coroutine[Any, Any, None]]) -> None:
