@@ -2,11 +2,14 @@
 
 import asyncio
 
+import pytest
 from simulation import invariants
 from simulation.world import PARTITIONS, World
 from support.virtual_time import run
 
+from sluice.domain import aggregates
 from sluice.domain.commands import (
+    CancelWorkflow,
     Command,
     CreateReaderGroup,
     CreateScope,
@@ -23,6 +26,7 @@ from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolic
 from sluice.domain.decision import Reply
 from sluice.domain.names import key_of, stream_key
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.workflow import Workflow
 from sluice.messaging.partition import partition_of
 from sluice.segmentstore.failure import ConnectionFailure, Failure
 from sluice.segmentstore.memory import Moment
@@ -63,11 +67,15 @@ class Held(World):
         await self.until(lambda: (s := find_stream(self.view(f"away/{name}"), "away", name)) and s.workflow)
         self.post(SealStream("away", name))
 
-    async def come_again(self, after_s: float = FORGOTTEN_S) -> None:
-        """What is held back comes again. In each partition an answer has the old ones forgotten."""
+    async def forget(self, after_s: float = FORGOTTEN_S) -> None:
+        """In each partition an answer has the old ones forgotten."""
         await asyncio.sleep(after_s)
         for name in {partition_of(n, PARTITIONS): n for n in (f"late{i}" for i in range(99))}.values():
             assert await self.do(CreateScope(name)) == "SUCCESS"
+
+    async def come_again(self, after_s: float = FORGOTTEN_S) -> None:
+        """What is held back comes again, when its answer is forgotten."""
+        await self.forget(after_s)
         self.restart()
         await asyncio.sleep(30)
 
@@ -137,6 +145,81 @@ def test_what_was_deleted_is_not_created_again() -> None:
         await world.come_again()
         assert world.find("st") is None
         assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS", "the name is free"
+        await world.end()
+
+    run(test())
+
+
+def test_a_creation_that_had_joined_another_does_not_bring_back_what_is_being_deleted() -> None:
+    async def test() -> None:
+        world = Held()
+        assert await world.do(CreateScope("sc")) == "SUCCESS"
+        await world.hold("sc")
+        create = CreateStream("sc", "st", CONFIG)
+        assert [await world.do(create), await world.do(create)] == ["SUCCESS", "STREAM_EXISTS"]
+        await world.forget()
+        assert await world.do(SealStream("sc", "st")) == "SUCCESS"
+        world.failing = {"DeleteSegment"}
+        deletion = world.post(DeleteStream("sc", "st"))
+        await asyncio.sleep(1)
+        world.restart()
+        await asyncio.sleep(5)
+        world.failing = set()
+        await world.until(lambda: world.answer(deletion))
+        await asyncio.sleep(30)
+        assert world.find("st") is None
+        await world.end()
+
+    run(test())
+
+
+def test_what_became_a_dead_letter_is_not_carried_out_when_the_next_release_could(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> None:
+        raise ValueError("a defect")
+
+    async def test() -> None:
+        world = Held()
+        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
+        await world.hold(stream_key("sc", "st"))
+        with monkeypatch.context() as defect:
+            defect.setitem(aggregates.DECIDE, UpdateStream, fails)
+            assert await world.do(UpdateStream("sc", "st", StreamConfig(tags=("x",)))) == "FAILURE"
+        await world.come_again()
+        stream = world.find("st")
+        assert stream is not None and not stream.config.tags and len(world.dead_letters) == 1
+        await world.end()
+
+    run(test())
+
+
+def test_a_creation_is_not_cancelled_with_an_earlier_one() -> None:
+    async def test() -> None:
+        world = Held()
+        assert await world.do(CreateScope("sc")) == "SUCCESS"
+        await world.hold(stream_key("sc", "st"))
+        world.failing = {"CreateSegment"}
+
+        async def begun() -> tuple[str, Workflow]:
+            """A creation that does not get on: its request, and its workflow."""
+            request = world.post(CreateStream("sc", "st", CONFIG))
+            await world.until(lambda: (s := world.find("st")) and s.workflow)
+            stream = world.find("st")
+            assert stream is not None and stream.workflow is not None
+            return request, stream.workflow
+
+        first, workflow = await begun()
+        assert await world.do(CancelWorkflow("stream:sc/st", workflow.id)) == "SUCCESS"
+        await world.until(lambda: world.answer(first))
+        assert world.answer(first) == Reply("FAILURE", "cancelled")
+        second, workflow = await begun()
+        await world.come_again()
+        stream = world.find("st")
+        assert stream is not None and stream.workflow is workflow and not workflow.cancelled
+        world.failing = set()
+        await world.until(lambda: world.answer(second))
+        assert world.answer(second) == Reply("SUCCESS")
         await world.end()
 
     run(test())

@@ -150,8 +150,9 @@ class World:
     """Everything outside the process, and the process.
 
     `crashes` are the numbers of touches after which it dies, `failing` the requests that segment stores do not answer,
-    `outlived` the scopes that went before what was in them, `dead_letters` what could not be handled. `max_handlers`
-    bounds the keys worked on at once, `most_bytes` the records of the journal.
+    `outlived` the scopes that went before what was in them, `dead_letters` what could not be handled, `told`
+    the answers that nobody remembers. `max_handlers` bounds the keys worked on at once, `most_bytes` the records of the
+    journal.
     """
 
     def __init__(self, max_handlers: int = 256) -> None:
@@ -166,6 +167,7 @@ class World:
         self.touched = 0
         self.outlived: list[str] = []
         self.dead_letters: list[bytes] = []
+        self.told: dict[str, Reply] = {}
         self.most_bytes = MAX_RECORD_BYTES
         self._numbers = iter(range(1, 1_000_000))
         self.process = Process(self, 0)
@@ -219,6 +221,7 @@ class World:
         record = decode_record(value)
         outcome = self.views[partition].fold(record, message.offset(), message.timestamp()[1])
         if outcome is Outcome.COUNTED:
+            self.told.update(record.answers)
             self.outlived += [
                 f"{event.scope} by {state.name}"
                 for event in record.events
@@ -278,7 +281,7 @@ class World:
 
     def answer(self, request: str) -> Reply | None:
         """The reply to a request, if there is one."""
-        return next((a for view in self.views if (a := view.answer(request)) is not None), None)
+        return next((a for view in self.views if (a := view.answer(request)) is not None), self.told.get(request))
 
     def states(self) -> dict[str, Any]:
         """All aggregates that exist."""

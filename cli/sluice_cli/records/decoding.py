@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain.commands import Create, CreateReserved, JoinCreation, ReleaseName
+from sluice.domain.commands import Create, CreateReserved, JoinCreation, ReleaseName, ResumeCreation
 from sluice.domain.events import (
     NameReserved,
     NamesReleased,
@@ -214,7 +214,7 @@ _DECODERS: dict[str, Callable[[KafkaRecord, bytes], Decoded]] = {
 def names_of(fact: Any) -> Iterator[str]:
     """The names that a command or an event is about, scopes as "scope", all else as "scope/name"."""
     match fact:
-        case CreateReserved() | JoinCreation():
+        case CreateReserved() | JoinCreation() | ResumeCreation():
             yield f"{fact.create.scope}/{fact.create.name}"
         case NamesReleased():
             yield fact.scope

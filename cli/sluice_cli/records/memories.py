@@ -143,6 +143,7 @@ def _workflow(workflow: Workflow | None) -> dict[str, Any]:
         return {}
     return {
         "workflow": {
+            "id": workflow.id,
             "kind": workflow.kind.value,
             "step": workflow.step,
             "since": workflow.since,

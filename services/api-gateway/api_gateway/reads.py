@@ -219,6 +219,12 @@ class Reads:
             del self._sorted[next(iter(self._sorted))]
         return kept[1]
 
+    async def workflow(self, aggregate: str) -> Workflow | None:
+        """The workflow that is changing the aggregate."""
+        key = key_of(aggregate)
+        await self._journal.barrier((self._journal.partition_of(key),))
+        return running(self._journal.reader(key).get(aggregate))
+
     def cluster(self) -> Cluster:
         """As far as it is known here, without a barrier: it changes by itself at any time anyway."""
         return cluster_of(self._journal.reader("cluster"))

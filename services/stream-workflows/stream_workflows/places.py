@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 def place_of(command: Command, delivery: Delivery, partition: int) -> Place | None:
     """Where the request stands in the `partition` of its key.
 
-    None for one that passes the queue of its key by, or that somebody has put under another key or elsewhere.
+    None for one that somebody has put under another key or elsewhere, or that passes the queue of its key by: a
+    cancellation names the workflow that it means, and a kick too many does no harm.
     """
     message = delivery.message
     if message is None or isinstance(command, KickWorkflow | CancelWorkflow):

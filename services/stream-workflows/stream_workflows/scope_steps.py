@@ -39,7 +39,11 @@ def _needs(thing: Thing, state: Any) -> tuple[Need, ...]:
     if command is not None:
         return (Need(f"{name} has not yet begun to go", thing.key, partial(_has_begun, name, type(command)), command),)
     return (
-        Need(f"{name} is held by the scope, but not there", thing.key, lambda reader: is_alive(reader.get(name))),
+        Need(
+            f"{name} is held by the scope, but not there; its creation may be a dead letter to replay",
+            thing.key,
+            lambda reader: is_alive(reader.get(name)),
+        ),
         Need(f"{name} is not yet released", thing.scope, partial(_is_released, thing)),
     )
 

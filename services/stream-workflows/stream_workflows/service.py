@@ -21,15 +21,18 @@ from sluice.domain.commands import (
     CreateStream,
     DeleteStream,
     KickWorkflow,
+    ReleaseName,
 )
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision
+from sluice.domain.emptying import is_alive
 from sluice.domain.errors import BusyError
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of, scope_aggregate
 from sluice.domain.scope import Scope
 from sluice.domain.workflow import running
 from sluice.journal.journal import Executed, JournalError, now_ms
 from sluice.journal.partition_view import GuardedReader
+from sluice.journal.record import Place
 from sluice.messaging.dead_letters import source_of
 from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer, Rest
 from sluice.messaging.producer import ProduceError, RecordTooLargeError
@@ -96,6 +99,10 @@ class WorkflowService:
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         if executed.decision is not None and executed.decision.sends:
             return partial(self._pass_on, request.id, executed.decision.sends)
+        if isinstance(command, CreateReserved) and self._comes_no_more(command):
+            create, incarnation = command.create, command.incarnation
+            release = ReleaseName(create.scope, create.kind, create.name, incarnation)
+            return partial(self._pass_on, f"{incarnation}-release", (release,))
         delivery.accept()
         if not isinstance(command, KickWorkflow | CancelWorkflow):
             await self._see_through(command.aggregate, delivery)
@@ -121,7 +128,7 @@ class WorkflowService:
         command = request.command
         if type(command) not in DECIDE:
             raise KeyError(type(command).__name__)
-        place = place_of(command, delivery, self._journal.partition_of(command.key))
+        place = self._place_of(delivery, command)
 
         def decided(reader: GuardedReader, context: Context) -> Decision:
             return decide(reader, command, come_again(reader, command, context, place))
@@ -171,7 +178,10 @@ class WorkflowService:
         if delivery.message is None:
             log.error("work failed that came from no record", extra={"key": delivery.key}, exc_info=error)
         else:
-            await give_up(self._runtime, source_of(delivery.message), error)
+            await give_up(self._runtime, source_of(delivery.message), error, partial(self._place_of, delivery))
+
+    def _place_of(self, delivery: Delivery, command: Command) -> Place | None:
+        return place_of(command, delivery, self._journal.partition_of(command.key))
 
     # Taking over.
 
@@ -217,7 +227,19 @@ class WorkflowService:
 
     def _is_there(self, command: CreateReserved) -> bool:
         state = self._journal.reader(command.key).get(command.aggregate)
-        return state is not None and state.incarnation == command.incarnation
+        return state is not None and is_alive(state) and state.incarnation == command.incarnation
+
+    def _comes_no_more(self, command: CreateReserved) -> bool:
+        """Whether the thing has gone, or its creation was answered without it: its name was reserved once too often.
+
+        A creation that comes back to its scope may stand there twice, if Kafka did not say in time that it has it.
+        """
+        view = self._journal.reader(command.key)
+        state = view.get(command.aggregate)
+        if is_alive(state):
+            return False
+        has_gone = state is not None and state.incarnation == command.incarnation
+        return has_gone or view.answer(command.incarnation) is not None
 
     async def _bootstrap(self, delivery: Delivery) -> None:
         """The scope that Pravega keeps its own streams in, and the stream segment stores report their traffic to."""

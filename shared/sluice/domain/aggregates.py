@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 from sluice.domain import cluster, group, scope, table, workflow
-from sluice.domain.commands import Command, Create, CreateReserved, JoinCreation, NameKind
+from sluice.domain.commands import Command, Create, CreateReserved, JoinCreation, NameKind, ResumeCreation
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import Event
 from sluice.domain.stream import decide as stream_decide
@@ -63,12 +63,12 @@ def decide(reader: Reader, command: Command, context: Context) -> Decision:
     """What a command comes to. Raises KeyError for one that is decided elsewhere.
 
     One that has come again comes to nothing: it was decided, and what has its name by now may be another thing. But
-    a creation, or one that joins another, may not have been passed on yet; those see to that themselves.
+    a creation may not have been passed on yet; those see to that themselves.
     """
     choose = DECIDE[type(command)]
     return (
         Decision()
-        if context.again and not isinstance(command, Create | JoinCreation)
+        if context.again and not isinstance(command, Create | JoinCreation | ResumeCreation)
         else choose(reader, command, context)
     )
 

@@ -160,10 +160,18 @@ class CreateReserved(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
         return self.create.kind.aggregate(self.create.scope, self.create.name)
 
 
-class JoinCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """The name is held by another request: answer once its thing is there, or start over if it went meanwhile."""
+class JoinCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """The name is held by another request: answer once its thing is there, or go back if it went meanwhile.
+
+    `again`: the creation has come again, so nothing new may be reserved for it. `held` is the incarnation that holds
+    the name, if that one was passed on just before, because nothing was there. `asked_at` is when the broker appended
+    the creation, epoch ms.
+    """
 
     create: Create
+    again: bool = False
+    held: str = ""
+    asked_at: int = 0
 
     @property
     def key(self) -> str:
@@ -172,6 +180,26 @@ class JoinCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     @property
     def aggregate(self) -> str:
         return self.create.kind.aggregate(self.create.scope, self.create.name)
+
+
+class ResumeCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """A creation that had joined another one goes back to the scope: what it waited for is not there.
+
+    `again`, `held` and `asked_at` are those of the JoinCreation.
+    """
+
+    create: Create
+    again: bool = False
+    held: str = ""
+    asked_at: int = 0
+
+    @property
+    def key(self) -> str:
+        return self.create.scope
+
+    @property
+    def aggregate(self) -> str:
+        return scope_aggregate(self.create.scope)
 
 
 class UpdateStream(StreamCommand, frozen=True):
@@ -345,10 +373,15 @@ class KickWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
         return key_of(self.aggregate)
 
 
-class CancelWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """End the aggregate's workflow as if it had never begun, if it has not passed its point of no return."""
+class CancelWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """End the aggregate's workflow as if it had never begun, if it has not passed its point of no return.
+
+    `workflow` is the id of the one that is meant, so that this does nothing to a later one when it is delivered again;
+    empty: whichever runs.
+    """
 
     aggregate: str
+    workflow: str = ""
 
     @property
     def key(self) -> str:
@@ -388,6 +421,7 @@ Command = (
     | ReleaseName
     | CreateReserved
     | JoinCreation
+    | ResumeCreation
     | UpdateStream
     | TruncateStream
     | ScaleStream

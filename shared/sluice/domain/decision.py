@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sluice.domain.commands import Command, JoinCreation
+from sluice.domain.commands import Command, JoinCreation, ResumeCreation
 from sluice.domain.events import Event, Segment
 
 
@@ -27,17 +27,27 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     transaction: str = ""
 
 
+LATE_MS = 10 * 60 * 1000
+"""What is older than this, by the broker's clock, was answered long ago or is waited for by nobody."""
+
+
 class Context(msgspec.Struct, frozen=True):
     """Times in epoch milliseconds; `request` is the id of the request that is being decided, if any.
 
-    `asked_at` is when the broker appended the request, where that matters; `now` is not before that. `again` says that
-    the request has come before: it, or one behind it, has changed the aggregate already.
+    `asked_at` is when the broker appended the request, where that matters; `now` is not before that. `heard_at` is when
+    it appended the last record of the key's partition. `again` says that the request has come before: it, or one behind
+    it, has changed the aggregate already, or was refused.
     """
 
     now: int
     request: str | None = None
     asked_at: int = 0
+    heard_at: int = 0
     again: bool = False
+
+    def is_late(self, asked_at: int) -> bool:
+        """Whether a request that was appended then is too old to begin anything; 0 for one that does not say."""
+        return asked_at > 0 and self.heard_at - asked_at > LATE_MS
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -68,16 +78,14 @@ MAX_REASON = 500
 """How many characters of a reason are said: it may name what was asked for, and still has to fit into any record."""
 
 
+def refusal(status: str, reason: str = "") -> Reply:
+    return Reply(status, reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…")
+
+
 def refuse(status: str, reason: str = "") -> Decision:
-    said = reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
-    return Decision(reply=Reply(status, said))
+    return Decision(reply=refusal(status, reason))
 
 
-def refuse_again() -> Decision:
-    """For a creation that has come again, and was passed on or answered before."""
-    return refuse("FAILURE", "the request has come again, and what it created is gone")
-
-
-def create_after(join: JoinCreation, context: Context) -> Decision:
-    """What a creation comes to that has waited for another, whose thing is gone: it goes back to the scope, once."""
-    return refuse_again() if context.again else Decision(sends=(join.create,))
+def resume(join: JoinCreation, context: Context) -> Decision:
+    """What a creation comes to that has waited for another, whose thing is not there."""
+    return Decision(sends=(ResumeCreation(join.create, join.again or context.again, join.held, join.asked_at),))

@@ -22,7 +22,7 @@ from sluice.domain.commands import (
     UpdateReaderGroup,
 )
 from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reader, Reply, create_after, refuse
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse, resume
 from sluice.domain.errors import BusyError
 from sluice.domain.names import group_aggregate, group_stream
 from sluice.domain.stream import decide as streams
@@ -111,7 +111,7 @@ def decide_create(reader: Reader, command: CreateReserved, context: Context) -> 
 def decide_join(reader: Reader, command: JoinCreation, context: Context) -> Decision:
     if find_group(reader, command.create.scope, command.create.name) is not None:
         return Decision(reply=Reply("SUCCESS"))
-    return create_after(command, context)
+    return resume(command, context)
 
 
 def finish_create(reader: Reader, context: Context, scope: str, name: str, missing: list[str]) -> Decision:

@@ -23,9 +23,10 @@ from sluice.domain.commands import (
     JoinCreation,
     NameKind,
     ReleaseName,
+    ResumeCreation,
 )
 from sluice.domain.config import MAX_SEGMENTS
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse, refuse_again
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.names import group_stream, is_scope_name, is_stream_name, is_user_name, mark_stream, scope_aggregate
 from sluice.domain.workflow import Workflow, WorkflowKind, last_reply
 
@@ -56,7 +57,7 @@ class Scope(msgspec.Struct):
         for held in self.names.values():
             for entry in held.values():
                 if entry.create is not None:
-                    yield CreateReserved(entry.create, entry.incarnation, entry.reserved_at)
+                    yield _reserved_by(entry, entry.create)
 
 
 def find_scope(reader: Reader, name: str) -> Scope | None:
@@ -107,47 +108,84 @@ def finish_delete_recursive(reader: Reader, name: str) -> Decision:
 def decide_create_stream(reader: Reader, command: CreateStream, context: Context) -> Decision:
     if not is_stream_name(command.stream):
         return refuse("INVALID_STREAM_NAME")
-    segments = command.config.scaling.min_segments
-    wrong = "" if 1 <= segments <= MAX_SEGMENTS else f"a stream has 1 to {MAX_SEGMENTS} segments, not {segments}"
-    return _reserve(reader, command, context, wrong)
+    return _create(reader, command, context)
 
 
 def decide_create_group(reader: Reader, command: CreateReaderGroup, context: Context) -> Decision:
     if not is_user_name(command.group):
         return refuse("INVALID_RG_NAME")
-    return _reserve(reader, command, context)
+    return _create(reader, command, context)
 
 
 def decide_create_table(reader: Reader, command: CreateTable, context: Context) -> Decision:
     if not is_user_name(command.table):
         return refuse("INVALID_TABLE_NAME")
-    count = command.config.partitions
-    wrong = "" if count <= MAX_SEGMENTS else f"a table has at most {MAX_SEGMENTS} partitions, not {count}"
-    return _reserve(reader, command, context, wrong)
+    return _create(reader, command, context)
 
 
-def _reserve(reader: Reader, command: Create, context: Context, wrong: str = "") -> Decision:
+def decide_resume(reader: Reader, command: ResumeCreation, context: Context) -> Decision:
+    """The thing that the creation has waited for may have gone, or its own creation was lost on its way.
+
+    So what holds the name is passed on once more; if still nothing comes of it, people are told.
+    """
+    again, held = command.again or context.again or context.is_late(command.asked_at), command.held
+
+    def is_held(entry: Entry) -> Decision:
+        if entry.incarnation == held:
+            return refuse("FAILURE", f"the name is held by request {held}, of which nothing came; see the dead letters")
+        passed_on = (_reserved_by(entry, entry.create),) if entry.create is not None else ()
+        return Decision(sends=(*passed_on, JoinCreation(command.create, again, entry.incarnation, command.asked_at)))
+
+    return _reserve(reader, command.create, context, again, is_held)
+
+
+def _create(reader: Reader, command: Create, context: Context) -> Decision:
+    joins = Decision(sends=(JoinCreation(command, context.again, asked_at=context.asked_at),))
+    return _reserve(reader, command, context, context.again, lambda _entry: joins)
+
+
+def _reserve(
+    reader: Reader, create: Create, context: Context, again: bool, is_held: Callable[[Entry], Decision]
+) -> Decision:
     """Reserve the name. The thing's own key answers the request, unless it is refused here.
 
-    What is `wrong` with the thing counts only if nothing has its name.
+    One that has come `again` reserves nothing: it did so before, or was refused. What is wrong with the thing counts
+    only if nothing has its name; `is_held` says what to do if another one has.
     """
-    scope = find_scope(reader, command.scope)
+    scope = find_scope(reader, create.scope)
     if scope is None:
         return refuse("SCOPE_NOT_FOUND")
-    entry = scope.names[command.kind].get(command.name)
+    entry = scope.names[create.kind].get(create.name)
     request = context.request or ""
     if entry is not None and entry.incarnation == request:
-        return Decision(sends=(CreateReserved(command, request, entry.reserved_at),))
+        return Decision(sends=(_reserved_by(entry, create),))
     if scope.workflow is not None:
         return refuse("SCOPE_NOT_FOUND", "the scope is being deleted")
-    if context.again:
-        return refuse_again()
     if entry is not None:
-        return Decision(sends=(JoinCreation(command),))
-    if wrong:
+        return is_held(entry)
+    if again:
+        return refuse("FAILURE", "the request has come again, and nothing is there that it has created")
+    if wrong := _wrong_with(create):
         return refuse("FAILURE", wrong)
-    reserved = ev.NameReserved(scope=command.scope, create=command, incarnation=request, at=context.now)
-    return Decision((reserved,), sends=(CreateReserved(command, request, context.now),))
+    reserved = ev.NameReserved(scope=create.scope, create=create, incarnation=request, at=context.now)
+    return Decision((reserved,), sends=(CreateReserved(create, request, context.now),))
+
+
+def _reserved_by(entry: Entry, create: Create) -> CreateReserved:
+    return CreateReserved(create, entry.incarnation, entry.reserved_at)
+
+
+def _wrong_with(create: Create) -> str:
+    match create:
+        case CreateStream():
+            segments = create.config.scaling.min_segments
+            right = 1 <= segments <= MAX_SEGMENTS
+            return "" if right else f"a stream has 1 to {MAX_SEGMENTS} segments, not {segments}"
+        case CreateTable():
+            count = create.config.partitions
+            return "" if count <= MAX_SEGMENTS else f"a table has at most {MAX_SEGMENTS} partitions, not {count}"
+        case CreateReaderGroup():
+            return ""
 
 
 def _streams_along(kind: NameKind, name: str) -> tuple[str, ...]:
@@ -210,6 +248,7 @@ DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
     CreateStream: decide_create_stream,
     CreateReaderGroup: decide_create_group,
     CreateTable: decide_create_table,
+    ResumeCreation: decide_resume,
     ReleaseName: decide_release,
 }
 

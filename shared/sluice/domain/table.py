@@ -19,7 +19,7 @@ from sluice.domain.commands import (
     ReleaseName,
 )
 from sluice.domain.config import TableConfig
-from sluice.domain.decision import Context, Decision, Reader, create_after, refuse
+from sluice.domain.decision import Context, Decision, Reader, refuse, resume
 from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.names import table_aggregate
 from sluice.domain.segment_id import number_of
@@ -98,7 +98,7 @@ def decide_create(reader: Reader, command: CreateReserved, context: Context) -> 
 def decide_join(reader: Reader, command: JoinCreation, context: Context) -> Decision:
     if find_table(reader, command.create.scope, command.create.name) is not None:
         return refuse("TABLE_EXISTS")
-    return create_after(command, context)
+    return resume(command, context)
 
 
 def finish_create(reader: Reader, scope: str, name: str) -> Decision:

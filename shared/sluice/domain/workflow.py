@@ -49,6 +49,15 @@ class Workflow(msgspec.Struct):
     kicks: int = 0
     cancelled: bool = False
 
+    @property
+    def id(self) -> str:
+        """Which of all the workflows that its aggregate will ever have."""
+        # What undoes a creation that failed belongs to the same request, so a request alone does not say which.
+        return f"{self.kind.value}-{self.request or self.since}"
+
+
+NOTHING_RUNS = Reply("NOT_RUNNING", "nothing is under way there")
+
 
 def running(state: Any) -> Workflow | None:
     """The workflow that is changing an aggregate of this state."""
@@ -70,16 +79,18 @@ def last_reply(workflow: Workflow | None, generation: int = 0) -> Reply | None:
 
 def decide_kick(reader: Reader, command: KickWorkflow, _context: Context) -> Decision:
     if running(reader.get(command.aggregate)) is None:
-        return refuse("NOT_RUNNING", "nothing is under way there")
+        return Decision(reply=NOTHING_RUNS)
     return Decision((ev.WorkflowKicked(aggregate=command.aggregate),), Reply("SUCCESS"))
 
 
 def decide_cancel(reader: Reader, command: CancelWorkflow, _context: Context) -> Decision:
-    """Creations can be cancelled until they are done, a scale until its new epoch is named."""
+    """Creations can be cancelled until they are done, a scale until its new epoch is named; only the one meant is."""
     state = reader.get(command.aggregate)
     workflow = running(state)
     if workflow is None:
-        return refuse("NOT_RUNNING", "nothing is under way there")
+        return Decision(reply=NOTHING_RUNS)
+    if command.workflow not in ("", workflow.id):
+        return refuse("NOT_RUNNING", f"{workflow.id} is under way there, not {command.workflow}")
     if not can_cancel(state):
         return refuse("TOO_LATE", f"{workflow.kind.value} cannot be taken back any more")
     events = () if workflow.cancelled else (ev.WorkflowCancelled(aggregate=command.aggregate),)

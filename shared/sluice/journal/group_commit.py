@@ -135,9 +135,11 @@ class GroupCommit:
         record, touched = _Record(), set[str]()
         while queue and len(taken) < most:
             item = queue[0]
-            reader = GuardedReader(self._journal.reader(item.key))
+            view = self._journal.reader(item.key)
+            reader = GuardedReader(view)
+            context = Context(max(now_ms(), item.asked_at), item.request, item.asked_at, view.last_ms)
             try:
-                decision = item.decide(reader, Context(max(now_ms(), item.asked_at), item.request, item.asked_at))
+                decision = item.decide(reader, context)
             except Exception as error:  # noqa: BLE001 - it is told to whoever asked
                 queue.popleft()
                 if not item.decided.done():

@@ -199,7 +199,8 @@ class Journal:
         """Decide on the key's aggregates and append until the record counts, or the request turns out answered.
 
         A decision without events and reply is not appended. With `place` the aggregates remember where the request
-        stood, refused or not; only for requests that are decided in the order of their topic. Raises JournalError.
+        stood, refused or not, and the decision learns of its time; only for requests that are decided in the order of
+        their topic. Raises JournalError.
         """
         view = self.reader(key)
         while True:
@@ -208,7 +209,7 @@ class Journal:
                 if answer is not None:
                     return Executed(answer, None)
             reader = GuardedReader(view)
-            context = Context(now_ms(), request)
+            context = Context(now_ms(), request, place.at if place is not None else 0, view.last_ms)
             decision = decide(reader, context)
             if not decision.events and decision.reply is None:
                 return Executed(None, decision)

@@ -57,7 +57,10 @@ class _Cell:
 
 
 class PartitionView:
-    """State, versions and remembered answers of one partition; `next_offset` is the first one not folded."""
+    """State, versions and remembered answers of one partition.
+
+    `next_offset` is the first one not folded; `last_ms` is when the broker appended the last one that is.
+    """
 
     def __init__(self, evolve: Callable[[Any, Event], Any], index: Index = _no_index) -> None:
         self._evolve = evolve
@@ -71,6 +74,7 @@ class PartitionView:
         self._looked_ms = 0
         self._to_look: list[str] = []
         self.next_offset = 0
+        self.last_ms = 0
 
     def get(self, aggregate: str) -> Any | None:
         cell = self._cells.get(aggregate)
@@ -81,7 +85,7 @@ class PartitionView:
         return cell.version if cell is not None else 0
 
     def has_come(self, aggregate: str, place: Place) -> bool:
-        """Whether the request at this place, or one behind it, has changed the aggregate."""
+        """Whether the request at this place, or one behind it, has changed the aggregate or was refused."""
         cell = self._cells.get(aggregate)
         return cell is not None and cell.place is not None and not place.is_behind(cell.place)
 
@@ -113,6 +117,7 @@ class PartitionView:
     def fold(self, record: Record, offset: int, timestamp_ms: int) -> Outcome:
         """Apply the record if it counts. `timestamp_ms` is the broker's; answers older than it by far are forgotten."""
         self.next_offset = offset + 1
+        self.last_ms = timestamp_ms
         request = record.request
         if request is not None and request in self._answers:
             return Outcome.ANSWERED
@@ -129,9 +134,10 @@ class PartitionView:
                     cell.place = record.place.after(cell.place)
             if self._to_look or timestamp_ms - self._looked_ms >= LOOK_THROUGH_MS:
                 self._look_through(timestamp_ms)
-        elif record.place is not None and len(record.expect) == 1 and only is not None:
-            # A refusal is about what the decision looked at, if that is not more than one thing.
-            only.place = record.place.after(only.place)
+        elif record.place is not None:
+            refused = self._cells.get(next(iter(record.expect), ""))
+            if refused is not None:
+                refused.place = record.place.after(refused.place)
         if request is not None and record.reply is not None:
             self._remember(request, record.reply, timestamp_ms)
         return Outcome.COUNTED
@@ -201,6 +207,6 @@ class GuardedReader:
         return self._view.index(name)
 
     def has_come(self, aggregate: str, place: Place) -> bool:
-        """Whether the request at this place, or one behind it, has changed the aggregate."""
+        """Whether the request at this place, or one behind it, has changed the aggregate or was refused."""
         self.get(aggregate)
         return self._view.has_come(aggregate, place)

@@ -5,6 +5,9 @@ import msgspec
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event
 
+CLOCKS_MS = 10_000
+"""How far the clocks of brokers may differ; to make a topic anew takes longer."""
+
 
 class Place(msgspec.Struct, frozen=True, gc=False):
     """Where a request stands in its topic's partition, and when the broker appended it there, epoch ms."""
@@ -14,7 +17,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
     def is_behind(self, other: "Place") -> bool:
         """Whether this one comes later. A topic that begins anew has lower offsets, but later times."""
-        return self.offset > other.offset or self.at > other.at
+        return self.offset > other.offset or self.at > other.at + CLOCKS_MS
 
     def after(self, last: "Place | None") -> "Place":
         """The last place with this one: it does not go back, nor does its time where brokers' clocks differ."""
@@ -28,7 +31,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     `expect` guards aggregates by the versions the decision was taken on; `request` is the request that the record
     belongs to, `reply` its answer. `answers` are those of other requests, which could be decided again without harm:
-    they are told, but not remembered. `place` is that of the request, if those of its key are decided in their order.
+    they are told, but not remembered. `place` is that of the request, if those of its key are decided in their order;
+    then the first aggregate that is expected is the one that the request is about.
     """
 
     id: str

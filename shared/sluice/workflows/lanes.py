@@ -24,8 +24,8 @@ from sluice.journal.partition_view import PartitionView
 from sluice.messaging.topics import REQUESTS_STREAMS, topic_of
 
 _SCOPES = "scope:"
-_MARKS = tuple(names.MARK_PREFIX * depth for depth in range(names.MAX_NAME_LENGTH // len(names.MARK_PREFIX)))
-"""What stands before a stream's name in that of its mark stream, of that one's mark stream, and so on."""
+_MARKS = ("", names.MARK_PREFIX, names.MARK_PREFIX * 2)
+"""What stands before a stream's name in that of its mark stream, and of one that is asked for by such a name."""
 
 
 class AtWork(msgspec.Struct, frozen=True):
@@ -50,6 +50,8 @@ def at_work(view: PartitionView, command: Command) -> AtWork | None:
         what = _doing(view.get(command.aggregate))
         return AtWork(command.aggregate, what) if what else None
     under_way = view.under_way()
+    if not under_way:
+        return None
     found = [AtWork(a, what) for a in aggregates_of(command.key) if a in under_way and (what := _doing(view.get(a)))]
     # What comes along with something else, like a mark stream that is being created, is no earlier than that.
     return min(found, key=lambda one: under_way[one.aggregate], default=None)

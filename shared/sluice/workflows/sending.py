@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from sluice.domain.commands import Command
+from sluice.domain.commands import Command, CreateReserved
 from sluice.messaging.topics import topic_of
 from sluice.runtime import Runtime
 
@@ -17,9 +17,10 @@ class Sender:
     async def send_all(self, request: str, commands: Iterable[Command]) -> None:
         """Pass a request on, under its own id: where it goes it is answered. Return when all are in the topic.
 
-        Raises ProduceError.
+        The creation that a name was reserved for has the id of the request that has reserved it. Raises ProduceError.
         """
-        await asyncio.gather(*(self._send(request, command) for command in commands))
+        ids = ((c.incarnation if isinstance(c, CreateReserved) else request, c) for c in commands)
+        await asyncio.gather(*(self._send(id, command) for id, command in ids))
 
     async def ask(self, id: str, command: Command) -> None:
         """Send a command whose effect is awaited in the view, not by its reply. Raises ProduceError."""

@@ -20,8 +20,8 @@ CONFIG: dict[str, Any] = {
     "timestampAggregationTimeout": 0,
 }
 WORKFLOW = {
-    "kind": "scale-stream", "step": "seal-replaced", "since": 1_700_000_000_000, "attempts": 4,
-    "lastError": "ContainerNotFound", "kicks": 0, "cancelled": False,
+    "id": "scale-stream-1700000000000", "kind": "scale-stream", "step": "seal-replaced", "since": 1_700_000_000_000,
+    "attempts": 4, "lastError": "ContainerNotFound", "kicks": 0, "cancelled": False,
 }  # fmt: skip
 SEGMENTS: list[dict[str, Any]] = [
     {"id": 0, "number": 0, "epoch": 0, "low": 0.0, "high": 0.5, "container": 1, "store": "127.0.0.1:12345"},

@@ -14,12 +14,15 @@ from sluice.domain.commands import (
     JoinCreation,
     NameKind,
     ReleaseName,
+    ResumeCreation,
 )
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.names import mark_stream
 from sluice.domain.scope import Scope, finish_delete_recursive
 
 CONFIG = StreamConfig()
+CREATE = CreateStream("sc", "st", CONFIG)
 
 
 def with_scope() -> Log:
@@ -100,13 +103,52 @@ def test_what_was_reserved_before_the_scope_is_deleted_is_still_passed_on() -> N
     assert log.ask(CreateStream("sc", "other", CONFIG)).status == "SCOPE_NOT_FOUND"
 
 
-@pytest.mark.parametrize("create", [CreateStream("sc", "st", CONFIG), JoinCreation(CreateStream("sc", "st", CONFIG))])
-def test_an_old_creation_that_comes_again_is_answered_and_creates_nothing(create: CreateStream | JoinCreation) -> None:
-    log = with_scope()
-    log.decide(CreateStream("sc", "st", CONFIG), request="r2")
-    decision = decide(log, create, Context(now=1, request="r1", again=True))
+@pytest.mark.parametrize("create", [CREATE, ResumeCreation(CREATE), ResumeCreation(CREATE, again=True)])
+def test_an_old_creation_that_comes_again_is_answered_and_creates_nothing(
+    create: CreateStream | ResumeCreation,
+) -> None:
+    was_again = isinstance(create, ResumeCreation) and create.again
+    decision = decide(with_scope(), create, Context(now=1, request="r1", again=not was_again))
     assert decision.reply is not None and decision.reply.status == "FAILURE"
     assert "come again" in decision.reply.reason and not decision.events and not decision.sends
+
+
+def test_an_old_creation_that_comes_again_waits_for_what_has_its_name_now() -> None:
+    """It may have waited for that before; it is answered there, and reserves nothing if that is gone."""
+    log = with_scope()
+    log.decide(CREATE, request="r2")
+    joins = JoinCreation(CREATE, again=True)
+    assert decide(log, CREATE, Context(now=1, request="r1", again=True)) == Decision(sends=(joins,))
+
+
+def test_a_creation_that_comes_back_reserves_the_name_if_it_is_free() -> None:
+    log = with_scope()
+    assert log.decide(ResumeCreation(CREATE), request="r1", now=5).sends == (CreateReserved(CREATE, "r1", 5),)
+    assert log.decide(ResumeCreation(CREATE, again=True), request="r1").sends == (CreateReserved(CREATE, "r1", 5),)
+    assert Log().ask(ResumeCreation(CREATE)).status == "SCOPE_NOT_FOUND"
+    wrong = CreateStream("sc", "other", StreamConfig(scaling=ScalingPolicy(min_segments=0)))
+    assert log.ask(ResumeCreation(wrong)).status == "FAILURE"
+
+
+def test_a_name_that_is_held_though_nothing_is_there_is_passed_on_once_more_and_then_people_are_told() -> None:
+    log = with_scope()
+    log.decide(CREATE, request="r1", now=5)
+    sent = log.decide(ResumeCreation(CREATE), request="r2").sends
+    assert sent == (CreateReserved(CREATE, "r1", 5), JoinCreation(CREATE, held="r1"))
+    refused = log.decide(ResumeCreation(CREATE, held="r1"), request="r2").reply
+    assert refused is not None and refused.status == "FAILURE" and "held by request r1" in refused.reason
+    log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1"))
+    log.decide(CREATE, request="r3", now=9)
+    sent = log.decide(ResumeCreation(CREATE, again=True, held="r1"), request="r2").sends
+    assert sent == (CreateReserved(CREATE, "r3", 9), JoinCreation(CREATE, again=True, held="r3"))
+
+
+def test_a_name_that_came_with_another_is_waited_for_and_not_passed_on() -> None:
+    log = with_scope()
+    log.decide(CREATE, request="r1")
+    mark = CreateStream("sc", mark_stream("st"), CONFIG)
+    sent = log.decide(ResumeCreation(mark), request="r2").sends
+    assert sent == (JoinCreation(mark, held="r1"),)
 
 
 def test_release_of_an_older_incarnation_does_nothing() -> None:

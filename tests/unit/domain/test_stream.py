@@ -10,11 +10,13 @@ from sluice.domain.commands import (
     CreateStream,
     DeleteStream,
     JoinCreation,
+    ResumeCreation,
     SealStream,
     TruncateStream,
     UpdateStream,
 )
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decision
 from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.stream import decide, queries
 from sluice.domain.stream.state import Stream, find_stream
@@ -78,8 +80,10 @@ def test_creation_asked_again() -> None:
 
 
 def test_joining_a_creation_that_is_gone_starts_over() -> None:
-    decision = Log().decide(JoinCreation(CreateStream("sc", "st", config())))
-    assert decision.reply is None and decision.sends == (CreateStream("sc", "st", config()),)
+    create = CreateStream("sc", "st", config())
+    assert Log().decide(JoinCreation(create)) == Decision(sends=(ResumeCreation(create),))
+    again = decide.decide_join(Log(), JoinCreation(create, held="r1"), Context(now=1, request="r2", again=True))
+    assert again == Decision(sends=(ResumeCreation(create, again=True, held="r1"),))
 
 
 @pytest.mark.parametrize("command", [UpdateStream("sc", "st", config()), TruncateStream("sc", "st", {0: 1}),

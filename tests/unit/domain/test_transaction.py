@@ -14,11 +14,11 @@ from sluice.domain.commands import (
     SealStream,
 )
 from sluice.domain.config import StreamConfig
-from sluice.domain.decision import Decision
+from sluice.domain.decision import LATE_MS, Context, Decision
 from sluice.domain.segment_id import segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.transaction import decide
-from sluice.domain.transaction.decide import Limits
+from sluice.domain.transaction.decide import Limits, decide_open
 from sluice.domain.transaction.ids import epoch_of, transaction_id
 from sluice.domain.transaction.state import (
     LONGEST_CREATION_MS,
@@ -134,6 +134,21 @@ def test_no_more_than_the_limit_may_be_open() -> None:
     assert log.ask_open("b") is None, "what it has opened counts no more than once"
     log.commit(first)
     assert log.ask_open("c") is None
+
+
+def test_an_open_that_comes_again_when_its_transaction_is_forgotten_opens_none() -> None:
+    log = TxnLog()
+    command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=LEASE_MS)
+
+    def asked(ago_ms: int) -> Decision:
+        return decide_open(log, command, Context(50, "r", 1000, heard_at=1000 + ago_ms), Limits(9, 9))
+
+    late = asked(LATE_MS + 1)
+    assert late.reply is not None and late.reply.status == "FAILURE" and not late.events
+    opened = asked(LATE_MS)
+    assert opened.reply is None
+    log.apply(opened)
+    assert asked(LATE_MS + 1) == Decision(), "it is there"
 
 
 def _open(log: TxnLog) -> Decision:

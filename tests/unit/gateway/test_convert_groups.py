@@ -65,6 +65,7 @@ def test_a_configuration_is_taken_as_sent() -> None:
         (group_message(startingStreamCuts=[pb.StreamCut()]), "scope is empty"),
         (group_message(endingStreamCuts=[cut_message({}, "a_b")]), "name of a stream"),
         (group_message(endingStreamCuts=[cut_message({0: 1}, "absent")]), "no start"),
+        (group_message("_RGrg", retentionType=2), "its own state"),
     ],
 )
 def test_a_configuration_that_cannot_be_meant_is_refused(message: pb.ReaderGroupConfiguration, why: str) -> None:

@@ -7,7 +7,7 @@ from sluice.domain.aggregates import evolve
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event
 from sluice.journal.partition_view import GuardedReader, PartitionView
-from sluice.journal.record import Place, Record, decode_record, encode_record
+from sluice.journal.record import CLOCKS_MS, Place, Record, decode_record, encode_record
 
 CREATED = ev.ScopeCreated(scope="sc", at=1)
 DELETED = ev.ScopeDeleted(scope="sc")
@@ -29,8 +29,10 @@ def fold(view: PartitionView, event: Event | None, place: Place | None = None, v
         (Place(6, 1), True),
         (Place(8, 1000), False),
         (Place(8, 999), False),
+        # The clocks of two brokers differ.
+        (Place(6, 1000 + CLOCKS_MS), True),
         # The topic begins anew.
-        (Place(0, 1001), False),
+        (Place(0, 1001 + CLOCKS_MS), False),
     ],
 )
 def test_a_request_has_come_if_it_stands_no_later(place: Place, has_come: bool) -> None:

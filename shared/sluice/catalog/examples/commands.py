@@ -55,6 +55,7 @@ def _created() -> Iterator[tuple[str, str, c.Command]]:
     yield n.GATEWAY, n.CREATION, CREATE_STREAM
     yield n.WORKFLOWS, n.CREATION, c.CreateReserved(CREATE_STREAM, incarnation=n.CREATION, created_at=n.at(2))
     yield n.WORKFLOWS, n.request_id(6), c.JoinCreation(CREATE_STREAM)
+    yield n.WORKFLOWS, n.request_id(6), c.ResumeCreation(CREATE_STREAM)
     yield n.GATEWAY, n.GROUP_CREATION, CREATE_GROUP
     yield n.WORKFLOWS, n.GROUP_CREATION, c.CreateReserved(CREATE_GROUP, n.GROUP_CREATION, created_at=n.at(6))
     yield n.GATEWAY, n.TABLE_CREATION, CREATE_TABLE
@@ -97,7 +98,7 @@ def _changed() -> Iterator[tuple[str, str, c.Command]]:
     )
     workflow = stream_aggregate(n.SCOPE, n.STREAM)
     yield n.GATEWAY, n.request_id(0x17), c.KickWorkflow(workflow)
-    yield n.GATEWAY, n.request_id(0x18), c.CancelWorkflow(workflow)
+    yield n.GATEWAY, n.request_id(0x18), c.CancelWorkflow(workflow, f"scale-stream-{n.at(40)}")
 
 
 def _transactions() -> Iterator[tuple[str, str, c.Command]]:

@@ -25,7 +25,7 @@ from sluice.domain.commands import (
     UpdateStream,
 )
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reader, Reply, create_after, refuse
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse, resume
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.names import commits_aggregate, mark_stream
 from sluice.domain.stream import cuts, scale
@@ -97,7 +97,7 @@ def finish_create(reader: Reader, scope: str, name: str) -> Decision:
 def decide_join(reader: Reader, command: JoinCreation, context: Context) -> Decision:
     if find_stream(reader, command.create.scope, command.create.name) is not None:
         return refuse("STREAM_EXISTS")
-    return create_after(command, context)
+    return resume(command, context)
 
 
 def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:

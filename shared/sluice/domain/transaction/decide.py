@@ -44,7 +44,7 @@ class Limits(msgspec.Struct, frozen=True):
 def decide_open(reader: Reader, command: OpenTransaction, context: Context, limits: Limits) -> Decision:
     """Give the transaction its id. It is answered when its segments exist, with `decide_ready`.
 
-    A request that comes again finds the transaction it has opened.
+    A request that comes again finds the transaction it has opened. When that one was forgotten nobody waits any more.
     """
     assert context.request is not None
     stream = find_stream(reader, command.scope, command.stream)
@@ -58,6 +58,8 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
         return refuse("STREAM_SEALED", f"the stream is {stream.state.value}")
     if opened_by(reader, stream, context.request) is not None:
         return Decision()
+    if context.is_late(context.asked_at):
+        return refuse("FAILURE", "the request is so old that nobody waits for its answer")
     if len(transactions_of(reader, command.scope, command.stream).open) >= limits.open:
         return refuse("TOO_MANY_OPEN", f"{limits.open} transactions of this stream are open, no more may be")
     opened = ev.TransactionOpened(

@@ -10,6 +10,8 @@ from sluice.domain import commands as c
 from sluice.domain import events as ev
 from sluice.domain.commands import Host
 from sluice.domain.config import StreamConfig
+from sluice.domain.decision import Reply
+from sluice.journal.journal import JournalError
 from sluice.messaging.poll_thread import Batch
 from sluice.messaging.requests import Request, encode_request
 from sluice.messaging.topics import REQUESTS_CLUSTER
@@ -108,6 +110,7 @@ async def test_running_workflows(world: World, scope: str) -> None:
     assert [w["aggregate"] for w in first["items"] + rest["items"]] == [f"stream:sc/{n}" for n in "abc"]
     assert first["items"][0] == {
         "aggregate": "stream:sc/a",
+        "id": "create-stream-1",
         "kind": "create-stream",
         "step": "create",
         "since": 1,
@@ -125,14 +128,51 @@ async def test_running_workflows(world: World, scope: str) -> None:
     assert (workflow["kind"], workflow["lastError"]) == ("create-stream", "away")
 
 
-async def test_a_workflow_is_kicked_or_cancelled(world: World, stream: str) -> None:
-    for what, kind in (("kick", c.KickWorkflow), ("cancel", c.CancelWorkflow)):
+async def test_where_nothing_is_under_way_there_is_nothing_to_kick_or_cancel(world: World, stream: str) -> None:
+    for what in ("kick", "cancel"):
         idle = await world.call("POST", f"{S}/workflows/{what}", {"aggregate": "stream:sc/st"})
         assert problem(idle) == (409, "NOT_RUNNING")
-        assert world.runtime.sent[-1][1].command == kind("stream:sc/st")
+        assert idle.json()["detail"] == "stream:sc/st: nothing is under way there"
         for nonsense in ("", "stream:sc", "moon:sc/st", "txn:sc/st/x"):
             wrong = await world.call("POST", f"{S}/workflows/{what}", {"aggregate": nonsense})
             assert problem(wrong) == (400, None)
+
+
+async def test_a_workflow_is_kicked(world: World, scope: str) -> None:
+    under_way(world, "a")
+    world.runtime.answer = Reply("SUCCESS")
+    assert (await world.call("POST", f"{S}/workflows/kick", {"aggregate": "stream:sc/a"})).status_code == 200
+    assert world.runtime.sent[-1][1].command == c.KickWorkflow("stream:sc/a")
+
+
+async def test_a_cancellation_names_the_workflow_that_runs_now(world: World, scope: str) -> None:
+    idle = await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})
+    assert problem(idle) == (409, "NOT_RUNNING")
+    assert "CancelWorkflow" not in (type(request.command).__name__ for _, request in world.runtime.sent)
+    under_way(world, "a")
+    world.runtime.journal.barriers.clear()
+    world.runtime.answer = Reply("SUCCESS")
+    assert (await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})).status_code == 200
+    assert world.runtime.journal.barriers == [{world.runtime.journal.partition_of("sc/a")}]
+    assert world.runtime.sent[-1][1].command == c.CancelWorkflow("stream:sc/a", "create-stream-1")
+
+
+async def test_the_workflow_to_be_cancelled_can_be_named(world: World, scope: str) -> None:
+    under_way(world, "a")
+    (seen,) = (await world.get(f"{S}/workflows"))["items"]
+    for id, answer in ((seen["id"], Reply("SUCCESS")), ("scale-stream-1", Reply("NOT_RUNNING", "another one is"))):
+        world.runtime.answer = answer
+        body = {"aggregate": seen["aggregate"], "workflow": id}
+        told = await world.call("POST", f"{S}/workflows/cancel", body)
+        assert told.json().get("reason", "SUCCESS") == answer.status
+        assert world.runtime.sent[-1][1].command == c.CancelWorkflow("stream:sc/a", id)
+
+
+async def test_nothing_is_cancelled_blindly_while_the_journal_is_away(world: World, scope: str) -> None:
+    under_way(world, "a")
+    world.runtime.journal.unavailable = JournalError("away")
+    away = await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})
+    assert (away.status_code, world.runtime.sent[-1][1].command) == (503, c.CreateScope("sc"))
 
 
 async def test_the_container_map(world: World) -> None:

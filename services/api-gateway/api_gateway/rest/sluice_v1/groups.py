@@ -158,12 +158,12 @@ async def put_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupNa
     about = f"reader group {scope}/{group}"
     found = await backend.reads.group_or_none(scope, group)
     if found is None:
-        config = _config(body.config, str(uuid4()), 0)
+        config = _config(scope, group, body.config, str(uuid4()), 0)
         done(await ask(CreateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 201
     else:
         generation = found.config.generation if body.generation is None else body.generation
-        config = _config(body.config, found.config.id, generation)
+        config = _config(scope, group, body.config, found.config.id, generation)
         done(await ask(UpdateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 200
     stored = backend.reads.known_group(scope, group)
@@ -185,7 +185,7 @@ async def remove_group(backend: Served, ask: Asks, scope: ScopeName, group: Grou
     return Response(status_code=204)
 
 
-def _config(settings: GroupSettings, id: str, generation: int) -> ReaderGroupConfig:
+def _config(scope: str, group: str, settings: GroupSettings, id: str, generation: int) -> ReaderGroupConfig:
     """Raises InvalidArgumentError."""
     config = ReaderGroupConfig(
         id=id_of(id),
@@ -197,7 +197,7 @@ def _config(settings: GroupSettings, id: str, generation: int) -> ReaderGroupCon
         max_outstanding_checkpoints=settings.max_outstanding_checkpoints,
         generation=generation,
     )
-    check_group_config(config)
+    check_group_config(scope, group, config)
     return config
 
 

@@ -18,6 +18,10 @@ Aggregate = Annotated[
 class RunningWorkflow(Model):
     """A long operation that is under way, and what keeps it."""
 
+    id: str = Field(
+        description="Tells it from those before and after it; `cancel` takes it.",
+        examples=["scale-stream-1767603628000"],
+    )
     kind: str = Field(examples=["scale-stream"])
     step: str = Field(description="The step that is being tried again, or waits for others; empty before that.")
     since: int = Field(description="When it began, epoch ms.")
@@ -50,10 +54,22 @@ class AggregateBody(Body):
     )
 
 
+class CancelBody(AggregateBody):
+    """Which workflow is meant, where one may follow another."""
+
+    workflow: str = Field(
+        default="",
+        max_length=1000,
+        description="Its `id`; left out: the one that is under way now. If another one is, nothing is cancelled.",
+        examples=["scale-stream-1767603628000"],
+    )
+
+
 def workflow_model(workflow: Workflow | None) -> RunningWorkflow | None:
     if workflow is None:
         return None
     return RunningWorkflow(
+        id=workflow.id,
         kind=workflow.kind.value,
         step=workflow.step,
         since=workflow.since,

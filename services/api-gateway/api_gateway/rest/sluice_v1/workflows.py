@@ -1,4 +1,8 @@
-"""Running workflows: list, kick, cancel."""
+"""Running workflows: list, kick, cancel.
+
+A cancellation names its workflow: it may be delivered again when another one runs there. So it takes one that this
+view shows behind the barrier. Without any there is nothing to be asked for.
+"""
 
 import heapq
 from typing import Annotated
@@ -9,9 +13,15 @@ from api_gateway.rest.backend import Asks, Served, as_json
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.rest.sluice_v1.base import Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
-from api_gateway.rest.sluice_v1.workflow_models import AggregateBody, WorkflowItem, WorkflowList, workflow_model
+from api_gateway.rest.sluice_v1.workflow_models import (
+    AggregateBody,
+    CancelBody,
+    WorkflowItem,
+    WorkflowList,
+    workflow_model,
+)
 from sluice.domain.commands import CancelWorkflow, KickWorkflow
-from sluice.domain.workflow import WorkflowKind, can_cancel, running
+from sluice.domain.workflow import NOTHING_RUNS, WorkflowKind, can_cancel, running
 
 routes = router("workflows")
 
@@ -62,6 +72,10 @@ async def kick(ask: Asks, body: AggregateBody) -> Response:
     operation_id="cancelWorkflow",
     responses={200: changed("It ends as if it had never begun.", Taken), **refusals(409, asks=True)},
 )
-async def cancel(ask: Asks, body: AggregateBody) -> Response:
+async def cancel(backend: Served, ask: Asks, body: CancelBody) -> Response:
     """Take a workflow back: a creation until it is done, a scale until its new epoch is named."""
-    return as_json(Taken(status=done(await ask(CancelWorkflow(body.aggregate)), body.aggregate).status))
+    found = await backend.reads.workflow(body.aggregate)
+    reply = NOTHING_RUNS
+    if found is not None:
+        reply = await ask(CancelWorkflow(body.aggregate, body.workflow or found.id))
+    return as_json(Taken(status=done(reply, body.aggregate).status))
