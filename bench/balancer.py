@@ -6,6 +6,7 @@ Bytes are passed on as they are; connections that exist stay where they are. Run
 import asyncio
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import count
 from types import TracebackType
 from typing import Self
@@ -44,7 +45,9 @@ class Balancer:
             writer.close()
             return
         there, back = backend
-        await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+        # The streams of Python 3.11 report a task that was cancelled as one that has failed.
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         first = next(self._turn)
