@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain.commands import Create, CreateReserved, JoinCreation, ReleaseName, ResumeCreation
+from sluice.domain.commands import Create, PassedOn, ReleaseName
 from sluice.domain.events import (
     NameReserved,
     NamesReleased,
@@ -214,8 +214,6 @@ _DECODERS: dict[str, Callable[[KafkaRecord, bytes], Decoded]] = {
 def names_of(fact: Any) -> Iterator[str]:
     """The names that a command or an event is about, scopes as "scope", all else as "scope/name"."""
     match fact:
-        case CreateReserved() | JoinCreation() | ResumeCreation():
-            yield f"{fact.create.scope}/{fact.create.name}"
         case NamesReleased():
             yield fact.scope
             yield from (f"{fact.scope}/{name}" for names in fact.names.values() for name in names)
@@ -225,6 +223,8 @@ def names_of(fact: Any) -> Iterator[str]:
         case ReleaseName():
             yield fact.scope
             yield f"{fact.scope}/{fact.name}"
+        case _ if isinstance(fact, PassedOn):
+            yield f"{fact.create.scope}/{fact.create.name}"
         case _ if isinstance(fact, Create):
             yield fact.scope
             yield f"{fact.scope}/{fact.name}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain.commands import CreateReserved, JoinCreation, ResumeCreation
+from sluice.domain.commands import PassedOn
 from sluice.domain.decision import Reply
 from sluice.domain.events import NameReserved, TransactionOpened, TransactionReady
 from sluice.domain.transaction.ids import transaction_id
@@ -248,7 +248,7 @@ def _order(one: _Found) -> tuple[int, int, int, str, int, int]:
     """By time; within a millisecond as one follows from the other."""
     record, content = one.decoded.record, one.decoded.content
     if isinstance(content, Request):
-        stage = 2 if isinstance(content.command, CreateReserved | JoinCreation | ResumeCreation) else 0
+        stage = 2 if isinstance(content.command, PassedOn) else 0
     elif isinstance(content, Record):
         reserves = any(isinstance(event, NameReserved) for event in content.events)
         stage = 1 if reserves else 5 if is_reply(one.decoded, one.id) else 3
@@ -265,7 +265,7 @@ def _what(one: _Found, outcome: Outcome | None) -> str:
     if outcome is Outcome.ANSWERED:
         return "void: answered before"
     if isinstance(one.decoded.content, Request):
-        passed_on = isinstance(one.decoded.content.command, CreateReserved | JoinCreation | ResumeCreation)
+        passed_on = isinstance(one.decoded.content.command, PassedOn)
         return "passed on" if passed_on else "asked" if one.depth == 0 else "follow-up"
     if one.decoded.content is None:
         return "not decoded"

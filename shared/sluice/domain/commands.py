@@ -144,12 +144,10 @@ class ReleaseName(ScopeCommand, frozen=True):
     incarnation: str
 
 
-class CreateReserved(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """Create what the scope has reserved a name for; `incarnation` is the id of the request that asked."""
+class CreateCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """A command on a creation that is handled under the key of the thing to come."""
 
     create: Create
-    incarnation: str
-    created_at: int
 
     @property
     def key(self) -> str:
@@ -160,7 +158,14 @@ class CreateReserved(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
         return self.create.kind.aggregate(self.create.scope, self.create.name)
 
 
-class JoinCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+class CreateReserved(CreateCommand, frozen=True):
+    """Create what the scope has reserved a name for; `incarnation` is the id of the request that asked."""
+
+    incarnation: str
+    created_at: int
+
+
+class JoinCreation(CreateCommand, frozen=True):
     """The name is held by another request: answer once its thing is there, or go back if it went meanwhile.
 
     `again`: the creation has come again, so nothing new may be reserved for it. `held` is the incarnation that holds
@@ -168,18 +173,9 @@ class JoinCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit
     the creation, epoch ms.
     """
 
-    create: Create
     again: bool = False
     held: str = ""
     asked_at: int = 0
-
-    @property
-    def key(self) -> str:
-        return key_of(self.aggregate)
-
-    @property
-    def aggregate(self) -> str:
-        return self.create.kind.aggregate(self.create.scope, self.create.name)
 
 
 class ResumeCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
@@ -200,6 +196,10 @@ class ResumeCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type", om
     @property
     def aggregate(self) -> str:
         return scope_aggregate(self.create.scope)
+
+
+PassedOn = CreateReserved | JoinCreation | ResumeCreation
+"""What a creation becomes on its way between the scope and the thing."""
 
 
 class UpdateStream(StreamCommand, frozen=True):
