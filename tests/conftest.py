@@ -36,8 +36,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Raises UsageError if two processes could start the session's system."""
+    """Raises UsageError if two processes could start the session's system, or a test would not run at all.
+
+    Of tests that have the same id, processes that share the tests run only one.
+    """
+    ids: set[str] = set()
     for item in items:
+        if item.nodeid in ids:
+            raise pytest.UsageError(f"there are two tests {item.nodeid}")
+        ids.add(item.nodeid)
         if "system" in getattr(item, "fixturenames", ()) and item.path.stem in SYSTEM_OF_THEIR_OWN:
             raise pytest.UsageError(f"{item.nodeid} uses the session's system: see support/side_by_side.py")
 
