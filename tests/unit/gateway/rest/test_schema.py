@@ -42,7 +42,7 @@ def _calls_of(schema: Any, excluded_checks: list[Any]) -> dict[str, Callable[[An
     """A test for each call, with a name of its own: what schemathesis makes of one test for all has one id only."""
 
     def test_of(label: str) -> Callable[[Any], None]:
-        @SCHEMA.include(name=label).parametrize()  # type: ignore[untyped-decorator]
+        @SCHEMA.include(name=label).parametrize()
         @bounded
         def test(case: Any) -> None:
             case.call_and_validate(excluded_checks=excluded_checks)
