@@ -42,8 +42,8 @@ decisions: setup ## the last decisions on scaling and retention of a stream: STR
 what-if: setup ## what another policy would have done: STREAM=scope/name and RETENTION=size=1MiB..1GiB or SCALING=min=2,factor=4
 	@$(SPARK) $(BIN)/python -m retention_spark.what_if $(STREAM) $(RETENTION)$(SCALING) $(HOURS)
 
-test: setup ## all tests, in two processes
-	@$(BIN)/python -m pytest tests -n 2 --no-loadscope-reorder
+test: setup ## all tests, in two processes: the core's, then those of shared/client and shared/coordination
+	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
 contract-images: setup
 	@PYTHONPATH=tests $(BIN)/python -m containers.build
@@ -51,14 +51,15 @@ contract-images: setup
 contract: contract-images ## each service alone in a container; needs a container engine, builds the images that are missing
 	@$(BIN)/python -m pytest tests/containers
 
-soak: setup ## simulated faults of transactions, seed after seed; SOAK_SEEDS=10000, SOAK_SECONDS and SOAK_FROM
-	@PYTHONPATH=tests $(BIN)/python -m simulation.txn.soak
+soak: setup ## simulated faults of transactions and scopes, seed after seed; SOAK_WORLD, SOAK_SEEDS=10000, SOAK_SECONDS, SOAK_FROM
+	@PYTHONPATH=tests $(BIN)/python -m simulation.soak
 
-lint: setup ## style, types and layers
+lint: setup ## style, types, layers and words
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m mypy $(wildcard $(CODE))
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python .ci/identifiers
 
 format: setup ## rewrite the code in the agreed style
 	@$(BIN)/ruff check --fix .

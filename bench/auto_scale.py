@@ -20,13 +20,13 @@ import msgspec
 from support.controller import Controller, controller, info
 from support.kafka import events, fold, read
 from support.pravega import manager
+from support.wait import NotInTime, eventually
 
 from harness import System
-from harness.wait import NotInTime, eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.stream.traffic import Direction, ScaleReport
-from sluice.messaging.topics import SCALE
+from sluice.kafka.topics import SCALE
 
 _SCOPE, _STREAM = "by-itself", "st"
 _READY_S, _LOOK_S, _BURST_S = 300.0, 2.0, 0.1

@@ -7,6 +7,7 @@ are void, as those of a proposer that lost a race are. Writing is done by this p
 
 import argparse
 import itertools
+import re
 import resource
 import subprocess
 import sys
@@ -21,22 +22,23 @@ from confluent_kafka import Producer
 from bench.figures import Loaded
 from bench.load import LoadFailedError
 from harness import System
-from sluice.domain.aggregates import DECIDE, evolve
+from sluice.domain.aggregates import DECIDE
 from sluice.domain.commands import Command, CreateScope, CreateStream, UpdateStream
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision
+from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, encode_record
 from sluice.domain.stream.decide import finish_create
-from sluice.journal.journal import Journal
-from sluice.journal.partition_view import GuardedReader, Outcome, PartitionView
-from sluice.journal.record import Record, encode_record
-from sluice.messaging.producer import KafkaProducer
-from sluice.messaging.requests import cloud_event_headers
-from sluice.messaging.topics import JOURNAL, ensure_topics
+from sluice.engine.fold import GuardedReader, Outcome, PartitionView
+from sluice.engine.journal import Journal
+from sluice.engine.record import Source, record_kind
+from sluice.kafka.connections import KafkaConnections
+from sluice.kafka.headers import cloud_event_headers
+from sluice.kafka.topics import JOURNAL, REQUESTS_STREAMS, ensure_topics
 from sluice.settings import ServiceSettings
 from sluice.telemetry.metrics import JOURNAL_VOID
 
 SCOPES, STREAMS, UPDATES = 1_000, 100, 7
-"""A thousand scopes of a hundred streams, each created with three records and changed by seven."""
+"""A thousand scopes of a hundred streams, each created with two records and changed by seven."""
 
 _INTERLEAVED = 50
 _VOID_EVERY = 50
@@ -44,6 +46,10 @@ _LOADS = 3
 _TEMPLATE = "scope-00000"
 _REQUEST = "a1b2c3d4e5"
 _AT_MS = 1_700_000_000_000
+_SOURCE = f"{REQUESTS_STREAMS.name}@{'0a' * 16}"
+_FIRST_OFFSET = 7_000_000_000
+_OFFSETS = re.compile(rb"\b7000[0-9]{6}\b")
+"""How offsets of requests look in the story; each record that is written gets one of its own."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -58,8 +64,9 @@ class Story:
     """One scope and its streams, from the first decision on."""
 
     def __init__(self) -> None:
-        self._view = PartitionView(evolve)
+        self._view = PartitionView(DomainModel())
         self._ids = itertools.count()
+        self._offsets = itertools.count(_FIRST_OFFSET)
         self.lines: list[Line] = []
         self.void = 0
 
@@ -81,38 +88,34 @@ class Story:
     def _create(self, name: str, segments: int) -> None:
         config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
         request = self._request()
-        reserved = self._decide(CreateStream(scope=_TEMPLATE, stream=name, config=config), request)
-        for command in reserved.sends:
-            self._decide(command, request)
+        self._decide(CreateStream(scope=_TEMPLATE, stream=name, config=config), request)
         finished = finish_create(self._guarded(), _TEMPLATE, name)
-        self._append(f"{_TEMPLATE}/{name}", request, finished)
-        for notice in finished.sends:
-            self._decide(notice, f"{request}-{type(notice).__name__}")
+        self._append(f"{_TEMPLATE}/{name}", request, finished, None)
 
-    def _decide(self, command: Command, request: str) -> Decision:
-        decision = DECIDE[type(command)](self._guarded(), command, Context(_AT_MS, request))
-        self._append(command.key, request, decision)
-        return decision
+    def _decide(self, command: Command, request: str) -> None:
+        decision = DECIDE[type(command)](self._guarded(), command, Context(_AT_MS, request, caught_up=True))
+        source = Source(_SOURCE, 0, next(self._offsets))
+        self._append(command.key, request, decision, source)
 
     def _guarded(self) -> GuardedReader:
         self._reader = GuardedReader(self._view)
         return self._reader
 
-    def _append(self, key: str, request: str, decision: Decision) -> None:
+    def _append(self, key: str, request: str, decision: Decision, source: Source | None) -> None:
         for event in decision.events:
             self._reader.get(event.aggregate)
-        record = Record(
+        replied = request if decision.reply is not None else None
+        entry = JournalEntry(self._reader.seen, decision.events, replied, decision.reply, source)
+        record = JournalRecord(
             id=f"{_TEMPLATE}-{next(self._ids):x}",
             at=_AT_MS,
             by="stream-workflows/stream-workflows-0",
-            expect=self._reader.seen,
-            request=request,
-            events=decision.events,
-            reply=decision.reply,
+            entries=(entry,),
+            floors={source.topic: source.mark} if source is not None else {},
         )
-        line = Line(key, encode_record(record), type(decision.events[0]).__name__)
+        line = Line(key, encode_record(record), record_kind(record))
         self.lines.append(line)
-        if self._view.fold(record, len(self.lines), _AT_MS) is not Outcome.COUNTED:
+        if self._view.fold(record, len(self.lines), _AT_MS) != [Outcome.COUNTED]:
             raise AssertionError(f"a record of the story does not count: {record}")
         if len(self.lines) % _VOID_EVERY == 0:
             self.lines.append(line)
@@ -124,13 +127,14 @@ class Story:
 
 def lines_of(story: Story, scopes: int) -> Iterator[Line]:
     """The story of every scope, with those of a few told at the same time."""
-    template = _TEMPLATE.encode()
+    template, offsets = _TEMPLATE.encode(), itertools.count()
     for first in range(1, scopes + 1, _INTERLEAVED):
         names = [f"scope-{number:05d}" for number in range(first, min(first + _INTERLEAVED, scopes + 1))]
         for line in story.lines:
             for name in names:
                 key = line.key.replace(_TEMPLATE, name)
-                yield Line(key, line.value.replace(template, name.encode()), line.kind)
+                value = _OFFSETS.sub(b"%d" % next(offsets), line.value.replace(template, name.encode()))
+                yield Line(key, value, line.kind)
 
 
 def fill(bootstrap: str, partitions: int, scopes: int) -> tuple[int, int]:
@@ -168,7 +172,7 @@ def fill(bootstrap: str, partitions: int, scopes: int) -> tuple[int, int]:
 async def load(bootstrap: str, partitions: int) -> Loaded:
     """Follow the journal from its start, in this process, until it is loaded."""
     client = ServiceSettings(kafka_bootstrap=bootstrap, instance="bench").kafka_client()
-    journal = Journal(client, KafkaProducer(client), "bench/bench", partitions)
+    journal = Journal(KafkaConnections(client, partitions).log, DomainModel(), "bench/bench")
     began, cpu = time.perf_counter(), time.process_time()
     journal.start()
     await journal.loaded.wait()

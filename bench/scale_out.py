@@ -21,7 +21,7 @@ from bench.balancer import Balancer
 from bench.calls import Calls
 from bench.prober import Prober, summary
 from harness import System, eventually
-from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
+from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 from sluice_local.settings import LocalSettings
 
 MOST = 3

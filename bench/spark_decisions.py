@@ -27,8 +27,8 @@ from bench.processor_time import cpu_s
 from harness import System, eventually
 from sluice.domain.commands import ScaleStream
 from sluice.domain.stream.traffic import Direction, ScaleReport
-from sluice.messaging.requests import decode_request
-from sluice.messaging.topics import REQUESTS_STREAMS, SCALE, ensure_topics
+from sluice.kafka.requests import decode_request
+from sluice.kafka.topics import REQUESTS_STREAMS, SCALE, ensure_topics
 
 _PARTITIONS = 16
 _READY_S, _DECIDED_S = 180.0, 300.0

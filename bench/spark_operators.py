@@ -31,7 +31,7 @@ from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful import OUTPUT, bucketed, decided, outcomes
 from sluice.domain.stream.traffic import Direction
-from sluice.messaging.topics import SCALE
+from sluice.kafka.topics import SCALE
 from sluice_local.settings import LocalSettings
 
 _PARTITIONS = 16

@@ -20,9 +20,9 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from retention_spark.buckets import BucketDecider
-from retention_spark.deciding import Decider, Heard, Step
 from retention_spark.rules import Rule
 from retention_spark.stateful import Outcome, heard_in
+from retention_spark.stateful_operator import Decider, Heard, Step
 
 _STATE = "memory binary, wake_at bigint"
 

@@ -9,18 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
-from support.effort import JUDGED
+from support.effort import load_profile
 from support.side_by_side import SYSTEM_OF_THEIR_OWN, SideBySide
 
 from harness import System
 from sluice_local.settings import LocalSettings
 
-# Where changes are judged, the same examples each time; whoever runs the tests by hand looks for new ones. How long one
-# takes says more about the machine than about the code.
-settings.register_profile("judged", derandomize=True, deadline=None)
-settings.register_profile("by hand", deadline=None)
-settings.load_profile("judged" if JUDGED else "by hand")
+load_profile()
 
 # Most of what a Java program of a short test does is compiling itself.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")

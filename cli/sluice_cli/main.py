@@ -36,7 +36,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(version("sluice-cli"))
+        typer.echo(version("sluice-streams-cli"))
         raise typer.Exit
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_OWN = "sluice"
+_OWN = "sluice-"
 
 
 class NotLockedError(Exception):
@@ -60,7 +60,7 @@ def direct(project: Path) -> set[str]:
     """Return the packages that a pyproject.toml names, but our own."""
     named = tomllib.loads(project.read_text())["project"]["dependencies"]
     names = {canonical(re.split(r"[\s\[<>=!~;]", requirement, maxsplit=1)[0]) for requirement in named}
-    return {name for name in names if name != _OWN and not name.startswith(f"{_OWN}-")}
+    return {name for name in names if not name.startswith(_OWN)}
 
 
 def closure(wanted: Iterable[str], packages: Mapping[str, Locked]) -> set[str]:

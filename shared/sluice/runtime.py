@@ -17,11 +17,15 @@ from confluent_kafka import KafkaException
 from starlette.applications import Starlette
 
 from sluice.domain.commands import Command, Heartbeat
-from sluice.journal.journal import Journal, now_ms
-from sluice.journal.watch import JournalWatch
-from sluice.messaging.producer import KafkaProducer, ProduceError
-from sluice.messaging.requests import Request, cloud_event_headers, encode_request
-from sluice.messaging.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics
+from sluice.domain.model import DomainModel
+from sluice.engine.consumer import CONTROL_HEADER
+from sluice.engine.journal import Journal
+from sluice.engine.ports import RequestSource, SendError
+from sluice.journal_watch import JournalWatch
+from sluice.kafka.connections import Connections, KafkaConnections
+from sluice.kafka.headers import cloud_event_headers
+from sluice.kafka.requests import Request, encode_request
+from sluice.kafka.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics, is_control
 from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
 from sluice.telemetry.health import Checks, Facts, HttpServer, health_app
@@ -42,7 +46,7 @@ class Runtime:
     instance's sign of life.
     """
 
-    def __init__(self, name: str, settings: ServiceSettings) -> None:
+    def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:
         self.name = name
         self.settings = settings
         self.source = f"{name}/{settings.instance}"
@@ -52,23 +56,34 @@ class Runtime:
         self.facts: Facts = {}
         self.on_heartbeat: list[Callable[[], None]] = []
         self.stack = AsyncExitStack()
-        self.producer = KafkaProducer(settings.kafka_client())
-        self.journal = Journal(settings.kafka_client(), self.producer, self.source, settings.partitions)
+        self.connections: Connections = connections or KafkaConnections(settings.kafka_client(), settings.partitions)
+        self.producer = self.connections.producer
+        self.clock = self.connections.clock
+        self.model = DomainModel()
+        self.journal = Journal(
+            self.connections.log, self.model, self.source, clock=self.clock, chance=self.connections.chance
+        )
 
     def request(self, id: str, command: Command) -> Request:
-        return Request(id=id, at=now_ms(), by=self.source, command=command)
+        return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command)
 
     def send(self, topic: Topic, request: Request) -> asyncio.Future[None]:
-        """Done when the request is in its topic; fails with ProduceError."""
+        """Done when the request is in its topic; fails with SendError."""
         kind = type(request.command).__name__
         key = request.command.key
         headers = cloud_event_headers(kind, request.id, request.by, request.at, key)
+        if is_control(request.command):
+            headers.append((CONTROL_HEADER, "true"))
         span = tracing.sending(topic.name, kind, {"sluice.request": request.id, "sluice.key": key})
         if span is tracing.NOTHING:
             return self.producer.send(topic.name, key, encode_request(request), headers)
         sent = self.producer.send(topic.name, key, encode_request(request), [*headers, *span.carrier().items()])
         sent.add_done_callback(lambda sending: span.end(None if sending.cancelled() else sending.exception()))
         return sent
+
+    def request_source(self, topic: Topic, group: str) -> RequestSource:
+        """The requests of a topic, as a member of the group."""
+        return self.connections.request_source(topic.name, group)
 
     def spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
         """Run something beside the service; its end by an error makes the service not ready, visibly."""
@@ -176,18 +191,18 @@ async def _topics(runtime: Runtime) -> None:
 async def _heartbeat(runtime: Runtime) -> None:
     instance = runtime.settings.instance
     acknowledged = time.monotonic()
-    runtime.checks["kafka"] = lambda: _silence(time.monotonic() - acknowledged)
+    runtime.checks["kafka"] = lambda: kafka_silence(time.monotonic() - acknowledged)
     beat = Heartbeat(service=runtime.name, instance=instance, endpoints=runtime.endpoints)
     while True:
         try:
-            await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{instance}-{now_ms()}", beat))
+            await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{instance}-{runtime.clock.now_ms()}", beat))
             acknowledged = time.monotonic()
             for listener in runtime.on_heartbeat:
                 listener()
-        except ProduceError as error:
+        except SendError as error:
             log.warning("heartbeat not sent", extra={"error": str(error)})
         await asyncio.sleep(HEARTBEAT_S)
 
 
-def _silence(seconds: float) -> str | None:
+def kafka_silence(seconds: float) -> str | None:
     return f"has acknowledged nothing for {seconds:.0f} s" if seconds > KAFKA_SILENCE_S else None

@@ -14,9 +14,9 @@ from google.protobuf.message_factory import GetMessageClass
 from conformance.answers import Refused
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment_id import segment_name
-from sluice.segmentstore.client import SegmentStoreClient
-from sluice.segmentstore.errors import SegmentMissing
-from sluice.segmentstore.host import Host
+from sluice.pravega.client import SegmentStoreClient
+from sluice.pravega.errors import SegmentMissing
+from sluice.pravega.host import Host
 
 _INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 _CALL_DEADLINE_S = 60.0

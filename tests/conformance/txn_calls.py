@@ -5,7 +5,6 @@ may also be given as it is, as the numbers (high, low), or as None to send none.
 """
 
 import asyncio
-import struct
 from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
@@ -17,8 +16,9 @@ from conformance.case import Step, call, step
 from conformance.run import Run, ScopeName
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment_id import segment_name, transaction_segment_name
-from sluice.segmentstore.client import SegmentStoreClient
-from sluice.segmentstore.errors import RouteStale, SegmentMissing, SegmentSealed, TryLater
+from sluice.pravega.client import SegmentStoreClient
+from sluice.pravega.errors import RouteStale, SegmentMissing, SegmentSealed, TryLater
+from sluice.pravega.event_frames import split_events
 
 LEAST_LEASE_MS, LEASE_MS, MOST_LEASE_MS = 10_000, 90_000, 600_000
 NO_TIMESTAMP = -(2**63)
@@ -36,7 +36,6 @@ event, until the merge has come to its long-term storage.
 
 Transaction = str | tuple[int, int] | None
 
-_EVENT_HEADER = struct.Struct(">ii")
 _MUCH = 1 << 20
 _ENDS_IN_S = 40.0
 
@@ -228,13 +227,9 @@ def events(segment: int = 0, stream: str = "st") -> Step:
     async def act(run: Run) -> Any:
         async def read(store: SegmentStoreClient) -> list[str]:
             data = (await store.read_segment(segment_name(run.scope("sc"), stream, segment), 0, _MUCH)).data
-            found, start = [], 0
-            while start < len(data):
-                _type, length = _EVENT_HEADER.unpack_from(data, start)
-                end = start + _EVENT_HEADER.size + length
-                found.append(data[start + _EVENT_HEADER.size : end].decode())
-                start = end
-            return found
+            found = split_events(data, 0)
+            assert found.end == len(data)
+            return [event.data.decode() for event in found.events]
 
         return await _with_store(run, stream, segment, read)
 

@@ -6,21 +6,20 @@ from uuid import uuid4
 import msgspec
 from confluent_kafka import Consumer, TopicPartition
 
-from sluice.domain.aggregates import evolve, index
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event
-from sluice.journal.partition_view import Outcome, PartitionView
-from sluice.journal.record import Record, decode_record
-from sluice.messaging.topics import JOURNAL
+from sluice.domain.model import DomainModel, JournalEntry, decode_record
+from sluice.engine.fold import Outcome, PartitionView
+from sluice.kafka.topics import JOURNAL
 
 ANSWERS_S = 30.0
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """A record that had an effect."""
+    """An entry that had an effect."""
 
     partition: int
-    record: Record
+    entry: JournalEntry
 
 
 class JournalWatch:
@@ -28,7 +27,7 @@ class JournalWatch:
 
     def __init__(self, bootstrap: str, partitions: int) -> None:
         self.counted: list[Counted] = []
-        self._views = [PartitionView(evolve, index) for _ in range(partitions)]
+        self._views = [PartitionView(DomainModel()) for _ in range(partitions)]
         self._answers: dict[str, list[Reply]] = {}
         self._touched: set[tuple[int, str]] = set()
         self._consumer = Consumer(
@@ -74,18 +73,16 @@ class JournalWatch:
     def events(self, kind: type[Event]) -> list[Any]:
         """The events of a type that came true, in the order of their partition."""
         self.catch_up()
-        return [event for counted in self.counted for event in counted.record.events if isinstance(event, kind)]
+        return [event for counted in self.counted for event in counted.entry.events if isinstance(event, kind)]
 
     def _fold(self, message: Any) -> None:
         assert message.error() is None, message.error()
         partition, record = message.partition(), decode_record(message.value())
-        outcome = self._views[partition].fold(record, message.offset(), message.timestamp()[1])
-        if outcome is not Outcome.COUNTED:
-            return
-        self.counted.append(Counted(partition, record))
-        self._touched.update((partition, event.aggregate) for event in record.events)
-        replies = dict(record.answers)
-        if record.request is not None and record.reply is not None:
-            replies[record.request] = record.reply
-        for request, reply in replies.items():
-            self._answers.setdefault(request, []).append(reply)
+        outcomes = self._views[partition].fold(record, message.offset(), message.timestamp()[1])
+        for entry, outcome in zip(record.entries, outcomes, strict=True):
+            if outcome is not Outcome.COUNTED:
+                continue
+            self.counted.append(Counted(partition, entry))
+            self._touched.update((partition, event.aggregate) for event in entry.events)
+            if entry.request is not None and entry.reply is not None:
+                self._answers.setdefault(entry.request, []).append(entry.reply)

@@ -7,9 +7,11 @@ import msgspec
 
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
-from sluice.catalog.examples.names import SCOPE, request_id
+from sluice.catalog.examples.names import SCOPE, request_id, topic_identity
 from sluice.domain.transaction.ids import transaction_id
-from sluice.messaging.requests import Headers, decode_request
+from sluice.kafka.headers import Headers
+from sluice.kafka.requests import decode_request
+from sluice.kafka.topics import TOPICS
 
 Version = Callable[[Example], Example]
 """How a service of some version would have written the record."""
@@ -22,10 +24,12 @@ _OTHER_IDS = {e.header("ce_id") for e in examples.all_examples() if _IDS not in 
 def relocated(example: Example, scope: str) -> Example:
     """The same in another scope, under ids of its own; a transaction has the id that follows from its request's.
 
+    Requests stand in topics of their own, so that none is taken for one of another scope.
     The name of the scope must not occur in any other text.
     """
     ids = f"{_IDS}.{scope}"
     names = {SCOPE: scope, _IDS: ids} | {id: f"{id}.{scope}" for id in _OTHER_IDS}
+    names |= {topic_identity(t.name): f"{t.name}@{topic_identity(scope + t.name)[-32:]}" for t in TOPICS}
     for epoch, request in _TRANSACTIONS:
         names[transaction_id(epoch, request)] = transaction_id(epoch, request.replace(_IDS, ids))
 

@@ -16,9 +16,8 @@ from support.kafka import header
 from containers.journal_watch import JournalWatch
 from harness import eventually
 from sluice.catalog.examples import Example
-from sluice.journal.record import decode_record
-from sluice.messaging.partition import partition_of
-from sluice.messaging.topics import DEAD_LETTERS, TOPICS, ensure_topics
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import DEAD_LETTERS, TOPICS, ensure_topics
 
 ANSWERS_S = 30.0
 CONSUMED_S = 30.0
@@ -80,13 +79,13 @@ class Neighbours:
     def append(self, *records: Example) -> None:
         """Put journal records there one by one, each with the versions that its aggregates have now: all count."""
         for told in records:
-            record, partition = decode_record(told.value), self.partition_of(told.key)
-            value = told.json()
-            value["expect"] = {aggregate: self.journal.version(partition, aggregate) for aggregate in record.expect}
+            partition, value = self.partition_of(told.key), told.json()
+            for entry in value["entries"]:
+                entry["expect"] = {name: self.journal.version(partition, name) for name in entry.get("expect", {})}
             before = len(self.journal.counted)
             self.send(msgspec.structs.replace(told, value=msgspec.json.encode(value)))
             self.journal.catch_up()
-            assert len(self.journal.counted) > before, f"void: {value}"
+            assert len(self.journal.counted) == before + len(value["entries"]), f"void: {value}"
 
     def partition_of(self, key: str) -> int:
         return partition_of(key, self._partitions)

@@ -20,7 +20,7 @@ from sluice_local.settings import CLONE
 log = logging.getLogger(__name__)
 
 _BUILD = CLONE / "deploy" / "images" / "build"
-_MADE_FROM = ("deploy/images", "shared", "services", "requirements.lock")
+_MADE_FROM = ("deploy/images", "shared/pyproject.toml", "shared/sluice", "services", "requirements.lock")
 _CODE = {".py", ".toml", ".lock", ".Dockerfile", ""}
 _BUILT_S = 600.0
 

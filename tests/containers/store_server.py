@@ -10,12 +10,12 @@ from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from sluice.segmentstore.failure import ConnectionFailure
-from sluice.segmentstore.host import Host
-from sluice.segmentstore.memory import InMemorySegmentStore, MemorySegment
-from sluice.segmentstore.wire.command import Command, Numbered
-from sluice.segmentstore.wire.frame import HEADER, decode, encode, payload_size
-from sluice.segmentstore.wire.hello import Hello, KeepAlive
+from sluice.pravega.failure import ConnectionFailure
+from sluice.pravega.host import Host
+from sluice.pravega.memory import InMemorySegmentStore, MemorySegment
+from sluice.pravega.wire.command import Command, Numbered
+from sluice.pravega.wire.frame import HEADER, decode, encode, payload_size
+from sluice.pravega.wire.hello import Hello, KeepAlive
 
 _CALL_S = 10.0
 _ENDS_S = 5.0

@@ -79,7 +79,7 @@ def container_map(store: SegmentStoreServer) -> Example:
     """cluster-manager's record that gives all containers to the segment store."""
     record = next(e for e in examples.journal_records() if e.type == "ContainersAssigned")
     value, host = record.json(), {"address": store.host.address, "port": store.host.port}
-    event = value["events"][0]
+    event = value["entries"][0]["events"][0]
     event["containers"] = dict.fromkeys(event["containers"], host)
     event["hosts"] = [host]
     return msgspec.structs.replace(record, value=msgspec.json.encode(value))
@@ -93,4 +93,4 @@ def tell_history(neighbours: Neighbours, leave_out: str = "") -> None:
     told = [newer(e) for e in examples.journal_records() if not leave_out or not e.key.startswith(leave_out)]
     neighbours.send(*told)
     neighbours.journal.catch_up()
-    assert len(neighbours.journal.counted) == len(told)
+    assert len(neighbours.journal.counted) == sum(len(e.json()["entries"]) for e in told)

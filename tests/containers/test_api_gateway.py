@@ -32,9 +32,10 @@ from sluice.catalog.examples.names import (
 )
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
-from sluice.journal.record import Record, encode_record
-from sluice.messaging.requests import Request, decode_request
-from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, TOPICS
+from sluice.domain.model import JournalEntry, JournalRecord, encode_record
+from sluice.domain.status import Status
+from sluice.kafka.requests import Request, decode_request
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, TOPICS
 
 GRPC_PORT = 9090
 ANSWERS_S = 20.0
@@ -80,7 +81,8 @@ def one_more(neighbours: Neighbours, before: set[str]) -> Request | None:
 
 def answer(request: Request, reply: Reply) -> Example:
     """The record by which whoever decides answers a request."""
-    record = Record(id=f"answer-{request.id}", at=at(0), by=WORKFLOWS, expect={}, request=request.id, reply=reply)
+    entry = JournalEntry(request=request.id, reply=reply)
+    record = JournalRecord(id=f"answer-{request.id}", at=at(0), by=WORKFLOWS, entries=(entry,))
     return example(JOURNAL.name, request.command.key, "Refusal", record.id, WORKFLOWS, at(0), encode_record(record))
 
 
@@ -140,7 +142,9 @@ def test_what_clients_ask_goes_into_its_topic_and_is_answered_once(
         kind = type(request.command).__name__
         status = OTHER_STATUS.get(kind, "SUCCESS")
         transaction = getattr(request.command, "transaction", "") or "1" * 8 + "-2222-3333-4444-" + "5" * 12
-        told = version(answer(sent, Reply(status, transaction=transaction if kind == "OpenTransaction" else "")))
+        told = version(
+            answer(sent, Reply(Status(status), transaction=transaction if kind == "OpenTransaction" else ""))
+        )
         neighbours.send(told, told)
         assert outcome(call) in (status, "OK"), name
 

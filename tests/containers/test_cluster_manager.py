@@ -20,14 +20,14 @@ from harness import eventually
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
 from sluice.domain import events as ev
-from sluice.messaging.topics import REQUESTS_CLUSTER
-from sluice.segmentstore.container_map import (
+from sluice.kafka.topics import REQUESTS_CLUSTER
+from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,
     HOSTS_NODE,
     decode_container_map,
     encode_host,
 )
-from sluice.segmentstore.host import Host
+from sluice.pravega.host import Host
 
 GROUP = "cluster-manager"
 CLUSTER = "contract"

@@ -17,8 +17,8 @@ from harness import eventually
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
 from sluice.domain import commands as c
-from sluice.messaging.requests import Request, decode_request
-from sluice.messaging.topics import REQUESTS_STREAMS
+from sluice.kafka.requests import Request, decode_request
+from sluice.kafka.topics import REQUESTS_STREAMS
 
 pytestmark = pytest.mark.skipif(
     "CI" in os.environ, reason="the image with Spark does not fit into the time of .ci/run; `make contract` runs them"
@@ -102,8 +102,8 @@ class TestEnd(EndContract):
     pass
 
 
-def _notes(neighbours: Neighbours, scope: str) -> list[c.NoteDecision]:
-    return [r.command for r in asked(neighbours, scope).values() if isinstance(r.command, c.NoteDecision)]
+def _notes(neighbours: Neighbours, scope: str) -> list[c.RecordDecision]:
+    return [r.command for r in asked(neighbours, scope).values() if isinstance(r.command, c.RecordDecision)]
 
 
 def _now(report: Example) -> Example:

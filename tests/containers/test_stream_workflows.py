@@ -20,13 +20,13 @@ from sluice.catalog import examples
 from sluice.catalog.examples import Example
 from sluice.catalog.examples.names import ABORTED, STREAM
 from sluice.domain import events as ev
-from sluice.messaging.requests import decode_request
-from sluice.messaging.topics import ABORT, REQUESTS_CLUSTER, REQUESTS_STREAMS
+from sluice.kafka.requests import decode_request
+from sluice.kafka.topics import ABORT, REQUESTS_CLUSTER, REQUESTS_STREAMS
 
 GROUP = "stream-workflows"
 ANSWERS_S = 20.0
 
-STATUS = {"ScaleStream": "STARTED", "KickWorkflow": "NOT_RUNNING", "CancelWorkflow": "NOT_RUNNING"}
+STATUS = {"ScaleStream": "STARTED", "RetryWorkflow": "NOT_RUNNING", "CancelWorkflow": "NOT_RUNNING"}
 """What is answered, where that is not SUCCESS."""
 STATUS_OF_OLDER = STATUS | {
     "UpdateSubscriberCut": "SUBSCRIBER_NOT_FOUND",
@@ -34,7 +34,7 @@ STATUS_OF_OLDER = STATUS | {
     "TruncateStream": "FAILURE",
 }
 """Without a retention policy the group does not subscribe; without a scaling policy the stream has one segment only."""
-UNANSWERED = "NoteDecision"
+UNANSWERED = "RecordDecision"
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +85,11 @@ def test_all_that_is_asked_is_answered_once(
         if request.type != UNANSWERED:
             assert (request.type, answered(neighbours, request)) == (request.type, status.get(request.type, "SUCCESS"))
     neighbours.consumed(GROUP, places)
-    assert [e.code for e in neighbours.journal.events(ev.DecisionNoted) if e.scope == scope] == ["split"]
-    for kind in (ev.ScopeCreated, ev.NameReserved, ev.StreamSealStarted, ev.StreamDeletionStarted, ev.ScopeDeleted):
+    assert [e.code for e in neighbours.journal.events(ev.DecisionRecorded) if e.scope == scope] == ["split"]
+    kinds = (ev.ScopeCreated, ev.TableCreationStarted, ev.StreamSealStarted, ev.StreamDeletionStarted, ev.ScopeDeleted)
+    for kind in kinds:
         found = [e for e in neighbours.journal.events(kind) if e.scope == scope]
-        assert len(found) == (3 if kind is ev.NameReserved else 1), found
+        assert len(found) == 1, found
     assert not [name for name in store.segments if name.startswith(f"{scope}/")]
 
 
@@ -110,7 +111,7 @@ def test_sealing_asks_for_the_abort_of_what_is_open(neighbours: Neighbours) -> N
     neighbours.send(by_type["SealStream"])
     eventually(lambda: _aborts(neighbours), ANSWERS_S, "the abort is asked for")
     command = decode_request(_aborts(neighbours)[0]).command
-    id = transaction.json()["events"][0]["transaction"]
+    id = transaction.json()["entries"][0]["events"][0]["transaction"]
     assert msgspec.to_builtins(command) == {
         "type": "AbortTransaction",
         "scope": scope,

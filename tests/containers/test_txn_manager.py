@@ -24,7 +24,7 @@ from sluice.catalog.examples.names import ABORTED, COMMITTED, FIRST, SCOPE, STRE
 from sluice.domain import events as ev
 from sluice.domain.segment_id import segment_name
 from sluice.domain.transaction.state import MIN_LEASE_MS
-from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
+from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
 
 ANSWERS_S = 20.0
 RUNS_OUT_S = 40.0
@@ -200,7 +200,7 @@ def id_of(transaction: str, scope: str) -> str:
     opened = next(
         e for e in examples.journal_records() if e.type == "TransactionOpened" and transaction.encode() in e.value
     )
-    return str(relocated(opened, scope).json()["events"][0]["transaction"])
+    return str(relocated(opened, scope).json()["entries"][0]["events"][0]["transaction"])
 
 
 def _with_id(request: Example, id: str) -> Example:

@@ -12,7 +12,7 @@ from support.documents import AGAIN, DOCS, ROOT
 
 from sluice.catalog.asyncapi import document, messages_of
 from sluice.catalog.schemas import COMMANDS, REPORTS
-from sluice.messaging.topics import TOPICS, Topic
+from sluice.kafka.topics import TOPICS, Topic
 
 META_SCHEMA = ROOT / "tests" / "contract" / "asyncapi-3.0.0.json"
 NAMES = [topic.name for topic in TOPICS]

@@ -15,7 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.wait import eventually
+from support.processes import stands_still
+from support.wait import eventually
+
 from sluice_local.parts import parts_of
 from sluice_local.ports import find_block
 from sluice_local.services import SERVICES
@@ -210,12 +212,6 @@ class System:
     def log(self, name: str) -> Path:
         """The log file of a process."""
         return self._local.parts[name].log
-
-
-def stands_still(pid: int) -> bool:
-    """Whether all threads of a process are stopped: the signal reaches one after the other."""
-    stats = [stat.read_text() for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
-    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def _free_ports(counts: dict[str, int]) -> dict[str, int]:

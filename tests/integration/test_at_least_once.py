@@ -28,7 +28,7 @@ from at_least_once.streams import ensure_stream
 from at_least_once.tally import Summary, Tally
 from at_least_once.whole_stream import WholeStream
 from harness import System, eventually_async
-from sluice.client import Client, open_client
+from sluice_client import Client, open_client
 
 pytestmark = pytest.mark.integration
 

@@ -14,7 +14,10 @@ from support.controller import controller, unique
 from support.counter import counting
 
 from harness import System
-from sluice.client import (
+from sluice.pravega import ConnectionFailure, Failure, LocatedSegmentStores
+from sluice.pravega.calls import Line
+from sluice.pravega.wire.command import Command, Numbered
+from sluice_client import (
     Client,
     Controller,
     NotASingleSegment,
@@ -26,9 +29,6 @@ from sluice.client import (
     StreamSealed,
     open_client,
 )
-from sluice.segmentstore import ConnectionFailure, Failure, LocatedSegmentStores
-from sluice.segmentstore.calls import Line
-from sluice.segmentstore.wire.command import Command, Numbered
 from sluice_local import java, launch
 from sluice_local.settings import LocalSettings
 

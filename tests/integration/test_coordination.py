@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from support.effort import JUDGED
-from unit.coordination.cluster import (
+from integration.coordination.cluster import (
     TOPOLOGY,
     WORKERS,
     Cluster,
@@ -24,14 +23,15 @@ from unit.coordination.cluster import (
     settings_of,
     unevenness,
 )
-from unit.coordination.search_server import NotFetched, SearchServer, private_search
+from integration.coordination.search_server import NotFetched, SearchServer, private_search
+from support.effort import JUDGED
+from support.redis_server import PrivateRedis, private_redis
 from unit.coordination.store_suite import DocumentStoreSuite
-from unit.txn.redis_server import PrivateRedis, private_redis
 
 from harness import eventually_async
-from sluice.coordination import Functions, LeaseSettings, Node, NodeSettings, TaskFuture, open_store
-from sluice.coordination.search_store import SearchStore
-from sluice.coordination.store import DocumentStore
+from sluice_coordination import Functions, LeaseSettings, Node, NodeSettings, TaskFuture, open_store
+from sluice_coordination.search_store import SearchStore
+from sluice_coordination.store import DocumentStore
 
 pytestmark = pytest.mark.integration
 

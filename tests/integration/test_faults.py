@@ -25,11 +25,11 @@ from support.writer import WriterProcess
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
-from sluice.domain.commands import CreateReserved, CreateStream
-from sluice.journal.partition_view import Outcome
-from sluice.messaging.partition import partition_of
-from sluice.messaging.topics import JOURNAL
-from sluice.segmentstore.container_map import CONTAINER_MAP_NODE, decode_container_map
+from sluice.domain.commands import CreateStream
+from sluice.engine.fold import Outcome
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import JOURNAL
+from sluice.pravega.container_map import CONTAINER_MAP_NODE, decode_container_map
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -300,8 +300,6 @@ def pace_beside(system: System, gateway: Controller) -> Iterator[Pace]:
 CRASH_POINTS = (
     f"{CreateStream.__name__}/before-decision",
     f"{CreateStream.__name__}/after-decision",
-    f"{CreateReserved.__name__}/before-decision",
-    f"{CreateReserved.__name__}/after-decision",
     "create-stream/before-create-segments",
     "create-stream/after-create-segments",
     "create-stream/recorded-create-segments",
@@ -339,7 +337,7 @@ def test_a_creation_outlives_the_instance_that_works_on_it(
         return {a: [type(e).__name__ for e in found if e.aggregate == a] for a in ours}
 
     assert happened()[key] == ["StreamCreationStarted", "StreamCreated"]
-    assert happened()[f"scope:{scope}"] == ["ScopeCreated", "NameReserved"]
+    assert happened()[f"scope:{scope}"] == ["ScopeCreated"]
     assert gateways[0].seal(scope, stream) == "SUCCESS"
     assert gateways[1].delete(scope, stream) == "SUCCESS"
     assert answered_at - dead_at < TAKE_OVER_S + 2 * pace.longest_s
@@ -391,13 +389,13 @@ def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: Syste
         assert gateways[1].delete(scope, name) == "SUCCESS"
     assert gateways[0].streams(scope) == gateways[1].streams(scope) == []
     void = [f for f in fold(double.kafka_bootstrap) if f.outcome is not Outcome.COUNTED]
-    print("void:", [(f.record.by, f.outcome.value, [type(e).__name__ for e in f.record.events]) for f in void])
+    print("void:", [(f.record.by, f.outcome.value, [type(e).__name__ for e in f.entry.events]) for f in void])
     # The cluster-manager may decide on an assignment again before it has read its own record; nobody else may.
     assert [
         f.record.by
         for f in void
         if not f.record.by.startswith("stream-workflows/")
-        and not all(isinstance(event, ev.ContainersAssigned) for event in f.record.events)
+        and not all(isinstance(event, ev.ContainersAssigned) for event in f.entry.events)
     ] == []
 
 
@@ -411,7 +409,7 @@ def test_records_out_of_date_are_void_and_counted(double: System, gateways: list
     before = [state(gateway, scope) for gateway in gateways]
     keys = {scope, f"{scope}/{stream}"}
     old = [m for m in read(double.kafka_bootstrap, JOURNAL.name) if (m.key() or b"").decode() in keys]
-    assert len(old) > 10
+    assert len(old) > 5
     followers = [name for name in double.names if name.startswith(("api-gateway", "stream-workflows"))]
     counted = {name: metric(double, name, VOID) for name in followers}
     for message in old:

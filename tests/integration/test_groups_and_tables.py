@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from support.controller import Controller, controller, cut, info, unique
+from support.wait import eventually
 
 from harness import System
-from harness.wait import eventually
 from sluice.controller_api import controller_pb2 as pb
 
 pytestmark = pytest.mark.integration

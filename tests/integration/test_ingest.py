@@ -22,10 +22,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from support.kafka import produce
 from support.pravega import manager
+from support.processes import stands_still
 
 from harness import System, eventually, eventually_async
-from harness.system import stands_still
-from sluice.coordination import open_store
+from sluice_coordination import open_store
 
 pytestmark = pytest.mark.integration
 

@@ -19,12 +19,12 @@ from support.transactions import LEASE_MS, Pinging, Transactions
 
 from harness import System, eventually
 from sluice.domain import events as ev
+from sluice.domain.model import decode_record
 from sluice.domain.names import stream_key
-from sluice.journal.record import decode_record
-from sluice.messaging.partition import partition_of
-from sluice.messaging.topics import COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
-from txn_manager.hearing import RETURN_MS, SILENCE_MS
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
 from txn_manager.leases import GRACE_SHARE
+from txn_manager.outage_tracker import RETURN_MS, SILENCE_MS
 from txn_manager.settings import TxnSettings
 
 pytestmark = pytest.mark.integration
@@ -103,7 +103,7 @@ def settled(system: System) -> dict[str, dict[str, set[int]]]:
 class Life(msgspec.Struct):
     """When a transaction was last heard of, when its end was decided, and why; times of the broker, epoch ms."""
 
-    heard_at: int = 0
+    last_activity_at: int = 0
     aborting_at: int = 0
     reason: str = ""
 
@@ -112,11 +112,12 @@ def lives(system: System, transactions: Transactions) -> dict[str, Life]:
     partition = partition_of(stream_key(transactions.scope, transactions.stream), system.settings.partitions)
     found: dict[str, Life] = {}
     for message in read(system.kafka_bootstrap, JOURNAL.name, [partition]):
-        for event in decode_record(message.value() or b"").events:
+        entries = decode_record(message.value() or b"").entries
+        for event in (event for entry in entries for event in entry.events):
             if isinstance(event, ev.TransactionEvent):
                 life = found.setdefault(event.transaction, Life())
                 if isinstance(event, ev.TransactionReady | ev.TransactionPinged):
-                    life.heard_at = event.at
+                    life.last_activity_at = event.at
                 elif isinstance(event, ev.TransactionAborting):
                     life.aborting_at, life.reason = message.timestamp()[1], event.reason.value
     return found
@@ -126,7 +127,7 @@ def late_ms(system: System, transactions: Transactions, ids: list[str]) -> list[
     """How long after its lease, grace included, each was aborted; it must have been the lease that did it."""
     of_all = lives(system, transactions)
     assert {of_all[id].reason for id in ids} == {"lease"}
-    return [of_all[id].aborting_at - of_all[id].heard_at - LEASE_MS - GRACE_MS for id in ids]
+    return [of_all[id].aborting_at - of_all[id].last_activity_at - LEASE_MS - GRACE_MS for id in ids]
 
 
 def opened_and_aborted(transactions: Transactions) -> None:

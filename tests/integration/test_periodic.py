@@ -16,9 +16,9 @@ from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream.watermark import Watermark
-from sluice.messaging.topics import RETENTION, SCALE
-from sluice.segmentstore import Host, SegmentStoreClient
-from stream_workflows.payloads import decode_watermark
+from sluice.kafka.topics import RETENTION, SCALE
+from sluice.pravega import Host, SegmentStoreClient
+from sluice.pravega.watermarks import decode_watermark
 from stream_workflows.segment_events import read_events
 
 pytestmark = pytest.mark.integration
@@ -84,7 +84,7 @@ def watermarks(client: Controller, scope: str) -> list[Watermark]:
     """All that a reader finds in the mark stream."""
 
     async def read_all(store: SegmentStoreClient, name: str) -> list[Watermark]:
-        return [decode_watermark(e) async for found in read_events(store, name, 0) for _, e in found.events]
+        return [decode_watermark(event.data) async for found in read_events(store, name, 0) for event in found.events]
 
     return on_store(client, (scope, "_MARKst"), 0, read_all)
 

@@ -19,7 +19,7 @@ from support.kafka import read
 
 from harness import System, eventually
 from harness.system import claimed_ports
-from sluice.messaging.topics import JOURNAL, MAX_RECORD_BYTES, ensure_topics
+from sluice.kafka.topics import JOURNAL, MAX_RECORD_BYTES, ensure_topics
 from sluice_local.errors import PartFailed, PortTaken
 from sluice_local.ports import is_free
 from sluice_local.process import start_ticks

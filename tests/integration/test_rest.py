@@ -12,9 +12,10 @@ from support.kafka import events, fold, produce
 from harness import System, eventually
 from sluice.domain import events as ev
 from sluice.domain.commands import CreateScope
-from sluice.messaging.partition import partition_of
-from sluice.messaging.requests import Headers, Request, encode_request
-from sluice.messaging.topics import DEAD_LETTERS, REQUESTS_STREAMS
+from sluice.engine.partition import partition_of
+from sluice.kafka.headers import Headers
+from sluice.kafka.requests import Request, encode_request
+from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS
 
 pytestmark = pytest.mark.integration
 
@@ -41,7 +42,7 @@ def test_a_change_is_found_in_the_journal_by_the_id_it_is_answered_with(system: 
     assert answer.status_code == 201
     partition = partition_of(scope, system.settings.partitions)
     folded = fold(system.kafka_bootstrap, [partition])
-    records = [f for f in folded if f.record.request == answer.headers["sluice-request"]]
+    records = [f for f in folded if f.entry.request == answer.headers["sluice-request"]]
     assert events(records, lambda event: isinstance(event, ev.ScopeCreated) and event.scope == scope)
 
 

@@ -15,15 +15,15 @@ from support.decisions import Asked, asked, halves, hot, sampled, tell
 from support.health import metric, readiness
 from support.kafka import produce, read
 from support.spark import NOT_WHERE_JUDGED, SPARK, kafka_and_spark
+from support.wait import eventually
 
 from harness import System
-from harness.wait import eventually
-from retention_spark.fitness import FORMAT
+from retention_spark.checkpoint_compatibility import FORMAT
 from retention_spark.history import last_decisions
-from sluice.domain.commands import DecisionKind, NoteDecision, ScaleStream, TruncateStream
+from sluice.domain.commands import DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.stream.traffic import Direction
-from sluice.messaging.topics import DEAD_LETTERS, SCALE, ensure_topics
+from sluice.kafka.topics import DEAD_LETTERS, SCALE, ensure_topics
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -99,7 +99,7 @@ def test_reports_become_requests_and_a_driver_killed_in_a_batch_goes_on(spark_sy
     scales, truncations = asked(bootstrap, ScaleStream), asked(bootstrap, TruncateStream)
     assert {(r.command.seals, r.command.ranges) for r in scales} == {((0,), ((0.0, 0.5), (0.5, 1.0)))}
     assert {tuple(r.command.cut.items()) for r in truncations} == {((0, 500),)}
-    note = asked(bootstrap, NoteDecision, ["hot0"])[0].command
+    note = asked(bootstrap, RecordDecision, ["hot0"])[0].command
     assert (note.kind, note.code) == (DecisionKind.SCALE, "split") and "above the target" in note.reason
     assert eventually(lambda: history(spark_system, "hot0"), DECIDED_S, "the table has it")[0] == "split"
 
@@ -126,7 +126,7 @@ def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(spark_sy
     )
     assert [r.command.cut for r in cut] == [{0: 500}]
     assert 0 <= cut[0].at - due <= 1000 * (2 * TICK_S + BATCHES_S)
-    codes = [r.command.code for r in asked(spark_system.kafka_bootstrap, NoteDecision, ["aged"])]
+    codes = [r.command.code for r in asked(spark_system.kafka_bootstrap, RecordDecision, ["aged"])]
     assert codes[0] == "within-minimum" and "beyond-minimum" in codes
 
 

@@ -28,7 +28,7 @@ from sluice.domain import events as ev
 from sluice.domain.commands import DecisionKind, ScaleStream
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream.retention import RetentionReport
-from sluice.segmentstore import Host, SegmentStoreClient
+from sluice.pravega import Host, SegmentStoreClient
 
 pytestmark = [pytest.mark.integration, NOT_WHERE_JUDGED, pytest.mark.timeout(900)]
 
@@ -126,7 +126,7 @@ def head(client: Controller, scope: str, stream: str = "st") -> int:
 
 def noted(system: System, scope: str, kind: DecisionKind) -> list[str]:
     """The codes of what the journal says was decided."""
-    found = events(fold(system.kafka_bootstrap), lambda e: isinstance(e, ev.DecisionNoted) and e.scope == scope)
+    found = events(fold(system.kafka_bootstrap), lambda e: isinstance(e, ev.DecisionRecorded) and e.scope == scope)
     return [event.code for event in found if event.kind is kind]
 
 

@@ -10,11 +10,11 @@ from uuid import UUID, uuid4
 import pytest
 import pytest_asyncio
 from kazoo.client import KazooClient
-from unit.segmentstore.suite import SegmentStoreSuite, framed
+from unit.pravega.suite import SegmentStoreSuite
 
 from harness import System, eventually, eventually_async
 from sluice.domain.segment_id import segment_name
-from sluice.segmentstore import (
+from sluice.pravega import (
     Host,
     RouteStale,
     SegmentStoreClient,
@@ -22,13 +22,14 @@ from sluice.segmentstore import (
     TryLater,
     container_of,
 )
-from sluice.segmentstore.container_map import (
+from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,
     HOSTS_NODE,
     decode_container_map,
     decode_host,
     encode_container_map,
 )
+from sluice.pravega.event_frames import frame_event
 
 pytestmark = pytest.mark.integration
 
@@ -161,7 +162,7 @@ async def test_a_container_that_moves_is_found_on_its_new_store(
     plane.place({first: {1}, second: {0, 2, 3}})
     await settles(lambda: raises(RouteStale, stale, name), "the old store gives the container up")
     await settles(lambda: store.segment_info(name), "the new store has it")
-    assert (await store.read_segment(name, 0, 100)).data == framed(b"kept")
+    assert (await store.read_segment(name, 0, 100)).data == frame_event(b"kept")
     await stale.close()
 
 
@@ -189,7 +190,7 @@ async def test_a_killed_store_ends_calls_at_once_and_serves_again_when_it_is_bac
     assert time.monotonic() - began < 5.0
     await asyncio.to_thread(system.start, "segment-store-0")
     await settles(lambda: store.segment_info(name), "the container runs again")
-    assert await store.append(name, UUID(int=1), b"kept") == len(framed(b"kept"))
+    assert await store.append(name, UUID(int=1), b"kept") == len(frame_event(b"kept"))
 
 
 async def test_a_frozen_store_costs_no_more_than_the_deadline(plane: DataPlane, store: SegmentStoreClient) -> None:

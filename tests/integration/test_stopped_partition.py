@@ -11,8 +11,8 @@ from support.kafka import produce
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.messaging.partition import partition_of
-from sluice.messaging.topics import JOURNAL
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import JOURNAL
 
 pytestmark = pytest.mark.integration
 
@@ -32,17 +32,22 @@ def private(runs_folder: Any) -> Iterator[System]:
 def test_a_record_that_cannot_be_applied_stops_its_partition_alone_and_says_so(private: System) -> None:
     with controller(private.grpc_address) as gateway:
         names = names_by_partition(private)
+
+        def partition(key: str) -> int:
+            return partition_of(key, private.settings.partitions)
+
         cluster = partition_of("cluster", private.settings.partitions)
         bare, broken, sound = [p for p in sorted(names) if p != cluster][:3]
-        for partition in (bare, broken, sound):
-            assert gateway.create_scope(names[partition]) == "SUCCESS"
+        for each in (bare, broken, sound):
+            assert gateway.create_scope(names[each]) == "SUCCESS"
         inapplicable = msgspec.json.encode(
             {
                 "id": "x",
                 "at": 1,
                 "by": "test/1",
-                "expect": {},
-                "events": [{"type": "StreamCreated", "scope": names[broken], "stream": "never-begun"}],
+                "entries": [
+                    {"events": [{"type": "StreamCreated", "scope": names[broken], "stream": "never-begun"}]},
+                ],
             }
         )
         (first,) = produce(private.kafka_bootstrap, JOURNAL.name, "x", b"hello", partition=bare)
@@ -52,12 +57,15 @@ def test_a_record_that_cannot_be_applied_stops_its_partition_alone_and_says_so(p
         def goes_on(gateway: Controller) -> None:
             for name in SERVICES:
                 assert told(private, name, said) == 503
-            for partition in (bare, broken):
-                exists = gateway.status("checkScopeExists", scope_info(names[partition]))
-                assert exists == "UNAVAILABLE", f"partition {partition} serves reads"
+            for each in (bare, broken):
+                exists = gateway.status("checkScopeExists", scope_info(names[each]))
+                assert exists == "UNAVAILABLE", f"partition {each} serves reads"
             assert gateway.call("checkScopeExists", scope_info(names[sound])).exists
-            assert gateway.status("deleteScope", scope_info(names[sound])) == "SUCCESS"
-            assert gateway.create_scope(names[sound]) == "SUCCESS"
+            assert gateway.create_scope(names_by_partition(private)[sound]) == "SUCCESS"
+            # What is in a scope may stand in any partition, and what is created depends on that of its scope.
+            assert gateway.status("deleteScope", scope_info(names[sound])) == "UNAVAILABLE"
+            stream = next(s for s in map("st{}".format, range(9999)) if partition(f"{names[broken]}/{s}") == sound)
+            assert gateway.create_stream(names[broken], stream) == "UNAVAILABLE"
 
         goes_on(gateway)
         for name in SERVICES:

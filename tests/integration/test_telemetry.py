@@ -23,13 +23,12 @@ CREATE_STREAM = [
     ("send CreateStream", "api-gateway", "createStream"),
     ("await answer", "api-gateway", "createStream"),
     ("handle CreateStream", "stream-workflows", "send CreateStream"),
-    ("append NameReserved", "stream-workflows", "handle CreateStream"),
-    ("send CreateReserved", "stream-workflows", "handle CreateStream"),
-    ("handle CreateReserved", "stream-workflows", "send CreateReserved"),
-    ("append StreamCreationStarted", "stream-workflows", "handle CreateReserved"),
-    ("workflow create-stream", "stream-workflows", "handle CreateReserved"),
+    ("decide together", "stream-workflows", "handle CreateStream"),
+    ("append StreamCreationStarted", "stream-workflows", "decide together"),
+    ("workflow create-stream", "stream-workflows", "handle CreateStream"),
     ("step create-segments", "stream-workflows", "workflow create-stream"),
-    ("append StreamCreated", "stream-workflows", "workflow create-stream"),
+    ("decide together", "stream-workflows", "workflow create-stream"),
+    ("append StreamCreated", "stream-workflows", "decide together"),
 ]
 """Each span with its service and its parent."""
 

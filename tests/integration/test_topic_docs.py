@@ -18,19 +18,31 @@ import pytest
 from support.cloud_events import check_cloud_event
 from support.controller import Controller, config, controller, unique
 from support.documents import DOCS, Schemas
-from support.kafka import header, produce, read
+from support.kafka import produce, read
 from support.transactions import Transactions
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.journal.record import decode_record
-from sluice.messaging.dead_letters import source_of
-from sluice.messaging.partition import partition_of
-from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, REQUESTS_STREAMS, TOPICS
+from sluice.domain.events import StreamCreated
+from sluice.domain.model import decode_record
+from sluice.engine.partition import partition_of
+from sluice.kafka.dead_letters import source_of
+from sluice.kafka.topics import (
+    DEAD_LETTERS,
+    JOURNAL,
+    REQUESTS_CLUSTER,
+    REQUESTS_STREAMS,
+    RETENTION,
+    SCALE,
+    STATISTICS,
+    STATISTICS_WINDOWS,
+    TOPICS,
+)
 
 pytestmark = pytest.mark.integration
 
 STREAM = "orders"
+REPORTED = (SCALE, RETENTION, STATISTICS, STATISTICS_WINDOWS)
 COMES_S = 60.0
 RUNS_S = 120.0
 
@@ -77,21 +89,28 @@ def story(system: System) -> Iterator[Story]:
         transactions.await_state(committed, "COMMITTED")
         produce(bootstrap, REQUESTS_STREAMS.name, f"{scope}/{STREAM}", b"not a request")
         eventually(lambda: _kept(bootstrap, scope), COMES_S, "what is no request is a dead letter")
-        created = next(
-            json.loads(message.value() or b"")
-            for message in read(bootstrap, JOURNAL.name)
-            if message.key() == f"{scope}/{STREAM}".encode() and header(message, "ce_type") == "StreamCreated"
-        )
+        request = _created_by(bootstrap, f"stream:{scope}/{STREAM}")
         environment = {
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "KAFKA": bootstrap,
             "STREAM": f"{scope}/{STREAM}",
-            "REQUEST": created["request"],
+            "REQUEST": request,
             "SLUICE_KAFKA_BOOTSTRAP": bootstrap,
             "SLUICE_API": system.rest_url,
         }
-        yield Story(scope, created["request"], gateway, environment)
+        yield Story(scope, request, gateway, environment)
+
+
+def _created_by(bootstrap: str, aggregate: str) -> str:
+    """The request that the creation of a stream was replied to."""
+    records = (decode_record(message.value() or b"") for message in read(bootstrap, JOURNAL.name))
+    return next(
+        entry.request
+        for record in records
+        for entry in record.entries
+        if entry.request and any(isinstance(e, StreamCreated) and e.aggregate == aggregate for e in entry.events)
+    )
 
 
 def _kept(bootstrap: str, scope: str) -> bool:
@@ -148,7 +167,7 @@ def test_a_command_shows_what_it_is_for(shown: dict[str, Future[str]], command: 
 
 def test_the_kinds_of_what_happened_are_counted(shown: dict[str, Future[str]]) -> None:
     (counting,) = [command for command in READING if "uniq -c" in command]
-    counts = {kind: int(count) for count, kind in re.findall(r"(\d+) ce_type=(\w+)", shown[counting].result(RUNS_S))}
+    counts = {kind: int(count) for count, kind in re.findall(r'(\d+) "type":"(\w+)"', shown[counting].result(RUNS_S))}
     # What came out of date and was decided again is there twice.
     assert counts["StreamCreated"] >= 1
     assert counts["TransactionOpened"] >= 2 and counts["TransactionReady"] >= 2
@@ -158,9 +177,8 @@ def test_a_request_is_found_from_its_beginning_to_its_answer(shown: dict[str, Fu
     (tracing,) = [command for command in READING if "$REQUEST" in command and command.startswith("for topic")]
     kinds = re.findall(r'"type":"(\w+)"', shown[tracing].result(RUNS_S))
     assert kinds[0] == "CreateStream"
-    assert [kind for kind in kinds if kind in ("NameReserved", "CreateReserved", "StreamCreated")][
-        -1
-    ] == "StreamCreated"
+    about = [kind for kind in kinds if kind in ("CreateStream", "StreamCreationStarted", "StreamCreated")]
+    assert about[-1] == "StreamCreated"
 
 
 @pytest.mark.parametrize("command", FOLLOWING, ids=title)
@@ -204,7 +222,8 @@ def test_a_command_that_asks_is_done(system: System, story: Story) -> None:
 
     def answers() -> list[str]:
         records = (decode_record(m.value() or b"") for m in read(system.kafka_bootstrap, JOURNAL.name, [partition]))
-        return [record.reply.status for record in records if record.request == request and record.reply]
+        entries = (entry for record in records for entry in record.entries)
+        return [entry.reply.status for entry in entries if entry.request == request and entry.reply]
 
     assert eventually(answers, COMES_S, "whoever asked is answered") == ["SUCCESS"]
     assert story.gateway.delete(story.scope, name) == "SUCCESS"
@@ -227,13 +246,21 @@ def test_records_are_cloud_events_that_follow_their_schemas(system: System, stor
                 continue
             if topic is JOURNAL:
                 path = "Record.json"
-            elif attributes["ce_type"].endswith("Report"):
+            elif topic in REPORTED:
                 path = f"reports/{attributes['ce_type']}.json"
             else:
                 path = "Request.json"
             assert schemas.errors(path, json.loads(value)) == [], (topic.name, value)
             kinds.add(attributes["ce_type"])
-    assert kinds >= {"CreateStream", "NameReserved", "StreamCreated", "Refusal", "CommitTransaction", "RetentionReport"}
+    assert kinds >= {
+        "CreateStream",
+        "StreamCreationStarted",
+        "StreamCreated",
+        "Refusal",
+        "CommitTransaction",
+        "RetentionReport",
+    }
+    assert kinds >= {"CreateStream", "StreamCreated", "Refusal", "CommitTransaction", "RetentionReport"}
     beats = read(system.kafka_bootstrap, REQUESTS_CLUSTER.name)
     assert beats
     for message in beats[-5:]:

@@ -16,8 +16,9 @@ from support.transactions import Transactions
 
 from harness import System
 from sluice.domain import commands, events
-from sluice.messaging.partition import partition_of
-from sluice.messaging.topics import (
+from sluice.domain.model import decode_record
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import (
     ABORT,
     COMMIT,
     DEAD_LETTERS,
@@ -120,8 +121,9 @@ def kind_of(topic: Topic, value: dict[str, object]) -> str:
         assert isinstance(command, dict)
         assert hasattr(commands, command["type"])
         return str(command["type"])
-    happened = value.get("events", [])
-    assert isinstance(happened, list)
+    entries = value["entries"]
+    assert isinstance(entries, list)
+    happened = [event for entry in entries for event in entry.get("events", [])]
     for event in happened:
         assert hasattr(events, event["type"])
     return str(happened[0]["type"]) if happened else "Refusal"
@@ -174,14 +176,11 @@ def test_a_request_and_its_record_share_id_and_partition(system: System, worked:
     requests = {header(m, "ce_id"): m for m in sound(read(system.kafka_bootstrap, REQUESTS_STREAMS.name))}
     answered = 0
     for message in sound(read(system.kafka_bootstrap, JOURNAL.name)):
-        value = json.loads(message.value() or b"")
-        if not (message.key() or b"").decode().startswith(worked) or "reply" not in value:
-            continue
-        answered += 1
-        request = requests[value["request"]]
-        # A creation is asked of the scope and answered by the stream: one id on two keys.
-        if header(request, "ce_type") not in ("CreateStream", "CreateReserved"):
-            assert request.partition() == message.partition()
+        for entry in decode_record(message.value() or b"").entries:
+            if entry.request is None or not (message.key() or b"").decode().startswith(worked):
+                continue
+            answered += 1
+            assert requests[entry.request].partition() == message.partition()
     assert answered == 2 + 5 * 3
 
 

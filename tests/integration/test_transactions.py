@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 from support.controller import Controller, config, controller, outcome, unique
 from support.scaling import scale_to
+from support.stream_history import Change, history
 from support.transactions import Transactions
-from support.turns import Turn, history
 from support.txn_events import wanted_of
 from support.txn_traffic import TxnTraffic
 
@@ -146,7 +146,7 @@ def test_a_scale_waits_for_two_batches_at_most(system: System, transactions: Tra
     waits = past.batches_before_scales()
     print(f"\nbatches that began before each scale: {waits}; {past.summary()}")
     assert len(waits) == SCALES and max(waits) <= 2
-    assert past.of_kind(Turn.WAITING), "no scale met a batch"
+    assert past.of_kind(Change.WAITING), "no scale met a batch"
 
 
 def test_a_commit_waits_for_two_workflows_at_most(system: System, transactions: Transactions) -> None:

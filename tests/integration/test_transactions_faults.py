@@ -18,8 +18,8 @@ from support.controller import Controller, controller, outcome, unique
 from support.effort import effort
 from support.kafka import fold
 from support.scaling import scale_request
+from support.stream_history import history
 from support.transactions import Transactions
-from support.turns import history
 from support.txn_traffic import TxnTraffic
 
 from harness import System, eventually
@@ -28,7 +28,7 @@ from sluice.domain.aggregates import evolve
 from sluice.domain.workflow import WorkflowKind, running
 from sluice_local.settings import LocalSettings
 from stream_workflows.workflows import WORKFLOWS
-from txn_manager.ending_steps import workflows
+from txn_manager.commit_steps import workflows
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -152,7 +152,7 @@ def unfinished(system: System, scope: str) -> list[str]:
     states: dict[str, object] = {}
     for folded in fold(system.kafka_bootstrap):
         if folded.outcome.value == "counted":
-            for event in folded.record.events:
+            for event in folded.entry.events:
                 if f":{scope}" in event.aggregate:
                     states[event.aggregate] = evolve(states.get(event.aggregate), event)
     return [aggregate for aggregate, state in states.items() if running(state) is not None]

@@ -2,10 +2,13 @@
 
 from itertools import pairwise
 
+from simulation.processes import Truth
 from simulation.world import World
+from support.histories import epochs_of, sealed_in, segments_of
 
-from sluice.domain.commands import NameKind
+from sluice.domain.commands import ResourceKind
 from sluice.domain.group import ReaderGroup
+from sluice.domain.listings import MEMBERS, scopes_of
 from sluice.domain.scope import Scope
 from sluice.domain.segment_id import kvt_segment_name, segment_name
 from sluice.domain.stream import cuts, queries
@@ -20,51 +23,74 @@ def check(world: World) -> None:
     for stream in streams:
         _epochs_tile_the_key_space(stream)
         _relations_mirror_each_other(stream)
-    _nothing_is_under_way(world)
-    _scopes_hold_what_exists(world)
+    check_truth(world.truth)
     assert not world.outlived
     _no_segment_is_leaked_or_missing(world, streams, [t for t in states.values() if isinstance(t, Table)])
     _followers_agree(world)
 
 
+def check_truth(truth: Truth) -> None:
+    """What the journal says, whoever has written it."""
+    _nothing_is_under_way(truth)
+    _nothing_is_without_its_scope(truth)
+    _listings_show_what_exists(truth)
+
+
 def _epochs_tile_the_key_space(stream: Stream) -> None:
-    for epoch in stream.epochs:
-        found = stream.epoch_segments(epoch)
+    for epoch in range(stream.history.count):
+        found = stream.history.segments_of(epoch)
         assert found[0].low == 0.0 and found[-1].high == 1.0, stream.name
         assert all(a.high == b.low for a, b in pairwise(found)), stream.name
-    assert [e.number for e in stream.epochs] == list(range(len(stream.epochs)))
-    assert all(a.created_at < b.created_at for a, b in pairwise(stream.epochs))
-    assert stream.active == len(stream.epochs) - 1
+    epochs = epochs_of(stream)
+    assert [e.number for e in epochs] == list(range(len(epochs)))
+    assert all(a.created_at < b.created_at for a, b in pairwise(epochs))
+    assert stream.active == len(epochs) - 1
 
 
 def _relations_mirror_each_other(stream: Stream) -> None:
-    for segment in stream.segments:
+    for segment in segments_of(stream):
         for successor, predecessors in queries.successors_with_predecessors(stream, segment):
             assert segment in predecessors
             assert all(successor.id in {s.id for s in cuts.successors(stream, p)} for p in predecessors)
 
 
-def _nothing_is_under_way(world: World) -> None:
-    for name, state in world.states().items():
+def _nothing_is_under_way(truth: Truth) -> None:
+    for name, state in truth.states().items():
         assert running(state) is None, f"{name}: {running(state)}"
 
 
-def _scopes_hold_what_exists(world: World) -> None:
-    states = world.states()
-    held = {
-        kind.aggregate(scope.name, name)
-        for scope in states.values()
-        if isinstance(scope, Scope)
-        for kind in NameKind
-        for name in scope.names[kind]
-    }
-    existing = {name for name, state in states.items() if isinstance(state, Stream | ReaderGroup | Table)}
-    assert held == existing
+def _nothing_is_without_its_scope(truth: Truth) -> None:
+    states = truth.states().values()
+    scopes = {state.name for state in states if isinstance(state, Scope)}
+    assert {state.scope for state in states if isinstance(state, Stream | ReaderGroup | Table)} <= scopes
+
+
+def _listings_show_what_exists(truth: Truth) -> None:
+    for view in truth.views:
+        states = dict(view.aggregates())
+        scopes = [state.name for state in states.values() if isinstance(state, Scope)]
+        assert list(scopes_of(view).names) == sorted(scopes) and not scopes_of(view).deletions
+        held = view.index(MEMBERS) or {}
+        listed = {
+            kind.aggregate(scope, name)
+            for scope, members in held.items()
+            for kind in ResourceKind
+            for name in members.names[kind]
+        }
+        existing = {name: state for name, state in states.items() if isinstance(state, Stream | ReaderGroup | Table)}
+        assert listed == existing.keys()
+        tags = {(s.scope, tag, s.name) for s in existing.values() if isinstance(s, Stream) for tag in s.config.tags}
+        assert tags == {
+            (scope, tag, name)
+            for scope, members in held.items()
+            for tag, names in members.tagged.items()
+            for name in names
+        }
 
 
 def _no_segment_is_leaked_or_missing(world: World, streams: list[Stream], tables: list[Table]) -> None:
     expected = {
-        segment_name(stream.scope, stream.name, s): s in stream.sealed_in or stream.state.value == "SEALED"
+        segment_name(stream.scope, stream.name, s): s in sealed_in(stream) or stream.state.value == "SEALED"
         for stream in streams
         for s in cuts.segments_between(stream, stream.cut, {})
     }
@@ -77,6 +103,6 @@ def _no_segment_is_leaked_or_missing(world: World, streams: list[Stream], tables
 
 def _followers_agree(world: World) -> None:
     own = world.process.journal.views()
-    for mine, theirs in zip(world.views, own, strict=True):
+    for mine, theirs in zip(world.truth.views, own, strict=True):
         assert mine.next_offset == theirs.next_offset
         assert dict(mine.aggregates()) == dict(theirs.aggregates())

@@ -10,13 +10,11 @@ from random import Random
 
 import pytest
 from simulation import invariants
-from simulation.chance import seeded
+from simulation.lives import run
 from simulation.world import World
 from support.effort import effort
-from support.virtual_time import run
 
 from sluice.domain.commands import (
-    CancelWorkflow,
     Command,
     CreateReaderGroup,
     CreateScope,
@@ -27,7 +25,7 @@ from sluice.domain.commands import (
     DeleteScopeRecursive,
     DeleteStream,
     DeleteTable,
-    KickWorkflow,
+    RetryWorkflow,
     ScaleStream,
     SealStream,
     TruncateStream,
@@ -36,8 +34,8 @@ from sluice.domain.commands import (
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.names import stream_key
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.segmentstore.failure import ConnectionFailure, Failure
-from sluice.segmentstore.memory import Moment
+from sluice.pravega.failure import ConnectionFailure, Failure
+from sluice.pravega.memory import Moment
 from stream_workflows.service import WorkflowService
 
 SEED = os.environ.get("SIM_SEED")
@@ -48,10 +46,9 @@ class Crossing(World):
     """`share` of the requests to segment stores fail, before or after their effect."""
 
     def __init__(self, random: Random) -> None:
-        self.random = random
         self.share = 0.0
         self.asked: set[str] = set()
-        super().__init__(random.choice((2, 4, 256)))
+        super().__init__(random.choice((2, 4, 256)), random)
 
     def _touch_store(self, moment: Moment, request: str, segment: str) -> None:
         if self.share and self.random.random() < self.share:
@@ -65,7 +62,7 @@ class Crossing(World):
         for _ in range(random.randint(5, 40)):
             self.share = random.choice((0.0, 0.0, 0.3, 1.0))
             if random.random() < 0.3:
-                self.crashes, self.touched = [random.randint(0, 25)], 0
+                self.crashes, self.touches = [random.randint(0, 25)], 0
             self.asked.add(self.post(self.command()))
             await asyncio.sleep(random.choice((0.0, 0.0, 0.0, 0.01, 0.1, 1.0, 5.0)))
         self.share, self.crashes = 0.0, []
@@ -74,8 +71,8 @@ class Crossing(World):
         invariants.check(self)
 
     def has_ended(self) -> bool:
-        self.asked = {id for id in self.asked if self.answer(id) is None}
-        return not self.asked and self.process.alive and self.process.is_idle() and self._all_delivered()
+        self.asked = {id for id in self.asked if self.reply(id) is None}
+        return not self.asked and self.is_at_rest()
 
     def command(self) -> Command:
         """Anything, of what may be there or not."""
@@ -104,8 +101,8 @@ class Crossing(World):
                 DeleteReaderGroup(scope, name),
                 CreateTable(scope, name, TableConfig(random.randint(1, 3), 4)),
                 DeleteTable(scope, name),
-                KickWorkflow(aggregate),
-                *(CancelWorkflow(aggregate),) * 2,
+                RetryWorkflow(aggregate),
+                *(self.cancellation(aggregate),) * 2,
             )
         )
 
@@ -137,8 +134,7 @@ def run_seed(seed: int) -> list[str]:
         world.append(Crossing(Random(seed)))
         await world[0].go()
 
-    with seeded(seed):
-        run(scene())
+    run(scene())
     logs = (*world[0].journal, *world[0].requests)
     return [f"{message.timestamp()[1]} {message.value().decode()}" for log in logs for message in log]
 

@@ -3,10 +3,9 @@
 A small model predicts the status of every reply; the invariants hold whenever the world has come to rest.
 """
 
-import asyncio
 from collections.abc import Coroutine
-from contextlib import ExitStack
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,9 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from simulation import invariants
-from simulation.chance import seeded
+from simulation.lives import SimulationLoop
 from simulation.world import World
-from support.virtual_time import VirtualLoop
 
 from sluice.domain.commands import (
     CreateReaderGroup,
@@ -59,32 +57,27 @@ class Model:
 class Operations(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.held = ExitStack()
+        self.loop = SimulationLoop()
         self.model: dict[str, Model] = {}
 
     @initialize(seed=st.integers(0, 2**32 - 1))
     def begin(self, seed: int) -> None:
         """Chance is a part of the example."""
-        self.held.enter_context(seeded(seed))
-        self.runner = self.held.enter_context(asyncio.Runner(loop_factory=VirtualLoop))
-        self.world = self.run(self._make_world())
-        self.run(self._settle())
+        self.world = self.run(self._make_world(Random(seed)))
         self.create_scope("sc", [])
         for name in ("a", "b"):
             self.create_stream("sc", name, 2, [])
 
-    async def _make_world(self) -> World:
-        return World()
-
-    async def _settle(self) -> None:
-        """Wait until the first process has made its own scope and stream."""
-        while not self.world.process.is_idle():  # noqa: ASYNC110 - time is virtual here
-            await asyncio.sleep(0.01)
-        reply = await self.world.ask(CreateScope("_system"))
+    async def _make_world(self, random: Random) -> World:
+        """With the scope and the stream that the first process makes for itself."""
+        world = World(random=random)
+        await world.until(world.is_at_rest)
+        reply = await world.ask(CreateScope("_system"))
         assert reply.status == "SCOPE_EXISTS"
+        return world
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(work)
+        return self.loop.run_until_complete(work)
 
     def ask(self, command: Any, crashes: list[int], expected: str) -> None:
         reply = self.run(self.world.ask(command, crashes))
@@ -216,16 +209,16 @@ class Operations(RuleBasedStateMachine):
             model.tables.discard(table)
 
     @rule(seldom=st.integers(0, 4))
-    def every_request_comes_again(self, seldom: int) -> None:
+    def redeliver_every_request(self, seldom: int) -> None:
         if seldom:
             return
         before = self._shown()
-        self.run(self._deliver_again())
+        self.run(self._redeliver())
         self.ask(CreateScope("_system"), [], "SCOPE_EXISTS")
         assert self._shown() == before
 
-    async def _deliver_again(self) -> None:
-        self.world.deliver_again()
+    async def _redeliver(self) -> None:
+        self.world.redeliver()
 
     def _shown(self) -> dict[str, Any]:
         """All that is true, as it cannot change in place any more."""
@@ -239,7 +232,7 @@ class Operations(RuleBasedStateMachine):
             assert streams == model.streams.keys()
 
     def teardown(self) -> None:
-        self.held.close()
+        self.loop.end()
 
 
 TestOperations = Operations.TestCase

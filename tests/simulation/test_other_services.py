@@ -4,10 +4,10 @@ import logging
 
 import pytest
 from simulation import invariants
+from simulation.lives import run
 from simulation.world import World
-from support.virtual_time import run
 
-from sluice.domain.commands import CreateScope, CreateStream, KickWorkflow, SealStream, UpdateStream
+from sluice.domain.commands import CreateScope, CreateStream, RetryWorkflow, SealStream, UpdateStream
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.names import key_of
 from sluice.domain.workflow import Workflow, WorkflowKind, running
@@ -24,9 +24,8 @@ def sealing(world: World) -> Workflow | None:
 
 
 async def another_process(world: World) -> None:
-    world.process.end()
-    world._restart()
-    await world.until(world.process.is_idle)
+    world.restart()
+    await world.until(world.is_at_rest)
 
 
 def test_a_workflow_of_a_kind_that_is_not_in_the_table_is_neither_run_nor_taken_over(
@@ -44,19 +43,19 @@ def test_a_workflow_of_a_kind_that_is_not_in_the_table_is_neither_run_nor_taken_
             patch.setattr(service, "WORKFLOWS", others)
             await another_process(world)
             request = world.post(SealStream("sc", "st"))
-            await world.until(lambda: sealing(world) is not None and world.process.is_idle())
-            kick = await world.ask(KickWorkflow(STREAM))
+            await world.until(lambda: sealing(world) is not None and world.is_at_rest())
+            retry = await world.ask(RetryWorkflow(STREAM))
             await another_process(world)
             left = sealing(world)
             assert left is not None and left.kind is WorkflowKind.SEAL_STREAM
-            assert (kick.status, left.kicks, left.attempts) == ("SUCCESS", 1, 0)
-            assert world.answer(request) is None
+            assert (retry.status, left.attempts) == ("SUCCESS", 0) and left.retry_requests >= 1
+            assert world.reply(request) is None
             assert TAKEN_OVER not in caplog.messages
             assert (await world.ask(CreateStream("sc", "other", CONFIG))).status == "SUCCESS"
 
         await another_process(world)
         assert TAKEN_OVER in caplog.messages
-        reply = world.answer(request)
+        reply = world.reply(request)
         assert reply is not None and reply.status == "SUCCESS"
         assert (await world.ask(UpdateStream("sc", "st", CONFIG))).status == "STREAM_SEALED"
         invariants.check(world)

@@ -1,20 +1,19 @@
-"""A workflow that cannot get on: it says why, it can be kicked, and before its point of no return cancelled."""
+"""A workflow that cannot get on: it says why, it can be retried, and before its point of no return cancelled."""
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
 
 from simulation import invariants
+from simulation.lives import run
 from simulation.world import World
-from support.virtual_time import run
 
 from sluice.domain.commands import (
-    CancelWorkflow,
     CreateReaderGroup,
     CreateScope,
     CreateStream,
     CreateTable,
-    KickWorkflow,
+    RetryWorkflow,
     ScaleStream,
     SealStream,
 )
@@ -64,7 +63,7 @@ async def make_stream(world: World) -> None:
 
 
 @in_a_world
-async def test_what_keeps_a_workflow_is_shown_and_a_kick_ends_the_waiting(world: World) -> None:
+async def test_what_keeps_a_workflow_is_shown_and_a_retry_ends_the_waiting(world: World) -> None:
     world.failing = {"CreateSegment"}
     request = world.post(CreateStream("sc", "st", StreamConfig()))
     workflow = await stuck(world, STREAM)
@@ -72,11 +71,11 @@ async def test_what_keeps_a_workflow_is_shown_and_a_kick_ends_the_waiting(world:
     await world.until(lambda: workflow.attempts >= 16)
     world.failing = set()
     before = world.now_ms()
-    kicked = world.post(KickWorkflow(STREAM))
-    await world.until(lambda: world.answer(request))
+    retried = world.post(RetryWorkflow(STREAM))
+    await world.until(lambda: world.reply(request))
     assert world.now_ms() - before <= 100
-    assert world.answer(kicked).status == world.answer(request).status == "SUCCESS"  # type: ignore[union-attr]
-    assert (await world.ask(KickWorkflow(STREAM))).status == "NOT_RUNNING"
+    assert world.reply(retried).status == world.reply(request).status == "SUCCESS"  # type: ignore[union-attr]
+    assert (await world.ask(RetryWorkflow(STREAM))).status == "NOT_RUNNING"
 
 
 @in_a_world
@@ -84,9 +83,9 @@ async def test_a_creation_is_cancelled_and_leaves_nothing(world: World) -> None:
     world.failing = {"CreateSegment"}
     request = world.post(CreateStream("sc", "st", StreamConfig()))
     await stuck(world, STREAM)
-    assert (await world.ask(CancelWorkflow(STREAM))).status == "SUCCESS"
-    await world.until(lambda: world.answer(request))
-    answer = world.answer(request)
+    assert (await world.ask(world.cancellation(STREAM))).status == "SUCCESS"
+    await world.until(lambda: world.reply(request))
+    answer = world.reply(request)
     assert answer is not None and (answer.status, answer.reason) == ("FAILURE", "cancelled")
     world.failing = set()
     await make_stream(world)
@@ -98,7 +97,7 @@ async def test_a_scale_is_cancelled_before_its_epoch_is_named_and_can_begin_anew
     world.failing = {"CreateSegment"}
     world.post(ScaleStream("sc", "st", (0,), HALVES, 0))
     await stuck(world, STREAM)
-    assert (await world.ask(CancelWorkflow(STREAM))).status == "SUCCESS"
+    assert (await world.ask(world.cancellation(STREAM))).status == "SUCCESS"
     world.failing = set()
     invariants.check(world)
     assert (await world.ask(ScaleStream("sc", "st", (0,), HALVES, 0))).status == "STARTED"
@@ -110,9 +109,9 @@ async def test_a_scale_past_its_point_of_no_return_goes_on(world: World) -> None
     world.failing = {"SealSegment"}
     world.post(ScaleStream("sc", "st", (0,), HALVES, 0))
     await stuck(world, STREAM)
-    refused = world.post(CancelWorkflow(STREAM))
-    await world.until(lambda: world.answer(refused))
-    assert world.answer(refused).status == "TOO_LATE"  # type: ignore[union-attr]
+    refused = world.post(world.cancellation(STREAM))
+    await world.until(lambda: world.reply(refused))
+    assert world.reply(refused).status == "TOO_LATE"  # type: ignore[union-attr]
     world.failing = set()
     assert (await world.ask(SealStream("sc", "st"))).status == "SUCCESS"
 
@@ -125,11 +124,11 @@ async def test_groups_and_tables_are_cancelled(world: World) -> None:
     table = world.post(CreateTable("sc", "t", TableConfig(2, 4)))
     for aggregate in ("group:sc/g", "table:sc/t"):
         await stuck(world, aggregate)
-        world.post(CancelWorkflow(aggregate))
-    await world.until(lambda: world.answer(group) and world.answer(table))
+        world.post(world.cancellation(aggregate))
+    await world.until(lambda: world.reply(group) and world.reply(table))
     for request in (group, table):
-        assert world.answer(request).reason == "cancelled"  # type: ignore[union-attr]
-    assert (await world.ask(CancelWorkflow("table:sc/t"))).status == "NOT_RUNNING"
+        assert world.reply(request).reason == "cancelled"  # type: ignore[union-attr]
+    assert (await world.ask(world.cancellation("table:sc/t"))).status == "NOT_RUNNING"
 
 
 @in_a_world
@@ -139,8 +138,8 @@ async def test_other_streams_go_on_while_one_is_stuck(world: World) -> None:
     stuck_request = world.post(SealStream("sc", "st"))
     await stuck(world, STREAM)
     other = world.post(CreateStream("sc", "other", StreamConfig()))
-    await world.until(lambda: world.answer(other))
-    assert world.answer(stuck_request) is None
+    await world.until(lambda: world.reply(other))
+    assert world.reply(stuck_request) is None
     world.failing = set()
-    await world.until(lambda: world.answer(stuck_request))
+    await world.until(lambda: world.reply(stuck_request))
     await world.ask(CreateScope("sc"))

@@ -10,16 +10,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
-from simulation.txn import lives, run
-from simulation.txn.model import Violation
+from simulation import lives
+from simulation.seeds import run_seeds
+from simulation.txn.run import run_seed
+from simulation.violation import Violation
 
+from sluice.domain.model import JournalEntry
 from sluice.domain.transaction import batch, index
-from sluice.journal.group_commit import GroupCommit
-from txn_manager import ending_steps
-from txn_manager.endings import Endings
-from txn_manager.hearing import Hearing
+from sluice.engine.journal import Journal
+from sluice.engine.sources import DecidedSources
+from txn_manager import commit_steps
 from txn_manager.leases import Leases
+from txn_manager.outage_tracker import OutageTracker
+from txn_manager.transaction_completion import TransactionCompletion
 
 SECONDS = float(os.environ.get("SIM_SECONDS", "55"))
 SEEDS = int(os.environ.get("SIM_SEEDS", "500"))
@@ -28,7 +33,7 @@ SEED = os.environ.get("SIM_SEED")
 
 def test_whatever_fails_transactions_keep_their_promises(capsys: pytest.CaptureFixture[str]) -> None:
     seeds = [int(SEED)] if SEED else range(SEEDS)
-    done = run.run_seeds(iter(seeds), time.monotonic() + SECONDS)
+    done = run_seeds(run_seed, seeds, time.monotonic() + SECONDS)
     with capsys.disabled():
         print(f" {done} seeds", end="")
 
@@ -37,7 +42,7 @@ def test_whatever_fails_transactions_keep_their_promises(capsys: pytest.CaptureF
 
 
 def merge_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    merge = ending_steps._merge_into
+    merge = commit_steps.merge_into
 
     async def twice(store: Any, stream: Any, transactions: Any, goals: Any) -> Any:
         before = {name: segment.data for name, segment in store.segments.items()}
@@ -47,7 +52,7 @@ def merge_twice(monkeypatch: pytest.MonkeyPatch) -> None:
             store.segments[target].data += before[source]
         return positions
 
-    monkeypatch.setattr(ending_steps, "_merge_into", twice)
+    monkeypatch.setattr(commit_steps, "merge_into", twice)
 
 
 def lose_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +70,7 @@ def abort_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def abort_the_unheard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Hearing, "extension", lambda *_: 0)
+    monkeypatch.setattr(OutageTracker, "extension", lambda *_: 0)
 
 
 def forget_leases(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,21 +78,23 @@ def forget_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget_what_others_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    def take_over(endings: Endings, partition: int) -> None:
-        endings._committing[partition] = set()
+    def take_over(completion: TransactionCompletion, partition: int) -> None:
+        completion._committing[partition] = set()
 
-    monkeypatch.setattr(Endings, "take_over", take_over)
+    monkeypatch.setattr(TransactionCompletion, "take_over", take_over)
 
 
 def guard_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    gather = GroupCommit._gather
+    append = Journal.append
 
-    def unguarded(group: GroupCommit, *args: Any) -> Any:
-        record = gather(group, *args)
-        record.expect.clear()
-        return record
+    def unguarded(journal: Journal, key: str, entries: tuple[JournalEntry, ...], **floors: Any) -> Any:
+        return append(journal, key, tuple(msgspec.structs.replace(entry, expect={}) for entry in entries), **floors)
 
-    monkeypatch.setattr(GroupCommit, "_gather", unguarded)
+    monkeypatch.setattr(Journal, "append", unguarded)
+
+
+def decide_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DecidedSources, "is_decided", lambda *_: False)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +107,7 @@ def guard_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         (forget_leases, "is open at"),
         (forget_what_others_left, "never ended"),
         (guard_nothing, "Violation"),
+        (decide_twice, "is duplicate, but was folded as"),
     ],
 )
 def test_a_broken_product_is_found(
@@ -107,7 +115,7 @@ def test_a_broken_product_is_found(
 ) -> None:
     break_it(monkeypatch)
     with pytest.raises(Violation, match=seen):
-        run.run_seeds(iter(range(400)))
+        run_seeds(run_seed, range(400))
 
 
 def test_a_frozen_process_does_nothing_and_a_dead_one_not_even_its_end() -> None:

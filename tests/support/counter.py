@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from sluice.client import JsonCodec, RevisionedStream, StateSynchronizer, open_client
+from sluice_client import JsonCodec, RevisionedStream, StateSynchronizer, open_client
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ from sluice.domain.events import Segment
 from sluice.domain.names import stream_key
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
-from sluice.messaging.requests import decode_request
-from sluice.messaging.topics import REQUESTS_STREAMS, RETENTION, SCALE
+from sluice.kafka.requests import decode_request
+from sluice.kafka.topics import REQUESTS_STREAMS, RETENTION, SCALE
 from support.kafka import produce, read
 
 POLICY = PolicyInForce(ScaleType.EVENTS, 10, 2, 1)
@@ -38,7 +38,7 @@ def hot(stream: str, at: int, **changes: Any) -> ScaleReport:
         at=at,
         scope="s",
         stream=stream,
-        incarnation="i",
+        creation_id="i",
         segment=0,
         direction=Direction.UP,
         splits=2,
@@ -72,7 +72,7 @@ def sampled(
         at=at,
         scope="s",
         stream=stream,
-        incarnation="i",
+        creation_id="i",
         policy=policy,
         head=SizedCut({0: 0}, 0),
         sample=SizedCut({0: size}, size),

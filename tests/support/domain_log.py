@@ -1,24 +1,41 @@
 """A log of one process for tests of the domain: decide, apply, and look at what became of it.
 
-It folds as the journal does: what a decision holds is one record, and the indexes are kept as well.
+It folds as the journal does: what a decision holds is one entry, and the projections are kept as well.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from sluice.domain.aggregates import DECIDE, evolve, index
+from sluice.domain.aggregates import decide
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision, Reply
-from sluice.domain.events import Event
-from sluice.journal.partition_view import PartitionView
-from sluice.journal.record import Record
+from sluice.domain.events import Event, ScopeCreated
+from sluice.domain.model import DomainModel, JournalRecord
+from sluice.engine.fold import PartitionView
+from sluice.engine.record import Entry, Record
 
 
 class Log:
-    """Holds the states of all aggregates; a Reader, too."""
+    """Holds the states of all aggregates; a Reader, too. These scopes are there from the start."""
 
-    def __init__(self) -> None:
-        self.view = PartitionView(evolve, index)
+    def __init__(self, *scopes: str) -> None:
+        self.view = PartitionView(DomainModel())
         self._requests = 0
+        self.fold(*(ScopeCreated(scope=scope, creation_id=f"scope-{scope}", at=0) for scope in scopes))
+
+    @property
+    def partition_key(self) -> str:
+        return self.view.partition_key
+
+    @property
+    def next_offset(self) -> int:
+        return self.view.next_offset
+
+    def elsewhere(self, key: str) -> PartitionView:
+        return self.view.elsewhere(key)
+
+    def everywhere(self) -> Sequence[PartitionView]:
+        return self.view.everywhere()
 
     def get(self, aggregate: str) -> Any | None:
         return self.view.get(aggregate)
@@ -29,10 +46,11 @@ class Log:
     def index(self, name: str) -> Any | None:
         return self.view.index(name)
 
-    def fold(self, *events: Event) -> None:
-        """Make the events true, whatever was decided."""
+    def fold(self, *events: Event, timestamp_ms: int = 0) -> None:
+        """Make the events true, whatever was decided; an entry of its own."""
         offset = self.view.next_offset
-        self.view.fold(Record(id=f"record-{offset}", at=0, by="test", expect={}, events=events), offset, 0)
+        record: JournalRecord = Record(id=f"record-{offset}", at=0, by="test", entries=(Entry(events=events),))
+        self.view.fold(record, offset, timestamp_ms)
 
     def apply(self, decision: Decision) -> Decision:
         if decision.events:
@@ -41,10 +59,10 @@ class Log:
 
     def decide(self, command: Command, request: str | None = None, now: int = 1000) -> Decision:
         self._requests += 1
-        context = Context(now, request or f"request-{self._requests}")
-        return self.apply(DECIDE[type(command)](self, command, context))
+        context = Context(now, request or f"request-{self._requests}", caught_up=True)
+        return self.apply(decide(self, command, context))
 
     def ask(self, command: Command, request: str | None = None) -> Reply:
-        reply = self.decide(command, request).reply
+        reply: Reply | None = self.decide(command, request).reply
         assert reply is not None, f"{command} was not answered"
         return reply

@@ -3,6 +3,8 @@
 import os
 from typing import TypeVar
 
+from hypothesis import settings
+
 T = TypeVar("T")
 
 JUDGED = bool(os.environ.get("CI"))
@@ -11,3 +13,13 @@ JUDGED = bool(os.environ.get("CI"))
 def effort(whole: T, judged: T) -> T:
     """The whole, or what is done of it where changes are judged (`CI` is set)."""
     return judged if JUDGED else whole
+
+
+def load_profile() -> None:
+    """Have hypothesis take the same examples each time where changes are judged, and new ones by hand.
+
+    How long an example takes says more about the machine than about the code.
+    """
+    settings.register_profile("judged", derandomize=True, deadline=None)
+    settings.register_profile("by hand", deadline=None)
+    settings.load_profile("judged" if JUDGED else "by hand")

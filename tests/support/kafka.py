@@ -19,20 +19,20 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from sluice.domain.aggregates import evolve
-from sluice.journal.partition_view import Outcome, PartitionView
-from sluice.journal.record import Record, decode_record
-from sluice.messaging.topics import JOURNAL
+from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record
+from sluice.engine.fold import Outcome, PartitionView
+from sluice.kafka.topics import JOURNAL
 
 DEADLINE_S = 60.0
 
 
 class Folded(msgspec.Struct, frozen=True):
-    """A record of the journal, and whether it counted."""
+    """An entry of the journal with the record it stands in, and whether it counted."""
 
     partition: int
     offset: int
-    record: Record
+    record: JournalRecord
+    entry: JournalEntry
     outcome: Outcome
 
 
@@ -93,21 +93,23 @@ def read(bootstrap: str, topic: str, partitions: Iterable[int] | None = None) ->
 
 
 def fold(bootstrap: str, partitions: Iterable[int] | None = None) -> list[Folded]:
-    """The records of the journal, each with what the fold rule makes of it."""
+    """The entries of the journal, each with what the fold rule makes of it."""
     views: dict[int, PartitionView] = {}
     folded = []
     for message in read(bootstrap, JOURNAL.name, partitions):
         partition, offset = message.partition(), message.offset()
         assert partition is not None and offset is not None
         record = decode_record(message.value() or b"")
-        view = views.setdefault(partition, PartitionView(evolve))
-        folded.append(Folded(partition, offset, record, view.fold(record, offset, message.timestamp()[1])))
+        view = views.setdefault(partition, PartitionView(DomainModel()))
+        outcomes = view.fold(record, offset, message.timestamp()[1])
+        for entry, outcome in zip(record.entries, outcomes, strict=True):
+            folded.append(Folded(partition, offset, record, entry, outcome))
     return folded
 
 
-def events(records: Iterable[Folded], holds: Callable[[Any], bool]) -> list[Any]:
+def events(entries: Iterable[Folded], holds: Callable[[Any], bool]) -> list[Any]:
     """The events that came true, and that hold."""
-    counted = (f.record.events for f in records if f.outcome is Outcome.COUNTED)
+    counted = (f.entry.events for f in entries if f.outcome is Outcome.COUNTED)
     return [event for batch in counted for event in batch if holds(event)]
 
 

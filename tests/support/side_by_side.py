@@ -9,7 +9,6 @@ from pathlib import PurePath
 from xdist.scheduler import LoadScopeScheduling
 
 SYSTEM_OF_THEIR_OWN = {
-    "test_abort_agent",
     "test_coordination",
     "test_crash_points",
     "test_faults",

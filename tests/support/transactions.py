@@ -101,14 +101,14 @@ class Pinging(threading.Thread):
         self._done = threading.Event()
 
     def run(self) -> None:
-        heard_at, wait = time.monotonic(), self.INTERVAL_S
+        last_activity_at, wait = time.monotonic(), self.INTERVAL_S
         while not self._done.wait(wait):
             answer = self.transactions.ping(self.id, deadline_s=self.GIVES_UP_S)
             if answer in self.UNHEARD:
                 wait = self.TRIES_AGAIN_S
                 continue
             now = time.monotonic()
-            self.longest_s, heard_at = max(self.longest_s, now - heard_at), now
+            self.longest_s, last_activity_at = max(self.longest_s, now - last_activity_at), now
             self.answers.add(answer)
             self.heard += 1
             wait = self.INTERVAL_S

@@ -9,7 +9,7 @@ import msgspec
 
 from sluice.domain import events as ev
 from sluice.domain.stream.retention import RetentionReport
-from sluice.messaging.topics import RETENTION
+from sluice.kafka.topics import RETENTION
 from support.kafka import events, fold, read
 
 Dues = dict[int, int]

@@ -22,7 +22,7 @@ _ENDS = {
     # Its commit was accepted before, unknown to the client.
     ("abort", "FAILURE"): "COMMITTED",
 }
-_ASK_AT_ONCE = 16
+_ASK_CONCURRENCY = 16
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ def expected_events(attempts: Iterable[Attempt], transactions: Transactions, dea
         transactions.await_state(attempt.id, goal, deadline_s)
         return [event for event, _ in events_of(attempt.writer, attempt.number)] if goal == "COMMITTED" else []
 
-    with ThreadPoolExecutor(_ASK_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_ASK_CONCURRENCY) as pool:
         return [event for events in pool.map(written, attempts) for event in events]
 
 

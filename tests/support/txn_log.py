@@ -9,7 +9,6 @@ from sluice.domain.commands import (
     AbortReason,
     AbortTransaction,
     CommitTransaction,
-    CreateReserved,
     CreateStream,
     OpenTransaction,
     PingTransaction,
@@ -39,12 +38,12 @@ class TxnLog(Log):
     """One stream, two segments unless told otherwise. `now` is the time of the next decision."""
 
     def __init__(self, segments: int = 2, limits: Limits = LIMITS, most: int = 100) -> None:
-        super().__init__()
+        super().__init__(SCOPE)
         self.now = 1000
         self.limits = limits
         self.most = most
         config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
-        self.decide(CreateReserved(CreateStream(SCOPE, STREAM, config), "r", 1000), request="r")
+        self.decide(CreateStream(SCOPE, STREAM, config), request="r")
         self.apply(stream_decide.finish_create(self, SCOPE, STREAM))
 
     @property
@@ -77,8 +76,8 @@ class TxnLog(Log):
 
     # What clients ask.
 
-    def context(self, request: str | None = None, asked_at: int | None = None) -> Context:
-        return Context(self.now, request, self.now if asked_at is None else asked_at)
+    def context(self, request: str | None = None, appended_at: int | None = None) -> Context:
+        return Context(self.now, request, self.now if appended_at is None else appended_at)
 
     def open(self, request: str, lease_ms: int = LEASE_MS, ready: bool = True) -> str:
         """Open one and return its id."""
@@ -90,14 +89,15 @@ class TxnLog(Log):
 
     def ask_open(self, request: str, lease_ms: int = LEASE_MS) -> Reply | None:
         command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=lease_ms)
-        return self.apply(decide.decide_open(self, command, self.context(request), self.limits)).reply
+        reply: Reply | None = self.apply(decide.decide_open(self, command, self.context(request), self.limits)).reply
+        return reply
 
     def ready(self, id: str) -> Reply:
         return answered(self.apply(decide.decide_ready(self, SCOPE, STREAM, id, self.now)))
 
-    def ping(self, id: str, lease_ms: int = LEASE_MS, asked_at: int | None = None) -> Reply:
+    def ping(self, id: str, lease_ms: int = LEASE_MS, appended_at: int | None = None) -> Reply:
         command = PingTransaction(scope=SCOPE, stream=STREAM, transaction=id, lease_ms=lease_ms)
-        return answered(self.apply(decide.decide_ping(self, command, self.context(asked_at=asked_at))))
+        return answered(self.apply(decide.decide_ping(self, command, self.context(appended_at=appended_at))))
 
     def commit(self, id: str, writer: str = "", timestamp: int = 0) -> Reply:
         command = CommitTransaction(scope=SCOPE, stream=STREAM, transaction=id, writer=writer, timestamp=timestamp)
@@ -160,7 +160,7 @@ class TxnLog(Log):
 
     def start_scale(self, segment: int, at: int = 2000) -> Reply:
         """Begin to split a segment of the active epoch into halves."""
-        known = self.stream.segments[segment]
+        known = self.stream.history.segment(segment)
         middle = (known.low + known.high) / 2
         ranges = ((known.low, middle), (middle, known.high))
         return self.ask(ScaleStream(SCOPE, STREAM, seals=(segment,), ranges=ranges, at=at))
@@ -174,7 +174,7 @@ class TxnLog(Log):
 
 
 def answered(decision: Decision) -> Reply:
-    assert decision.reply is not None
+    assert isinstance(decision.reply, Reply)
     return decision.reply
 
 

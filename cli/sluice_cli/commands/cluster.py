@@ -11,7 +11,7 @@ members = group("Members: the instances of Sluice's own services.")
 def list_containers(session: Session) -> None:
     """List the containers with the segment stores that run them."""
     from sluice_cli.api import path_of
-    from sluice_cli.drawing import draw_containers
+    from sluice_cli.rendering import draw_containers
 
     session.show(session.rest.get(path_of("containers")), draw_containers)
 
@@ -20,7 +20,7 @@ def list_containers(session: Session) -> None:
 def list_members(session: Session) -> None:
     """List the instances with their endpoints and their last sign of life."""
     from sluice_cli.api import path_of
-    from sluice_cli.drawing import MEMBER_COLUMNS, member_row
+    from sluice_cli.rendering import MEMBER_COLUMNS, member_row
 
     now = session.now_ms
     session.items(

@@ -30,7 +30,7 @@ def place_of(text: str) -> tuple[int, int]:
 def list_letters(session: Session, settled: _Settled = False, limit: Limit = None) -> None:
     """List the dead letters that nobody has dealt with, the latest first."""
     from sluice_cli.api import path_of
-    from sluice_cli.drawing import LETTER_COLUMNS, letter_row
+    from sluice_cli.rendering import LETTER_COLUMNS, letter_row
 
     letters = session.rest.pages(path_of("dead-letters"), limit, settled=settled or None)
     session.items(letters, LETTER_COLUMNS, letter_row, empty="there are no dead letters")
@@ -40,8 +40,8 @@ def list_letters(session: Session, settled: _Settled = False, limit: Limit = Non
 def show(session: Session, place: _Place) -> None:
     """Show a dead letter with its value."""
     from sluice_cli.api import path_of
-    from sluice_cli.drawing import draw_letter
     from sluice_cli.errors import RefusedError
+    from sluice_cli.rendering import draw_letter
 
     try:
         letter = session.rest.get(path_of("dead-letters", *place_of(place)))

@@ -59,7 +59,7 @@ def list_groups(session: Session, scope: Scope, limit: Limit = None) -> None:
 @command(app, "show")
 def show(session: Session, group: Group) -> None:
     """Show a reader group; how far it has read is shown with its streams."""
-    from sluice_cli.drawing import draw_group
+    from sluice_cli.rendering import draw_group
 
     session.show(session.rest.get(_path(group)), draw_group)
 

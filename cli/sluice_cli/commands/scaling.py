@@ -116,7 +116,7 @@ def segments(
     limit: Limit = None,
 ) -> None:
     """List the segments that are written to, now or then."""
-    from sluice_cli.drawing import SEGMENT_COLUMNS, segment_row
+    from sluice_cli.rendering import SEGMENT_COLUMNS, segment_row
     from sluice_cli.units import time_of
 
     at = time_of(moment, session.now_ms) if moment is not None else None
@@ -127,7 +127,7 @@ def segments(
 @command(app, "successors")
 def successors(session: Session, stream: Stream, segment: _Segment) -> None:
     """List the segments that came for one, each with all it came for."""
-    from sluice_cli.drawing import SEGMENT_COLUMNS, segment_row
+    from sluice_cli.rendering import SEGMENT_COLUMNS, segment_row
     from sluice_cli.units import segment_of, segment_text
 
     found = session.rest.get(path(stream, "segments", segment_of(segment), "successors"))

@@ -32,14 +32,14 @@ def create(session: Session, scope: Scope) -> None:
 @command(app, "show")
 def show(session: Session, scope: Scope, at: At = None) -> None:
     """Show what a scope holds, now or at a time."""
-    from sluice_cli.drawing import draw_past_scope, draw_scope
+    from sluice_cli.rendering import draw_past_scope, draw_scope
 
     if at is None:
         from sluice_cli.api import path_of
 
         session.show(session.rest.get(path_of("scopes", scope)), draw_scope)
     else:
-        from sluice_cli.records.memories import scope_at
+        from sluice_cli.records.replay import scope_at
         from sluice_cli.units import time_of
 
         moment = time_of(at, session.now_ms)

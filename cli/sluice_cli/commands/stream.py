@@ -1,5 +1,6 @@
 """`sluice stream`: streams, their configuration and their life. Scaling is in `scaling.py`."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +32,12 @@ _Timeout = Annotated[
 ]
 
 
+class _Window(StrEnum):
+    MINUTE = "minute"
+    HOUR = "hour"
+    DAY = "day"
+
+
 def path(stream: str, *more: str | int) -> str:
     """The path of a stream, or of something of it. Raises UsageError."""
     from sluice_cli.api import path_of
@@ -50,7 +57,7 @@ def list_streams(
 ) -> None:
     """List the streams of a scope."""
     from sluice_cli.api import path_of
-    from sluice_cli.drawing import STREAM_COLUMNS, stream_row
+    from sluice_cli.rendering import STREAM_COLUMNS, stream_row
 
     items = session.rest.pages(path_of("scopes", scope, "streams"), limit, tag=tag, internal=internal or None)
     session.items(items, STREAM_COLUMNS, stream_row, empty=f"scope {scope} has no such streams")
@@ -115,16 +122,30 @@ def update(
 @command(app, "show")
 def show(session: Session, stream: Stream, at: At = None) -> None:
     """Show a stream, now or at a time."""
-    from sluice_cli.drawing import draw_past_stream, draw_stream
+    from sluice_cli.rendering import draw_past_stream, draw_stream
 
     if at is None:
         session.show(session.rest.get(path(stream)), draw_stream)
     else:
-        from sluice_cli.records.memories import stream_at
+        from sluice_cli.records.replay import stream_at
         from sluice_cli.units import scoped, time_of
 
         moment = time_of(at, session.now_ms)
         session.show(stream_at(session.records, *scoped(stream), moment, session.out.progress), draw_past_stream)
+
+
+@command(app, "statistics")
+def statistics(
+    session: Session,
+    stream: Stream,
+    window: Annotated[_Window, typer.Option("--window", help="How long a window is.")] = _Window.MINUTE,
+    count: Annotated[int, typer.Option("--count", min=1, max=120, metavar="N", help="How many windows at most.")] = 10,
+) -> None:
+    """Show what happened to a stream by minute, hour or day, and how old the figures are."""
+    from sluice_cli.rendering_statistics import draw_statistics
+
+    found = session.rest.get(path(stream, "statistics"), window=window.value, count=count)
+    session.show(found, lambda out, document: draw_statistics(out, stream, document))
 
 
 @command(app, "truncate")

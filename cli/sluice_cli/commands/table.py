@@ -35,7 +35,7 @@ def list_tables(session: Session, scope: Scope, limit: Limit = None) -> None:
 @command(app, "show")
 def show(session: Session, table: Table) -> None:
     """Show a key-value table."""
-    from sluice_cli.drawing import draw_table
+    from sluice_cli.rendering import draw_table
 
     session.show(session.rest.get(_path(table)), draw_table)
 

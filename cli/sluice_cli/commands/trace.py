@@ -20,9 +20,9 @@ def trace(
 
     Where it was asked for, what was decided, what its workflow did, which commands that sent, when it was answered.
     """
-    from sluice_cli.drawing_traces import document, draw_trace
     from sluice_cli.errors import RefusedError
     from sluice_cli.records.tracing import trace as traced
+    from sluice_cli.rendering_traces import document, draw_trace
     from sluice_cli.units import show_time, since_of
 
     since_ms = since_of(since, session.now_ms)

@@ -33,8 +33,8 @@ def list_transactions(
     limit: Limit = None,
 ) -> None:
     """List a stream's transactions: the first ones first, those that have ended the last ones first."""
-    from sluice_cli.drawing import TRANSACTION_COLUMNS, transaction_row
     from sluice_cli.errors import UsageError
+    from sluice_cli.rendering import TRANSACTION_COLUMNS, transaction_row
 
     if state not in (None, *_STATES):
         raise UsageError(f"{state!r} is no state to list", f"use {', '.join(_STATES)}")
@@ -45,7 +45,7 @@ def list_transactions(
 @command(app, "show")
 def show(session: Session, stream: Stream, transaction: Transaction) -> None:
     """Show one transaction."""
-    from sluice_cli.drawing import draw_transaction
+    from sluice_cli.rendering import draw_transaction
 
     session.show(session.rest.get(_path(stream, transaction)), draw_transaction)
 

@@ -36,28 +36,44 @@ def list_workflows(
 ) -> None:
     """List what is under way."""
     from sluice_cli.api import path_of
-    from sluice_cli.drawing import WORKFLOW_COLUMNS, workflow_row
+    from sluice_cli.rendering import WORKFLOW_COLUMNS, workflow_row
 
     items = session.rest.pages(path_of("workflows"), limit, kind=kind, scope=scope)
     now = session.now_ms
     session.items(items, WORKFLOW_COLUMNS, lambda w: workflow_row(w, now), empty="nothing is under way")
 
 
-@command(app, "kick")
-def kick(session: Session, name: _Aggregate) -> None:
+@command(app, "retry")
+def retry(session: Session, name: _Aggregate) -> None:
     """Have a workflow that waits for its next attempt try again now."""
-    _ask(session, "kick", name, "kicked")
+    aggregate = aggregate_of(name)
+    _change(session, "retry", {"aggregate": aggregate}, f"the workflow of {aggregate} was asked to try now")
 
 
 @command(app, "cancel")
 def cancel(session: Session, name: _Aggregate) -> None:
     """End a creation that is not done, or a scale whose new segments are not known yet, as if it had never begun."""
-    _ask(session, "cancel", name, "told to end")
+    aggregate = aggregate_of(name)
+    workflow = _running(session, aggregate)
+    _change(session, "cancel", {"aggregate": aggregate, "workflow": workflow}, f"{workflow} was told to end")
 
 
-def _ask(session: Session, what: str, name: str, done: str) -> None:
+def _running(session: Session, aggregate: str) -> str:
+    """The id of the workflow that is under way there. Raises RefusedError."""
+    from sluice_cli.api import path_of
+    from sluice_cli.errors import RefusedError
+
+    scope = aggregate.partition(":")[2].partition("/")[0]
+    items = session.rest.pages(path_of("workflows"), None, scope=scope)
+    found = next((item["id"] for item in items if item["aggregate"] == aggregate), None)
+    if found is None:
+        raise RefusedError(
+            f"nothing is under way on {aggregate}", f"`sluice workflow list --scope {scope}` shows what is"
+        )
+    return str(found)
+
+
+def _change(session: Session, what: str, body: dict[str, str], done: str) -> None:
     from sluice_cli.api import path_of
 
-    aggregate = aggregate_of(name)
-    answer = session.rest.change("POST", path_of("workflows", what), {"aggregate": aggregate})
-    session.done(f"the workflow of {aggregate} was {done}", answer)
+    session.done(done, session.rest.change("POST", path_of("workflows", what), body))

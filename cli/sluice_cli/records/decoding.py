@@ -9,20 +9,14 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain.commands import Create, PassedOn, ReleaseName
-from sluice.domain.events import (
-    NameReserved,
-    NamesReleased,
-    ReaderGroupCreationStarted,
-    StreamCreationStarted,
-    TableCreationStarted,
-)
+from sluice.domain.events import ReaderGroupCreationStarted, ScopeCreated, StreamCreationStarted, TableCreationStarted
+from sluice.domain.model import JournalRecord, decode_record
+from sluice.domain.statistics import Folded, Reported, StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
-from sluice.journal.record import Record, decode_record
-from sluice.messaging import topics
-from sluice.messaging.dead_letters import DeadLetterSettled
-from sluice.messaging.requests import Request, decode_request
+from sluice.kafka import topics
+from sluice.kafka.dead_letters import DeadLetterSettled
+from sluice.kafka.requests import Request, decode_request
 from sluice_cli.records.source import KafkaRecord
 
 REQUEST_TOPICS = tuple(
@@ -37,10 +31,12 @@ REQUEST_TOPICS = tuple(
 )
 REFUSAL = "Refusal"
 
-Content = Request | Record | ScaleReport | RetentionReport | DeadLetterSettled
+Content = Request | JournalRecord | ScaleReport | RetentionReport | Reported | WindowStatistics | DeadLetterSettled
 
 _scale = msgspec.json.Decoder(ScaleReport)
 _retention = msgspec.json.Decoder(RetentionReport)
+_reported = msgspec.json.Decoder(Reported)
+_windows = msgspec.json.Decoder(Folded)
 _settlements = msgspec.json.Decoder(DeadLetterSettled)
 
 
@@ -48,7 +44,7 @@ class Decoded(msgspec.Struct, frozen=True):
     """A record and what it says. `content` is None, and `problem` the reason, if it could not be decoded.
 
     `types` are those of its command or events, `names` the scopes and "scope/name"s it is about, `requests` the ids it
-    belongs to or answers. `source` is what a dead letter was in its own topic.
+    belongs to or replies to. `source` is what a dead letter was in its own topic.
     """
 
     record: KafkaRecord
@@ -119,23 +115,24 @@ def _request(record: KafkaRecord, value: bytes) -> Decoded:
 
 
 def _journal(record: KafkaRecord, value: bytes) -> Decoded:
-    entry = decode_record(value)
-    answered = {entry.request, *entry.answers, *(id for event in entry.events for id in _ids_of(event))}
+    content = decode_record(value)
+    events = [event for entry in content.entries for event in entry.events]
+    ids = (*(entry.request for entry in content.entries), *(id for event in events for id in ids_of(event)))
     return Decoded(
         record,
-        types=tuple(type(event).__name__ for event in entry.events) or (REFUSAL,),
-        names=frozenset(name for event in entry.events for name in names_of(event)) or frozenset((record.key,)),
-        requests=frozenset(id for id in answered if id),
-        by=entry.by,
-        content=entry,
+        types=tuple(type(event).__name__ for event in events) or (REFUSAL,),
+        names=frozenset(name for event in events for name in names_of(event)) or frozenset((record.key,)),
+        requests=frozenset(id for id in ids if id),
+        by=content.by,
+        content=content,
     )
 
 
-def _ids_of(event: Any) -> Iterator[str | None]:
+def ids_of(event: Any) -> Iterator[str | None]:
     """The request that an event begins something for; what is created is named after it."""
     yield getattr(event, "request", None)
-    if isinstance(event, NameReserved | StreamCreationStarted | ReaderGroupCreationStarted | TableCreationStarted):
-        yield event.incarnation
+    if isinstance(event, ScopeCreated | StreamCreationStarted | ReaderGroupCreationStarted | TableCreationStarted):
+        yield event.creation_id
 
 
 def _scale_report(record: KafkaRecord, value: bytes) -> Decoded:
@@ -146,7 +143,23 @@ def _retention_report(record: KafkaRecord, value: bytes) -> Decoded:
     return _report(record, _retention.decode(value))
 
 
-def _report(record: KafkaRecord, report: ScaleReport | RetentionReport) -> Decoded:
+def _reported_statistics(record: KafkaRecord, value: bytes) -> Decoded:
+    return _statistics(record, _reported.decode(value))
+
+
+def _window_statistics(record: KafkaRecord, value: bytes) -> Decoded:
+    return _statistics(record, _windows.decode(value))
+
+
+def _statistics(record: KafkaRecord, fact: Reported | Folded) -> Decoded:
+    if not isinstance(fact, StatisticsMark):
+        return _report(record, fact)
+    return Decoded(record, types=(type(fact).__name__,), requests=frozenset((fact.id,)), by=fact.by, content=fact)
+
+
+def _report(
+    record: KafkaRecord, report: ScaleReport | RetentionReport | StreamStatistics | WindowStatistics
+) -> Decoded:
     return Decoded(
         record,
         types=(type(report).__name__,),
@@ -208,26 +221,12 @@ _DECODERS: dict[str, Callable[[KafkaRecord, bytes], Decoded]] = {
     topics.JOURNAL.name: _journal,
     topics.SCALE.name: _scale_report,
     topics.RETENTION.name: _retention_report,
+    topics.STATISTICS.name: _reported_statistics,
+    topics.STATISTICS_WINDOWS.name: _window_statistics,
 }
 
 
 def names_of(fact: Any) -> Iterator[str]:
     """The names that a command or an event is about, scopes as "scope", all else as "scope/name"."""
-    match fact:
-        case NamesReleased():
-            yield fact.scope
-            yield from (f"{fact.scope}/{name}" for names in fact.names.values() for name in names)
-        case NameReserved():
-            yield fact.scope
-            yield f"{fact.scope}/{fact.create.name}"
-        case ReleaseName():
-            yield fact.scope
-            yield f"{fact.scope}/{fact.name}"
-        case _ if isinstance(fact, PassedOn):
-            yield f"{fact.create.scope}/{fact.create.name}"
-        case _ if isinstance(fact, Create):
-            yield fact.scope
-            yield f"{fact.scope}/{fact.name}"
-        case _:
-            kind, _, name = fact.aggregate.partition(":")
-            yield name.rpartition("/")[0] if kind == "txn" else name or kind
+    kind, _, name = fact.aggregate.partition(":")
+    yield name.rpartition("/")[0] if kind == "txn" else name or kind

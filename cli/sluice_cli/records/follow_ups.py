@@ -1,63 +1,28 @@
-"""Which commands the services send while they carry out another one.
+"""Requests that workflows send to other keys: their ids name the workflow, and so the request it was begun for. Pure.
 
-A command that is passed on keeps the id of its request. One that a workflow asks for gets an id of its own
-(`sluice.workflows.waiting`), so it is known by what it asks, by who asks it, and by when. Pure.
+`sluice.engine.dependencies` makes the ids: the workflow's id, a token of the process, a number.
 """
 
-from sluice.domain import commands as c
-from sluice.domain.commands import AbortReason, Command, NameKind
-from sluice.messaging.requests import Request
+import re
 
-_GATEWAY = "api-gateway"
-_DELETIONS = c.SealStream | c.DeleteStream | c.DeleteReaderGroup | c.DeleteTable
+from sluice.domain.workflow import WorkflowKind
 
+# The longest first: one kind's name begins with another's.
+_KINDS = "|".join(sorted((kind.value for kind in WorkflowKind), key=len, reverse=True))
+_SENT = re.compile(rf"(?:{_KINDS})-(?P<request>.+)-[^-]+-[0-9]+")
 
-def has_follow_ups(command: Command) -> bool:
-    """Whether a workflow of this command asks anything of other keys."""
-    return isinstance(
-        command,
-        c.Create
-        | c.CreateReserved
-        | c.DeleteStream
-        | c.DeleteReaderGroup
-        | c.DeleteTable
-        | c.DeleteScopeRecursive
-        | c.SealStream
-        | c.UpdateReaderGroup,
-    )
+_REPLAYED = "~"
+"""Added to a request's id whenever it is replayed as a dead letter."""
 
 
-def is_follow_up(of: Command, request: Request) -> bool:
-    """Whether the request is one that the workflow of `of` asks for."""
-    if request.by.partition("/")[0] == _GATEWAY:
-        return False
-    asked = request.command
-    match of:
-        case c.CreateReserved():
-            return is_follow_up(of.create, request)
-        case c.CreateStream() | c.CreateReaderGroup() | c.CreateTable():
-            return _releases(asked, of.kind, of.scope, of.name) or _subscribes(asked, of.scope, of.name)
-        case c.DeleteStream():
-            return _releases(asked, NameKind.STREAM, of.scope, of.stream)
-        case c.DeleteTable():
-            return _releases(asked, NameKind.TABLE, of.scope, of.table)
-        case c.DeleteReaderGroup() | c.UpdateReaderGroup():
-            return _releases(asked, NameKind.READER_GROUP, of.scope, of.group) or _subscribes(asked, of.scope, of.group)
-        case c.SealStream():
-            return isinstance(asked, c.AbortTransaction) and (asked.scope, asked.stream, asked.reason) == (
-                of.scope,
-                of.stream,
-                AbortReason.SEAL,
-            )
-        case c.DeleteScopeRecursive():
-            return isinstance(asked, _DELETIONS) and asked.scope == of.scope
-        case _:
-            return False
-
-
-def _releases(asked: Command, kind: NameKind, scope: str, name: str) -> bool:
-    return isinstance(asked, c.ReleaseName) and (asked.kind, asked.scope, asked.name) == (kind, scope, name)
-
-
-def _subscribes(asked: Command, scope: str, group: str) -> bool:
-    return isinstance(asked, c.AddSubscriber | c.RemoveSubscriber) and asked.subscriber == f"{scope}/{group}"
+def depth_below(id: str, request: str) -> int | None:
+    """How many workflows lie between the two: 0 for the request itself, None if it has nothing to do with the other."""
+    depth, wanted = 0, request.rstrip(_REPLAYED)
+    while True:
+        origin = id.rstrip(_REPLAYED)
+        if origin == wanted:
+            return depth if len(id) >= len(request) else None
+        sent = _SENT.fullmatch(origin)
+        if sent is None:
+            return None
+        depth, id = depth + 1, sent["request"]

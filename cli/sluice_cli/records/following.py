@@ -1,29 +1,22 @@
-"""What became of records of the journal, and what the workflows did that they began.
+"""Which entries of the journal belong to a request, what became of them, and what its workflows did.
 
-Whether a record counts depends on all before it, so partitions are folded from their start, with the fold of the
-services. A workflow belongs to the request whose record began it, until it is over; its records on the way name no
-request.
+An entry belongs to the request whose place is its source, or that its reply goes to, or that its events name. Whether
+it counts depends on all before it, so partitions are folded from their start, with the fold of the services. A
+workflow belongs to the request whose entry began it, until it is over; what it records on the way names no request.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from sluice.domain import events as ev
-from sluice.domain.aggregates import evolve, index
-from sluice.domain.commands import OpenTransaction
+from sluice.domain.model import DomainModel, JournalEntry, JournalRecord
 from sluice.domain.names import commits_aggregate, stream_aggregate, transaction_aggregate
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import Transaction, TransactionState
 from sluice.domain.workflow import Workflow, running
-from sluice.journal.partition_view import Outcome, PartitionView
-from sluice.journal.record import Record
-from sluice_cli.records.decoding import Decoded
+from sluice.engine.fold import Outcome, PartitionView
+from sluice_cli.records.decoding import ids_of
 from sluice_cli.records.source import KafkaRecord
-
-Place = tuple[int, int]
-"""Partition and offset in the journal."""
 
 BESIDE = (
     ev.WriterTimeNoted
@@ -33,11 +26,11 @@ BESIDE = (
     | ev.SubscriberAdded
     | ev.SubscriberRemoved
     | ev.SubscriberCutUpdated
-    | ev.ReportsCarried
+    | ev.ReportsForwarded
     | ev.RetentionPolicyAnnounced
-    | ev.DecisionNoted
-    | ev.WorkflowWaiting
-    | ev.WorkflowTurnTaken
+    | ev.DecisionRecorded
+    | ev.WorkflowQueued
+    | ev.WorkflowAdmitted
 )
 """Events that may happen to a stream while a workflow is changing it, and have nothing to do with it."""
 
@@ -53,45 +46,75 @@ class Running(msgspec.Struct, frozen=True, rename="camel"):
     last_error: str
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """What to look for: the places of records known already with the ids they belong to, and the commands asked for."""
+class FoundEntry(msgspec.Struct, frozen=True):
+    """An entry that belongs to a request; `index` is its place in the record.
 
-    places: Mapping[Place, frozenset[str]]
-    commands: Mapping[str, tuple[Any, ...]]
+    `events` are those that concern the request. `is_own` says that the request was decided or replied to by it; if
+    not, a workflow recorded it on the way.
+    """
+
+    message: KafkaRecord
+    by: str
+    index: int
+    entry: JournalEntry
+    outcome: Outcome
+    request: str
+    events: tuple[ev.Event, ...]
+    is_own: bool
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What to look for: `requests` has the ids by topic, partition and offset; `is_wanted` knows the others by id."""
+
+    requests: Mapping[tuple[str, int, int], str]
+    is_wanted: Callable[[str], bool]
+
+    def request_of(self, partition: int, entry: JournalEntry) -> str | None:
+        """The request that the entry decides or replies to, if it is looked for."""
+        if entry.source is not None:
+            topic = entry.source.topic.partition("@")[0]
+            found = self.requests.get((topic, partition, entry.source.offset))
+            if found is not None:
+                return found
+        named = (entry.request, *(id for event in entry.events for id in ids_of(event)))
+        return next((id for id in named if id is not None and self.is_wanted(id)), None)
 
 
 class Follower:
-    """Looks over the fold of one partition. `outcomes` has the known records, `steps` those of workflows, by place."""
+    """Looks over the fold of one partition; `found` are the entries of the requests, in order."""
 
     def __init__(self, wanted: Wanted) -> None:
-        self.view = PartitionView(evolve, index)
-        self.outcomes: dict[Place, Outcome] = {}
-        self.steps: dict[Place, tuple[KafkaRecord, str]] = {}
+        self.view = PartitionView(DomainModel())
+        self.found: list[FoundEntry] = []
         self._wanted = wanted
         self._before: dict[str, Workflow | None] = {}
         self._followed: dict[str, tuple[str, Workflow | None]] = {}
 
-    def before(self, message: KafkaRecord, record: Record) -> None:
-        """Remember which workflows run before one of the known records is folded."""
-        if (message.partition, message.offset) in self._wanted.places:
-            aggregates = {event.aggregate for event in record.events}
-            self._before = {aggregate: running(self.view.get(aggregate)) for aggregate in aggregates}
+    def before(self, message: KafkaRecord, record: JournalRecord) -> None:
+        """Remember which workflows run before an entry of a request is folded."""
+        self._before = {
+            event.aggregate: running(self.view.get(event.aggregate))
+            for entry in record.entries
+            if self._wanted.request_of(message.partition, entry) is not None
+            for event in entry.events
+        }
 
-    def folded(self, message: KafkaRecord, record: Record, outcome: Outcome) -> None:
-        """Note what became of a known record, and what belongs to a workflow that one of them began."""
-        place = (message.partition, message.offset)
-        known = self._wanted.places.get(place)
-        if known is not None:
-            self.outcomes[place] = outcome
-        if outcome is not Outcome.COUNTED:
-            return
-        for id in known or ():
-            self._begin(id, record)
-        self._follow_batches(record)
-        followed = self._request_of(record)
-        if followed is not None and known is None:
-            self.steps[place] = (message, followed)
-        self._end(record)
+    def folded(self, message: KafkaRecord, record: JournalRecord, outcomes: list[Outcome]) -> None:
+        """Find the entries that decide the requests, and those of the workflows that these began."""
+        for index, (entry, outcome) in enumerate(zip(record.entries, outcomes, strict=True)):
+            own = self._wanted.request_of(message.partition, entry)
+            if own is not None:
+                self.found.append(FoundEntry(message, record.by, index, entry, outcome, own, entry.events, True))
+            if outcome is not Outcome.COUNTED:
+                continue
+            if own is not None:
+                self._begin(own, entry)
+            self._follow_batches(entry)
+            followed = self._followed_by(entry)
+            if followed is not None and own is None:
+                events = self._concerning(followed, entry)
+                self.found.append(FoundEntry(message, record.by, index, entry, outcome, followed, events, False))
+            self._end(entry)
 
     def running(self) -> list[Running]:
         """The workflows that are not over."""
@@ -111,8 +134,8 @@ class Follower:
                 )
         return found
 
-    def _begin(self, id: str, record: Record) -> None:
-        for event in own_events(record, id, self._wanted.commands.get(id, ())):
+    def _begin(self, id: str, entry: JournalEntry) -> None:
+        for event in entry.events:
             aggregate = event.aggregate
             state = self.view.get(aggregate)
             workflow = running(state)
@@ -120,18 +143,17 @@ class Follower:
             if is_ending or (workflow is not None and workflow is not self._before.get(aggregate)):
                 self._followed[aggregate] = (id, workflow)
 
-    def _follow_batches(self, record: Record) -> None:
+    def _follow_batches(self, entry: JournalEntry) -> None:
         """A batch belongs to the requests whose transactions it commits: to the first of them that is followed."""
-        for event in record.events:
+        for event in entry.events:
             if isinstance(event, ev.CommitBatchStarted):
-                aggregates = (transaction_aggregate(event.scope, event.stream, t) for t in event.transactions)
-                followed = next((self._followed[a] for a in aggregates if a in self._followed), None)
+                followed = next((self._followed[a] for a in _about(event) if a in self._followed), None)
                 if followed is not None:
                     self._followed[event.aggregate] = (followed[0], running(self.view.get(event.aggregate)))
 
-    def _request_of(self, record: Record) -> str | None:
-        """The request whose workflow the record belongs to."""
-        for event in record.events:
+    def _followed_by(self, entry: JournalEntry) -> str | None:
+        """The request whose workflow the entry belongs to."""
+        for event in entry.events:
             aggregate = event.aggregate
             if isinstance(event, ev.StreamEpochsRolled | ev.StreamRolled):
                 aggregate = commits_aggregate(event.scope, event.stream)
@@ -139,9 +161,14 @@ class Follower:
                 return self._followed[aggregate][0]
         return None
 
-    def _end(self, record: Record) -> None:
-        touched = {event.aggregate for event in record.events}
-        touched |= {stream_aggregate(e.scope, e.stream) for e in record.events if isinstance(e, ev.CommitsEvent)}
+    def _concerning(self, id: str, entry: JournalEntry) -> tuple[ev.Event, ...]:
+        """A batch ends the transactions of many requests: the events about this one's, or all if none is."""
+        followed = {aggregate for aggregate, (request, _) in self._followed.items() if request == id}
+        return tuple(event for event in entry.events if not followed.isdisjoint(_about(event))) or entry.events
+
+    def _end(self, entry: JournalEntry) -> None:
+        touched = {event.aggregate for event in entry.events}
+        touched |= {stream_aggregate(e.scope, e.stream) for e in entry.events if isinstance(e, ev.CommitsEvent)}
         for aggregate in touched & self._followed.keys():
             state, (_, workflow) = self.view.get(aggregate), self._followed[aggregate]
             if isinstance(state, Transaction):
@@ -150,30 +177,8 @@ class Follower:
                 del self._followed[aggregate]
 
 
-def own_events(record: Record, id: str, commands: tuple[Any, ...]) -> list[ev.Event]:
-    """The events of a record that belong to a request: all, unless the record holds what others asked for, too."""
-    if record.request == id:
-        return list(record.events)
-    about = {command.aggregate for command in commands if not isinstance(command, OpenTransaction)}
-    opened = transaction_id(0, id)[8:]
-    return [event for event in record.events if not about.isdisjoint(_touched(event)) or _names(event, id, opened)]
-
-
-def _touched(event: ev.Event) -> set[str]:
-    """The aggregates that an event is about: a batch is about its transactions, too."""
+def _about(event: ev.Event) -> tuple[str, ...]:
+    """The aggregates that an event is about: a batch that begins is about its transactions."""
     if isinstance(event, ev.CommitBatchStarted):
-        return {transaction_aggregate(event.scope, event.stream, transaction) for transaction in event.transactions}
-    return {event.aggregate}
-
-
-def _names(event: ev.Event, id: str, opened: str) -> bool:
-    """Whether the event says that it began for the request; the id of a transaction follows from it."""
-    if isinstance(event, ev.TransactionOpened | ev.TransactionReady):
-        return event.transaction.endswith(opened)
-    return id in (getattr(event, "request", None), getattr(event, "incarnation", None))
-
-
-def is_reply(found: Decoded, id: str) -> bool:
-    """Whether a record of the journal holds the answer to the request."""
-    record = found.content
-    return isinstance(record, Record) and (id in record.answers or (record.request == id and record.reply is not None))
+        return tuple(transaction_aggregate(event.scope, event.stream, t) for t in event.transactions)
+    return (event.aggregate,)

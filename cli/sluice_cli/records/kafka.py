@@ -166,7 +166,11 @@ class KafkaSource:
             return {}
         question: Any = {TopicPartition(*place): which for place in places}
         answers = self._admin.list_offsets(question, request_timeout=ANSWER_S)
-        return {(p.topic, p.partition): int(f.result().offset) for p, f in answers.items()}
+        found = {(p.topic, p.partition): int(f.result().offset) for p, f in answers.items()}
+        # A broker that does not answer in time is no error to the client; -1 is where no record is as late as that.
+        if any(offset < -1 for offset in found.values()):
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - that is its public name
+        return found
 
     def _unreachable(self, error: KafkaException) -> UnreachableError:
         reason = error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else str(error)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.messaging.topics import TOPICS
+from sluice.kafka.topics import TOPICS
 from sluice_cli.records.decoding import Decoded, decode
 from sluice_cli.records.source import KafkaRecord, Source, TopicFacts, by_time
 from sluice_cli.records.wording import line

@@ -1,13 +1,17 @@
 """Commands, events and reports as one line for people. Pure."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from sluice.domain.decision import Reply
-from sluice.journal.record import Record
-from sluice.messaging.dead_letters import DeadLetterSettled
-from sluice.messaging.requests import Request
+from sluice.domain.events import Event
+from sluice.domain.model import JournalEntry
+from sluice.domain.statistics import StatisticsMark
+from sluice.engine.record import Record
+from sluice.kafka.dead_letters import DeadLetterSettled
+from sluice.kafka.requests import Request
 from sluice_cli.records.decoding import Content, Decoded, names_of, raw_value
 
 LONGEST = 160
@@ -38,19 +42,25 @@ def about(thing: Any) -> str:
     return " ".join(filter(None, (type(thing).__name__, names[-1] if names else "", facts(thing))))
 
 
+def entry_line(entry: JournalEntry, events: Iterable[Event] | None = None) -> str:
+    """The events of an entry, or these of them, and its reply."""
+    parts = [about(event) for event in (entry.events if events is None else events)]
+    if entry.reply is not None:
+        parts.append(f"-> {answer(entry.reply)}")
+    return "; ".join(parts) or "nothing to change"
+
+
 def said(content: Content) -> str:
     """What a record says, on one line."""
     match content:
         case Request():
             return about(content.command)
         case Record():
-            parts = [about(event) for event in content.events]
-            parts += [
-                f"-> {answer(reply)}" for reply in (content.reply, *content.answers.values()) if reply is not None
-            ]
-            return "; ".join(parts)
+            return " | ".join(entry_line(entry) for entry in content.entries)
         case DeadLetterSettled():
             return f"DeadLetterSettled {content.partition}/{content.offset} {content.how.value}"
+        case StatisticsMark():
+            return f"StatisticsMark {facts(content)}"
         case _:
             return f"{type(content).__name__} {content.scope}/{content.stream} {facts(content)}"
 

@@ -18,6 +18,8 @@ CLONE = Path(__file__).resolve().parents[3]
 LOCK_FILE = CLONE / "requirements.lock"
 PROJECTS = (
     "shared",
+    "shared/client",
+    "shared/coordination",
     "services/api-gateway",
     "services/stream-workflows",
     "services/txn-manager",

@@ -9,7 +9,7 @@ from at_least_once.output import Output, StreamOutput
 from at_least_once.processor import FunctionFailed
 from at_least_once.settings import AppSettings
 from at_least_once.worker import Worker
-from sluice.client import Client
+from sluice_client import Client
 
 
 async def run_app(client: Client, settings: AppSettings, stop: asyncio.Event) -> int:

@@ -6,7 +6,7 @@ from secrets import token_hex
 from at_least_once.events import Event
 from at_least_once.settings import GeneratorSettings
 from at_least_once.streams import ensure_stream, open_writer
-from sluice.client import Client
+from sluice_client import Client
 
 _TICK_S = 0.05
 _LARGEST_BURST = 1000

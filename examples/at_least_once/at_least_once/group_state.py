@@ -7,7 +7,7 @@ they wait, so that heartbeats would stop; and its state is a key-value table, wh
 through streams.
 
 The state is what all updates, applied in their order, make of nothing. A decision is a function of the newest state
-that returns updates; they are appended only if nobody else appended meanwhile (`sluice.client.StateSynchronizer`), so
+that returns updates; they are appended only if nobody else appended meanwhile (`sluice_client.StateSynchronizer`), so
 what a decision found is what its updates meet. From that follows: a segment has one reader at most; it is read on from
 the offset that was recorded last, whoever reads it; a reader that was put offline moves no position any more.
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sluice.client import ControllerApi
+from sluice_client import ControllerApi
 
 
 class Start(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from at_least_once.app import run_app
-from at_least_once.frames import NotAnEvent
 from at_least_once.functions import NoSuchFunction
 from at_least_once.generator import run_generator
 from at_least_once.pruner import run_pruner, show_members
@@ -28,9 +27,9 @@ from at_least_once.settings import (
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import run_workers
 from at_least_once.writing import NoSegments
-from sluice.client import Client, ClientError, Patience, SegmentStoreError, open_client
+from sluice_client import Client, ClientError, MalformedEvents, Patience, SegmentStoreError, open_client
 
-ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, NoSegments, NotAnEvent, NoSuchFunction)
+ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, NoSegments, MalformedEvents, NoSuchFunction)
 """What ends a program with a message: an outage longer than the patience, and what is not as it should be."""
 
 

@@ -16,7 +16,7 @@ from at_least_once.membership_state import (
     leave,
 )
 from at_least_once.streams import open_state_stream
-from sluice.client import Client, JsonCodec, RevisionedStream, StateSynchronizer
+from sluice_client import Client, JsonCodec, RevisionedStream, StateSynchronizer
 
 
 class Membership:

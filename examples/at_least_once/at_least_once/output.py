@@ -6,7 +6,7 @@ from at_least_once.functions import Result
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream, open_writer
 from at_least_once.writing import EventWriter
-from sluice.client import Client
+from sluice_client import Client
 
 
 class Output(Protocol):

@@ -1,7 +1,7 @@
 """Repeating what may be repeated, for as long as the patience lasts: the one place where this package retries.
 
 What is repeated here is harmless to do twice: reads, appends under the same number, and keyed writes. The calls of
-`sluice.client` repeat by themselves.
+`sluice_client` repeat by themselves.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import redis.exceptions
 
-from sluice.client import Contended, RouteStale, TryLater, Unavailable
+from sluice_client import Contended, RouteStale, TryLater, Unavailable
 
 T = TypeVar("T")
 

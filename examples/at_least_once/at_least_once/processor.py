@@ -17,13 +17,12 @@ import logging
 import time
 from collections.abc import Sequence
 
-from at_least_once.frames import StoredEvent
 from at_least_once.functions import Function, Result
 from at_least_once.output import Output
 from at_least_once.reader_group import ReaderGroup
 from at_least_once.reading import Piece, Reads
 from at_least_once.settings import AppSettings
-from sluice.client import Client
+from sluice_client import Client, StoredEvent
 
 _PIECE_BYTES = 64 * 1024
 _LONGEST_PAUSE_S = 0.25

@@ -14,7 +14,7 @@ from at_least_once.membership_state import Observer
 from at_least_once.patience import PASSING
 from at_least_once.reader_group import ReaderGroup
 from at_least_once.settings import GroupSettings
-from sluice.client import Client
+from sluice_client import Client
 
 COMPACT_EVERY = 100
 """Heartbeats after which the first of the members shortens the streams of the shared states."""

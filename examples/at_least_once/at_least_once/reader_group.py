@@ -19,7 +19,7 @@ from at_least_once.group_state import (
 )
 from at_least_once.head import Start
 from at_least_once.streams import open_state_stream
-from sluice.client import Client, JsonCodec, RevisionedStream, StateSynchronizer
+from sluice_client import Client, JsonCodec, RevisionedStream, StateSynchronizer
 
 
 class ReaderGroup:

@@ -11,9 +11,8 @@ from functools import partial
 
 import msgspec
 
-from at_least_once.frames import StoredEvent, split
 from at_least_once.patience import patiently
-from sluice.client import SegmentMissing, SegmentStore, SegmentTruncated
+from sluice_client import SegmentMissing, SegmentStore, SegmentTruncated, StoredEvent, split_events
 
 _LONGEST_WAIT_S = 0.25
 _log = logging.getLogger(__name__)
@@ -34,19 +33,19 @@ class Piece(msgspec.Struct, frozen=True):
 async def read_piece(store: SegmentStore, segment: str, offset: int, length: int, patience_s: float) -> Piece:
     """The whole events in the next `length` bytes, one at least if there is one, however large.
 
-    Raises SegmentStoreError when the patience is over, NotAnEvent.
+    Raises SegmentStoreError when the patience is over, MalformedEvents.
     """
     try:
         found = await patiently(lambda: store.read_segment(segment, offset, length), patience_s)
         data, ended = found.data, found.end_of_segment
-        events, wanted = split(data, offset)
-        while not events and len(data) < wanted and not ended:
-            rest = partial(store.read_segment, segment, offset + len(data), wanted - len(data))
+        whole = split_events(data, offset)
+        while not whole.events and len(data) < whole.next_bytes and not ended:
+            rest = partial(store.read_segment, segment, offset + len(data), whole.next_bytes - len(data))
             more = await patiently(rest, patience_s)
             if not more.data:
                 break
             data, ended = data + more.data, more.end_of_segment
-            events, wanted = split(data, offset)
+            whole = split_events(data, offset)
     except SegmentTruncated as truncated:
         start = int(getattr(truncated.reply, "start_offset", offset))
         _log.warning("%s was truncated: skipped the %d bytes before offset %d", segment, start - offset, start)
@@ -54,8 +53,7 @@ async def read_piece(store: SegmentStore, segment: str, offset: int, length: int
     except SegmentMissing:
         _log.warning("%s was deleted: skipped what followed offset %d", segment, offset)
         return Piece(segment, [], offset, finished=True)
-    end = events[-1].end if events else offset
-    return Piece(segment, events, end, finished=ended and end == offset + len(data))
+    return Piece(segment, whole.events, whole.end, finished=ended and whole.end == offset + len(data))
 
 
 class Reads:

@@ -13,7 +13,7 @@ from at_least_once.settings import IdempotentSinkSettings, SinkSettings
 from at_least_once.streams import ensure_stream
 from at_least_once.tally import Tally
 from at_least_once.whole_stream import WholeStream
-from sluice.client import Client
+from sluice_client import Client
 
 _POLL_S = 0.05
 

@@ -7,7 +7,7 @@ import signal
 import sys
 
 from at_least_once.settings import AppSettings, StarterSettings
-from sluice.client import Client
+from sluice_client import Client
 
 _log = logging.getLogger(__name__)
 

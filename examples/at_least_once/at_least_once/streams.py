@@ -2,7 +2,7 @@
 
 from at_least_once.settings import Settings
 from at_least_once.writing import EventWriter
-from sluice.client import Client, RevisionedStream
+from sluice_client import Client, RevisionedStream
 
 
 async def ensure_stream(client: Client, scope: str, stream: str, segments: int) -> None:

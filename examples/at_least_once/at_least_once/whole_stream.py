@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from at_least_once.frames import StoredEvent
 from at_least_once.group_state import Decision, GroupState, begin, come_online, complete, evolve, rebalance, record
 from at_least_once.head import find_start
 from at_least_once.reading import read_piece
-from sluice.client import Client
+from sluice_client import Client, StoredEvent
 
 _PIECE_BYTES = 1024 * 1024
 _ALONE = "alone"

@@ -22,7 +22,7 @@ from at_least_once.pruner import Pruner
 from at_least_once.reader_group import ReaderGroup
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream
-from sluice.client import Client
+from sluice_client import Client
 
 _DEPARTURE_S = 5.0
 _log = logging.getLogger(__name__)
@@ -41,8 +41,8 @@ class Worker:
         settings: AppSettings,
     ) -> None:
         self._client = client
-        self._membership = membership
-        self._group = group
+        self.membership = membership
+        self.group = group
         self._function = function
         self._output = output
         self._settings = settings
@@ -70,14 +70,14 @@ class Worker:
                 self._output.discard()
 
     async def _live(self, name: str, stop: asyncio.Event) -> None:
-        processor = Processor(self._client, self._group, name, self._function, self._output, self._settings)
-        await self._membership.join(name)
+        processor = Processor(self._client, self.group, name, self._function, self._output, self._settings)
+        await self.membership.join(name)
         try:
             async with asyncio.TaskGroup() as tasks:
                 beating = tasks.create_task(self._beat(name))
-                pruner = Pruner(self._membership, self._group, self._settings.missed, name)
+                pruner = Pruner(self.membership, self.group, self._settings.missed, name)
                 pruning = tasks.create_task(pruner.run(self._settings.heartbeat_s))
-                await self._group.come_online(name)
+                await self.group.come_online(name)
                 _log.info("%s is online", name)
                 await processor.run(stop)
                 beating.cancel()
@@ -89,7 +89,7 @@ class Worker:
     async def _beat(self, name: str) -> None:
         while True:
             try:
-                await self._membership.beat(name)
+                await self.membership.beat(name)
             except PASSING as error:
                 _log.warning("%s missed a heartbeat: %s", name, error)
             await asyncio.sleep(self._settings.heartbeat_s)
@@ -98,8 +98,8 @@ class Worker:
         """First the reader, then the member: see `pruner`."""
         try:
             async with asyncio.timeout(_DEPARTURE_S):
-                await self._group.go_offline([name])
-                await self._membership.leave(name)
+                await self.group.go_offline([name])
+                await self.membership.leave(name)
         except (*PASSING, TimeoutError) as error:
             _log.warning("%s could not take leave, others will find it gone: %r", name, error)
         else:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from at_least_once.patience import patiently
 from at_least_once.routing import key_position, segment_at
-from sluice.client import SegmentMissing, SegmentSealed, SegmentStore
+from sluice_client import SegmentMissing, SegmentSealed, SegmentStore
 
 Ranges = Sequence[tuple[float, str]]
 """The upper ends of the ranges of keys of a stream's current segments, in order, each with its segment."""

@@ -18,7 +18,7 @@ from sluice_cli.units import show_size
 
 PLAIN_EVERY_S = 10.0
 _RATE_OVER_S = 5.0
-_VERBOSE = ("distributed_ingest", "sluice")
+_VERBOSE = ("distributed_ingest", "sluice_coordination")
 """Whose log `--verbose` shows."""
 _CHATTY = ("opensearch",)
 """Clients that warn of every answer that is not 200, also of those that are expected."""

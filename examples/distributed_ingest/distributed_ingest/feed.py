@@ -9,7 +9,7 @@ from typing import Protocol
 
 from distributed_ingest.job import Job
 from distributed_ingest.outlet import Outlet
-from sluice.coordination import DocumentStore, Functions, Source, SourceState
+from sluice_coordination import DocumentStore, Functions, Source, SourceState
 
 
 @dataclass(frozen=True)

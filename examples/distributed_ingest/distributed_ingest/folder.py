@@ -23,9 +23,9 @@ from distributed_ingest.patience import PAUSES_S, tried, until_answered
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter
 from distributed_ingest.tree import Tree
 from distributed_ingest.windows import Cut, Found, Named, Position, Slice, Windows
-from sluice.coordination import Functions, SourceState, Task, TaskContext, Window, WindowSource
-from sluice.coordination.functions import Json
 from sluice_cli.errors import CommandError, RefusedError
+from sluice_coordination import Functions, SourceState, Task, TaskContext, Window, WindowSource
+from sluice_coordination.functions import Json
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Folder:
 
     def source(self) -> WindowSource:
         """See Feed."""
-        return WindowSource(NAME, self._next_window, self._ahead)
+        return WindowSource(NAME, self.next_window, self._ahead)
 
     async def reach(self, state: SourceState) -> Reach:
         """See Feed. Counts bytes."""
@@ -118,7 +118,7 @@ class Folder:
 
     # --- the leader's part
 
-    async def _next_window(self, position: Json) -> Window | None:
+    async def next_window(self, position: Json) -> Window | None:
         before = _position(position)
         try:
             cut = await asyncio.to_thread(self._leading.next, before)
@@ -286,7 +286,7 @@ class _InWindow:
     async def note(self, context: TaskContext, offset: int) -> None:
         """Note it in the task's document. Raises LockLostError; a store that is away is waited for until then."""
         self.offset = offset
-        await until_answered(lambda: context.tenure.update({_REACHED: [self.number, offset]}), context.check)
+        await until_answered(lambda: context.held_lock.update({_REACHED: [self.number, offset]}), context.check)
 
 
 def _slices(value: Json) -> list[Slice]:

@@ -26,8 +26,8 @@ from distributed_ingest.ledger import Ledger, positions
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, field_of, records_of
 from distributed_ingest.settle import together
-from sluice.coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
 from sluice_cli.errors import UsageError
+from sluice_coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
 
 NAME = "http"
 CURSOR = "{cursor}"

@@ -10,11 +10,11 @@ import msgspec
 from distributed_ingest.job import ROOT, Definition, Job, checked_name
 from distributed_ingest.stores import default_url, is_new_file, opened
 from distributed_ingest.tally import Counts
-from sluice.coordination import ConflictError, Document, DocumentStore, SourceState
 from sluice_cli.errors import RefusedError, UsageError
 from sluice_cli.output import Output
 from sluice_cli.session import Session
 from sluice_cli.units import show_size
+from sluice_coordination import ConflictError, Document, DocumentStore, SourceState
 
 _TIMEOUT_S = 2.0
 _ROUNDS = 5

@@ -14,8 +14,8 @@ import msgspec
 
 from distributed_ingest.patience import tried
 from distributed_ingest.records import RecordForm
-from sluice.coordination import ConflictError, DocumentStore, StoreUnavailableError
 from sluice_cli.errors import RefusedError, UsageError
+from sluice_coordination import ConflictError, DocumentStore, StoreUnavailableError
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from distributed_ingest.feed import Reach, Scene
 from distributed_ingest.ledger import Ledger, positions
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import MAX_EVENT_BYTES, Event
-from sluice.coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
 from sluice_cli.errors import RefusedError, UnreachableError
+from sluice_coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from distributed_ingest.patience import until_answered
-from sluice.coordination import ConflictError, Document, DocumentStore, LockLostError, TaskContext
+from sluice_coordination import ConflictError, Document, DocumentStore, LockLostError, TaskContext
 
 Position = dict[str, object]
 """A JSON object; what it holds is the source's."""
@@ -40,7 +40,7 @@ class Ledger:
 
         Raises LockLostError, StoreFailedError.
         """
-        ledger = cls(store, id, context.tenure.holder, context.check)
+        ledger = cls(store, id, context.held_lock.holder, context.check)
         while True:
             await ledger._read()
             if await ledger._put(ledger.position):

@@ -13,7 +13,7 @@ from distributed_ingest.records import Event, KeyRule
 from distributed_ingest.settle import settled
 from distributed_ingest.sink import Sink, SinkError
 from distributed_ingest.tally import Counts, Tally
-from sluice.coordination import TaskContext
+from sluice_coordination import TaskContext
 
 BATCH_BYTES = 512 * 1024
 

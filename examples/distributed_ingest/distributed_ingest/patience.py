@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from sluice.coordination import StoreUnavailableError
+from sluice_coordination import StoreUnavailableError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

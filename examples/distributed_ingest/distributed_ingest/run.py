@@ -29,7 +29,7 @@ from distributed_ingest.sink import Sink
 from distributed_ingest.stores import opened
 from distributed_ingest.summary import Summary
 from distributed_ingest.tally import Tally, Totals
-from sluice.coordination import (
+from sluice_coordination import (
     CoordinationError,
     DocumentStore,
     Functions,

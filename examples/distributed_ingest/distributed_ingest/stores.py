@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sluice.coordination import (
+from sluice_cli.errors import RefusedError, UnreachableError, UsageError
+from sluice_coordination import (
     CoordinationError,
     DocumentStore,
     StoreHeldError,
     StoreUnavailableError,
     open_store,
 )
-from sluice_cli.errors import RefusedError, UnreachableError, UsageError
 
 
 def default_url(name: str) -> str:

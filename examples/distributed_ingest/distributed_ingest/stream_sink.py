@@ -30,7 +30,7 @@ class StreamSink:
 
     def __init__(self, controller: str, scope: str, stream: str, answer_s: float = ANSWER_S) -> None:
         self._target = (controller, scope, stream)
-        self._answer_s = answer_s
+        self.answer_s = answer_s
         self._writer: _Writer | None = None
         self._turn = asyncio.Lock()
 
@@ -39,12 +39,12 @@ class StreamSink:
         until_s = time.clock_gettime(time.CLOCK_BOOTTIME) + usable_s
         batch = Batch(until_s, [(event.data, event.key) for event in events])
         try:
-            async with asyncio.timeout(self._answer_s):
+            async with asyncio.timeout(self.answer_s):
                 async with self._turn:
-                    answer = await (await self._running()).send(batch, self._answer_s)
+                    answer = await (await self._running()).send(batch, self.answer_s)
         except TimeoutError as error:
             # Whatever is in the way has been asked before, and has a deadline of its own.
-            raise SinkError(_silent(self._answer_s)) from error
+            raise SinkError(_silent(self.answer_s)) from error
         except OSError as error:
             raise SinkError(f"the process that writes cannot be started: {error}") from error
         # Shielded: the answer belongs to a place in the row, whether somebody waits for it or not.

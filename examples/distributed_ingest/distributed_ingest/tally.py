@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from distributed_ingest.settle import LONGEST_S, settled
-from sluice.coordination import ConflictError, CoordinationError, DocumentStore
 from sluice_cli.units import show_size
+from sluice_coordination import ConflictError, CoordinationError, DocumentStore
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from distributed_ingest.feed import Reach, Scene
 from distributed_ingest.records import MAX_EVENT_BYTES, LineSplitter
 from distributed_ingest.settle import together
 from distributed_ingest.sink import SinkError
-from sluice.coordination import Functions, SingleSource, SourceState, Task, TaskContext
 from sluice_cli.errors import UsageError
+from sluice_coordination import Functions, SingleSource, SourceState, Task, TaskContext
 
 NAME = "tcp"
 _FUNCTION = "read-lines"

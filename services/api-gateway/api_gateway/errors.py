@@ -11,8 +11,8 @@ from google.protobuf.message import DecodeError
 from grpc import StatusCode
 
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
-from sluice.journal.journal import JournalError
-from sluice.messaging.producer import ProduceError, ProducerOverloadedError, RecordTooLargeError
+from sluice.engine.journal import JournalError
+from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
 
 INTERNAL_TEXT = "Internal exception occurred"
 """Pravega's description for whatever fails before an operation began; clients know it, so it says no more than that."""
@@ -54,10 +54,10 @@ _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
     (InvalidArgumentError, StatusCode.UNKNOWN),
     (NotYetError, StatusCode.UNIMPLEMENTED),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
-    (ProducerOverloadedError, StatusCode.RESOURCE_EXHAUSTED),
+    (SendQueueFullError, StatusCode.RESOURCE_EXHAUSTED),
     (RequestTimeoutError, StatusCode.DEADLINE_EXCEEDED),
     (RecordTooLargeError, StatusCode.INTERNAL),
-    (ProduceError, StatusCode.UNAVAILABLE),
+    (SendError, StatusCode.UNAVAILABLE),
     (JournalError, StatusCode.UNAVAILABLE),
 )
 

@@ -18,6 +18,7 @@ from api_gateway.rest.app import build_app, open_app
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import dead_letters_of
 from api_gateway.rest.signs_of_life import follow_signs_of_life
+from api_gateway.rest.statistics import follow_statistics
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.runtime import Runtime, run_service
@@ -52,9 +53,18 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
         reads=reads,
         requests=requests,
         store=connect(runtime, settings.store_timeout_s),
-        dead_letters=dead_letters_of(settings.kafka_client(), runtime.producer, settings.partitions, runtime.source),
+        dead_letters=dead_letters_of(
+            settings.kafka_client(),
+            runtime.producer,
+            settings.partitions,
+            runtime.source,
+            runtime.clock,
+            runtime.journal.chance,
+        ),
         signs_of_life=follow_signs_of_life(runtime),
+        statistics=follow_statistics(runtime),
         container_count=settings.container_count,
+        clock=runtime.clock,
     )
     open_app(app, backend)
     runtime.endpoints[PROTOCOL] = settings.grpc_endpoint

@@ -5,33 +5,47 @@ is returned here belongs to the fold and may change at the next await: take out 
 """
 
 import asyncio
+import heapq
 import itertools
-from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from sluice.domain.cluster import Cluster, cluster_of
-from sluice.domain.commands import NameKind
+from sluice.domain.commands import ResourceKind
 from sluice.domain.decision import Reader
 from sluice.domain.errors import NotFoundError
 from sluice.domain.group import ReaderGroup, find_group
-from sluice.domain.names import group_aggregate, key_of, scope_aggregate, stream_key
+from sluice.domain.listings import Members, members_of, scopes_of
+from sluice.domain.names import group_aggregate, key_of, stream_aggregate, stream_key
 from sluice.domain.scope import Scope, find_scope
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.table import Table, find_table
 from sluice.domain.transaction.batch import find_commits
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction
-from sluice.domain.workflow import Workflow, WorkflowKind, running
-from sluice.journal.journal import Journal
+from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, running
+from sluice.engine.journal import Journal
 
-Thing = TypeVar("Thing")
+ResourceT = TypeVar("ResourceT", Stream, ReaderGroup, Table)
 
-SORTED_KEPT = 64
-"""How many lists of names are kept in order: those that were asked for last."""
+Names = Callable[[Members], Iterator[str]]
+"""Picks names, in order, of what one partition holds of a scope."""
+
+AT_A_TIME = 250
+"""After so many streams of a list others get their turn."""
+
+
+def streams_after(after: str, *, internal: bool = True) -> Names:
+    """The streams behind a name; without `internal` those whose names do not begin with an underscore."""
+    return lambda members: members.after(ResourceKind.STREAM, after, internal=internal)
+
+
+def streams_with_tag(tag: str, after: str, *, internal: bool = True) -> Names:
+    """Those with a tag, in the same way."""
+    return lambda members: members.tagged_after(tag, after, internal=internal)
 
 
 class MissingError(NotFoundError):
@@ -60,7 +74,6 @@ class Reads:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._everywhere = tuple(range(journal.partitions))
-        self._sorted: dict[tuple[str, NameKind], tuple[int, list[str]]] = {}
 
     async def stream(self, scope: str, name: str) -> Stream:
         """Raises NotFoundError."""
@@ -163,61 +176,92 @@ class Reads:
             raise missing_scope(name)
         return scope
 
-    async def scopes(self) -> list[str]:
-        """The names of all scopes, in order."""
+    async def scopes(self, after: str) -> Iterator[str]:
+        """The names of all scopes behind this one, in order, to be walked before the next await."""
         await self._journal.barrier(self._everywhere)
-        return sorted(scope.name for view in self._journal.views() for scope in view.scopes())
+        return heapq.merge(*(scopes_of(view).after(after) for view in self._journal.views()))
 
-    async def everything(self) -> AsyncIterator[Iterator[tuple[str, Any]]]:
-        """All aggregates with their names, partition after partition, each to be walked before the next await.
-
-        Others get their turn between two partitions, so that a long journal holds nobody up.
-        """
+    async def contents(self, scope: str) -> dict[ResourceKind, int]:
+        """How many things of each kind are in the scope."""
         await self._journal.barrier(self._everywhere)
+        members = [members_of(view, scope) for view in self._journal.views()]
+        return {kind: sum(len(one.names[kind]) for one in members) for kind in ResourceKind}
+
+    async def under_way(self) -> list[tuple[str, Workflow, bool]]:
+        """All workflows that run, each with its aggregate and whether it can still be cancelled, in no order."""
+        await self._journal.barrier(self._everywhere)
+        found = []
         for view in self._journal.views():
-            yield view.aggregates()
-            await asyncio.sleep(0)
+            for aggregate in view.under_way():
+                state = view.get(aggregate)
+                workflow = running(state)
+                # Without one, the aggregate waits for its turn.
+                if workflow is not None:
+                    found.append((aggregate, workflow, can_cancel(state)))
+        return found
 
-    async def streams_in(self, scope: str, after: str) -> Iterator[Stream] | None:
-        """The streams behind a name, in order, to be walked before the next await; None if there is no such scope.
+    async def names_in(self, scope: str, names: Names) -> Iterator[str] | None:
+        """What `names` picks of the scope's members, in order, to be walked before the next await.
 
-        A name that is reserved, but under which nothing was begun yet, is no stream.
+        None if there is no such scope.
         """
-        return await self._things_in(scope, after, NameKind.STREAM, find_stream)
+        return self._merged(scope, names) if await self._has_caught_up_with(scope) else None
+
+    async def streams_in(self, scope: str, names: Names) -> Iterator[Stream] | None:
+        """The streams whose names are picked, in the same way."""
+        return await self._resources_in(scope, ResourceKind.STREAM, names, Stream)
 
     async def tables_in(self, scope: str, after: str) -> Iterator[Table] | None:
         """The key-value tables behind a name, in the same way."""
-        return await self._things_in(scope, after, NameKind.TABLE, find_table)
+        kind = ResourceKind.TABLE
+        return await self._resources_in(scope, kind, lambda members: members.after(kind, after), Table)
 
     async def groups_in(self, scope: str, after: str) -> Iterator[ReaderGroup] | None:
         """The reader groups behind a name, in the same way."""
-        return await self._things_in(scope, after, NameKind.READER_GROUP, self._find_group)
+        kind = ResourceKind.READER_GROUP
+        return await self._resources_in(scope, kind, lambda members: members.after(kind, after), ReaderGroup)
 
-    def _find_group(self, _reader: Reader, scope: str, name: str) -> ReaderGroup | None:
-        return self.known_group(scope, name)
+    async def all_streams(self, scope: str) -> AsyncIterator[Stream]:
+        """All streams of a scope, in order, each to be looked at before the next await; others get their turn between.
 
-    async def _things_in(
-        self, scope: str, after: str, kind: NameKind, find: Callable[[Reader, str, str], Thing | None]
-    ) -> Iterator[Thing] | None:
-        await self._journal.barrier(self._everywhere)
-        state = self._scope(scope)
-        if state is None:
+        Raises NotFoundError.
+        """
+        if not await self._has_caught_up_with(scope):
+            raise missing_scope(scope)
+        after: str | None = ""
+        while after is not None:
+            page = list(itertools.islice(self._located(scope, streams_after(after)), AT_A_TIME))
+            after = page[-1][0] if len(page) == AT_A_TIME else None
+            for name, partition in page:
+                stream = self._journal.views()[partition].get(stream_aggregate(scope, name))
+                if isinstance(stream, Stream):
+                    yield stream
+            await asyncio.sleep(0)
+
+    async def _resources_in(
+        self, scope: str, kind: ResourceKind, names: Names, of_type: type[ResourceT]
+    ) -> Iterator[ResourceT] | None:
+        if not await self._has_caught_up_with(scope):
             return None
-        names = self._names_of(state, kind)
-        following = itertools.islice(names, bisect_right(names, after), None)
-        found = (find(self._journal.reader(stream_key(scope, name)), scope, name) for name in following)
-        return (thing for thing in found if thing is not None)
+        views = self._journal.views()
+        located = self._located(scope, names)
+        found = (views[partition].get(kind.aggregate(scope, name)) for name, partition in located)
+        return (state for state in found if isinstance(state, of_type))
 
-    def _names_of(self, scope: Scope, kind: NameKind) -> list[str]:
-        """The names in order; kept until the scope changes, because a long list is asked for page by page."""
-        version = self._journal.reader(scope.name).version(scope_aggregate(scope.name))
-        kept = self._sorted.pop((scope.name, kind), None)
-        if kept is None or kept[0] != version:
-            kept = version, sorted(scope.names[kind])
-        self._sorted[scope.name, kind] = kept
-        if len(self._sorted) > SORTED_KEPT:
-            del self._sorted[next(iter(self._sorted))]
-        return kept[1]
+    async def _has_caught_up_with(self, scope: str) -> bool:
+        """Whether there is such a scope, when the views hold all that was acknowledged before."""
+        await self._journal.barrier(self._everywhere)
+        return self._scope(scope) is not None
+
+    def _merged(self, scope: str, names: Names) -> Iterator[str]:
+        return heapq.merge(*(names(members_of(view, scope)) for view in self._journal.views()))
+
+    def _located(self, scope: str, names: Names) -> Iterator[tuple[str, int]]:
+        """The names, each with its partition: so nothing has to be hashed to find the state."""
+        views = enumerate(self._journal.views())
+        return heapq.merge(
+            *(zip(names(members_of(view, scope)), itertools.repeat(partition)) for partition, view in views)
+        )
 
     async def workflow(self, aggregate: str) -> Workflow | None:
         """The workflow that is changing the aggregate."""

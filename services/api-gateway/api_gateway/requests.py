@@ -7,16 +7,22 @@ while the operation it asked for goes on.
 import asyncio
 import itertools
 import logging
-import secrets
 
 from api_gateway import metrics
 from api_gateway.errors import OverloadedError, RequestTimeoutError
-from sluice.domain.commands import Command, Create
+from sluice.domain.commands import (
+    Command,
+    CreateReaderGroup,
+    CreateStream,
+    CreateTable,
+    DeleteScope,
+    DeleteScopeRecursive,
+)
 from sluice.domain.decision import Reply
-from sluice.domain.names import key_of
-from sluice.messaging.producer import RecordTooLargeError
-from sluice.messaging.requests import encode_request
-from sluice.messaging.topics import MAX_REQUEST_BYTES, topic_of
+from sluice.engine.partition import partition_keys
+from sluice.engine.ports import RecordTooLargeError
+from sluice.kafka.requests import encode_request
+from sluice.kafka.topics import MAX_REQUEST_BYTES, topic_of
 from sluice.runtime import Runtime
 from sluice.telemetry import tracing
 from sluice.telemetry.scrape import on_scrape
@@ -32,7 +38,7 @@ class Requests:
         self._max_pending = max_pending
         self._timeout_s = timeout_s
         on_scrape("requests", self._publish)
-        self._ids = map(f"{secrets.token_hex(5)}-{{:x}}".format, itertools.count(1))
+        self._ids = map(f"{runtime.connections.chance.token()}-{{:x}}".format, itertools.count(1))
 
     def _publish(self) -> None:
         metrics.PENDING.set(self._runtime.journal.replies_expected)
@@ -45,7 +51,7 @@ class Requests:
     async def ask(self, command: Command, trace: str = "", *, id: str = "") -> Reply:
         """The reply to a command, asked for in its topic, under `id` if the caller has made one already.
 
-        Raises OverloadedError, RequestTimeoutError, ProduceError, PartitionFailedError.
+        Raises OverloadedError, RequestTimeoutError, SendError, PartitionFailedError.
         """
         journal = self._runtime.journal
         if journal.replies_expected >= self._max_pending:
@@ -55,7 +61,7 @@ class Requests:
         if size > MAX_REQUEST_BYTES:
             raise RecordTooLargeError(f"the request has {size} bytes, the limit is {MAX_REQUEST_BYTES}")
         id = request.id
-        reply = journal.expect_reply(id, _keys(command))
+        reply = journal.expect_reply(id, _keys(command, journal.partitions))
 
         def sent(sending: asyncio.Future[None]) -> None:
             error = sending.exception()
@@ -66,7 +72,7 @@ class Requests:
             self._runtime.send(topic_of(command), request).add_done_callback(sent)
             with tracing.within(tracing.child("await answer", "internal", {"sluice.request": id})) as span:
                 async with asyncio.timeout(self._timeout_s):
-                    answer = await reply
+                    answer: Reply = await reply
                 span.note({"sluice.status": answer.status})
         except TimeoutError:
             log.warning("no reply in time", extra={"request": id, "command": type(command).__name__})
@@ -78,8 +84,12 @@ class Requests:
         return answer
 
 
-def _keys(command: Command) -> tuple[str, ...]:
-    """Whose partitions it takes to answer a command: what is created has a key beside that of its scope."""
-    if isinstance(command, Create):
-        return command.key, key_of(command.kind.aggregate(command.scope, command.name))
-    return (command.key,)
+def _keys(command: Command, partitions: int) -> tuple[str, ...]:
+    """Whose partitions it takes to answer a command: a creation reads its scope, a deletion of a scope everything."""
+    match command:
+        case CreateStream() | CreateReaderGroup() | CreateTable():
+            return command.key, command.scope
+        case DeleteScope() | DeleteScopeRecursive():
+            return partition_keys(partitions)
+        case _:
+            return (command.key,)

@@ -17,12 +17,12 @@ sees has not been dealt with for long.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from cluster_manager.metrics import HOSTS
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, Nodes, NodesError
-from cluster_manager.settling import Settling
+from cluster_manager.stabilization_window import StabilizationWindow
 from sluice.domain.cluster import (
     CLUSTER,
     Cluster,
@@ -36,8 +36,9 @@ from sluice.domain.cluster import (
 from sluice.domain.commands import Heartbeat, Host
 from sluice.domain.decision import Context, Decision
 from sluice.domain.events import ContainersAssigned
-from sluice.journal.journal import Decide, Executed, JournalError
-from sluice.journal.partition_view import GuardedReader, PartitionView
+from sluice.engine.fold import GuardedReader, PartitionView
+from sluice.engine.journal import JournalError, JournalUnavailableError
+from sluice.engine.proposer import Decide
 from sluice.telemetry.metrics import CONTAINER_MOVES
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ LOOK_AGAIN_S = 10.0
 RETRY_S = 1.0
 NEGLECTED_S = 20.0
 PUBLISH_ATTEMPTS = 5
+PROPOSE_TIMEOUT_S = 5.0
 
 
 class ClusterJournal(Protocol):
@@ -63,16 +65,25 @@ class ClusterJournal(Protocol):
         """Return once the views hold all that was acknowledged before."""
         ...
 
-    async def execute(self, key: str, request: str | None, decide: Decide) -> Executed:
-        """Append what is decided, until it counts."""
+    def propose(self, key: str, decide: Decide) -> Awaitable[Decision | None]:
+        """Append what is decided, until it counts; while the journal is away this waits."""
         ...
+
+
+async def propose(journal: ClusterJournal, decide: Decide) -> Decision | None:
+    """Have it decided soon or not at all: what it rests on outside of the journal grows old. Raises JournalError."""
+    try:
+        async with asyncio.timeout(PROPOSE_TIMEOUT_S):
+            return await journal.propose(CLUSTER, decide)
+    except TimeoutError as error:
+        raise JournalUnavailableError(f"not decided within {PROPOSE_TIMEOUT_S:g} s") from error
 
 
 class ContainerManager:
     """Gives every container 0..count-1 a live host and tells the segment stores.
 
     `me` is this instance as a member, `active` whether it is the one to decide, `now_ms` the time in epoch ms. Hosts
-    that come or go must have done so for `settle_s` (`Settling`).
+    that come or go must have done so for `settle_s` (`StabilizationWindow`).
     """
 
     def __init__(
@@ -93,7 +104,7 @@ class ContainerManager:
         self._interval_ms = round(interval_s * 1000)
         self._active = active
         self._now_ms = now_ms
-        self._settling = Settling(settle_s)
+        self._settling = StabilizationWindow(settle_s)
         self._differs_since: float | None = None
         self._took_over = False
         self._woken = asyncio.Event()
@@ -166,7 +177,7 @@ class ContainerManager:
         def decide(_reader: GuardedReader, context: Context) -> Decision:
             return decide_takeover(me.service, me.instance, me.endpoints, context)
 
-        await self._journal.execute(CLUSTER, None, decide)
+        await propose(self._journal, decide)
         self._took_over = True
         log.info("took over the cluster", extra={"hosts": _names(self._cluster().hosts)})
 
@@ -188,8 +199,8 @@ class ContainerManager:
                 return Decision()
             return decide_assignment(reader, self._count, hosts, before, self._interval_ms, context)
 
-        executed = await self._journal.execute(CLUSTER, None, decide)
-        for event in executed.decision.events if executed.decision is not None else ():
+        decision = await propose(self._journal, decide)
+        for event in decision.events if decision is not None else ():
             if isinstance(event, ContainersAssigned):
                 moved = moves(before, event.containers)
                 CONTAINER_MOVES.inc(moved)

@@ -7,14 +7,14 @@ the next one is a second away. Anything else on the topic is nobody's to handle 
 import logging
 from collections.abc import Callable
 
-from cluster_manager.containers import ClusterJournal
+from cluster_manager.containers import ClusterJournal, propose
 from cluster_manager.members import MemberWatch
 from sluice.domain.cluster import CLUSTER, cluster_of, decide_departures, decide_heartbeat
 from sluice.domain.commands import Heartbeat
 from sluice.domain.decision import Context, Decision
-from sluice.journal.journal import JournalError
-from sluice.journal.partition_view import GuardedReader
-from sluice.messaging.requests import decode_request
+from sluice.engine.fold import GuardedReader
+from sluice.engine.journal import JournalError
+from sluice.kafka.requests import decode_request
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Heartbeats:
         def join(reader: GuardedReader, context: Context) -> Decision:
             return decide_heartbeat(reader, heartbeat, context)
 
-        await self._journal.execute(CLUSTER, None, join)
+        await propose(self._journal, join)
         silent = self._watch.silent(cluster_of(self._journal.reader(CLUSTER)).members)
         if not silent:
             return
@@ -58,5 +58,5 @@ class Heartbeats:
         def leave(reader: GuardedReader, context: Context) -> Decision:
             return decide_departures(reader, silent, context)
 
-        await self._journal.execute(CLUSTER, None, leave)
+        await propose(self._journal, leave)
         log.info("members left", extra={"members": silent})

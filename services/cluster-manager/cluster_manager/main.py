@@ -16,11 +16,11 @@ from cluster_manager.settings import ClusterManagerSettings
 from sluice.domain.cluster import CLUSTER, cluster_of, uncovered
 from sluice.domain.commands import Heartbeat
 from sluice.domain.events import ContainersAssigned
-from sluice.journal.journal import now_ms
-from sluice.journal.record import Record
-from sluice.messaging.dead_letters import send_dead_letter, source_of
-from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer
-from sluice.messaging.topics import REQUESTS_CLUSTER
+from sluice.domain.model import JournalEntry
+from sluice.engine.consumer import Delivery, RequestConsumer
+from sluice.engine.executor import Permit
+from sluice.kafka.dead_letters import send_dead_letter, source_of
+from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime, run_service
 from sluice.telemetry.scrape import on_scrape
 
@@ -35,14 +35,14 @@ class ClusterManager:
     def __init__(self, runtime: Runtime, settings: ClusterManagerSettings) -> None:
         self._runtime = runtime
         self._heartbeats = Heartbeats(runtime.journal, settings.member_timeout_s, time.monotonic)
-        self._consumer = KeyedConsumer(
-            settings.kafka_client(),
-            REQUESTS_CLUSTER.name,
-            SERVICE,
+        self._consumer = RequestConsumer(
+            runtime.request_source(REQUESTS_CLUSTER, SERVICE),
+            runtime.journal,
             self._handle,
             self._on_assigned,
             self._on_failure,
-            max_handlers=1,
+            max_running=1,
+            is_keyed=False,
         )
         self._nodes = ZooKeeperNodes(
             settings.zookeeper,
@@ -58,7 +58,7 @@ class ClusterManager:
             settings.container_count,
             settings.rebalance_interval_s,
             self.active,
-            now_ms,
+            runtime.clock.now_ms,
             settings.settle_s,
         )
 
@@ -70,7 +70,7 @@ class ClusterManager:
         runtime.checks["container map"] = self._containers.problem
         runtime.facts["role"] = lambda: "active" if self.active() else "standby"
         on_scrape("cluster", self._publish)
-        runtime.journal.on_record.append(self._on_record)
+        runtime.journal.on_entry.append(self._on_entry)
         runtime.stack.push_async_callback(self._nodes.stop)
         self._nodes.start()
         runtime.spawn(self._manage(), "container manager")
@@ -88,20 +88,19 @@ class ClusterManager:
             # Should this have ended by an error, another instance had better take over.
             await self._consumer.stop()
 
-    async def _handle(self, delivery: Delivery) -> None:
-        await self._heartbeats.handle(delivery.value or b"")
+    async def _handle(self, delivery: Delivery, _permit: Permit) -> None:
+        await self._heartbeats.handle(delivery.value)
 
     async def _on_assigned(self, _partition: int) -> None:
         self._heartbeats.activated()
         self._containers.activated()
 
     async def _on_failure(self, delivery: Delivery, error: Exception) -> None:
-        if delivery.message is not None:
-            source = source_of(delivery.message)
-            await send_dead_letter(self._runtime.producer, source, SERVICE, f"{type(error).__name__}: {error}")
+        reason = f"{type(error).__name__}: {error}"
+        await send_dead_letter(self._runtime.producer, source_of(delivery.message), SERVICE, reason)
 
-    def _on_record(self, _partition: int, record: Record) -> None:
-        if any(isinstance(event, ContainersAssigned) for event in record.events):
+    def _on_entry(self, _partition: int, entry: JournalEntry) -> None:
+        if any(isinstance(event, ContainersAssigned) for event in entry.events):
             self._wake()
 
     def _wake(self) -> None:

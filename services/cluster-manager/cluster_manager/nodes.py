@@ -17,15 +17,15 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 
 from cluster_manager.metrics import ZOOKEEPER_LOSSES
 from sluice.domain.commands import Host
-from sluice.segmentstore import host as store
-from sluice.segmentstore.container_map import (
+from sluice.pravega import host as store
+from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,
     HOSTS_NODE,
-    MalformedPayload,
     decode_container_map,
     decode_host,
     encode_container_map,
 )
+from sluice.pravega.envelope import MalformedPayload
 
 log = logging.getLogger(__name__)
 
@@ -69,10 +69,19 @@ class Nodes(Protocol):
 
 
 class ZooKeeperNodes:
-    """The nodes of one Pravega cluster. `on_change()` is called on the loop for whatever may ask for another look."""
+    """The nodes of one Pravega cluster, by a client of its own unless one is given.
+
+    `on_change()` is called on the loop for whatever may ask for another look.
+    """
 
     def __init__(
-        self, address: str, cluster: str, session_timeout_s: float, call_timeout_s: float, on_change: Callable[[], None]
+        self,
+        address: str,
+        cluster: str,
+        session_timeout_s: float,
+        call_timeout_s: float,
+        on_change: Callable[[], None],
+        client: KazooClient | None = None,
     ) -> None:
         self.connected = False
         self._address = address
@@ -82,7 +91,7 @@ class ZooKeeperNodes:
         self._hosts = f"/pravega/{cluster}/{HOSTS_NODE}"
         self._map = f"/pravega/{cluster}/{CONTAINER_MAP_NODE}"
         self._loop = asyncio.get_running_loop()
-        self._client = KazooClient(
+        self._client = client or KazooClient(
             hosts=address,
             timeout=session_timeout_s,
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0},

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from retention_spark.deciding import Decider, Heard, Step
+from retention_spark.stateful_operator import Decider, Heard, Step
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):

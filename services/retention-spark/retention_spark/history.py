@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from retention_spark.deciding import HistoryRow
+from retention_spark.stateful_operator import HistoryRow
 from sluice.domain.commands import DecisionKind
 
 log = logging.getLogger(__name__)

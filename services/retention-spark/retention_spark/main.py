@@ -19,14 +19,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.blocking import at_most, in_daemon
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, look_at_topics
 from retention_spark.compaction import compact
-from retention_spark.deciding import SERVICE
-from retention_spark.fitness import FORMAT, Fit, UnfitError, claim, look_at_topics
 from retention_spark.listener import ProgressListener
 from retention_spark.query import QueryPlan, checkpoint_of, plans, start_query
-from retention_spark.running import QueryRunner
+from retention_spark.query_supervisor import QueryRunner
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
+from retention_spark.stateful_operator import SERVICE
 from sluice.telemetry.health import Checks, health_server
 from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop

@@ -10,7 +10,7 @@ from retention_spark.rules import RetentionRule, Rule, ScaleRule
 from retention_spark.settings import SparkSettings
 from retention_spark.sink import batch_writer
 from retention_spark.stateful import decided
-from sluice.messaging.topics import RETENTION, SCALE, Topic
+from sluice.kafka.topics import RETENTION, SCALE, Topic
 
 
 class QueryPlan(msgspec.Struct, frozen=True):

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from retention_spark.deciding import HistoryRow, Told, is_news
 from retention_spark.rules import RetentionRule, Rule, ScaleRule, Verdict
+from retention_spark.stateful_operator import HistoryRow, Told, is_news
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.policy.retention import RetentionState
 from sluice.domain.stream.retention import RetentionReport, SizedCut
@@ -97,11 +97,11 @@ class RetentionReplay(Replay):
         super().__init__(rule)
         self._policy = policy
         self._head: SizedCut | None = None
-        self._incarnation = ""
+        self._creation_id = ""
 
     def _changed(self, report: RetentionReport) -> RetentionReport:
-        if report.incarnation != self._incarnation:
-            self._head, self._incarnation = None, report.incarnation
+        if report.creation_id != self._creation_id:
+            self._head, self._creation_id = None, report.creation_id
         if self._head is None or report.policy is None:
             self._head = report.head
             return report if report.policy is None else msgspec.structs.replace(report, policy=self._policy)

@@ -33,7 +33,7 @@ class Verdict(msgspec.Struct, frozen=True):
 class Rule(Hashable, Protocol):
     """`state_type` is what is known of a stream, `report_type` what is heard of it; times in epoch ms.
 
-    Both types have `scope`, `stream` and `incarnation`.
+    Both types have `scope`, `stream` and `creation_id`.
     """
 
     @property

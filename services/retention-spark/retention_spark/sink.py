@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 
-from retention_spark.deciding import HistoryRow, Sending
 from retention_spark.files import write_once
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful import outcomes
+from retention_spark.stateful_operator import HistoryRow, Sending
 from sluice.domain.commands import DecisionKind
-from sluice.messaging.topics import DEAD_LETTERS, MAX_RECORD_BYTES
+from sluice.engine.crash_points import CrashPoints
+from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
 from sluice.telemetry import metrics
-from sluice.workflows.crash_points import CrashPoints
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from retention_spark.buckets import BucketDecider
-from retention_spark.deciding import Decider, Heard, HistoryRow, Sending, Step
 from retention_spark.rules import Rule
+from retention_spark.stateful_operator import Decider, Heard, HistoryRow, Sending, Step
 
 STATE = "memory binary"
 OUTPUT = "outcome binary"

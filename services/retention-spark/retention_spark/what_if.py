@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from textwrap import fill
 
-from retention_spark.asking import NO_TARGET, UnreadableError, retention_of, scaling_of
-from retention_spark.deciding import HistoryRow
 from retention_spark.history import decisions_since, line_of
-from retention_spark.rehearsal import Policy, would_have
+from retention_spark.policy_parser import NO_TARGET, UnreadableError, retention_of, scaling_of
 from retention_spark.settings import SparkSettings
+from retention_spark.stateful_operator import HistoryRow
+from retention_spark.what_if_job import Policy, would_have
 from sluice.domain.commands import DecisionKind
 from sluice.domain.config import RetentionPolicy
 

@@ -3,40 +3,39 @@
 Rules: background-and-other-workflows 6.
 """
 
-from sluice.domain import group as groups
 from sluice.domain.commands import AddSubscriber, RemoveSubscriber
 from sluice.domain.decision import Reader
 from sluice.domain.group import ReaderGroup
 from sluice.domain.names import group_stream, stream_key
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.workflows.steps import all_done
-from sluice.workflows.waiting import Need
+from sluice.engine.dependencies import Dependency
+from sluice.engine.step import all_done
 from stream_workflows import stream_steps
-from stream_workflows.tools import StreamTools
+from stream_workflows.step_context import StreamStepContext
 
 
-def _state_stream(tools: StreamTools, group: ReaderGroup) -> Stream | None:
+def _state_stream(context: StreamStepContext, group: ReaderGroup) -> Stream | None:
     name = group_stream(group.name)
-    return find_stream(tools.reader(stream_key(group.scope, name)), group.scope, name)
+    return find_stream(context.reader(stream_key(group.scope, name)), group.scope, name)
 
 
-async def create_state_stream(tools: StreamTools, group: ReaderGroup) -> None:
-    stream = _state_stream(tools, group)
-    if stream is not None and stream.incarnation == group.incarnation:
-        await stream_steps.create_segments(tools, stream)
+async def create_state_stream(context: StreamStepContext, group: ReaderGroup) -> None:
+    stream = _state_stream(context, group)
+    if stream is not None and stream.creation_id == group.creation_id:
+        await stream_steps.create_segments(context, stream)
 
 
-async def subscribe(tools: StreamTools, group: ReaderGroup) -> list[str]:
+async def subscribe(context: StreamStepContext, group: ReaderGroup) -> list[str]:
     """Subscribe to every stream of the group; the names of those that do not exist."""
     config = group.config
     if not config.subscribes():
         return []
     streams = {scoped: _stream_name(scoped) for scoped in config.starts}
-    unseen = {stream_key(*stream) for stream in streams.values() if _find(tools, stream) is None}
+    unseen = {stream_key(*stream) for stream in streams.values() if _find(context, stream) is None}
     if unseen:
-        await tools.catch_up(unseen)
-    tools.need(_subscription(stream, group) for stream in streams.values())
-    return [scoped for scoped, stream in streams.items() if _find(tools, stream) is None]
+        await context.catch_up(unseen)
+    context.require(_subscription(stream, group, _creation_id(context, stream)) for stream in streams.values())
+    return [scoped for scoped, stream in streams.items() if _find(context, stream) is None]
 
 
 def _stream_name(scoped: str) -> tuple[str, str]:
@@ -44,11 +43,17 @@ def _stream_name(scoped: str) -> tuple[str, str]:
     return scope, name
 
 
-def _find(tools: StreamTools, stream: tuple[str, str]) -> Stream | None:
-    return find_stream(tools.reader(stream_key(*stream)), *stream)
+def _find(context: StreamStepContext, stream: tuple[str, str]) -> Stream | None:
+    return find_stream(context.reader(stream_key(*stream)), *stream)
 
 
-def _subscription(stream: tuple[str, str], group: ReaderGroup) -> Need:
+def _creation_id(context: StreamStepContext, stream: tuple[str, str]) -> str:
+    """The life of the stream that the view shows; "" if it shows none."""
+    found = _find(context, stream)
+    return found.creation_id if found is not None else ""
+
+
+def _subscription(stream: tuple[str, str], group: ReaderGroup, creation_id: str) -> Dependency:
     """A stream knows the group in its present form; or there is no such stream."""
     subscriber, config = group.subscriber, group.config
 
@@ -59,11 +64,11 @@ def _subscription(stream: tuple[str, str], group: ReaderGroup) -> Need:
         entry = found.subscribers.get(subscriber)
         return entry is not None and entry.group_id == config.id and entry.generation >= config.generation
 
-    command = AddSubscriber(*stream, subscriber, config.id, config.generation)
-    return Need(f"stream {'/'.join(stream)} has not yet added the subscriber", command.key, known, command)
+    command = AddSubscriber(*stream, subscriber, config.id, config.generation, creation_id)
+    return Dependency(f"stream {'/'.join(stream)} has not yet added the subscriber", command.key, known, command)
 
 
-async def unsubscribe(tools: StreamTools, group: ReaderGroup) -> None:
+async def unsubscribe(context: StreamStepContext, group: ReaderGroup) -> None:
     """Have the streams that the group leaves forget it; one that is gone has forgotten already.
 
     A creation that is undone may have asked streams that were too busy to hear it. All are told behind that, once,
@@ -71,31 +76,33 @@ async def unsubscribe(tools: StreamTools, group: ReaderGroup) -> None:
     """
     workflow, subscriber, config = group.workflow, group.subscriber, group.config
     streams = [_stream_name(scoped) for scoped in (workflow.leaves if workflow else ())]
-    leavings = {stream: RemoveSubscriber(*stream, subscriber, config.generation, config.id) for stream in streams}
-    needs = [_absence(stream, subscriber, command) for stream, command in leavings.items()]
-    await tools.need_gone(needs)
+    # A stream that does not show the group may be one that the view does not show yet.
+    unseen = {stream_key(*stream) for stream in streams if not _has_subscriber(_find(context, stream), group)}
+    if unseen:
+        await context.catch_up(unseen)
+    leavings = {
+        stream: RemoveSubscriber(*stream, subscriber, config.generation, config.id, _creation_id(context, stream))
+        for stream in streams
+    }
+    context.require([_absence(stream, group, command) for stream, command in leavings.items()])
     if workflow is not None and workflow.refusal:
-        told = (tools.tell(f"{group.incarnation}-undone-{'/'.join(s)}", leaving) for s, leaving in leavings.items())
-        await all_done(told)
+        sent = (context.send(f"{group.creation_id}-undone-{'/'.join(s)}", leaving) for s, leaving in leavings.items())
+        await all_done(sent)
 
 
-def _absence(stream: tuple[str, str], subscriber: str, command: RemoveSubscriber) -> Need:
+def _has_subscriber(stream: Stream | None, group: ReaderGroup) -> bool:
+    known = stream.subscribers.get(group.subscriber) if stream is not None else None
+    return known is not None and known.group_id == group.config.id
+
+
+def _absence(stream: tuple[str, str], group: ReaderGroup, command: RemoveSubscriber) -> Dependency:
     def forgotten(reader: Reader) -> bool:
-        found = find_stream(reader, *stream)
-        known = found.subscribers.get(subscriber) if found is not None else None
-        return known is None or known.group_id != command.group_id
+        return not _has_subscriber(find_stream(reader, *stream), group)
 
-    return Need(f"stream {'/'.join(stream)} has not yet removed the subscriber", command.key, forgotten, command)
+    return Dependency(f"stream {'/'.join(stream)} has not yet removed the subscriber", command.key, forgotten, command)
 
 
-async def delete_state_stream(tools: StreamTools, group: ReaderGroup) -> None:
-    stream = _state_stream(tools, group)
+async def delete_state_stream(context: StreamStepContext, group: ReaderGroup) -> None:
+    stream = _state_stream(context, group)
     if stream is not None:
-        await stream_steps.delete_segments(tools, stream)
-
-
-async def release_name(tools: StreamTools, group: ReaderGroup) -> None:
-    await tools.release((groups.release(group),))
-    stream = _state_stream(tools, group)
-    if stream is not None and stream.incarnation != group.incarnation:
-        await stream_steps.release_name(tools, stream)
+        await stream_steps.delete_segments(context, stream)

@@ -1,7 +1,9 @@
 """Where stream-workflows is put together."""
 
+from sluice.domain.statistics import OperationCounter
 from sluice.runtime import Runtime, run_service
 from sluice.workflows.data_plane import open_data_plane
+from sluice.workflows.statistics import StatisticsReporter
 from stream_workflows.periodic_jobs import periodic_work
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
@@ -20,5 +22,7 @@ def main() -> None:
         consumer.start()
         runtime.stack.push_async_callback(consumer.stop)
         runtime.spawn(periodic_work(runtime, settings, store, lambda: consumer.partitions).run(), "periodic")
+        reporter = StatisticsReporter(runtime, OperationCounter(), lambda: consumer.partitions)
+        runtime.spawn(reporter.run(settings.statistics_s), "statistics reports")
 
     run_service("stream-workflows", settings, start)

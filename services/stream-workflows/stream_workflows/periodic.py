@@ -12,9 +12,9 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import Protocol
 
-from sluice.journal.journal import Journal, JournalError
-from sluice.messaging.producer import ProduceError
-from sluice.segmentstore.errors import SegmentStoreError
+from sluice.engine.journal import Journal, JournalError
+from sluice.engine.ports import SendError
+from sluice.pravega.errors import SegmentStoreError
 from stream_workflows.metrics import PERIODIC_FAILURES, PERIODIC_SECONDS
 from stream_workflows.stream_index import StreamName
 
@@ -83,6 +83,6 @@ class Periodic:
 
     def _tell(self, job: Job, stream: StreamName | None, error: Exception) -> None:
         PERIODIC_FAILURES.labels(job.name).inc()
-        foreseen = isinstance(error, SegmentStoreError | JournalError | ProduceError)
+        foreseen = isinstance(error, SegmentStoreError | JournalError | SendError)
         facts = {"job": job.name, "stream": "/".join(stream) if stream else "", "error": repr(error)}
         log.warning("periodic work failed", extra=facts, exc_info=None if foreseen else error)

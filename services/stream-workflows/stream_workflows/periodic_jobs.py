@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterable
 
+from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
-from sluice.segmentstore.store import SegmentStore
-from stream_workflows.feed import Feed
-from stream_workflows.marks import Marks
 from stream_workflows.periodic import Periodic
+from stream_workflows.report_publisher import Feed
 from stream_workflows.retention_feed import RetentionChanges, RetentionSamples
 from stream_workflows.scale_reports import ScaleReports
 from stream_workflows.settings import WorkflowSettings
 from stream_workflows.stream_index import StreamIndex
+from stream_workflows.watermark_truncation import Marks
 from stream_workflows.watermarks import Watermarks
 
 
@@ -18,7 +18,7 @@ def periodic_work(
     runtime: Runtime, settings: WorkflowSettings, store: SegmentStore, owned: Callable[[], Iterable[int]]
 ) -> Periodic:
     """Everything that is done periodically for the partitions in `owned()`."""
-    journal, feed = runtime.journal, Feed(runtime.producer, runtime.source)
+    journal, feed = runtime.journal, Feed(runtime.producer, runtime.source, runtime.clock)
     index = StreamIndex(journal)
     jobs = (
         Watermarks(journal, store, index, settings.watermark_interval_s),

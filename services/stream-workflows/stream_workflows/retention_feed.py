@@ -6,7 +6,7 @@ that it was, because for a stream without a policy no sample will ever tell it.
 Rules: background-and-other-workflows 1.4.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import msgspec
@@ -18,11 +18,11 @@ from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import retention
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.journal.journal import Journal, now_ms
-from sluice.segmentstore.store import SegmentStore
-from sluice.workflows.steps import all_done
-from stream_workflows.feed import Feed
+from sluice.engine.journal import Journal
+from sluice.engine.step import all_done
+from sluice.pravega.store import SegmentStore
 from stream_workflows.metrics import SAMPLES
+from stream_workflows.report_publisher import Feed
 from stream_workflows.stream_index import StreamIndex, StreamName
 
 
@@ -39,13 +39,12 @@ class _RetentionJob:
         index: StreamIndex,
         feed: Feed,
         interval_s: float,
-        clock: Callable[[], int] = now_ms,
     ) -> None:
         self.interval_s = interval_s
         self._journal = journal
         self._index = index
         self._feed = feed
-        self._clock = clock
+        self._clock = journal.clock.now_ms
 
     def _find(self, stream: StreamName) -> Stream | None:
         return find_stream(self._journal.reader(stream_key(*stream)), *stream)
@@ -66,9 +65,8 @@ class RetentionSamples(_RetentionJob):
         index: StreamIndex,
         feed: Feed,
         interval_s: float,
-        clock: Callable[[], int] = now_ms,
     ) -> None:
-        super().__init__(journal, index, feed, interval_s, clock)
+        super().__init__(journal, index, feed, interval_s)
         self._store = store
 
     def due(self, partitions: frozenset[int]) -> list[StreamName]:
@@ -78,12 +76,12 @@ class RetentionSamples(_RetentionJob):
         state = self._find(stream)
         if state is None or not retention.is_sampled(state):
             return
-        incarnation = state.incarnation
+        creation_id = state.creation_id
         tail = await self._tail(stream, state.active_epoch.segments)
         # Everything before the cut is older than the time after the measuring; than the time before, it need not be.
         at = self._clock()
         state = self._find(stream)
-        if state is None or state.incarnation != incarnation or not retention.is_sampled(state):
+        if state is None or state.creation_id != creation_id or not retention.is_sampled(state):
             return
         report = retention.report(state, tail, "", self._feed.source, at, self._version(stream))
         if report is not None:
@@ -117,15 +115,15 @@ class RetentionChanges(_RetentionJob):
         if state is None:
             await self._feed.tell(identified(retention.gone(*stream, "", self._feed.source, at, version)))
             return
-        incarnation, policy = state.incarnation, state.config.retention
+        creation_id, policy = state.creation_id, state.config.retention
         report = retention.report(state, None, "", self._feed.source, at, version)
         if report is not None:
             await self._feed.tell(identified(report))
         if state.announced != policy:
-            await self._announced(stream, incarnation, policy)
+            await self._announced(stream, creation_id, policy)
 
-    async def _announced(self, stream: StreamName, incarnation: str, policy: RetentionPolicy | None) -> None:
+    async def _announced(self, stream: StreamName, creation_id: str, policy: RetentionPolicy | None) -> None:
         def note(reader: Reader, _context: Context) -> Decision:
-            return retention.note_announced(reader, *stream, incarnation, policy)
+            return retention.note_announced(reader, *stream, creation_id, policy)
 
-        await self._journal.execute(stream_key(*stream), None, note)
+        await self._journal.propose(stream_key(*stream), note)

@@ -18,15 +18,16 @@ from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import traffic
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.domain.stream.traffic import Traffic
-from sluice.messaging.topics import topic_of
+from sluice.engine.step import all_done
+from sluice.kafka.topics import topic_of
+from sluice.pravega.auto_scale_reports import OtherEvent, decode_report
+from sluice.pravega.envelope import MalformedPayload
+from sluice.pravega.event_frames import MalformedEvents, StoredEvent
+from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
-from sluice.segmentstore.store import SegmentStore
-from sluice.workflows.steps import all_done
-from stream_workflows.envelope import MalformedPayload
-from stream_workflows.feed import Feed
 from stream_workflows.metrics import REPORTS
-from stream_workflows.payloads import OtherEvent, decode_report
-from stream_workflows.segment_events import READ_BYTES, MalformedEventsError, read_events
+from stream_workflows.report_publisher import Feed
+from stream_workflows.segment_events import READ_BYTES, read_events
 from stream_workflows.stream_index import StreamName
 
 log = logging.getLogger(__name__)
@@ -55,23 +56,23 @@ class ScaleReports:
         state = find_stream(self._journal.reader(KEY), *stream)
         if state is None or state.state is StreamState.CREATING:
             return
-        incarnation, positions = state.incarnation, traffic.to_carry(state)
-        await all_done(self._carry(incarnation, segment, at) for segment, at in positions.items())
+        creation_id, positions = state.creation_id, traffic.to_carry(state)
+        await all_done(self._carry(creation_id, segment, at) for segment, at in positions.items())
         await self._truncate(stream)
 
-    async def _carry(self, incarnation: str, segment: int, at: int) -> None:
+    async def _carry(self, creation_id: str, segment: int, at: int) -> None:
         """Pass on what the segment holds from `at` on; return at its present end."""
         name = segment_name(*STREAM, segment)
         try:
             async for found in read_events(self._store, name, at):
                 await self._pass_on(name, found.events)
-                await self._note(incarnation, segment, found.end)
-        except MalformedEventsError as error:
-            await self._note(incarnation, segment, await self._skip(name, error))
+                await self._note(creation_id, segment, found.end)
+        except MalformedEvents as error:
+            await self._note(creation_id, segment, await self._skip(name, error))
 
-    async def _pass_on(self, segment: str, events: list[tuple[int, bytes]]) -> None:
+    async def _pass_on(self, segment: str, events: list[StoredEvent]) -> None:
         reports, unreadable = [], []
-        for at, event in events:
+        for event, at, _ in events:
             try:
                 reports.append((f"{segment}@{at}", decode_report(event)))
             except OtherEvent as other:
@@ -100,7 +101,7 @@ class ScaleReports:
             known.append(report)
         await all_done(self._feed.tell(report) for report in known)
 
-    async def _skip(self, segment: str, error: MalformedEventsError) -> int:
+    async def _skip(self, segment: str, error: MalformedEvents) -> int:
         """Give up everything up to the present end of the segment, and return that; a dead letter has the beginning."""
         end, at = (await self._store.segment_info(segment)).length, error.offset
         data = (await self._store.read_segment(segment, at, min(end - at, READ_BYTES))).data
@@ -108,11 +109,11 @@ class ScaleReports:
         await self._feed.give_up(KEY, segment, at, data, f"{error.reason}; {end - at} bytes skipped")
         return end
 
-    async def _note(self, incarnation: str, segment: int, offset: int) -> None:
+    async def _note(self, creation_id: str, segment: int, offset: int) -> None:
         def note(reader: Reader, _context: Context) -> Decision:
-            return traffic.note_carried(reader, *STREAM, incarnation, segment, offset)
+            return traffic.note_carried(reader, *STREAM, creation_id, segment, offset)
 
-        await self._journal.execute(KEY, None, note)
+        await self._journal.propose(KEY, note)
 
     async def _truncate(self, stream: StreamName) -> None:
         """Ask for it under an id that follows from the position, so that asking again changes nothing."""
@@ -124,5 +125,5 @@ class ScaleReports:
             return
         cut = decided.cut
         command = TruncateStream(*stream, cut=cut)
-        id = "-".join(("carried", state.incarnation, *(f"{s}@{at}" for s, at in cut.items())))
+        id = "-".join(("carried", state.creation_id, *(f"{s}@{at}" for s, at in cut.items())))
         await self._runtime.send(topic_of(command), self._runtime.request(id, command))

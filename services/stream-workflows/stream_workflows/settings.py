@@ -10,6 +10,8 @@ class WorkflowSettings(ServiceSettings):
     the segment stores' reports of load, cuts sampled for retention, and changes that concern retention. Of the reports
     that were passed on, up to `report_keep_bytes` stay where the segment stores put them.
 
+    What is done to streams is counted, and reported every `statistics_s`.
+
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
@@ -22,4 +24,5 @@ class WorkflowSettings(ServiceSettings):
     report_keep_bytes: int = 1024 * 1024
     sample_interval_s: float = 60.0
     change_interval_s: float = 1.0
+    statistics_s: float = 5.0
     crash_at: str = ""

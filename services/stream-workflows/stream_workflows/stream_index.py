@@ -1,6 +1,6 @@
 """Which streams need periodic work, kept up by the records of the journal instead of looking at every stream each time.
 
-Belongs to the event loop. It is put together once from the view, then every record that counts has the streams it
+Belongs to the event loop. It is put together once from the view, then every entry that counts has the streams it
 touches looked at again; so what it says never depends on which records were seen.
 """
 
@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Collection
 
 from sluice.domain import events as ev
+from sluice.domain.model import JournalEntry
 from sluice.domain.names import SYSTEM_SCOPE, stream_aggregate
 from sluice.domain.stream.retention import is_announced
 from sluice.domain.stream.state import Stream
-from sluice.journal.journal import Journal
-from sluice.journal.record import Record
+from sluice.engine.journal import Journal
 
 StreamName = tuple[str, str]
 """Scope and name."""
@@ -43,7 +43,7 @@ class StreamIndex:
             for _, state in view.aggregates():
                 if isinstance(state, Stream):
                     self._look(partition, (state.scope, state.name), state)
-        journal.on_record.append(self._on_record)
+        journal.on_entry.append(self._on_entry)
 
     def with_writers(self, partitions: Collection[int]) -> list[StreamName]:
         """The streams whose writers have reported times; not those of our own scope (3.4)."""
@@ -73,8 +73,8 @@ class StreamIndex:
         """What was taken could not be told of."""
         self._changed[partition].add(stream)
 
-    def _on_record(self, partition: int, record: Record) -> None:
-        for event in record.events:
+    def _on_entry(self, partition: int, entry: JournalEntry) -> None:
+        for event in entry.events:
             if isinstance(event, ev.StreamEvent):
                 stream = (event.scope, event.stream)
                 if isinstance(event, _RETENTION_CHANGES) and stream in self._retained[partition]:

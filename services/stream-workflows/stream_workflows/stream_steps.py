@@ -7,54 +7,54 @@ from sluice.domain.commands import AbortReason, AbortTransaction
 from sluice.domain.decision import Reader
 from sluice.domain.names import mark_stream, stream_key
 from sluice.domain.segment_id import segment_name
-from sluice.domain.stream import cuts, decide
+from sluice.domain.stream import cuts
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction.index import transactions_of
+from sluice.engine.dependencies import Dependency
+from sluice.engine.step import all_done
 from sluice.workflows import segments
-from sluice.workflows.steps import all_done
-from sluice.workflows.waiting import Need
-from stream_workflows.tools import StreamTools
+from stream_workflows.step_context import StreamStepContext
 
 
-def _mark_of(tools: StreamTools, stream: Stream) -> Stream | None:
-    return find_stream(tools.reader(stream_key(stream.scope, stream.name)), stream.scope, mark_stream(stream.name))
+def _mark_of(context: StreamStepContext, stream: Stream) -> Stream | None:
+    return find_stream(context.reader(stream_key(stream.scope, stream.name)), stream.scope, mark_stream(stream.name))
 
 
-async def create_segments(tools: StreamTools, stream: Stream) -> None:
-    mark = _mark_of(tools, stream)
-    calls = [segments.create_segments(tools.store, stream, stream.active_epoch.segments)]
-    if mark is not None and mark.incarnation == stream.incarnation:
-        calls.append(segments.create_segments(tools.store, mark, mark.active_epoch.segments))
+async def create_segments(context: StreamStepContext, stream: Stream) -> None:
+    mark = _mark_of(context, stream)
+    calls = [segments.create_segments(context.store, stream, stream.active_epoch.segments)]
+    if mark is not None and mark.creation_id == stream.creation_id:
+        calls.append(segments.create_segments(context.store, mark, mark.active_epoch.segments))
     await all_done(calls)
 
 
-async def update_policies(tools: StreamTools, stream: Stream) -> None:
+async def update_policies(context: StreamStepContext, stream: Stream) -> None:
     """Segments that are about to be replaced need no new policy."""
     if stream.workflow and stream.workflow.replacement:
         return
     scaling = stream.config.scaling
     code = segments.SCALE_TYPE_CODES[scaling.scale_type]
     names = segments.segment_names(stream, stream.active_epoch.segments)
-    await all_done(tools.store.update_policy(name, code, scaling.target_rate) for name in names)
+    await all_done(context.store.update_policy(name, code, scaling.target_rate) for name in names)
 
 
-async def truncate_segments(tools: StreamTools, stream: Stream) -> None:
+async def truncate_segments(context: StreamStepContext, stream: Stream) -> None:
     """Segments the cut has not reached (offset -1) have nothing to truncate."""
     reached = [(segment_name(stream.scope, stream.name, s), at) for s, at in stream.cut.items() if at >= 0]
-    await all_done(tools.store.truncate_segment(name, at) for name, at in reached)
+    await all_done(context.store.truncate_segment(name, at) for name, at in reached)
 
 
-async def delete_passed_segments(tools: StreamTools, stream: Stream) -> None:
+async def delete_passed_segments(context: StreamStepContext, stream: Stream) -> None:
     names = segments.segment_names(stream, stream.workflow.deletes if stream.workflow else ())
-    await all_done(tools.store.delete_segment(name) for name in names)
+    await all_done(context.store.delete_segment(name) for name in names)
 
 
-async def end_transactions(tools: StreamTools, stream: Stream) -> None:
+async def end_transactions(context: StreamStepContext, stream: Stream) -> None:
     """Abort what is open; done when that is, and everything that was to be committed. Nothing new can open."""
     scope, name = stream.scope, stream.name
-    transactions = transactions_of(tools.reader(stream_key(scope, name)), scope, name)
+    transactions = transactions_of(context.reader(stream_key(scope, name)), scope, name)
     aborts = [AbortTransaction(scope, name, id, AbortReason.SEAL) for id in transactions.open]
-    tools.need(
+    context.require(
         [
             *(_end(scope, name, abort.transaction, "is open", abort) for abort in aborts),
             *(_end(scope, name, id, "waits for its commit") for id in transactions.committing),
@@ -63,37 +63,33 @@ async def end_transactions(tools: StreamTools, stream: Stream) -> None:
     )
 
 
-def _end(scope: str, name: str, transaction: str, now: str, ask: AbortTransaction | None = None) -> Need:
+def _end(scope: str, name: str, transaction: str, now: str, ask: AbortTransaction | None = None) -> Dependency:
     def holds(reader: Reader) -> bool:
         found = transactions_of(reader, scope, name)
         return all(transaction not in live for live in (found.open, found.committing, found.aborting))
 
-    return Need(f"transaction {transaction} {now}", stream_key(scope, name), holds, ask)
+    return Dependency(f"transaction {transaction} {now}", stream_key(scope, name), holds, ask)
 
 
-async def seal_segments(tools: StreamTools, stream: Stream) -> None:
+async def seal_segments(context: StreamStepContext, stream: Stream) -> None:
     names = segments.segment_names(stream, stream.active_epoch.segments)
-    await all_done(tools.store.seal_segment(name) for name in names)
+    await all_done(context.store.seal_segment(name) for name in names)
 
 
-async def delete_segments(tools: StreamTools, stream: Stream) -> None:
-    mark = _mark_of(tools, stream)
+async def delete_segments(context: StreamStepContext, stream: Stream) -> None:
+    mark = _mark_of(context, stream)
     names = segments.segment_names(stream, {*cuts.segments_between(stream, stream.cut, {}), *stream.spare})
     if mark is not None:
         names += segments.segment_names(mark, cuts.segments_between(mark, mark.cut, {}))
-    await all_done(tools.store.delete_segment(name) for name in names)
+    await all_done(context.store.delete_segment(name) for name in names)
 
 
-async def release_name(tools: StreamTools, stream: Stream) -> None:
-    await tools.release(decide.releases(stream, _mark_of(tools, stream)))
-
-
-async def create_replacement(tools: StreamTools, stream: Stream) -> None:
+async def create_replacement(context: StreamStepContext, stream: Stream) -> None:
     creates = stream.workflow.replacement.creates if stream.workflow and stream.workflow.replacement else ()
-    await segments.create_segments(tools.store, stream, [s.id for s in creates])
+    await segments.create_segments(context.store, stream, [s.id for s in creates])
 
 
-async def seal_replaced(tools: StreamTools, stream: Stream) -> dict[int, int]:
+async def seal_replaced(context: StreamStepContext, stream: Stream) -> dict[int, int]:
     """The sizes of the replaced segments once nothing more can be written to them."""
     seals = stream.workflow.replacement.seals if stream.workflow and stream.workflow.replacement else ()
-    return await segments.seal_and_measure(tools.store, stream, seals)
+    return await segments.seal_and_measure(context.store, stream, seals)

@@ -7,7 +7,6 @@ Rules: background-and-other-workflows 3.3 to 3.6.
 """
 
 import logging
-from collections.abc import Callable
 from functools import partial
 from itertools import count
 from uuid import UUID, uuid4, uuid5
@@ -21,18 +20,15 @@ from sluice.domain.stream import watermark as rules
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.stream.watermark import Turnout, Watermark
 from sluice.domain.workflow import WorkflowKind
-from sluice.journal.journal import Journal, now_ms
-from sluice.segmentstore.errors import LengthDiffers
-from sluice.segmentstore.store import SegmentStore
+from sluice.engine.journal import Journal
+from sluice.pravega.errors import LengthDiffers
+from sluice.pravega.store import MARK_ATTRIBUTE, SegmentStore
+from sluice.pravega.watermarks import decode_watermark, encode_watermark
 from stream_workflows.metrics import WATERMARKS
-from stream_workflows.payloads import decode_watermark, encode_watermark
 from stream_workflows.segment_events import read_events
 from stream_workflows.stream_index import StreamIndex, StreamName
 
 log = logging.getLogger(__name__)
-
-MARK_ATTRIBUTE = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
-"""Where readers of the mark segment may begin: always before its latest watermark (3.6)."""
 
 
 class NoMarkStreamError(Exception):
@@ -60,14 +56,13 @@ class Watermarks:
         store: SegmentStore,
         index: StreamIndex,
         interval_s: float,
-        clock: Callable[[], int] = now_ms,
         writer: UUID | None = None,
     ) -> None:
         self.interval_s = interval_s
         self._journal = journal
         self._store = store
         self._index = index
-        self._clock = clock
+        self._clock = journal.clock.now_ms
         self._writer = writer or uuid4()
         self._events = count(1)
         self._lines: dict[StreamName, _Line] = {}
@@ -81,26 +76,26 @@ class Watermarks:
         found = self._mark_segment(stream)
         if found is None:
             return
-        incarnation, segment = found
+        creation_id, segment = found
         line = self._lines.get(stream)
         if line is None or line.segment != segment:
             line = self._lines[stream] = await self._read(segment)
-            await self._note(stream, incarnation, line.previous)
+            await self._note(stream, creation_id, line.previous)
         state, now = self._find(stream), self._clock()
-        if state is None or state.incarnation != incarnation:
+        if state is None or state.creation_id != creation_id:
             return
         turnout = rules.turnout(state, line.previous, line.silent_since, now)
         line.silent_since = turnout.silent_since
         mark = rules.next_watermark(state, turnout, line.previous)
         await self._forget(stream, turnout)
         if mark is not None:
-            await self._emit(stream, incarnation, line, mark)
+            await self._emit(stream, creation_id, line, mark)
 
     def _find(self, stream: StreamName) -> Stream | None:
         return find_stream(self._journal.reader(stream_key(*stream)), *stream)
 
     def _mark_segment(self, stream: StreamName) -> tuple[str, str] | None:
-        """The incarnation of the stream and the segment that holds its watermarks; None while there is nothing to do.
+        """The creation id of the stream and the segment that holds its watermarks; None while there is nothing to do.
 
         Raises NoMarkStreamError.
         """
@@ -111,7 +106,7 @@ class Watermarks:
         mark = find_stream(self._journal.reader(stream_key(scope, name)), scope, name)
         if mark is None:
             raise NoMarkStreamError(f"{scope}/{name}")
-        return state.incarnation, segment_name(scope, name, mark.active_epoch.segments[0])
+        return state.creation_id, segment_name(scope, name, mark.active_epoch.segments[0])
 
     # The mark segment.
 
@@ -125,10 +120,10 @@ class Watermarks:
         mark = start if mark is None else mark
         end, last = max(mark, start), b""
         async for found in read_events(self._store, segment, end):
-            end, last = found.end, found.events[-1][1]
+            end, last = found.end, found.events[-1].data
         return _Line(segment, mark, end, decode_watermark(last) if last else None, {})
 
-    async def _emit(self, stream: StreamName, incarnation: str, line: _Line, mark: Watermark) -> None:
+    async def _emit(self, stream: StreamName, creation_id: str, line: _Line, mark: Watermark) -> None:
         """Append the watermark where the previous one ends, then have the mark attribute follow by one (3.6).
 
         The line is known again only if all of it went well and nobody else has moved the attribute.
@@ -148,7 +143,7 @@ class Watermarks:
             log.info("watermark overtaken by another instance", extra={"stream": "/".join(stream)})
             return
         WATERMARKS.labels("emitted").inc()
-        await self._note(stream, incarnation, mark)
+        await self._note(stream, creation_id, mark)
         following = before if line.previous is not None else line.mark
         if following == line.mark or await self._store.update_attribute(
             line.segment, MARK_ATTRIBUTE, following, line.mark
@@ -157,21 +152,21 @@ class Watermarks:
 
     # The journal.
 
-    async def _note(self, stream: StreamName, incarnation: str, mark: Watermark | None) -> None:
+    async def _note(self, stream: StreamName, creation_id: str, mark: Watermark | None) -> None:
         """Have the journal tell the watermark of the stream's life in which its segment was looked up."""
         state = self._find(stream)
         if state is None or mark is None or (state.watermark is not None and state.watermark.lower >= mark.lower):
             return
 
         def note(reader: Reader, context: Context) -> Decision:
-            return rules.note_emitted(reader, *stream, incarnation, mark, context.now)
+            return rules.note_emitted(reader, *stream, creation_id, mark, context.now)
 
-        await self._journal.execute(stream_key(*stream), None, note)
+        await self._journal.propose(stream_key(*stream), note)
 
     async def _forget(self, stream: StreamName, found: Turnout) -> None:
         if found.gone:
             forget = partial(rules.forget_writers, scope=stream[0], name=stream[1], gone=found.gone)
-            await self._journal.execute(stream_key(*stream), None, lambda reader, _context: forget(reader))
+            await self._journal.propose(stream_key(*stream), lambda reader, _context: forget(reader))
 
 
 def _is_going(stream: Stream) -> bool:

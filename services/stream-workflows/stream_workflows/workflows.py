@@ -1,15 +1,16 @@
 """The workflows: for each kind its steps, in order. The names of the steps are what people see of a running one."""
 
 from sluice.domain import group, table
-from sluice.domain.scope import finish_delete_recursive
+from sluice.domain.scope_deletion import finish_delete, finish_delete_recursive
 from sluice.domain.stream import decide, scale
 from sluice.domain.workflow import WorkflowKind
-from sluice.workflows.steps import Step, Workflows, plain, with_outcome
+from sluice.engine.step import Step, Workflows, plain, with_outcome
 from stream_workflows import group_steps, scope_steps, stream_steps, table_steps
-from stream_workflows.tools import StreamTools
+from stream_workflows.step_context import StreamStepContext
 
-_REPLACE: Step[StreamTools] = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
-WORKFLOWS: Workflows[StreamTools] = {
+_REPLACE: Step[StreamStepContext] = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
+_FENCE: Step[StreamStepContext] = Step("fence", scope_steps.fence)
+WORKFLOWS: Workflows[StreamStepContext] = {
     WorkflowKind.CREATE_STREAM: (Step("create-segments", stream_steps.create_segments, plain(decide.finish_create)),),
     WorkflowKind.UPDATE_STREAM: (
         Step("update-policies", stream_steps.update_policies),
@@ -28,10 +29,7 @@ WORKFLOWS: Workflows[StreamTools] = {
         Step("end-transactions", stream_steps.end_transactions),
         Step("seal-segments", stream_steps.seal_segments, plain(decide.finish_seal)),
     ),
-    WorkflowKind.DELETE_STREAM: (
-        Step("delete-segments", stream_steps.delete_segments),
-        Step("release-name", stream_steps.release_name, plain(decide.finish_delete)),
-    ),
+    WorkflowKind.DELETE_STREAM: (Step("delete-segments", stream_steps.delete_segments, plain(decide.finish_delete)),),
     WorkflowKind.CREATE_GROUP: (
         Step("create-state-stream", group_steps.create_state_stream),
         Step(
@@ -46,15 +44,16 @@ WORKFLOWS: Workflows[StreamTools] = {
     ),
     WorkflowKind.DELETE_GROUP: (
         Step("unsubscribe", group_steps.unsubscribe),
-        Step("delete-state-stream", group_steps.delete_state_stream),
-        Step("release-name", group_steps.release_name, plain(group.finish_delete)),
+        Step("delete-state-stream", group_steps.delete_state_stream, plain(group.finish_delete)),
     ),
     WorkflowKind.CREATE_TABLE: (Step("create-segments", table_steps.create_segments, plain(table.finish_create)),),
-    WorkflowKind.DELETE_TABLE: (
-        Step("delete-segments", table_steps.delete_segments),
-        Step("release-name", table_steps.release_name, plain(table.finish_delete)),
-    ),
+    WorkflowKind.DELETE_TABLE: (Step("delete-segments", table_steps.delete_segments, plain(table.finish_delete)),),
     WorkflowKind.DELETE_SCOPE: (
+        _FENCE,
+        Step("look-again", scope_steps.look_again, lambda reader, _context, s, _: finish_delete(reader, s.name)),
+    ),
+    WorkflowKind.DELETE_SCOPE_RECURSIVE: (
+        _FENCE,
         Step("empty", scope_steps.empty, lambda reader, _context, s, _: finish_delete_recursive(reader, s.name)),
     ),
 }

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sluice.domain import events as ev
 from sluice.domain.commands import AbortReason, AbortTransaction, CheckLease
+from sluice.domain.model import JournalEntry
 from sluice.domain.names import stream_key
 from sluice.domain.transaction.index import StreamTransactions
 from sluice.domain.transaction.state import Transaction, TransactionState, open_transaction
-from sluice.journal.journal import Journal, now_ms
-from sluice.journal.record import Record
-from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
+from sluice.engine.journal import Journal
+from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 from sluice.runtime import Runtime
 from txn_manager import metrics
-from txn_manager.hearing import Hearing
+from txn_manager.outage_tracker import OutageTracker
 from txn_manager.timers import Timers
 from txn_manager.wheel.errors import WheelUnavailableError
 from txn_manager.wheel.wheel import TimerWheel
@@ -37,15 +37,17 @@ class Leases:
     `grace_ms` is added to every lease.
     """
 
-    def __init__(self, runtime: Runtime, wheel: TimerWheel, hearing: Hearing, tick_s: float, grace_ms: int) -> None:
+    def __init__(
+        self, runtime: Runtime, wheel: TimerWheel, outages: OutageTracker, tick_s: float, grace_ms: int
+    ) -> None:
         self._runtime = runtime
         self._journal: Journal = runtime.journal
         self._wheel = wheel
-        self._hearing = hearing
+        self._outages = outages
         self._grace_ms = grace_ms
         self._owned: set[int] = set()
-        self.timers = Timers(wheel, self.ask, self.open_leases, self._listening, tick_s)
-        self._journal.on_record.append(self._heard)
+        self.timers = Timers(wheel, self.ask, self.open_leases, self.listening, tick_s)
+        self._journal.on_entry.append(self._observe)
 
     def start(self) -> None:
         self.timers.start()
@@ -66,15 +68,16 @@ class Leases:
         except WheelUnavailableError as error:
             log.warning("nobody knows who listened before", extra={"partition": partition, "error": str(error)})
             silent_ms = None
-        self._hearing.owned(partition, now_ms(), silent_ms)
+        self._outages.owned(partition, self._journal.clock.now_ms(), silent_ms)
 
     def disown(self, partition: int) -> None:
         self._owned.discard(partition)
         self.timers.disown(partition)
 
-    def _listening(self) -> Iterable[int]:
-        now = now_ms()
-        return [partition for partition in self._owned if self._hearing.hears(partition, now)]
+    def listening(self) -> Iterable[int]:
+        """The owned partitions whose signs of life arrive, so that the next owner need not ask since when."""
+        now = self._journal.clock.now_ms()
+        return [partition for partition in self._owned if self._outages.hears(partition, now)]
 
     def ends_at(self, transaction: Transaction) -> int:
         """When the transaction may be aborted unless something is heard of it, grace included."""
@@ -82,13 +85,13 @@ class Leases:
 
     def open_leases(self, partition: int) -> Mapping[str, int]:
         """All timers of a partition with what is left of their time, in ms."""
-        now = now_ms()
+        now = self._journal.clock.now_ms()
         return {
             _timer(t.scope, t.stream, t.id): max(0, self.ends_at(t) - now) for t in self._open_transactions(partition)
         }
 
     async def ask(self, partition: int, timers: list[str]) -> None:
-        """Ask whether these leases have really run out. Raises ProduceError."""
+        """Ask whether these leases have really run out. Raises SendError."""
         questions = []
         for timer in timers:
             scope, stream, id = timer.split("/")
@@ -96,23 +99,23 @@ class Leases:
             if transaction is None:
                 self.timers.end(partition, timer)
                 continue
-            left = self.ends_at(transaction) - now_ms()
+            left = self.ends_at(transaction) - self._journal.clock.now_ms()
             if left > 0:
                 self.timers.lease(partition, timer, left)
                 continue
             metrics.LATENESS.observe(-left / 1000)
             question = CheckLease(scope=scope, stream=stream, transaction=id)
-            request = f"lease-{id}-{now_ms()}"
+            request = f"lease-{id}-{self._journal.clock.now_ms()}"
             questions.append(self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, question)))
         await asyncio.gather(*questions)
 
     async def passed_pings(self, request: str, command: CheckLease, asked_at: int) -> None:
-        """The question has passed all pings that were appended before it. Raises ProduceError."""
+        """The question has passed all pings that were appended before it. Raises SendError."""
         if self._has_run_out(command, asked_at) is not None:
             await self._runtime.send(COMMIT, self._runtime.request(request, command))
 
     async def passed_commits(self, request: str, command: CheckLease, asked_at: int) -> None:
-        """The question has passed all commits, too. Raises ProduceError."""
+        """The question has passed all commits, too. Raises SendError."""
         version = self._has_run_out(command, asked_at)
         if version is None:
             return
@@ -133,7 +136,7 @@ class Leases:
         if transaction is None:
             metrics.LEASES.labels("ended").inc()
             return None
-        extension = self._hearing.extension(partition, transaction.heard_at, asked_at)
+        extension = self._outages.extension(partition, transaction.last_activity_at, asked_at)
         left = self.ends_at(transaction) + extension - asked_at
         if left > 0:
             metrics.LEASES.labels("extended" if extension else "renewed").inc()
@@ -150,14 +153,15 @@ class Leases:
                     if isinstance(state, Transaction) and state.state is TransactionState.OPEN:
                         yield state
 
-    def _heard(self, partition: int, record: Record) -> None:
+    def _observe(self, partition: int, entry: JournalEntry) -> None:
         if partition not in self._owned:
             return
-        for event in record.events:
+        for event in entry.events:
+            metrics.OPENED.inc(isinstance(event, ev.TransactionReady))
             if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
                 state = self._journal.views()[partition].get(event.aggregate)
                 if isinstance(state, Transaction):
-                    left = max(0, self.ends_at(state) - now_ms())
+                    left = max(0, self.ends_at(state) - self._journal.clock.now_ms())
                     self.timers.lease(partition, _timer(event.scope, event.stream, event.transaction), left)
             elif isinstance(event, ev.TransactionCommitting | ev.TransactionAborting):
                 self.timers.end(partition, _timer(event.scope, event.stream, event.transaction))

@@ -11,48 +11,45 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-from confluent_kafka import Message
-
 from sluice.domain import commands as c
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import NotFoundError
 from sluice.domain.transaction import decide
 from sluice.domain.transaction.decide import Limits
-from sluice.journal.group_commit import GroupCommit
-from sluice.journal.journal import now_ms
-from sluice.messaging.dead_letters import Source, source_of
-from sluice.messaging.keyed_consumer import Delivery, KeyedConsumer, Rest
-from sluice.messaging.producer import ProduceError
-from sluice.messaging.requests import Request, decode_request
-from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS, Topic
+from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
+from sluice.engine.crash_points import CrashPoints
+from sluice.engine.executor import Permit
+from sluice.engine.ports import SendError
+from sluice.engine.retry import delays
+from sluice.engine.runner import Runner
+from sluice.kafka.requests import Request
+from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS, Topic
+from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
-from sluice.segmentstore.store import SegmentStore
-from sluice.telemetry import tracing
 from sluice.telemetry.scrape import on_scrape
-from sluice.workflows.backoff import delays
-from sluice.workflows.crash_points import CrashPoints
-from sluice.workflows.giving_up import give_up
-from sluice.workflows.runner import Runner
+from sluice.workflows.dead_lettering import dead_letter, request_of
 from txn_manager import metrics
-from txn_manager.abort_agent import AbortAgent
-from txn_manager.abort_lanes import Aborting
-from txn_manager.ending_steps import workflows
-from txn_manager.endings import Endings
-from txn_manager.hearing import Hearing
+from txn_manager.commit_steps import workflows
 from txn_manager.leases import Leases
-from txn_manager.opening import Opening
+from txn_manager.opener import TransactionOpener
+from txn_manager.outage_tracker import OutageTracker
 from txn_manager.settings import TxnSettings
-from txn_manager.tally import Tally
-from txn_manager.tools import TransactionTools
+from txn_manager.step_context import TransactionStepContext
+from txn_manager.transaction_completion import TransactionCompletion
+from txn_manager.transaction_metrics import TransactionMetrics
 from txn_manager.wheel.wheel import TimerWheel
 
 log = logging.getLogger(__name__)
 
 GROUP = "txn-manager"
 
-
 Passed = Callable[[str, c.CheckLease, int], Awaitable[None]]
 """What to do with a question about a lease that has passed a topic: its request's id, itself, when it was appended."""
+OnRequest = Callable[[Delivery, Permit], Awaitable[Continuation | None]]
+
+
+class UnknownCommandError(NotFoundError):
+    """The command came in a topic whose readers do not know it."""
 
 
 class TxnService:
@@ -60,33 +57,30 @@ class TxnService:
 
     def __init__(self, runtime: Runtime, settings: TxnSettings, store: SegmentStore) -> None:
         self._runtime = runtime
-        self._journal = runtime.journal
         self._settings = settings
+        journal = self._journal = runtime.journal
         self._limits = Limits(settings.max_open_transactions, settings.max_waiting_commits)
-        self._crash_points = CrashPoints(settings.crash_at)
-        self._group = GroupCommit(runtime.journal)
-        self._opening = Opening(runtime.journal, self._group, store, self._limits, self._crash_points)
-        self.hearing = Hearing()
+        crash_points = CrashPoints(settings.crash_at)
+        self.outages = OutageTracker()
         wheel = TimerWheel(settings.redis_url, settings.cluster_name, int(settings.claim_s * 1000))
         runtime.stack.push_async_callback(wheel.close)
-        self.leases = Leases(runtime, wheel, self.hearing, settings.tick_s, int(settings.grace_s * 1000))
-        runtime.on_heartbeat.append(lambda: self.hearing.acknowledged(now_ms()))
-        self.aborts = AbortAgent(settings, f"{GROUP}-{ABORT.name}", self._handle_abort, self._give_up_abort)
+        self.leases = Leases(runtime, wheel, self.outages, settings.tick_s, int(settings.grace_s * 1000))
+        runtime.on_heartbeat.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))
         self.requests = self._consumer(
             REQUESTS_TRANSACTIONS, self._handle_request, self._own_requests, self.leases.disown
         )
         self.commits = self._consumer(COMMIT, self._handle_commit, self._own_commits, self._disown_commits)
-        runner = Runner(
-            runtime.journal,
-            workflows(settings.batch),
-            TransactionTools(store, runtime.journal),
-            self._crash_points,
+        self.aborts = self._consumer(ABORT, self._handle_abort, self._own_aborts)
+        self._opener = TransactionOpener(
+            journal, runtime.model, self.requests, store, self._limits, crash_points, settings.max_handlers
         )
-        self._endings = Endings(runtime.journal, self.commits, runner, settings.batch, settings.max_handlers)
-        self._tally = Tally(
-            runtime.journal, lambda: self.requests.partitions, lambda: self.commits.partitions, self.leases.ends_at
+        context = TransactionStepContext(store, journal)
+        runner = Runner(journal, runtime.model, workflows(settings.batch), context, crash_points)
+        self._completion = TransactionCompletion(journal, self.commits, runner, settings.batch, settings.max_handlers)
+        self._metrics = TransactionMetrics(
+            journal, lambda: self.requests.partitions, lambda: self.commits.partitions, self.leases.ends_at
         )
-        on_scrape("undecided", lambda: metrics.UNDECIDED.set(self._group.waiting))
+        on_scrape("undecided", lambda: metrics.UNDECIDED.set(journal.undecided))
 
     def checks(self) -> Mapping[str, Callable[[], str | None]]:
         """What the readiness of the service consists of, beside what all services have."""
@@ -105,139 +99,115 @@ class TxnService:
         self.leases.start()
         self.requests.start()
         self.commits.start()
-        await self.aborts.start()
+        self.aborts.start()
 
     async def stop(self) -> None:
-        await self.aborts.stop()
         await self.requests.stop()
         await self.commits.stop()
-        await self._group.stop()
+        await self.aborts.stop()
         await self.leases.stop()
 
     # Requests.
 
-    async def _handle_request(self, delivery: Delivery) -> Rest | None:
-        request, at = decode_request(delivery.value or b""), _appended_at(delivery.message)
+    async def _handle_request(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
+        request = request_of(delivery)
         command = request.command
         match command:
             case c.OpenTransaction():
-                return self._seen_through(delivery, self._opening.open(request, command, at))
+                return self._opener.open(request, command, delivery)
             case c.PingTransaction():
-                return self._seen_through(delivery, self._submit(request, at, decide.decide_ping))
+                return self._propose(delivery, request, decide.decide_ping)
             case c.CheckLease():
-                return self._seen_through(delivery, self._check(self.leases.passed_pings, request, command, at))
+                return self._check(self.leases.passed_pings, request, command, delivery.appended_at)
         raise UnknownCommandError(f"{type(command).__name__} does not belong here")
 
-    async def _handle_commit(self, delivery: Delivery) -> Rest | None:
-        request, at = decode_request(delivery.value or b""), _appended_at(delivery.message)
+    async def _handle_commit(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
+        request = request_of(delivery)
         command = request.command
         match command:
             case c.CommitTransaction():
-                committing = partial(decide.decide_commit, limits=self._limits)
-                return self._seen_through(delivery, self._submit(request, at, committing))
+                return self._propose(delivery, request, partial(decide.decide_commit, limits=self._limits))
             case c.CheckLease():
-                return self._seen_through(delivery, self._check(self.leases.passed_commits, request, command, at))
+                return self._check(self.leases.passed_commits, request, command, delivery.appended_at)
         raise UnknownCommandError(f"{type(command).__name__} does not belong here")
 
-    async def _handle_abort(self, record: Aborting) -> None:
-        request = decode_request(record.value)
-        if not isinstance(request.command, c.AbortTransaction):
-            raise UnknownCommandError(f"{type(request.command).__name__} does not belong here")
-        with tracing.within(tracing.handling(ABORT.name, record.headers)):
-            await self._submit(request, record.timestamp_ms, decide.decide_abort)
+    async def _handle_abort(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
+        request = request_of(delivery)
+        if isinstance(request.command, c.AbortTransaction):
+            return self._propose(delivery, request, decide.decide_abort)
+        raise UnknownCommandError(f"{type(request.command).__name__} does not belong here")
 
-    def _submit(
-        self, request: Request, at: int, choose: Callable[[Reader, Any, Context], Decision]
-    ) -> asyncio.Future[Decision]:
+    def _propose(
+        self, delivery: Delivery, request: Request, choose: Callable[[Reader, Any, Context], Decision]
+    ) -> Continuation:
+        """Have the command decided in its turn; the continuation ends when that counts."""
         command = request.command
 
         def decided(reader: Reader, context: Context) -> Decision:
             return choose(reader, command, context)
 
-        return self._group.submit(command.key, request.id, at, decided)
+        counted = self._journal.propose(
+            command.key, decided, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
+        )
+        return partial(_await, counted)
 
-    def _check(self, passed: Passed, request: Request, command: c.CheckLease, at: int) -> Awaitable[None]:
-        return self._passed(self._group.everything_before(command.key), passed, request, command, at)
-
-    async def _passed(
-        self, before: Awaitable[object], passed: Passed, request: Request, command: c.CheckLease, at: int
-    ) -> None:
+    def _check(self, passed: Passed, request: Request, command: c.CheckLease, at: int) -> Continuation:
         """Have the question judged behind everything that came before it."""
-        await before
-        for wait in delays():
-            try:
-                await passed(request.id, command, at)
-                break
-            except ProduceError as error:
-                log.warning("question not passed on", extra={"request": request.id, "error": str(error)})
-                await asyncio.sleep(wait)
+        before = self._journal.everything_before(command.key)
 
-    def _seen_through(self, delivery: Delivery, work: Awaitable[object]) -> Rest:
-        """Do the work beside the records that follow, and keep the record if that fails."""
+        async def judge() -> None:
+            await before
+            for wait in delays(chance=self._journal.chance):
+                try:
+                    await passed(request.id, command, at)
+                    break
+                except SendError as error:
+                    log.warning("question not passed on", extra={"request": request.id, "error": str(error)})
+                    await asyncio.sleep(wait)
 
-        async def rest() -> None:
-            try:
-                await work
-            except Exception as error:  # noqa: BLE001 - the record is kept
-                await self._give_up(delivery, error)
-
-        return rest
-
-    async def _give_up(self, delivery: Delivery, error: Exception) -> None:
-        if delivery.message is None:
-            log.error("work failed that came from no record", extra={"key": delivery.key}, exc_info=error)
-        else:
-            await give_up(self._runtime, source_of(delivery.message), error)
-
-    async def _give_up_abort(self, record: Aborting, error: Exception) -> None:
-        source = Source(ABORT.name, record.partition, record.offset, record.key, record.value)
-        await give_up(self._runtime, source, error)
+        return judge
 
     # Partitions.
 
     def _consumer(
         self,
         topic: Topic,
-        handler: Callable[[Delivery], Awaitable[Rest | None]],
+        handler: OnRequest,
         on_assigned: Callable[[int], Awaitable[None]],
-        on_revoked: Callable[[int], None],
-    ) -> KeyedConsumer:
+        on_revoked: Callable[[int], None] = lambda _partition: None,
+    ) -> RequestConsumer:
         settings = self._settings
-        return KeyedConsumer(
-            settings.kafka_client(),
-            topic.name,
-            f"{GROUP}-{topic.name}",
+        return RequestConsumer(
+            self._runtime.request_source(topic, f"{GROUP}-{topic.name}"),
+            self._journal,
             handler,
             on_assigned,
-            self._give_up,
+            partial(dead_letter, self._runtime),
             settings.max_handlers,
             settings.max_open,
-            on_revoked=on_revoked,
+            on_revoked,
         )
 
     async def _own_requests(self, partition: int) -> None:
-        await self._journal.barrier([partition])
         await self.leases.own(partition)
+        self._opener.take_over(partition)
 
     async def _own_commits(self, partition: int) -> None:
-        await self._journal.barrier([partition])
         await self.leases.listen(partition)
-        self._endings.take_over(partition)
+        self._completion.take_over(partition)
 
     def _disown_commits(self, partition: int) -> None:
-        self._endings.drop(partition)
+        self._completion.drop(partition)
+
+    async def _own_aborts(self, _partition: int) -> None:
+        """An abort needs no more than the journal."""
 
 
-class UnknownCommandError(NotFoundError):
-    """The command came in a topic whose readers do not know it."""
+async def _await(counted: Awaitable[object]) -> None:
+    await counted
 
 
-def _appended_at(message: Message | None) -> int:
-    """When the broker appended the record, epoch ms."""
-    return message.timestamp()[1] if message is not None else now_ms()
-
-
-def _problem(consumer: KeyedConsumer | AbortAgent) -> str | None:
+def _problem(consumer: RequestConsumer) -> str | None:
     if consumer.failure is not None:
         return repr(consumer.failure)
     return None if consumer.joined else "joining its group"

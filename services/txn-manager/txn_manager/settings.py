@@ -13,6 +13,8 @@ class TxnSettings(ServiceSettings):
     Timers of leases: looked at every `tick_s`, due `grace_s` after the lease has run out; an instance that has claimed
     one and has not dealt with it after `claim_s` loses it to the others.
 
+    Statistics: reported every `statistics_s`, kept in at most `statistics_max_windows` windows of all streams together.
+
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
@@ -25,4 +27,6 @@ class TxnSettings(ServiceSettings):
     max_open_transactions: int = 10_000
     max_waiting_commits: int = 5_000
     batch: int = 100
+    statistics_s: float = 5.0
+    statistics_max_windows: int = 200_000
     crash_at: str = ""

@@ -68,7 +68,7 @@ class Timers:
         self._flush_s = flush_s
         self._max_pending = max_pending
         self._again_s = again_s
-        self._slots: dict[int, OwnedSlot] = {}
+        self.slots: dict[int, OwnedSlot] = {}
         self._changed = asyncio.Event()
         self._stale = asyncio.Event()
         self._writing = asyncio.Lock()
@@ -82,7 +82,7 @@ class Timers:
         """Begin to tick; waits for nothing."""
         loop = asyncio.get_running_loop()
         # A copy: it is called on another thread.
-        metrics.PENDING.set_function(lambda: sum(len(slot.pending) for slot in list(self._slots.values())))
+        metrics.PENDING.set_function(lambda: sum(len(slot.pending) for slot in list(self.slots.values())))
         self._tasks = [
             loop.create_task(self._keep_ticking(), name="timer ticks"),
             loop.create_task(self._keep_flushing(), name="timer changes"),
@@ -101,13 +101,13 @@ class Timers:
 
         Every change of its leases has to be told from here on, no earlier than `open_leases` knows it.
         """
-        if partition not in self._slots:
-            self._slots[partition] = OwnedSlot()
+        if partition not in self.slots:
+            self.slots[partition] = OwnedSlot()
             self._stale.set()
 
     def disown(self, partition: int) -> None:
         """Another instance looks after this partition."""
-        self._slots.pop(partition, None)
+        self.slots.pop(partition, None)
 
     def lease(self, partition: int, timer: str, delay_ms: int) -> None:
         """A lease began or moved. For partitions of others this does nothing: their owner is told as well."""
@@ -123,17 +123,17 @@ class Timers:
             since_s, why = self._away
             since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since_s))
             return f"Redis away since {since}: {why}; no lease runs out meanwhile"
-        failed = {partition: slot.failure for partition, slot in self._slots.items() if slot.failure is not None}
+        failed = {partition: slot.failure for partition, slot in self.slots.items() if slot.failure is not None}
         return "; ".join(f"timers of partition {each} cannot be filled: {why}" for each, why in failed.items()) or None
 
     def unreached(self) -> str | None:
         """Why no timer can be kept yet; None once Redis has answered, whatever becomes of it, or if none are ours."""
-        if self._reached or not self._slots:
+        if self._reached or not self.slots:
             return None
         return self.problem() or "Redis was not asked yet"
 
     def _note(self, partition: int, timer: str, due_ms: float | None) -> None:
-        slot = self._slots.get(partition)
+        slot = self.slots.get(partition)
         if slot is None or slot.state is State.STALE:
             return
         slot.pending[timer] = due_ms
@@ -145,7 +145,7 @@ class Timers:
 
     async def _keep_ticking(self) -> None:
         while True:
-            if self._slots:
+            if self.slots:
                 with metrics.TICK_SECONDS.time():
                     await self._guarded(self._tick(), "tick of the timers failed")
             await asyncio.sleep(self._tick_s)
@@ -154,8 +154,8 @@ class Timers:
         """Redis is asked even if no slot can be claimed: that is how its return is noticed."""
         claimed = await self._claim()
         # The time is from before the listening is confirmed, so that a freeze in between is not taken for listening.
-        heard = [partition for partition in self._listening() if partition in self._slots]
-        await self._call(self._wheel.mark_heard(heard, claimed.at_ms))
+        heard = [partition for partition in self._listening() if partition in self.slots]
+        await self.call(self._wheel.mark_heard(heard, claimed.at_ms))
         for _ in range(_CLAIMS_PER_TICK):
             await self._ask(claimed.due)
             if len(claimed.due) < _CLAIM_LIMIT:
@@ -164,13 +164,13 @@ class Timers:
 
     async def _claim(self) -> Claimed:
         """Claim from the filled slots, each time beginning with another one, and judge what is learned about them."""
-        filled = {partition: slot for partition, slot in self._slots.items() if slot.state is State.FILLED}
+        filled = {partition: slot for partition, slot in self.slots.items() if slot.state is State.FILLED}
         partitions = list(filled)
         first = self._turn % max(1, len(partitions))
         self._turn += 1
         fills = {partition: slot.fill for partition, slot in filled.items()}
         before_ms = _now_ms()
-        claimed = await self._call(self._wheel.claim(partitions[first:] + partitions[:first], _CLAIM_LIMIT))
+        claimed = await self.call(self._wheel.claim(partitions[first:] + partitions[:first], _CLAIM_LIMIT))
         self._compare_clocks(before_ms, claimed.at_ms)
         for partition, fill in fills.items():
             self._judge(filled[partition], fill, claimed.fills.get(partition))
@@ -191,7 +191,7 @@ class Timers:
         offset_ms = redis_ms - before_ms
         if self._clock_offset_ms is not None and offset_ms < self._clock_offset_ms - _CLOCK_STEP_MS:
             log.warning("the clock of Redis was set back", extra={"by_ms": int(self._clock_offset_ms - offset_ms)})
-            for slot in self._slots.values():
+            for slot in self.slots.values():
                 self._neglect(slot, Why.CLOCK)
         self._clock_offset_ms = offset_ms
 
@@ -219,14 +219,14 @@ class Timers:
 
     async def _flush(self) -> None:
         async with self._writing:
-            slots = {p: slot for p, slot in self._slots.items() if slot.state is State.FILLED and slot.pending}
+            slots = {p: slot for p, slot in self.slots.items() if slot.state is State.FILLED and slot.pending}
             if not slots:
                 return
             now_ms = _now_ms()
             changes = {partition: slot.take(now_ms) for partition, slot in slots.items()}
             fills = {partition: slot.fill for partition, slot in slots.items()}
             try:
-                lost = await self._call(self._wheel.change(changes, fills))
+                lost = await self.call(self._wheel.change(changes, fills))
             except Exception as error:
                 for slot in slots.values():
                     self._neglect(slot, Why.AWAY if isinstance(error, WheelUnavailableError) else Why.FAILED)
@@ -241,7 +241,7 @@ class Timers:
         """Fill what is stale, one slot after the other; while Redis is away, wait until a tick has found it again."""
         while True:
             self._stale.clear()
-            stale = [partition for partition, slot in self._slots.items() if slot.state is State.STALE]
+            stale = [partition for partition, slot in self.slots.items() if slot.state is State.STALE]
             if self._away is not None or not stale:
                 await self._stale.wait()
                 continue
@@ -251,7 +251,7 @@ class Timers:
 
     async def _fill(self, partition: int) -> bool:
         """Return whether nothing stood in the way."""
-        slot = self._slots.get(partition)
+        slot = self.slots.get(partition)
         if slot is None or self._away is not None:
             return True
         why = slot.why
@@ -260,7 +260,7 @@ class Timers:
                 slot.begin()
                 # A copy: the journal goes on while Redis takes it.
                 leases = dict(self._open_leases(partition))
-            fill = await self._call(self._wheel.refill(partition, leases))
+            fill = await self.call(self._wheel.refill(partition, leases))
         except WheelUnavailableError:
             metrics.REFILL_FAILURES.inc()
             slot.neglect(why)
@@ -280,7 +280,7 @@ class Timers:
             self._changed.set()
         return True
 
-    async def _call(self, call: Awaitable[T]) -> T:
+    async def call(self, call: Awaitable[T]) -> T:
         """Call Redis and note whether it is there. Raises WheelUnavailableError, SlotLostError."""
         try:
             answer = await call

@@ -22,14 +22,17 @@ from sluice.catalog.schemas import (
     map_refs,
     summary,
 )
+from sluice.domain.statistics import StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
-from sluice.messaging.dead_letters import DeadLetterSettled
-from sluice.messaging.topics import (
+from sluice.kafka.dead_letters import DeadLetterSettled
+from sluice.kafka.topics import (
     DEAD_LETTERS,
     JOURNAL,
     RETENTION,
     SCALE,
+    STATISTICS,
+    STATISTICS_WINDOWS,
     TOPICS,
     Topic,
     topics_of,
@@ -48,7 +51,7 @@ def document() -> Document:
         "asyncapi": "3.0.0",
         "info": {
             "title": "Sluice",
-            "version": version("sluice"),
+            "version": version("sluice-streams"),
             "description": (
                 "What the services of Sluice tell each other over Kafka. Values are JSON, headers carry the attributes "
                 "of CloudEvents 1.0 in binary mode, keys are hashed with murmur2, so that a key has the same partition "
@@ -76,9 +79,17 @@ def messages_of(topic: Topic) -> list[str]:
         return ["JournalRecord"]
     if topic is DEAD_LETTERS:
         return ["DeadLetter", DeadLetterSettled.__name__]
-    if topic in (SCALE, RETENTION):
-        return [(ScaleReport if topic is SCALE else RetentionReport).__name__]
+    if (reports := _REPORTS.get(topic.name)) is not None:
+        return [report.__name__ for report in reports]
     return [command.__name__ for command in COMMANDS if topic in topics_of(command)]
+
+
+_REPORTS: dict[str, tuple[type, ...]] = {
+    SCALE.name: (ScaleReport,),
+    RETENTION.name: (RetentionReport,),
+    STATISTICS.name: (StreamStatistics, StatisticsMark),
+    STATISTICS_WINDOWS.name: (WindowStatistics, StatisticsMark),
+}
 
 
 def _channel(topic: Topic) -> Document:
@@ -86,7 +97,7 @@ def _channel(topic: Topic) -> Document:
     return {
         "address": topic.name,
         "title": topic.holds,
-        "description": f"{topic.holds[0].upper()}{topic.holds[1:]}. Key: {topic.key}. Kept {kept(topic)}.",
+        "description": f"{topic.holds[0].upper()}{topic.holds[1:]}. Key: {topic.key}. Kept: {kept(topic)}.",
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages_of(topic)},
         "bindings": {
             "kafka": {
@@ -107,6 +118,8 @@ def _channel(topic: Topic) -> Document:
 
 def kept(topic: Topic) -> str:
     """For how long a topic keeps records, for people."""
+    if topic.cleanup == "compact":
+        return "the last of each key"
     if topic.retention_ms < 0:
         return "for ever"
     days = topic.retention_ms // (24 * 3600 * 1000)
@@ -141,7 +154,12 @@ def _messages() -> Document:
     records = [example for example in found if example.topic == JOURNAL.name]
     shown = [next(example for example in records if example.type == name) for name in _SHOWN_RECORDS]
     told["JournalRecord"] = {
-        **_message("JournalRecord", "A batch of events that became true at once, or a refusal.", _ref("Record"), shown),
+        **_message(
+            "JournalRecord",
+            "A batch of entries: events that became true together, or a reply.",
+            _ref("Record"),
+            shown,
+        ),
         "headers": _headers({"type": "string", "enum": [*types, "Refusal"]}),
     }
     given_up = [example for example in found if "sluice_topic" in dict(example.headers)]

@@ -9,7 +9,7 @@ import re
 
 from sluice.catalog import examples
 from sluice.catalog.asyncapi import kept
-from sluice.messaging.topics import TOPICS, Topic
+from sluice.kafka.topics import TOPICS, Topic
 
 _BLOCK = re.compile(r"(<!-- catalog: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 

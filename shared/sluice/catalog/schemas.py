@@ -13,11 +13,12 @@ import msgspec
 
 from sluice.domain.commands import Command
 from sluice.domain.events import Event
+from sluice.domain.model import JournalRecord
+from sluice.domain.statistics import StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
-from sluice.journal.record import Record
-from sluice.messaging.dead_letters import DeadLetterSettled
-from sluice.messaging.requests import Request
+from sluice.kafka.dead_letters import DeadLetterSettled
+from sluice.kafka.requests import Request
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -25,8 +26,8 @@ Schema = dict[str, Any]
 
 COMMANDS: tuple[type, ...] = get_args(Command)
 EVENTS: tuple[type, ...] = get_args(Event)
-REPORTS: tuple[type, ...] = (ScaleReport, RetentionReport)
-ENVELOPES: tuple[type, ...] = (Request, Record)
+REPORTS: tuple[type, ...] = (ScaleReport, RetentionReport, StreamStatistics, StatisticsMark, WindowStatistics)
+ENVELOPES: tuple[type, ...] = (Request, JournalRecord)
 SETTLEMENTS: tuple[type, ...] = (DeadLetterSettled,)
 
 _NAMED = "#/"
@@ -78,7 +79,10 @@ def components() -> dict[str, Schema]:
     """The schemas of all messages and of what they are made of, by the name of the type; `$ref` is "#/" and a name."""
     types: list[Any] = [*ENVELOPES, *COMMANDS, *EVENTS, *REPORTS, *SETTLEMENTS]
     _, found = msgspec.json.schema_components(types, ref_template=_NAMED + "{name}")
-    named = {name: _tidied(schema) for name, schema in sorted(found.items())}
+    schemas = {
+        _short(name): map_refs(_tidied(schema), lambda of: _NAMED + _short(of)) for name, schema in found.items()
+    }
+    named = dict(sorted(schemas.items()))
     return {**named, "Headers": headers_schema(), "DeadLetterHeaders": dead_letter_headers_schema()}
 
 
@@ -124,12 +128,19 @@ def summary(kind: type) -> str:
     return "" if text.startswith(kind.__name__ + "(") else text
 
 
+def _short(name: str) -> str:
+    """The name of a generic type without its parameters: there is one of each."""
+    return name.partition("_sluice.")[0]
+
+
 def _tidied(schema: Any) -> Any:
     """Without the line breaks of docstrings, and without `discriminator`, which JSON Schema does not know."""
     if isinstance(schema, Mapping):
         kept = {key: _tidied(value) for key, value in schema.items() if key != "discriminator"}
         if isinstance(kept.get("description"), str):
             kept["description"] = " ".join(kept["description"].split())
+        if isinstance(kept.get("title"), str):
+            kept["title"] = kept["title"].partition("[")[0]
         return kept
     return [_tidied(part) for part in schema] if isinstance(schema, list | tuple) else schema
 

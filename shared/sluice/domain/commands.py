@@ -1,8 +1,7 @@
 """The commands that travel on the request topics: what somebody wants done, in the imperative.
 
 Each names the key it belongs to and the aggregate it is about; commands of one key are handled one after the other.
-What is created in a scope is asked of the scope first, which reserves the name (`CreateStream`), and then of the
-thing's own key (`CreateReserved`).
+What is created in a scope is asked for under its own key.
 """
 
 from enum import Enum
@@ -20,7 +19,7 @@ from sluice.domain.names import (
 )
 
 
-class NameKind(Enum):
+class ResourceKind(Enum):
     """What a name in a scope stands for; names of different kinds do not meet."""
 
     STREAM = "stream"
@@ -32,9 +31,9 @@ class NameKind(Enum):
 
 
 _AGGREGATES = {
-    NameKind.STREAM: stream_aggregate,
-    NameKind.READER_GROUP: group_aggregate,
-    NameKind.TABLE: table_aggregate,
+    ResourceKind.STREAM: stream_aggregate,
+    ResourceKind.READER_GROUP: group_aggregate,
+    ResourceKind.TABLE: table_aggregate,
 }
 
 
@@ -82,72 +81,11 @@ class GroupCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit
         return group_aggregate(self.scope, self.group)
 
 
-class CreateScope(ScopeCommand, frozen=True):
-    pass
+class TableCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """A command handled under the key-value table's key."""
 
-
-class DeleteScope(ScopeCommand, frozen=True):
-    pass
-
-
-class DeleteScopeRecursive(ScopeCommand, frozen=True):
-    """Fence the scope, then delete everything in it, then the scope."""
-
-
-class CreateStream(ScopeCommand, frozen=True):
-    stream: str
-    config: StreamConfig
-
-    @property
-    def kind(self) -> NameKind:
-        return NameKind.STREAM
-
-    @property
-    def name(self) -> str:
-        return self.stream
-
-
-class CreateReaderGroup(ScopeCommand, frozen=True):
-    group: str
-    config: ReaderGroupConfig
-
-    @property
-    def kind(self) -> NameKind:
-        return NameKind.READER_GROUP
-
-    @property
-    def name(self) -> str:
-        return self.group
-
-
-class CreateTable(ScopeCommand, frozen=True):
+    scope: str
     table: str
-    config: TableConfig
-
-    @property
-    def kind(self) -> NameKind:
-        return NameKind.TABLE
-
-    @property
-    def name(self) -> str:
-        return self.table
-
-
-Create = CreateStream | CreateReaderGroup | CreateTable
-
-
-class ReleaseName(ScopeCommand, frozen=True):
-    """The thing of that incarnation is going: drop its name and those of the streams that came with it."""
-
-    kind: NameKind
-    name: str
-    incarnation: str
-
-
-class CreateCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
-    """A command on a creation that is handled under the key of the thing to come."""
-
-    create: Create
 
     @property
     def key(self) -> str:
@@ -155,51 +93,35 @@ class CreateCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omi
 
     @property
     def aggregate(self) -> str:
-        return self.create.kind.aggregate(self.create.scope, self.create.name)
+        return table_aggregate(self.scope, self.table)
 
 
-class CreateReserved(CreateCommand, frozen=True):
-    """Create what the scope has reserved a name for; `incarnation` is the id of the request that asked."""
-
-    incarnation: str
-    created_at: int
+class CreateScope(ScopeCommand, frozen=True):
+    pass
 
 
-class JoinCreation(CreateCommand, frozen=True):
-    """The name is held by another request: answer once its thing is there, or go back if it went meanwhile.
-
-    `again`: the creation has come again, so nothing new may be reserved for it. `held` is the incarnation that holds
-    the name, if that one was passed on just before, because nothing was there. `asked_at` is when the broker appended
-    the creation, epoch ms.
-    """
-
-    again: bool = False
-    held: str = ""
-    asked_at: int = 0
+class DeleteScope(ScopeCommand, frozen=True):
+    """Delete the scope if nothing is in it."""
 
 
-class ResumeCreation(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
-    """A creation that had joined another one goes back to the scope: what it waited for is not there.
-
-    `again`, `held` and `asked_at` are those of the JoinCreation.
-    """
-
-    create: Create
-    again: bool = False
-    held: str = ""
-    asked_at: int = 0
-
-    @property
-    def key(self) -> str:
-        return self.create.scope
-
-    @property
-    def aggregate(self) -> str:
-        return scope_aggregate(self.create.scope)
+class DeleteScopeRecursive(ScopeCommand, frozen=True):
+    """Fence the scope, then delete everything in it, then the scope."""
 
 
-PassedOn = CreateReserved | JoinCreation | ResumeCreation
-"""What a creation becomes on its way between the scope and the thing."""
+class CreateStream(StreamCommand, frozen=True):
+    config: StreamConfig
+
+
+class CreateReaderGroup(GroupCommand, frozen=True):
+    config: ReaderGroupConfig
+
+
+class CreateTable(TableCommand, frozen=True):
+    config: TableConfig
+
+
+Create = CreateStream | CreateReaderGroup | CreateTable
+"""The id of the request is the creation id of what comes of it: no two lives of a name have the same."""
 
 
 class UpdateStream(StreamCommand, frozen=True):
@@ -225,27 +147,39 @@ class ScaleStream(StreamCommand, frozen=True):
 
 
 class SealStream(StreamCommand, frozen=True):
-    pass
+    """`creation_id` names the life of the stream that is meant; "" is whichever."""
+
+    creation_id: str = ""
 
 
 class DeleteStream(StreamCommand, frozen=True):
-    pass
+    """`creation_id` names the life of the stream that is meant; "" is whichever."""
+
+    creation_id: str = ""
 
 
 class AddSubscriber(StreamCommand, frozen=True):
-    """Keep what the reader group `subscriber` (scope/name) has yet to consume; `group_id` is the group's UUID."""
+    """Keep what the reader group `subscriber` (scope/name) has yet to consume; `group_id` is the group's UUID.
+
+    `creation_id` names the life of the stream that is meant; "" is whichever.
+    """
 
     subscriber: str
     group_id: str
     generation: int
+    creation_id: str = ""
 
 
 class RemoveSubscriber(StreamCommand, frozen=True):
-    """Forget the reader group, unless one with another id has taken its name; "" is any."""
+    """Forget the reader group, unless one with another id has taken its name; "" is any.
+
+    `creation_id` names the life of the stream that is meant; "" is whichever.
+    """
 
     subscriber: str
     generation: int
     group_id: str = ""
+    creation_id: str = ""
 
 
 class UpdateSubscriberCut(StreamCommand, frozen=True):
@@ -276,10 +210,10 @@ class DecisionKind(Enum):
     RETENTION = "retention"
 
 
-class NoteDecision(StreamCommand, frozen=True):
-    """What was decided on the stream of this incarnation at `at` (epoch ms), and why; `code` names the case."""
+class RecordDecision(StreamCommand, frozen=True):
+    """What was decided on the stream of this creation at `at` (epoch ms), and why; `code` names the case."""
 
-    incarnation: str
+    creation_id: str
     kind: DecisionKind
     code: str
     reason: str
@@ -345,25 +279,19 @@ class UpdateReaderGroup(GroupCommand, frozen=True):
 
 
 class DeleteReaderGroup(GroupCommand, frozen=True):
-    """`id` None deletes the group whatever its id."""
+    """`id` None deletes the group whatever its id; `creation_id` names the life that is meant, "" is whichever."""
 
     id: str | None = None
+    creation_id: str = ""
 
 
-class DeleteTable(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    scope: str
-    table: str
+class DeleteTable(TableCommand, frozen=True):
+    """`creation_id` names the life of the table that is meant; "" is whichever."""
 
-    @property
-    def key(self) -> str:
-        return key_of(self.aggregate)
-
-    @property
-    def aggregate(self) -> str:
-        return table_aggregate(self.scope, self.table)
+    creation_id: str = ""
 
 
-class KickWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+class RetryWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     """Have the aggregate's workflow try its step again now instead of waiting any longer."""
 
     aggregate: str
@@ -373,15 +301,14 @@ class KickWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
         return key_of(self.aggregate)
 
 
-class CancelWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+class CancelWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     """End the aggregate's workflow as if it had never begun, if it has not passed its point of no return.
 
-    `workflow` is the id of the one that is meant, so that this does nothing to a later one when it is delivered again;
-    empty: whichever runs.
+    `workflow` is the id of the one that is meant; a later one of the aggregate is left alone.
     """
 
     aggregate: str
-    workflow: str = ""
+    workflow: str
 
     @property
     def key(self) -> str:
@@ -418,10 +345,6 @@ Command = (
     | CreateStream
     | CreateReaderGroup
     | CreateTable
-    | ReleaseName
-    | CreateReserved
-    | JoinCreation
-    | ResumeCreation
     | UpdateStream
     | TruncateStream
     | ScaleStream
@@ -432,7 +355,7 @@ Command = (
     | UpdateSubscriberCut
     | NoteWriterTime
     | RemoveWriter
-    | NoteDecision
+    | RecordDecision
     | OpenTransaction
     | PingTransaction
     | CommitTransaction
@@ -441,7 +364,7 @@ Command = (
     | UpdateReaderGroup
     | DeleteReaderGroup
     | DeleteTable
-    | KickWorkflow
+    | RetryWorkflow
     | CancelWorkflow
     | Heartbeat
 )

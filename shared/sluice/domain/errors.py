@@ -3,6 +3,8 @@
 Refusals that depend on the state are replies (`replies.Reply`), not exceptions.
 """
 
+from collections.abc import Sequence
+
 
 class DomainError(Exception):
     """Base of the domain's exceptions."""
@@ -22,3 +24,23 @@ class BusyError(DomainError):
 
 class IllegalStateError(DomainError):
     """The thing exists, but its state does not allow the question."""
+
+
+class ScopeBusyError(BusyError):
+    """Whether the scope is deleted is being found out: decide again when it is."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"scope {scope} is being deleted if it is empty")
+        self.scope = scope
+
+
+class ViewBehindError(DomainError):
+    """The views of these keys' partitions are not far enough: decide again when they have folded up to `position`.
+
+    Without a position they have to hold all that was acknowledged before the request came (`Context.caught_up`).
+    """
+
+    def __init__(self, keys: Sequence[str], position: int | None = None) -> None:
+        super().__init__(f"views are behind: those of the partitions of {', '.join(keys)}")
+        self.keys = keys
+        self.position = position

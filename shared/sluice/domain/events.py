@@ -6,10 +6,11 @@ field that was released keeps its meaning for ever.
 
 import msgspec
 
-from sluice.domain.commands import AbortReason, Create, DecisionKind, Host, NameKind
+from sluice.domain.commands import AbortReason, DecisionKind, Host
 from sluice.domain.config import ReaderGroupConfig, RetentionPolicy, StreamConfig, TableConfig
 from sluice.domain.names import (
     commits_aggregate,
+    fences_aggregate,
     group_aggregate,
     scope_aggregate,
     stream_aggregate,
@@ -50,38 +51,45 @@ class ClusterEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit
 
 
 class ScopeCreated(ScopeEvent, frozen=True):
+    creation_id: str
     at: int
 
 
-class ScopeDeleted(ScopeEvent, frozen=True):
-    pass
-
-
 class ScopeDeletionStarted(ScopeEvent, frozen=True):
-    """From here on nothing new comes into the scope; everything in it is being deleted."""
+    """Whoever sees this creates nothing in the scope before its end.
 
+    With `recursive` everything in it is being deleted, else it goes only if nothing is in it.
+    """
+
+    recursive: bool = False
     request: str | None = None
     at: int = 0
 
 
-class NameReserved(ScopeEvent, frozen=True):
-    """The name, and those of the streams that come with it, belong to the request `incarnation` and what it creates."""
-
-    create: Create
-    incarnation: str
-    at: int
+class ScopeDeleted(ScopeEvent, frozen=True):
+    """Nothing is in the scope any more, and the scope is gone."""
 
 
-class NamesReleased(ScopeEvent, frozen=True):
-    """Names by kind that are free again."""
+class ScopeKept(ScopeEvent, frozen=True):
+    """The scope was to be deleted, but something is in it."""
 
-    names: dict[NameKind, tuple[str, ...]]
+
+class FenceRaised(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """Whoever creates something in the partition of `partition_key` has folded that of `behind` up to `position`."""
+
+    partition_key: str
+    behind: str
+    position: int
+
+    @property
+    def aggregate(self) -> str:
+        return fences_aggregate(self.partition_key)
 
 
 class StreamCreationStarted(StreamEvent, frozen=True):
     """From here on the stream exists in state CREATING; its segments are the ones of epoch 0."""
 
-    incarnation: str
+    creation_id: str
     config: StreamConfig
     created_at: int
     segments: tuple[Segment, ...]
@@ -153,14 +161,14 @@ class StreamTruncated(StreamEvent, frozen=True):
     pass
 
 
-class WorkflowWaiting(StreamEvent, frozen=True):
+class WorkflowQueued(StreamEvent, frozen=True):
     """A workflow of this kind waits for the stream, so commits let it go first; said again while it waits."""
 
     kind: str
     at: int
 
 
-class WorkflowTurnTaken(StreamEvent, frozen=True):
+class WorkflowAdmitted(StreamEvent, frozen=True):
     """What waited for the stream has been decided, whatever came of it."""
 
 
@@ -195,6 +203,7 @@ class TransactionOpened(TransactionEvent, frozen=True):
 
     lease_ms: int
     at: int
+    request: str | None = None
 
 
 class TransactionReady(TransactionEvent, frozen=True):
@@ -322,7 +331,7 @@ class WatermarkEmitted(StreamEvent, frozen=True):
     at: int
 
 
-class ReportsCarried(StreamEvent, frozen=True):
+class ReportsForwarded(StreamEvent, frozen=True):
     """What segment stores have appended to `segment` of the stream before `offset` has been passed on."""
 
     segment: int
@@ -335,7 +344,7 @@ class RetentionPolicyAnnounced(StreamEvent, frozen=True):
     policy: RetentionPolicy | None
 
 
-class DecisionNoted(StreamEvent, frozen=True):
+class DecisionRecorded(StreamEvent, frozen=True):
     """What was decided on the stream at `at` (epoch ms), and why, if that is something else than the time before."""
 
     kind: DecisionKind
@@ -354,7 +363,7 @@ class GroupEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_d
 
 
 class ReaderGroupCreationStarted(GroupEvent, frozen=True):
-    incarnation: str
+    creation_id: str
     config: ReaderGroupConfig
     created_at: int
     request: str | None = None
@@ -402,7 +411,7 @@ class TableEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_d
 
 
 class TableCreationStarted(TableEvent, frozen=True):
-    incarnation: str
+    creation_id: str
     config: TableConfig
     created_at: int
     segments: tuple[Segment, ...]
@@ -437,7 +446,7 @@ class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"
     error: str
 
 
-class WorkflowKicked(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+class WorkflowRetryRequested(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     """Somebody asked for another attempt at once."""
 
     aggregate: str
@@ -477,8 +486,8 @@ Event = (
     ScopeCreated
     | ScopeDeletionStarted
     | ScopeDeleted
-    | NameReserved
-    | NamesReleased
+    | ScopeKept
+    | FenceRaised
     | StreamCreationStarted
     | StreamCreated
     | StreamUpdateStarted
@@ -488,8 +497,8 @@ Event = (
     | StreamScaled
     | StreamTruncationStarted
     | StreamTruncated
-    | WorkflowWaiting
-    | WorkflowTurnTaken
+    | WorkflowQueued
+    | WorkflowAdmitted
     | StreamEpochsRolled
     | StreamRolled
     | TransactionOpened
@@ -512,9 +521,9 @@ Event = (
     | WriterRemoved
     | WritersForgotten
     | WatermarkEmitted
-    | ReportsCarried
+    | ReportsForwarded
     | RetentionPolicyAnnounced
-    | DecisionNoted
+    | DecisionRecorded
     | ReaderGroupCreationStarted
     | ReaderGroupCreated
     | ReaderGroupUpdateStarted
@@ -526,7 +535,7 @@ Event = (
     | TableDeletionStarted
     | TableDeleted
     | WorkflowStepFailed
-    | WorkflowKicked
+    | WorkflowRetryRequested
     | WorkflowCancelled
     | StreamScaleCancelled
     | ContainersAssigned

@@ -14,17 +14,15 @@ import msgspec
 from sluice.domain import events as ev
 from sluice.domain.commands import (
     CreateReaderGroup,
-    CreateReserved,
     DeleteReaderGroup,
-    JoinCreation,
-    NameKind,
-    ReleaseName,
     UpdateReaderGroup,
 )
 from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse, resume
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import BusyError
-from sluice.domain.names import group_aggregate, group_stream
+from sluice.domain.fences import missing_scope
+from sluice.domain.names import group_aggregate, group_stream, is_user_name
+from sluice.domain.status import Status
 from sluice.domain.stream import decide as streams
 from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, last_reply
 
@@ -47,7 +45,7 @@ class GroupWorkflow(Workflow):
 class ReaderGroup(msgspec.Struct):
     scope: str
     name: str
-    incarnation: str
+    creation_id: str
     state: GroupState
     config: ReaderGroupConfig
     created_at: int
@@ -59,20 +57,17 @@ class ReaderGroup(msgspec.Struct):
         return f"{self.scope}/{self.name}"
 
 
-class DeletedGroup(msgspec.Struct, frozen=True):
-    """What is left of a deleted reader group: which creation must not return."""
-
-    incarnation: str
-
-
 def find_group(reader: Reader, scope: str, name: str) -> ReaderGroup | None:
     state = reader.get(group_aggregate(scope, name))
     return state if isinstance(state, ReaderGroup) else None
 
 
-def _idle_group(reader: Reader, scope: str, name: str) -> ReaderGroup | None:
+def _idle_group(reader: Reader, scope: str, name: str, creation_id: str = "") -> ReaderGroup | None:
+    """The group to begin a workflow on; with a creation id only that life of it. Raises BusyError."""
     group = find_group(reader, scope, name)
-    if group is not None and group.workflow is not None:
+    if group is None or creation_id not in ("", group.creation_id):
+        return None
+    if group.workflow is not None:
         raise BusyError(f"{scope}/{name}: {group.workflow.kind.value} is running")
     return group
 
@@ -82,36 +77,30 @@ def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Reade
     return group if group and group.workflow and group.workflow.kind is kind else None
 
 
-def decide_create(reader: Reader, command: CreateReserved, context: Context) -> Decision:
-    """Begin the creation of the group, its state stream and that one's mark stream. One that exists is the answer."""
-    create = command.create
-    assert isinstance(create, CreateReaderGroup)
-    group = find_group(reader, create.scope, create.group)
-    if group is not None and group.incarnation != command.incarnation:
-        return Decision(reply=Reply("SUCCESS"))
-    state = reader.get(group_aggregate(create.scope, create.group))
-    if state is not None and state.incarnation == command.incarnation:
-        # The command has come again. The group is there, or coming, or was deleted since.
-        return Decision()
+def decide_create(reader: Reader, command: CreateReaderGroup, context: Context) -> Decision:
+    """Begin the creation of the group, its state stream and that one's mark stream. One that exists is the answer.
+
+    Raises ViewBehindError, BusyError.
+    """
+    if not is_user_name(command.group):
+        return refuse(Status.INVALID_RG_NAME)
+    group = _idle_group(reader, command.scope, command.group)
+    if refused := missing_scope(reader, command.scope, context):
+        return refused
+    if group is not None:
+        return Decision(reply=Reply(Status.SUCCESS))
     started = ev.ReaderGroupCreationStarted(
-        scope=create.scope,
-        group=create.group,
-        incarnation=command.incarnation,
-        config=create.config,
-        created_at=command.created_at,
+        scope=command.scope,
+        group=command.group,
+        creation_id=context.request or "",
+        config=command.config,
+        created_at=context.now,
         request=context.request,
         at=context.now,
     )
-    without_request = Context(context.now)
-    stream = group_stream(create.group)
-    begun = streams.start_with_mark(reader, command, stream, _STATE_STREAM_CONFIG, without_request)
+    stream = group_stream(command.group)
+    begun = streams.start_with_mark(reader, command.scope, stream, _STATE_STREAM_CONFIG, context, None)
     return Decision((started, *begun))
-
-
-def decide_join(reader: Reader, command: JoinCreation, context: Context) -> Decision:
-    if find_group(reader, command.create.scope, command.create.name) is not None:
-        return Decision(reply=Reply("SUCCESS"))
-    return resume(command, context)
 
 
 def finish_create(reader: Reader, context: Context, scope: str, name: str, missing: list[str]) -> Decision:
@@ -144,15 +133,15 @@ def decide_update(reader: Reader, command: UpdateReaderGroup, context: Context) 
     group = _idle_group(reader, command.scope, command.group)
     wanted = command.config
     if group is None:
-        return Decision(reply=Reply("RG_NOT_FOUND", generation=wanted.generation))
+        return Decision(reply=Reply(Status.RG_NOT_FOUND, generation=wanted.generation))
     present = group.config
     if present.generation != wanted.generation or present.id != wanted.id:
         reason = f"the group is at generation {present.generation} with id {present.id}"
-        return Decision(reply=Reply("INVALID_CONFIG", reason, generation=wanted.generation))
+        return Decision(reply=Reply(Status.INVALID_CONFIG, reason, generation=wanted.generation))
     config = msgspec.structs.replace(wanted, generation=present.generation + 1)
     if not present.subscribes() and not config.subscribes():
         done = ev.ReaderGroupUpdated(scope=group.scope, group=group.name, config=config)
-        return Decision((done,), Reply("SUCCESS", generation=config.generation))
+        return Decision((done,), Reply(Status.SUCCESS, generation=config.generation))
     kept = config.starts.keys() if config.subscribes() else set()
     leaves = tuple(sorted(present.starts.keys() - kept)) if present.subscribes() else ()
     started = ev.ReaderGroupUpdateStarted(
@@ -170,17 +159,13 @@ def finish_update(reader: Reader, scope: str, name: str) -> Decision:
 
 
 def decide_delete(reader: Reader, command: DeleteReaderGroup, context: Context) -> Decision:
-    group = _idle_group(reader, command.scope, command.group)
+    group = _idle_group(reader, command.scope, command.group, command.creation_id)
     if group is None or command.id not in (None, group.config.id):
-        return refuse("RG_NOT_FOUND")
+        return refuse(Status.RG_NOT_FOUND)
     started = ev.ReaderGroupDeletionStarted(
         scope=group.scope, group=group.name, request=context.request, at=context.now
     )
     return Decision((started,))
-
-
-def release(group: ReaderGroup) -> ReleaseName:
-    return ReleaseName(group.scope, NameKind.READER_GROUP, group.name, group.incarnation)
 
 
 def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
@@ -195,7 +180,7 @@ def _creation_started(_state: Any, event: ev.ReaderGroupCreationStarted) -> Read
     return ReaderGroup(
         scope=event.scope,
         name=event.group,
-        incarnation=event.incarnation,
+        creation_id=event.creation_id,
         state=GroupState.CREATING,
         config=event.config,
         created_at=event.created_at,
@@ -229,11 +214,12 @@ def _deletion_started(state: ReaderGroup, event: ev.ReaderGroupDeletionStarted) 
     return state
 
 
-def _deleted(state: ReaderGroup, _event: ev.ReaderGroupDeleted) -> DeletedGroup:
-    return DeletedGroup(state.incarnation)
+def _deleted(_state: ReaderGroup, _event: ev.ReaderGroupDeleted) -> None:
+    return None
 
 
 DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+    CreateReaderGroup: decide_create,
     UpdateReaderGroup: decide_update,
     DeleteReaderGroup: decide_delete,
 }

@@ -73,6 +73,11 @@ def scope_aggregate(scope: str) -> str:
     return f"scope:{scope}"
 
 
+def fences_aggregate(partition_key: str) -> str:
+    """What the creations of one partition are guarded by while scopes are deleted; see `domain.fences`."""
+    return f"fences:{partition_key}"
+
+
 def stream_aggregate(scope: str, stream: str) -> str:
     return f"stream:{scope}/{stream}"
 

@@ -10,19 +10,14 @@ from typing import Any
 import msgspec
 
 from sluice.domain import events as ev
-from sluice.domain.commands import (
-    CreateReserved,
-    CreateTable,
-    DeleteTable,
-    JoinCreation,
-    NameKind,
-    ReleaseName,
-)
-from sluice.domain.config import TableConfig
-from sluice.domain.decision import Context, Decision, Reader, refuse, resume
+from sluice.domain.commands import CreateTable, DeleteTable
+from sluice.domain.config import MAX_SEGMENTS, TableConfig
+from sluice.domain.decision import Context, Decision, Reader, refuse
 from sluice.domain.errors import BusyError, IllegalStateError
-from sluice.domain.names import table_aggregate
+from sluice.domain.fences import missing_scope
+from sluice.domain.names import is_user_name, table_aggregate
 from sluice.domain.segment_id import number_of
+from sluice.domain.status import Status
 from sluice.domain.stream.decide import initial_segments
 from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, last_reply
 
@@ -36,7 +31,7 @@ class TableState(Enum):
 class Table(msgspec.Struct):
     scope: str
     name: str
-    incarnation: str
+    creation_id: str
     state: TableState
     config: TableConfig
     created_at: int
@@ -49,15 +44,24 @@ class Table(msgspec.Struct):
 
 
 class DeletedTable(msgspec.Struct, frozen=True):
-    """What is left of a deleted table: where the numbers of its successor begin, and which creation must not return."""
+    """What is left of a deleted table: where the numbers of its successor begin."""
 
     next_number: int
-    incarnation: str
 
 
 def find_table(reader: Reader, scope: str, name: str) -> Table | None:
     state = reader.get(table_aggregate(scope, name))
     return state if isinstance(state, Table) else None
+
+
+def _idle_table(reader: Reader, scope: str, name: str, creation_id: str = "") -> Table | None:
+    """The table to begin a workflow on; with a creation id only that life of it. Raises BusyError."""
+    table = find_table(reader, scope, name)
+    if table is None or creation_id not in ("", table.creation_id):
+        return None
+    if table.workflow is not None:
+        raise BusyError(f"{scope}/{name}: {table.workflow.kind.value} is running")
+    return table
 
 
 def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Table | None:
@@ -72,33 +76,31 @@ def current_segments(table: Table) -> tuple[ev.Segment, ...]:
     return table.segments
 
 
-def decide_create(reader: Reader, command: CreateReserved, context: Context) -> Decision:
-    create = command.create
-    assert isinstance(create, CreateTable)
-    state = reader.get(table_aggregate(create.scope, create.table))
-    if isinstance(state, Table) and state.incarnation != command.incarnation:
-        return refuse("TABLE_EXISTS")
-    if state is not None and state.incarnation == command.incarnation:
-        # The command has come again. The table is there, or coming, or was deleted since.
-        return Decision()
-    first = state.next_number if isinstance(state, DeletedTable) else 0
+def decide_create(reader: Reader, command: CreateTable, context: Context) -> Decision:
+    """Begin the creation of the table. Raises ViewBehindError, BusyError."""
+    if not is_user_name(command.table):
+        return refuse(Status.INVALID_TABLE_NAME)
+    table = _idle_table(reader, command.scope, command.table)
+    if refused := missing_scope(reader, command.scope, context):
+        return refused
+    if table is not None:
+        return refuse(Status.TABLE_EXISTS)
+    count = command.config.partitions
+    if count > MAX_SEGMENTS:
+        return refuse(Status.FAILURE, f"a table has at most {MAX_SEGMENTS} partitions, not {count}")
+    gone = reader.get(command.aggregate)
+    first = gone.next_number if isinstance(gone, DeletedTable) else 0
     started = ev.TableCreationStarted(
-        scope=create.scope,
-        table=create.table,
-        incarnation=command.incarnation,
-        config=create.config,
-        created_at=command.created_at,
-        segments=initial_segments(create.config.partitions, first),
+        scope=command.scope,
+        table=command.table,
+        creation_id=context.request or "",
+        config=command.config,
+        created_at=context.now,
+        segments=initial_segments(count, first),
         request=context.request,
         at=context.now,
     )
     return Decision((started,))
-
-
-def decide_join(reader: Reader, command: JoinCreation, context: Context) -> Decision:
-    if find_table(reader, command.create.scope, command.create.name) is not None:
-        return refuse("TABLE_EXISTS")
-    return resume(command, context)
 
 
 def finish_create(reader: Reader, scope: str, name: str) -> Decision:
@@ -109,11 +111,9 @@ def finish_create(reader: Reader, scope: str, name: str) -> Decision:
 
 
 def decide_delete(reader: Reader, command: DeleteTable, context: Context) -> Decision:
-    table = find_table(reader, command.scope, command.table)
+    table = _idle_table(reader, command.scope, command.table, command.creation_id)
     if table is None:
-        return refuse("TABLE_NOT_FOUND")
-    if table.workflow is not None:
-        raise BusyError(f"{command.scope}/{command.table}: {table.workflow.kind.value} is running")
+        return refuse(Status.TABLE_NOT_FOUND)
     started = ev.TableDeletionStarted(scope=command.scope, table=command.table, request=context.request, at=context.now)
     return Decision((started,))
 
@@ -130,10 +130,6 @@ def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
     return Decision((undone,))
 
 
-def release(table: Table) -> ReleaseName:
-    return ReleaseName(table.scope, NameKind.TABLE, table.name, table.incarnation)
-
-
 def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
     table = _running(reader, scope, name, WorkflowKind.DELETE_TABLE)
     if table is None:
@@ -146,7 +142,7 @@ def _creation_started(_state: Any, event: ev.TableCreationStarted) -> Table:
     return Table(
         scope=event.scope,
         name=event.table,
-        incarnation=event.incarnation,
+        creation_id=event.creation_id,
         state=TableState.CREATING,
         config=event.config,
         created_at=event.created_at,
@@ -166,11 +162,14 @@ def _deletion_started(state: Table, event: ev.TableDeletionStarted) -> Table:
     return state
 
 
-def _deleted(state: Table, event: ev.TableDeleted) -> DeletedTable:
-    return DeletedTable(event.next_number, state.incarnation)
+def _deleted(_state: Table, event: ev.TableDeleted) -> DeletedTable:
+    return DeletedTable(event.next_number)
 
 
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {DeleteTable: decide_delete}
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+    CreateTable: decide_create,
+    DeleteTable: decide_delete,
+}
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.TableCreationStarted: _creation_started,

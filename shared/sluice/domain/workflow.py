@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from sluice.domain import events as ev
-from sluice.domain.commands import CancelWorkflow, KickWorkflow
+from sluice.domain.commands import CancelWorkflow, RetryWorkflow
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.status import Status
 
 
 class WorkflowKind(Enum):
@@ -28,6 +29,8 @@ class WorkflowKind(Enum):
     CREATE_TABLE = "create-table"
     DELETE_TABLE = "delete-table"
     DELETE_SCOPE = "delete-scope"
+    OPEN_TRANSACTION = "open-transaction"
+    DELETE_SCOPE_RECURSIVE = "delete-scope-recursive"
     COMMIT_TRANSACTIONS = "commit-transactions"
     ROLL_TRANSACTIONS = "roll-transactions"
     ABORT_TRANSACTION = "abort-transaction"
@@ -36,7 +39,7 @@ class WorkflowKind(Enum):
 class Workflow(msgspec.Struct):
     """`since` in epoch ms; `request` is who is waiting for the end, if anybody, to be refused if there is a `refusal`.
 
-    `kicks` counts how often somebody asked for another attempt; `cancelled` asks for the end.
+    `retry_requests` counts how often somebody asked for another attempt; `cancelled` asks for the end.
     """
 
     kind: WorkflowKind
@@ -46,7 +49,7 @@ class Workflow(msgspec.Struct):
     attempts: int = 0
     last_error: str = ""
     refusal: str = ""
-    kicks: int = 0
+    retry_requests: int = 0
     cancelled: bool = False
 
     @property
@@ -56,7 +59,7 @@ class Workflow(msgspec.Struct):
         return f"{self.kind.value}-{self.request or self.since}"
 
 
-NOTHING_RUNS = Reply("NOT_RUNNING", "nothing is under way there")
+NOTHING_RUNS = Reply(Status.NOT_RUNNING, "nothing is under way there")
 
 
 def running(state: Any) -> Workflow | None:
@@ -74,13 +77,13 @@ def last_reply(workflow: Workflow | None, generation: int = 0) -> Reply | None:
     """The answer to the request that a workflow was begun for; some were begun for none."""
     if workflow is None or workflow.request is None:
         return None
-    return Reply("FAILURE", workflow.refusal) if workflow.refusal else Reply("SUCCESS", generation=generation)
+    return Reply(Status.FAILURE, workflow.refusal) if workflow.refusal else Reply(Status.SUCCESS, generation=generation)
 
 
-def decide_kick(reader: Reader, command: KickWorkflow, _context: Context) -> Decision:
+def decide_retry(reader: Reader, command: RetryWorkflow, _context: Context) -> Decision:
     if running(reader.get(command.aggregate)) is None:
         return Decision(reply=NOTHING_RUNS)
-    return Decision((ev.WorkflowKicked(aggregate=command.aggregate),), Reply("SUCCESS"))
+    return Decision((ev.WorkflowRetryRequested(aggregate=command.aggregate),), Reply(Status.SUCCESS))
 
 
 def decide_cancel(reader: Reader, command: CancelWorkflow, _context: Context) -> Decision:
@@ -89,12 +92,20 @@ def decide_cancel(reader: Reader, command: CancelWorkflow, _context: Context) ->
     workflow = running(state)
     if workflow is None:
         return Decision(reply=NOTHING_RUNS)
-    if command.workflow not in ("", workflow.id):
-        return refuse("NOT_RUNNING", f"{workflow.id} is under way there, not {command.workflow}")
+    if command.workflow != workflow.id:
+        return refuse(Status.NOT_RUNNING, f"{workflow.id} is under way there, not {command.workflow}")
     if not can_cancel(state):
-        return refuse("TOO_LATE", f"{workflow.kind.value} cannot be taken back any more")
+        return refuse(Status.TOO_LATE, f"{workflow.kind.value} cannot be taken back any more")
     events = () if workflow.cancelled else (ev.WorkflowCancelled(aggregate=command.aggregate),)
-    return Decision(events, Reply("SUCCESS"))
+    return Decision(events, Reply(Status.SUCCESS))
+
+
+_CANCELLABLE = (
+    WorkflowKind.CREATE_STREAM,
+    WorkflowKind.CREATE_GROUP,
+    WorkflowKind.CREATE_TABLE,
+    WorkflowKind.DELETE_SCOPE,
+)
 
 
 def can_cancel(state: Any) -> bool:
@@ -102,8 +113,8 @@ def can_cancel(state: Any) -> bool:
     if workflow is None:
         return False
     if workflow.kind is WorkflowKind.SCALE_STREAM:
-        return bool(len(state.epochs) == state.active + 1)
-    return workflow.kind in (WorkflowKind.CREATE_STREAM, WorkflowKind.CREATE_GROUP, WorkflowKind.CREATE_TABLE)
+        return bool(state.history.count == state.active + 1)
+    return workflow.kind in _CANCELLABLE
 
 
 def decide_step_failed(
@@ -123,10 +134,10 @@ def evolve_step_failed(state: Any, event: ev.WorkflowStepFailed) -> Any:
     return state
 
 
-def evolve_kicked(state: Any, _event: ev.WorkflowKicked) -> Any:
+def evolve_retry_requested(state: Any, _event: ev.WorkflowRetryRequested) -> Any:
     workflow = running(state)
     if workflow is not None:
-        workflow.kicks += 1
+        workflow.retry_requests += 1
     return state
 
 
@@ -138,12 +149,12 @@ def evolve_cancelled(state: Any, _event: ev.WorkflowCancelled) -> Any:
 
 
 DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
-    KickWorkflow: decide_kick,
+    RetryWorkflow: decide_retry,
     CancelWorkflow: decide_cancel,
 }
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.WorkflowStepFailed: evolve_step_failed,
-    ev.WorkflowKicked: evolve_kicked,
+    ev.WorkflowRetryRequested: evolve_retry_requested,
     ev.WorkflowCancelled: evolve_cancelled,
 }

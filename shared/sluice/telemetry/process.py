@@ -10,7 +10,7 @@ TICK_S = 0.25
 
 def describe_process(service: str, instance: str) -> None:
     """Say which service this is; not by the labels `service` and `instance`, which Prometheus sets itself."""
-    PROCESS.info({"name": service, "member": instance, "version": version("sluice")})
+    PROCESS.info({"name": service, "member": instance, "version": version("sluice-streams")})
 
 
 async def watch_event_loop() -> None:

@@ -11,12 +11,12 @@ import itertools
 from collections.abc import Iterable
 
 from sluice.domain.cluster import CLUSTER, cluster_of
+from sluice.pravega.client import SegmentStoreClient
+from sluice.pravega.errors import SegmentMissing, SegmentStoreError
+from sluice.pravega.host import Host
+from sluice.pravega.routing import container_of
+from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
-from sluice.segmentstore.client import SegmentStoreClient
-from sluice.segmentstore.errors import SegmentMissing, SegmentStoreError
-from sluice.segmentstore.host import Host
-from sluice.segmentstore.routing import container_of
-from sluice.segmentstore.store import SegmentStore
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from sluice.domain.config import ScaleType, ScalingPolicy
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream.state import Stream
-from sluice.segmentstore.store import SegmentStore
-from sluice.workflows.steps import all_done
+from sluice.engine.step import all_done
+from sluice.pravega.store import SegmentStore
 
 SCALE_TYPE_CODES = {ScaleType.FIXED: 0, ScaleType.KBYTES: 1, ScaleType.EVENTS: 2}
 

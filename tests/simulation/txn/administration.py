@@ -72,7 +72,7 @@ class Administration:
         cut = {}
         for segment in model.segments(model.active):
             name = f"{scope}/{stream}/{segment.id & 0xFFFFFFFF}.#epoch.{segment.id >> 32}"
-            stored = self.plant.store.segments.get(name)
+            stored = self.plant.stores.segments.get(name)
             cut[segment.id] = self.random.choice((0, stored.length // 32 * 16, stored.length)) if stored else 0
         await self._ask(c.TruncateStream(scope, stream, cut))
 

@@ -1,27 +1,25 @@
-"""The auditor follows the journal as it grows, decides by itself which records count, and predicts their answers.
+"""The auditor follows the journal as it grows and predicts the reply of each entry that counts.
 
-It calls nothing of the product's: versions, answers and states are counted here. An answer is judged at the state in
-front of its record, for what one record decides together never reads what it changes.
+It calls nothing of the product's: which entries count, replies and states are found out here. An entry is judged at the
+state in front of it.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-from simulation.txn.broker import Message
-from simulation.txn.model import Model, Txn, Violation
+from simulation.counting import Counting
+from simulation.txn.model import Model, Txn
+from simulation.violation import Violation
 
 from sluice.domain import commands as c
 from sluice.domain import events as ev
 from sluice.domain.decision import Reply
-from sluice.journal.record import Record
-from sluice.messaging.requests import decode_request
-from sluice.messaging.topics import COMMIT, DEAD_LETTERS, REQUESTS_TRANSACTIONS
+from sluice.domain.model import JournalEntry
+from sluice.kafka.requests import Request, decode_request
+from sluice.kafka.topics import COMMIT, DEAD_LETTERS, REQUESTS_TRANSACTIONS
+from sluice.memory.broker import MemoryMessage
 
 MIN_LEASE_MS, MAX_LEASE_MS = 10_000, 600_000
 LONGEST_LIFE_MS = 24 * 3600 * 1000
-
-Answered = Callable[[str, Reply], None]
-Counted = Callable[[Record, int], None]
 
 
 class Ping:
@@ -31,103 +29,88 @@ class Ping:
         self.request, self.at, self.lease_ms = request, at, lease_ms
 
 
-class Auditor:
-    """`on_answer` gets each answer that counts; `before` and `after` are called around each record that counts."""
+class Auditor(Counting):
+    """`requests` has what stands in the topics, by topic, partition and offset; `replies` those that count."""
 
-    def __init__(self, on_answer: Answered) -> None:
+    def __init__(self) -> None:
+        super().__init__()
         self.model = Model()
+        self.requests: dict[tuple[str, int, int], Request] = {}
         self.commands: dict[str, Any] = {}
-        self.answers: dict[str, Reply] = {}
+        self.replies: dict[str, Reply] = {}
         self.landed: dict[tuple[str, str], int] = {}
         self.pings: dict[str, list[Ping]] = {}
-        self.opened_by: dict[str, str] = {}
-        self.versions: dict[str, int] = {}
-        self.void = 0
-        self.counted = 0
-        self.before: list[Counted] = []
-        self.after: list[Counted] = []
-        self._on_answer = on_answer
-        self._remembered: set[str] = set()
 
-    def request(self, message: Message) -> None:
+    def request(self, message: MemoryMessage) -> None:
         """A request is in a topic. Raises Violation."""
         topic = message.topic()
         if topic == DEAD_LETTERS.name:
-            raise Violation(f"dead letter: {message.value()!r}")
+            raise Violation(f"dead letter: {message.value()!r}, {message.headers()}")
         request = decode_request(message.value())
         command = request.command
+        self.requests[topic, message.partition(), message.offset()] = request
         self.commands[request.id] = command
         at = message.timestamp()[1]
         if topic in (COMMIT.name, REQUESTS_TRANSACTIONS.name):
-            self.landed[(topic, request.id)] = at
+            self.landed[topic, request.id] = at
         if isinstance(command, c.PingTransaction):
             self.pings.setdefault(command.transaction, []).append(Ping(request.id, at, command.lease_ms))
 
-    def record(self, record: Record, at: int) -> None:
-        """A record is in the journal. Raises Violation."""
-        if not self._counts(record):
-            self.void += 1
-            return
-        self.counted += 1
-        for listener in self.before:
-            listener(record, at)
-        self._judge(record)
-        touched = set()
-        for event in record.events:
-            touched.add(event.aggregate)
-            self.model.apply(event, at)
-        for name in touched:
-            self.versions[name] = self.versions.get(name, 0) + 1
-        for listener in self.after:
-            listener(record, at)
-        for request, answer in record.answers.items():
-            self._told(request, answer)
-        if record.request is not None and record.reply is not None:
-            self._remembered.add(record.request)
-            self._told(record.request, record.reply)
-
-    def _counts(self, record: Record) -> bool:
-        if record.request is not None and record.request in self._remembered:
-            return False
-        return all(self.versions.get(name, 0) == version for name, version in record.expect.items())
-
-    def _told(self, request: str, answer: Reply) -> None:
-        self.answers.setdefault(request, answer)
-        self._on_answer(request, answer)
+    def command_of(self, partition: int, entry: JournalEntry) -> Any:
+        """What the entry decides, or whose workflow it ends; None if nothing that was requested."""
+        if entry.source is None:
+            return self.commands.get(entry.request or "")
+        request = self.requests[entry.source.topic.partition("@")[0], partition, entry.source.offset]
+        if entry.request not in (None, request.id):
+            raise Violation(f"{entry} says that it decides {request}")
+        return request.command
 
     # Predicting.
 
-    def _judge(self, record: Record) -> None:
-        causes: list[Any] = []
-        for request, answer in record.answers.items():
-            causes.append(self._judge_answer(request, answer, record))
-        for event in record.events:
-            self._judge_event(record, event, causes)
-        left = [cause for cause in causes if cause is not None]
-        if left:
-            raise Violation(f"answered, but nothing of it became true: {left}")
+    def apply(self, partition: int, entry: JournalEntry, at: int) -> None:
+        """See Counting."""
+        command = self.command_of(partition, entry)
+        if entry.reply is not None and entry.request is not None:
+            # What a process decides for itself stands in no topic.
+            if entry.request in self.replies and command is not None:
+                raise Violation(f"{command} was replied twice: {self.replies[entry.request]}, then {entry.reply}")
+            self.replies[entry.request] = entry.reply
+        self._judge_cause(entry, command)
+        for event in entry.events:
+            self.model.apply(event, at)
 
-    def _judge_answer(self, request: str, answer: Reply, record: Record) -> Any:
-        """What has to become true along with this answer; None if nothing."""
-        command = self.commands.get(request)
+    def _judge_cause(self, entry: JournalEntry, command: Any) -> None:
+        """What is replied becomes true in the same entry, and nothing happens to a transaction without a request."""
+        cause = None
+        if entry.reply is not None and entry.request is not None and isinstance(command, _TRANSACTIONAL):
+            cause = self._judge_reply(entry, command, entry.reply)
+        elif isinstance(command, c.OpenTransaction) and entry.source is not None:
+            cause = ev.TransactionOpened, entry.request or _opened_for(entry), command.lease_ms
+        found = [_cause_of(event) for event in entry.events if isinstance(event, _CAUSED)]
+        if found != ([cause] if cause is not None else []):
+            raise Violation(f"{entry}: because of {command} there should be {cause}")
+
+    def _judge_reply(self, entry: JournalEntry, command: Any, reply: Reply) -> Any:
+        """What has to become true along with this reply; None if nothing."""
+        cause: Any = None
         match command:
-            case c.OpenTransaction() if answer.status in ("OK", "ENDED"):
-                self._judge_opened(request, command, answer, record)
+            case c.OpenTransaction() if reply.status in ("OK", "ENDED"):
+                self._judge_opened(entry, command, reply)
                 return None
             case c.OpenTransaction():
-                expected, cause = self._open(command), None
+                expected = self._open(command)
             case c.PingTransaction():
-                expected, cause = self._ping(request, command)
+                expected, cause = self._ping(entry.request or "", command)
             case c.CommitTransaction():
                 expected, cause = self._commit(command)
             case c.AbortTransaction():
                 expected, cause = self._abort(command)
             case _:
-                raise Violation(f"an answer to {command}")
-        if answer.status != expected:
+                raise Violation(f"a reply to {command}")
+        if reply.status != expected:
             found = self._find(command) if isinstance(command, c.TransactionCommand) else None
             state = found.state if found else "unknown"
-            raise Violation(f"{command} was answered {answer.status}, expected is {expected}: it is {state}")
+            raise Violation(f"{command} was replied {reply.status}, expected is {expected}: it is {state}")
         return cause
 
     def _find(self, command: c.TransactionCommand) -> Txn | None:
@@ -154,14 +137,10 @@ class Auditor:
             return "ABORTED", None
         if command.lease_ms > MAX_LEASE_MS:
             return "LEASE_TOO_LARGE", None
-        dies_at = txn.opened_at + min(1000 * self._first_lease(txn), LONGEST_LIFE_MS)
+        dies_at = txn.opened_at + min(1000 * txn.first_lease_ms, LONGEST_LIFE_MS)
         if self.landed[(REQUESTS_TRANSACTIONS.name, request)] + command.lease_ms > dies_at:
             return "MAX_EXECUTION_TIME_EXCEEDED", None
         return "OK", (ev.TransactionPinged, command.transaction, command.lease_ms)
-
-    def _first_lease(self, txn: Txn) -> int:
-        opened = self.commands.get(self.opened_by.get(txn.id, ""))
-        return opened.lease_ms if opened is not None else txn.lease_ms
 
     def _commit(self, command: c.CommitTransaction) -> tuple[str, Any]:
         txn = self._find(command)
@@ -181,35 +160,40 @@ class Auditor:
             return "SUCCESS", None
         return "SUCCESS", (ev.TransactionAborting, command.transaction, command.reason)
 
-    def _judge_event(self, record: Record, event: Any, causes: list[Any]) -> None:
-        """Nothing happens to a transaction without a request that is answered in the same record."""
-        match event:
-            case ev.TransactionPinged():
-                cause: Any = (ev.TransactionPinged, event.transaction, event.lease_ms)
-            case ev.TransactionCommitting():
-                cause = (ev.TransactionCommitting, event.transaction, event.writer)
-            case ev.TransactionAborting():
-                cause = (ev.TransactionAborting, event.transaction, event.reason)
-            case _:
-                return
-        if cause not in causes:
-            raise Violation(f"{event} without a request in {record.id} by {record.by}")
-        causes[causes.index(cause)] = None
-
-    def _judge_opened(self, request: str, command: c.OpenTransaction, answer: Reply, record: Record) -> None:
-        """The answer to who opened a transaction: its id and where to write, or that it was ended meanwhile."""
-        if answer.status == "ENDED":
+    def _judge_opened(self, entry: JournalEntry, command: c.OpenTransaction, reply: Reply) -> None:
+        """The reply to who opened a transaction: its id and where to write, or that it was ended meanwhile."""
+        if reply.status == "ENDED":
             return
-        txn = self.model.txns.get((command.scope, command.stream, answer.transaction))
+        txn = self.model.txns.get((command.scope, command.stream, reply.transaction))
         if txn is None or txn.state != "OPEN":
-            raise Violation(f"{command} was answered {answer}, the transaction is {txn.state if txn else 'unknown'}")
-        ready = any(isinstance(e, ev.TransactionReady) and e.transaction == txn.id for e in record.events)
-        if ready == txn.ready:
-            raise Violation(f"{answer}: the lease begins with the answer, once")
-        if self.opened_by.setdefault(txn.id, request) != request:
-            raise Violation(f"{txn.id} was opened by {self.opened_by[txn.id]}, but answered to {request}")
-        stream = self.model.streams[(command.scope, command.stream)]
+            raise Violation(f"{command} was replied {reply}, the transaction is {txn.state if txn else 'unknown'}")
+        becomes_ready = any(isinstance(e, ev.TransactionReady) and e.transaction == txn.id for e in entry.events)
+        if becomes_ready == txn.ready:
+            raise Violation(f"{reply}: the lease begins with the reply, once")
+        if txn.request != entry.request:
+            raise Violation(f"{txn.id} was opened by {txn.request}, but replied to {entry.request}")
+        stream = self.model.streams[command.scope, command.stream]
         wanted = [(txn.epoch << 32) | (s.id & 0xFFFFFFFF) for s in stream.segments(txn.epoch)]
         ranges = [(s.low, s.high) for s in stream.segments(txn.epoch)]
-        if [s.id for s in answer.segments] != wanted or [(s.low, s.high) for s in answer.segments] != ranges:
-            raise Violation(f"{answer}: the segments of epoch {txn.epoch} are {wanted}, {ranges}")
+        if [s.id for s in reply.segments] != wanted or [(s.low, s.high) for s in reply.segments] != ranges:
+            raise Violation(f"{reply}: the segments of epoch {txn.epoch} are {wanted}, {ranges}")
+
+
+_TRANSACTIONAL = c.OpenTransaction | c.PingTransaction | c.CommitTransaction | c.AbortTransaction | c.CheckLease
+_CAUSED = ev.TransactionOpened | ev.TransactionPinged | ev.TransactionCommitting | ev.TransactionAborting
+
+
+def _cause_of(event: Any) -> tuple[Any, ...]:
+    match event:
+        case ev.TransactionOpened():
+            return ev.TransactionOpened, event.request, event.lease_ms
+        case ev.TransactionPinged():
+            return ev.TransactionPinged, event.transaction, event.lease_ms
+        case ev.TransactionCommitting():
+            return ev.TransactionCommitting, event.transaction, event.writer
+    return ev.TransactionAborting, event.transaction, event.reason
+
+
+def _opened_for(entry: JournalEntry) -> str | None:
+    """An entry that has no reply yet does not say whose request it decides, but the event does."""
+    return next((event.request for event in entry.events if isinstance(event, ev.TransactionOpened)), None)

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Awaitable
 from random import Random
 
-from simulation.txn.model import Violation
 from simulation.txn.plant import Plant
+from simulation.violation import Violation
 
 from api_gateway.reads import Reads
 from sluice.domain import commands as c
@@ -168,7 +168,7 @@ class Clients:
     def _write(self, written: Written, must: bool = False) -> None:
         """Some events, as far as the segments are there; those of an open transaction must be."""
         txn = self.plant.auditor.model.txns[(written.scope, written.stream, written.id)]
-        segments = self.plant.store.segments
+        segments = self.plant.stores.segments
         for _ in range(self.random.randint(0, 3)):
             place = self.random.choice(list(written.names))
             segment = segments.get(written.names[place])
@@ -189,7 +189,7 @@ class _Gateway:
     """A journal for reading only, as far along as the topic is."""
 
     def __init__(self, plant: Plant) -> None:
-        self.partitions = len(plant.views)
+        self.partitions = len(plant.truth.views)
         self._plant = plant
 
     async def barrier(self, _partitions: object) -> None:
@@ -199,7 +199,7 @@ class _Gateway:
         return self._plant.partition_of(key)
 
     def reader(self, key: str) -> object:
-        return self._plant.views[self._plant.partition_of(key)]
+        return self._plant.truth.views[self._plant.partition_of(key)]
 
     def views(self) -> object:
-        return self._plant.views
+        return self._plant.truth.views

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from simulation.txn.clients import EVENT, Clients, Written
-from simulation.txn.model import Model, Violation
+from simulation.txn.model import Model
 from simulation.txn.plant import Plant
+from simulation.violation import Violation
 
 MARK = "#transaction."
 
@@ -42,7 +43,7 @@ def left_over(plant: Plant) -> str | None:
     Created late it stays for good then: a real segment store must not be told to delete what it has just merged.
     """
     known = {id.replace("-", ""): txn for (_, _, id), txn in plant.auditor.model.txns.items()}
-    for name, segment in plant.store.segments.items():
+    for name, segment in plant.stores.segments.items():
         id = name.partition(MARK)[2]
         txn = known.get(id)
         if txn is not None and txn.state == "ABORTED":
@@ -55,7 +56,7 @@ def left_over(plant: Plant) -> str | None:
 def _runs(plant: Plant) -> dict[int, list[tuple[str, list[bytes]]]]:
     """For each transaction's number the runs of its events: in which segment, and which."""
     found: dict[int, list[tuple[str, list[bytes]]]] = {}
-    for name, content in plant.store.everything().items():
+    for name, content in plant.stores.everything().items():
         if MARK in name:
             continue
         before = -1
@@ -91,7 +92,7 @@ def _merged_in_order(plant: Plant) -> None:
     ranks = {(*key, id): rank for key, asked in model.committing.items() for rank, id in enumerate(asked)}
     last: dict[str, int] = {}
     seen: set[str] = set()
-    for target, source, size in plant.store.merges:
+    for target, source, size in plant.stores.merges:
         if not size:
             # Created once more by somebody who was late: merged or not, there is nothing in it.
             continue

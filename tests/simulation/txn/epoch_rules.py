@@ -2,14 +2,16 @@
 
 from itertools import pairwise
 
-from simulation.txn.model import StreamModel, Violation
+from simulation.txn.model import StreamModel
 from simulation.txn.plant import Plant
+from simulation.violation import Violation
+from support.histories import epochs_of, segments_of
 
 from sluice.domain import events as ev
+from sluice.domain.model import JournalEntry
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import cuts, queries
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.journal.record import Record
 
 _CHANGES = (ev.StreamEpochAdded, ev.StreamEpochsRolled, ev.StreamRolled, ev.StreamScaled, ev.StreamUpdated)
 
@@ -19,8 +21,8 @@ class EpochRules:
         self._plant = plant
         plant.auditor.after.append(self._judge)
 
-    def _judge(self, record: Record, _at: int) -> None:
-        for event in record.events:
+    def _judge(self, _partition: int, entry: JournalEntry, _at: int) -> None:
+        for event in entry.events:
             if isinstance(event, _CHANGES):
                 model = self._plant.auditor.model.streams[(event.scope, event.stream)]
                 stream = _stream(self._plant, model)
@@ -37,7 +39,7 @@ class EpochRules:
 
 
 def _stream(plant: Plant, model: StreamModel) -> Stream:
-    view = plant.views[plant.partition_of(f"{model.scope}/{model.name.removeprefix('_MARK')}")]
+    view = plant.truth.view(f"{model.scope}/{model.name.removeprefix('_MARK')}")
     stream = find_stream(view, model.scope, model.name)
     if stream is None:
         raise Violation(f"{model.name} is gone")
@@ -46,28 +48,28 @@ def _stream(plant: Plant, model: StreamModel) -> Stream:
 
 def _as_the_model_says(stream: Stream, model: StreamModel) -> None:
     mine = [(reference, sorted(s.id for s in segments)) for reference, segments in model.epochs]
-    theirs = [(epoch.reference, sorted(epoch.segments)) for epoch in stream.epochs]
+    theirs = [(epoch.reference, sorted(epoch.segments)) for epoch in epochs_of(stream)]
     if mine != theirs or stream.active != model.active:
         raise Violation(f"{stream.name}: epochs {theirs}, active {stream.active}; {mine}, {model.active} are right")
 
 
 def _well_formed(stream: Stream) -> None:
-    for at, epoch in enumerate(stream.epochs):
-        segments = stream.epoch_segments(epoch)
+    for at, epoch in enumerate(epochs_of(stream)):
+        segments = stream.history.segments_of(at)
         tiled = segments[0].low == 0.0 and segments[-1].high == 1.0
         if epoch.number != at or not tiled or any(a.high != b.low for a, b in pairwise(segments)):
             raise Violation(f"{stream.name}: epoch {at} does not tile the key space: {segments}")
         if any((s.id >> 32) > at for s in segments):
             raise Violation(f"{stream.name}: epoch {at} has segments of later ones: {segments}")
         if epoch.reference != at:
-            of = stream.epoch_segments(stream.epochs[epoch.reference])
+            of = stream.history.segments_of(epoch.reference)
             if [(s.id & 0xFFFFFFFF, s.low, s.high) for s in of] != [
                 (s.id & 0xFFFFFFFF, s.low, s.high) for s in segments
             ]:
                 raise Violation(f"{stream.name}: epoch {at} is no duplicate of {epoch.reference}")
-    if any(a.created_at >= b.created_at for a, b in pairwise(stream.epochs)):
+    if any(a.created_at >= b.created_at for a, b in pairwise(epochs_of(stream))):
         raise Violation(f"{stream.name}: epochs do not follow each other in time")
-    for segment in stream.segments:
+    for segment in segments_of(stream):
         for successor, predecessors in queries.successors_with_predecessors(stream, segment):
             mutual = all(successor.id in {s.id for s in cuts.successors(stream, p)} for p in predecessors)
             if segment not in predecessors or not mutual:
@@ -76,10 +78,10 @@ def _well_formed(stream: Stream) -> None:
 
 def _stored(plant: Plant, stream: Stream) -> None:
     """Sealed segments are sealed at their noted size, active ones are open, what was passed is gone."""
-    store = plant.store
+    store = plant.stores
     sealed = stream.state.value == "SEALED"
     held = set(cuts.segments_between(stream, stream.cut, {}))
-    for id in stream.segments:
+    for id in segments_of(stream):
         name = segment_name(stream.scope, stream.name, id)
         stored = store.segments.get(name)
         if stored is not None and id not in held and stored.length == 0:
@@ -87,10 +89,12 @@ def _stored(plant: Plant, stream: Stream) -> None:
             continue
         if (stored is None) is (id in held):
             raise Violation(f"{name} is {'missing' if stored is None else 'left over'}")
-        size = stream.sealed_sizes.get(id)
-        if id in stream.sealed_in:
+        size = stream.history.sealed_sizes.get(id)
+        is_replaced = stream.history.replaced_in(id) is not None
+        # The sizes of what lies far behind the head are known no more.
+        if is_replaced and id in stream.history.segments:
             length = stored.length if stored is not None else store.gone.get(name)
             if size is None or size != length:
                 raise Violation(f"{name} was sealed at {size}, its length is {length}")
-        if stored is not None and stored.sealed is not (sealed or id in stream.sealed_in):
+        if stored is not None and stored.sealed is not (sealed or is_replaced):
             raise Violation(f"{name} is {'sealed' if stored.sealed else 'open'}")

@@ -4,14 +4,15 @@ Too early: before its lease, the grace and all the time in which clients could n
 sign of life, or over a ping that was in its topic before that. Too late: see `latest_end_ms`.
 """
 
-from simulation.txn.model import Txn, Violation
+from simulation.txn.model import Txn
 from simulation.txn.plant import Plant
+from simulation.violation import Violation
 
 from sluice.domain import commands as c
 from sluice.domain import events as ev
 from sluice.domain.commands import AbortReason
-from sluice.journal.record import Record
-from sluice.messaging.topics import COMMIT
+from sluice.domain.model import JournalEntry
+from sluice.kafka.topics import COMMIT
 
 GRACE_SHARE = 20
 SHORT_MS = 3_000
@@ -32,7 +33,7 @@ class LeaseRules:
         plant.auditor.before.append(self._judge)
 
     def deadline_ms(self, txn: Txn) -> int:
-        return txn.heard_at + txn.lease_ms + self._grace_ms + max(0, txn.lease_ms) // GRACE_SHARE
+        return txn.last_activity_at + txn.lease_ms + self._grace_ms + max(0, txn.lease_ms) // GRACE_SHARE
 
     def latest_end_ms(self, txn: Txn, calm_since_ms: int) -> int:
         """When it has been aborted if nobody keeps it and no fault has happened since `calm_since_ms`.
@@ -44,32 +45,29 @@ class LeaseRules:
         calm = calm_since_ms + max(0, lease_ms) + RETURN_MS + self._claim_ms
         return max(self.deadline_ms(txn), calm if calm_since_ms else 0) + two_ticks_ms
 
-    def _judge(self, record: Record, at: int) -> None:
-        for event in record.events:
+    def _judge(self, _partition: int, entry: JournalEntry, at: int) -> None:
+        for event in entry.events:
             if isinstance(event, ev.TransactionAborting) and event.reason is AbortReason.LEASE:
-                self._judge_abort(record, event, at)
+                self._judge_abort(entry, event, at)
 
-    def _judge_abort(self, record: Record, event: ev.TransactionAborting, at: int) -> None:
+    def _judge_abort(self, entry: JournalEntry, event: ev.TransactionAborting, at: int) -> None:
         auditor = self._plant.auditor
         txn = auditor.model.txns[(event.scope, event.stream, event.transaction)]
-        asked = [
-            auditor.landed[(COMMIT.name, request)]
-            for request in record.answers
-            if isinstance(command := auditor.commands[request], c.AbortTransaction)
-            and command.transaction == txn.id
-            and (COMMIT.name, request) in auditor.landed
-        ]
-        if not asked or not txn.ready:
+        request = entry.request or ""
+        command, asked = auditor.commands.get(request), auditor.landed.get((COMMIT.name, request))
+        is_meant = isinstance(command, c.AbortTransaction) and command.transaction == txn.id
+        if asked is None or not is_meant or not txn.ready:
             raise Violation(f"{event}: nobody has asked, or it was never answered to its client")
         deadline = self.deadline_ms(txn)
-        if max(asked) < deadline:
-            raise Violation(f"{event} at {at}, {deadline - max(asked)} ms before its lease and grace were over")
-        deaf = self._deaf_ms(event, txn.heard_at, max(asked))
-        if max(asked) < deadline + deaf:
-            raise Violation(f"{event} at {at}: heard at {txn.heard_at}, nobody could be heard for {deaf} ms of it")
+        if asked < deadline:
+            raise Violation(f"{event} at {at}, {deadline - asked} ms before its lease and grace were over")
+        deaf = self._deaf_ms(event, txn.last_activity_at, asked)
+        if asked < deadline + deaf:
+            raise Violation(
+                f"{event} at {at}: heard at {txn.last_activity_at}, nobody could be heard for {deaf} ms of it"
+            )
         for ping in auditor.pings.get(txn.id, ()):
-            unheard = ping.request not in auditor.answers and ping.request not in record.answers
-            if unheard and ping.at <= deadline and ping.lease_ms <= 600_000:
+            if ping.request not in auditor.replies and ping.at <= deadline and ping.lease_ms <= 600_000:
                 raise Violation(f"{event} at {at} over a ping of {ping.at}, the lease ended at {deadline}")
 
     def _deaf_ms(self, event: ev.TransactionAborting, since: int, until: int) -> int:

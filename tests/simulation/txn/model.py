@@ -8,19 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulation.violation import Violation
+
 from sluice.domain import events as ev
 
 LIVE = ("OPEN", "COMMITTING", "ABORTING")
 ENDED = {"COMMITTING": "COMMITTED", "ABORTING": "ABORTED"}
 
 
-class Violation(AssertionError):
-    """The product has done what it promises not to do."""
-
-
 @dataclass(eq=False)
 class Txn:
-    """A transaction. Times in ms; `heard_at` is the last sign of life as it was decided."""
+    """A transaction. Times in ms; `last_activity_at` is the last sign of life as it was decided."""
 
     scope: str
     stream: str
@@ -28,7 +26,9 @@ class Txn:
     epoch: int
     opened_at: int
     lease_ms: int
-    heard_at: int
+    last_activity_at: int
+    first_lease_ms: int
+    request: str | None
     state: str = "OPEN"
     ready: bool = False
     reason: str = ""
@@ -38,11 +38,11 @@ class Txn:
 
 @dataclass(eq=False)
 class StreamModel:
-    """A stream of one incarnation: epochs with their references and segments as (id, low, high)."""
+    """A stream from one creation: epochs with their references and segments as (id, low, high)."""
 
     scope: str
     name: str
-    incarnation: str
+    creation_id: str
     epochs: list[tuple[int, list[ev.Segment]]]
     state: str = "CREATING"
     active: int = 0
@@ -63,6 +63,7 @@ class Model:
     streams: dict[tuple[str, str], StreamModel] = field(default_factory=dict)
     txns: dict[tuple[str, str, str], Txn] = field(default_factory=dict)
     live: dict[tuple[str, str, str], Txn] = field(default_factory=dict)
+    opened: dict[str | None, str] = field(default_factory=dict)
     committing: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     committed: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     ended: dict[tuple[str, str], list[Txn]] = field(default_factory=dict)
@@ -89,42 +90,45 @@ class Model:
 
     # Transactions.
 
-    def _opened(self, event: ev.TransactionOpened, _at: int) -> None:
+    def on_opened(self, event: ev.TransactionOpened, _at: int) -> None:
         key = (event.scope, event.stream, event.transaction)
         stream = self.stream(event)
         if key in self.txns:
             raise Violation(f"{event}: the id was given before")
+        if event.request in self.opened:
+            raise Violation(f"{event}: the request has opened {self.opened[event.request]}")
+        self.opened[event.request] = event.transaction
         epoch = int(event.transaction.replace("-", "")[:8], 16)
         if stream.state not in ("ACTIVE",):
             raise Violation(f"{event} while the stream is {stream.state}")
         if epoch != stream.reference:
             raise Violation(f"{event}: its epoch is {epoch}, the active reference {stream.reference}")
-        txn = Txn(*key, epoch, event.at, event.lease_ms, event.at)
+        txn = Txn(*key, epoch, event.at, event.lease_ms, event.at, event.lease_ms, event.request)
         self.txns[key] = self.live[key] = txn
 
-    def _ready(self, event: ev.TransactionReady, _at: int) -> None:
+    def on_ready(self, event: ev.TransactionReady, _at: int) -> None:
         txn = self.txn(event, "OPEN")
-        txn.ready, txn.heard_at = True, max(txn.heard_at, event.at)
+        txn.ready, txn.last_activity_at = True, max(txn.last_activity_at, event.at)
 
-    def _pinged(self, event: ev.TransactionPinged, _at: int) -> None:
+    def on_pinged(self, event: ev.TransactionPinged, _at: int) -> None:
         txn = self.txn(event, "OPEN")
-        if event.at >= txn.heard_at:
-            txn.heard_at, txn.lease_ms = event.at, event.lease_ms
+        if event.at >= txn.last_activity_at:
+            txn.last_activity_at, txn.lease_ms = event.at, event.lease_ms
 
-    def _committing(self, event: ev.TransactionCommitting, at: int) -> None:
+    def on_committing(self, event: ev.TransactionCommitting, at: int) -> None:
         txn = self.txn(event, "OPEN")
         txn.state, txn.committing_at = "COMMITTING", at
         self.committing.setdefault((event.scope, event.stream), []).append(event.transaction)
 
-    def _aborting(self, event: ev.TransactionAborting, at: int) -> None:
+    def on_aborting(self, event: ev.TransactionAborting, at: int) -> None:
         txn = self.txn(event, "OPEN")
         txn.state, txn.reason, txn.ended_at = "ABORTING", event.reason.value, at
 
-    def _committed(self, event: ev.TransactionCommitted, at: int) -> None:
+    def on_committed(self, event: ev.TransactionCommitted, at: int) -> None:
         self._end(self.txn(event, "COMMITTING"), at)
         self.committed.setdefault((event.scope, event.stream), []).append(event.transaction)
 
-    def _aborted(self, event: ev.TransactionAborted, at: int) -> None:
+    def on_aborted(self, event: ev.TransactionAborted, at: int) -> None:
         self._end(self.txn(event, "ABORTING"), at)
 
     def _end(self, txn: Txn, at: int) -> None:
@@ -133,7 +137,7 @@ class Model:
         del self.live[key]
         self.ended.setdefault(key[:2], []).append(txn)
 
-    def _batch_started(self, event: ev.CommitBatchStarted, _at: int) -> None:
+    def on_batch_started(self, event: ev.CommitBatchStarted, _at: int) -> None:
         stream = self.stream(event)
         if stream.batch:
             raise Violation(f"{event} beside {stream.batch}")
@@ -150,7 +154,7 @@ class Model:
         stream.batch = event.transactions
         self.working += 1
 
-    def _batch_ended(self, event: ev.CommitBatchEnded, _at: int) -> None:
+    def on_batch_ended(self, event: ev.CommitBatchEnded, _at: int) -> None:
         stream = self.stream(event)
         left = [t for t in stream.batch if self.txns[(event.scope, event.stream, t)].state != "COMMITTED"]
         if left or not stream.batch:
@@ -172,22 +176,22 @@ class Model:
         stream.workflow, stream.state, stream.replacement = "", state, None
         self.working -= 1
 
-    def _creation_started(self, event: ev.StreamCreationStarted, _at: int) -> None:
+    def on_creation_started(self, event: ev.StreamCreationStarted, _at: int) -> None:
         key = (event.scope, event.stream)
         if key in self.streams:
             raise Violation(f"{event}: it is there")
-        self.streams[key] = stream = StreamModel(*key, event.incarnation, [(0, list(event.segments))])
+        self.streams[key] = stream = StreamModel(*key, event.creation_id, [(0, list(event.segments))])
         self._begin(stream, "create")
 
-    def _created(self, event: ev.StreamCreated, _at: int) -> None:
+    def on_created(self, event: ev.StreamCreated, _at: int) -> None:
         self._finish(self.stream(event))
 
-    def _update_started(self, event: ev.StreamUpdateStarted, _at: int) -> None:
+    def on_update_started(self, event: ev.StreamUpdateStarted, _at: int) -> None:
         stream = self.stream(event)
         self._begin(stream, "update")
         stream.replacement = event.replacement
 
-    def _updated(self, event: ev.StreamUpdated, _at: int) -> None:
+    def on_updated(self, event: ev.StreamUpdated, _at: int) -> None:
         stream = self.stream(event)
         if event.config is not None:
             if stream.workflow or stream.batch:
@@ -196,12 +200,12 @@ class Model:
         self._move(stream)
         self._finish(stream)
 
-    def _scale_started(self, event: ev.StreamScaleStarted, _at: int) -> None:
+    def on_scale_started(self, event: ev.StreamScaleStarted, _at: int) -> None:
         stream = self.stream(event)
         self._begin(stream, "scale")
         stream.replacement = event.replacement
 
-    def _epoch_added(self, event: ev.StreamEpochAdded, _at: int) -> None:
+    def on_epoch_added(self, event: ev.StreamEpochAdded, _at: int) -> None:
         stream = self.stream(event)
         replacement = stream.replacement
         if replacement is None or len(stream.epochs) != stream.active + 1:
@@ -209,12 +213,12 @@ class Model:
         stays = [s for s in stream.epochs[stream.active][1] if s.id not in replacement.seals]
         stream.epochs.append((len(stream.epochs), [*stays, *replacement.creates]))
 
-    def _scaled(self, event: ev.StreamScaled, _at: int) -> None:
+    def on_scaled(self, event: ev.StreamScaled, _at: int) -> None:
         stream = self.stream(event)
         self._move(stream)
         self._finish(stream)
 
-    def _epochs_rolled(self, event: ev.StreamEpochsRolled, _at: int) -> None:
+    def on_epochs_rolled(self, event: ev.StreamEpochsRolled, _at: int) -> None:
         stream = self.stream(event)
         if not stream.batch or len(stream.epochs) != stream.active + 1:
             raise Violation(f"{event}: no batch rolls")
@@ -224,24 +228,24 @@ class Model:
             copies = [ev.Segment((number << 32) | (s.id & 0xFFFFFFFF), s.low, s.high) for s in segments]
             stream.epochs.append((reference, copies))
 
-    def _rolled(self, event: ev.StreamRolled, _at: int) -> None:
+    def on_rolled(self, event: ev.StreamRolled, _at: int) -> None:
         self._move(self.stream(event))
 
     def _move(self, stream: StreamModel) -> None:
         stream.active = len(stream.epochs) - 1
 
-    def _truncation_started(self, event: ev.StreamTruncationStarted, _at: int) -> None:
+    def on_truncation_started(self, event: ev.StreamTruncationStarted, _at: int) -> None:
         self._begin(self.stream(event), "truncate")
 
-    def _truncated(self, event: ev.StreamTruncated, _at: int) -> None:
+    def on_truncated(self, event: ev.StreamTruncated, _at: int) -> None:
         self._finish(self.stream(event))
 
-    def _seal_started(self, event: ev.StreamSealStarted, _at: int) -> None:
+    def on_seal_started(self, event: ev.StreamSealStarted, _at: int) -> None:
         stream = self.stream(event)
         self._begin(stream, "seal")
         stream.state = "SEALING"
 
-    def _sealed(self, event: ev.StreamSealed, _at: int) -> None:
+    def on_sealed(self, event: ev.StreamSealed, _at: int) -> None:
         stream = self.stream(event)
         key = (event.scope, event.stream)
         left = [t.id for k, t in self.live.items() if k[:2] == key]
@@ -249,10 +253,10 @@ class Model:
             raise Violation(f"{event}: not ended: {left}")
         self._finish(stream, "SEALED")
 
-    def _deletion_started(self, event: ev.StreamDeletionStarted, _at: int) -> None:
+    def on_deletion_started(self, event: ev.StreamDeletionStarted, _at: int) -> None:
         self._begin(self.stream(event), "delete")
 
-    def _deleted(self, event: ev.StreamDeleted, _at: int) -> None:
+    def on_deleted(self, event: ev.StreamDeleted, _at: int) -> None:
         stream = self.stream(event)
         if stream.workflow == "delete":
             self._finish(stream)
@@ -260,28 +264,28 @@ class Model:
 
 
 _APPLY: dict[type, Callable[[Model, Any, int], None]] = {
-    ev.TransactionOpened: Model._opened,
-    ev.TransactionReady: Model._ready,
-    ev.TransactionPinged: Model._pinged,
-    ev.TransactionCommitting: Model._committing,
-    ev.TransactionAborting: Model._aborting,
-    ev.TransactionCommitted: Model._committed,
-    ev.TransactionAborted: Model._aborted,
-    ev.CommitBatchStarted: Model._batch_started,
-    ev.CommitBatchEnded: Model._batch_ended,
-    ev.StreamCreationStarted: Model._creation_started,
-    ev.StreamCreated: Model._created,
-    ev.StreamUpdateStarted: Model._update_started,
-    ev.StreamUpdated: Model._updated,
-    ev.StreamScaleStarted: Model._scale_started,
-    ev.StreamEpochAdded: Model._epoch_added,
-    ev.StreamScaled: Model._scaled,
-    ev.StreamEpochsRolled: Model._epochs_rolled,
-    ev.StreamRolled: Model._rolled,
-    ev.StreamTruncationStarted: Model._truncation_started,
-    ev.StreamTruncated: Model._truncated,
-    ev.StreamSealStarted: Model._seal_started,
-    ev.StreamSealed: Model._sealed,
-    ev.StreamDeletionStarted: Model._deletion_started,
-    ev.StreamDeleted: Model._deleted,
+    ev.TransactionOpened: Model.on_opened,
+    ev.TransactionReady: Model.on_ready,
+    ev.TransactionPinged: Model.on_pinged,
+    ev.TransactionCommitting: Model.on_committing,
+    ev.TransactionAborting: Model.on_aborting,
+    ev.TransactionCommitted: Model.on_committed,
+    ev.TransactionAborted: Model.on_aborted,
+    ev.CommitBatchStarted: Model.on_batch_started,
+    ev.CommitBatchEnded: Model.on_batch_ended,
+    ev.StreamCreationStarted: Model.on_creation_started,
+    ev.StreamCreated: Model.on_created,
+    ev.StreamUpdateStarted: Model.on_update_started,
+    ev.StreamUpdated: Model.on_updated,
+    ev.StreamScaleStarted: Model.on_scale_started,
+    ev.StreamEpochAdded: Model.on_epoch_added,
+    ev.StreamScaled: Model.on_scaled,
+    ev.StreamEpochsRolled: Model.on_epochs_rolled,
+    ev.StreamRolled: Model.on_rolled,
+    ev.StreamTruncationStarted: Model.on_truncation_started,
+    ev.StreamTruncated: Model.on_truncated,
+    ev.StreamSealStarted: Model.on_seal_started,
+    ev.StreamSealed: Model.on_sealed,
+    ev.StreamDeletionStarted: Model.on_deletion_started,
+    ev.StreamDeleted: Model.on_deleted,
 }

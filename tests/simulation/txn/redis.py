@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from random import Random
 
-from simulation.txn.lives import SimulationLoop
+from simulation.lives import SimulationLoop
 
 from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
 from txn_manager.wheel.wheel import CANCEL, MAX_BATCH, Change, Claimed

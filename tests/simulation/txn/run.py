@@ -1,16 +1,11 @@
 """One run: everything it does follows from its seed. First anything may fail; then nothing does, and all must end."""
 
 import asyncio
-import gc
-import logging
-import time
-from collections.abc import Awaitable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
-from math import inf
+from collections.abc import Awaitable, Coroutine, Sequence
 from random import Random
 from typing import Any
 
-from simulation.chance import seeded
+from simulation import lives
 from simulation.txn import contents
 from simulation.txn.administration import Administration
 from simulation.txn.clients import Clients
@@ -18,10 +13,9 @@ from simulation.txn.epoch_rules import EpochRules
 from simulation.txn.faults import Faults
 from simulation.txn.instances import memory_parts
 from simulation.txn.lease_rules import LeaseRules
-from simulation.txn.lives import SimulationLoop
-from simulation.txn.model import Violation
 from simulation.txn.plant import Plant
 from simulation.txn.turn_rules import TurnRules
+from simulation.violation import Violation
 
 from sluice.domain import commands as c
 
@@ -34,13 +28,13 @@ LOOK_S = 0.25
 class Run:
     """`seed` decides on everything."""
 
-    def __init__(self, loop: SimulationLoop, seed: int) -> None:
+    def __init__(self, seed: int) -> None:
         self.seed = seed
         self.random = random = Random(seed)
         self.calm = random.random() < 0.2
         tick_s = random.choice((0.5, 1.0))
         grace_s = random.choice((1.0, 2.0))
-        self.plant = plant = Plant(loop, Random(random.random()), {"tick_s": tick_s, "grace_s": grace_s, "batch": 5})
+        self.plant = plant = Plant(Random(random.random()), {"tick_s": tick_s, "grace_s": grace_s, "batch": 5})
         self.streams = [(SCOPE, name) for name in ("a", "b", "c")[: random.choice((1, 1, 2, 3))]]
         self.pause_s = random.choice((0.05, 0.3, 2.0))
         self.clients = Clients(plant, Random(random.random()), self.streams, self.pause_s)
@@ -82,22 +76,12 @@ class Run:
                 done, waiting = await asyncio.wait(tasks, timeout=LOOK_S)
                 for task in done:
                     task.result()
-                self._look()
+                self.plant.look()
                 if not waiting:
                     return
         finally:
             for task in tasks:
                 task.cancel()
-
-    def _look(self) -> None:
-        plant = self.plant
-        if plant.violation is not None:
-            raise plant.violation
-        if plant.loop.failures:
-            raise Violation("; ".join(plant.loop.failures))
-        for instance in plant.instances:
-            if hasattr(instance, "journal") and instance.journal.failed:
-                raise Violation(f"{instance.source}: {instance.journal.failure}")
 
     async def _all_ends(self) -> None:
         """Everything that was asked is answered, everything begun is done, every lease nobody keeps has run out."""
@@ -106,12 +90,12 @@ class Run:
         until_s = plant.loop.now + QUIET_S
         while True:
             await asyncio.sleep(LOOK_S)
-            self._look()
+            self.plant.look()
             now = plant.now_ms()
             for txn in model.live.values():
                 if txn.state == "OPEN" and now > self.leases.latest_end_ms(txn, calm_ms) and txn.ready:
                     raise Violation(f"{txn} is open at {now}, faults ended at {calm_ms}")
-            ended = not model.live and not model.working and not plant.unanswered() and not plant.store.under_way
+            ended = not model.live and not model.working and not plant.unanswered() and not plant.stores.under_way
             if ended and not contents.left_over(plant):
                 break
             if plant.loop.now > until_s and (left := contents.left_over(plant)):
@@ -119,59 +103,25 @@ class Run:
             if plant.loop.now > until_s:
                 raise Violation(
                     f"never ended: {list(model.live.values())}, {model.working} workflows, "
-                    f"unanswered: {[plant.auditor.commands[id] for id in plant.unanswered()]}"
+                    f"unanswered: {[plant.posted[id] for id in plant.unanswered()]}"
                 )
         await asyncio.sleep(3.0)
-        self._look()
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """What services have to say is not heard, and not put together."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
-
-
-def run_seeds(seeds: Iterator[int], until_s: float = inf) -> int:
-    """Run one seed after the other, to the end or until a time of the monotonic clock; how many. Raises Violation."""
-    done = 0
-    gc.collect()
-    gc.disable()
-    try:
-        with quiet():
-            for seed in seeds:
-                run_seed(seed)
-                done += 1
-                if done % 50 == 0:
-                    gc.collect()
-                if time.monotonic() >= until_s:
-                    break
-    finally:
-        gc.enable()
-    return done
+        self.plant.look()
 
 
 def run_seed(seed: int) -> Run:
     """Raises Violation, with a text that says how to run it again."""
-    loop = SimulationLoop()
-    with seeded(seed), memory_parts():
-        run: Run | None = None
+    simulated: list[Run] = []
 
-        async def go() -> Run:
-            nonlocal run
-            run = Run(loop, seed)
-            await run.go()
-            return run
+    async def go() -> None:
+        simulated.append(Run(seed))
+        await simulated[0].go()
 
-        try:
-            return loop.run_until_complete(go())
-        except Exception as error:
-            told = "\n  ".join(run.faults.told) if run is not None else ""
-            again = f"SIM_SEED={seed} pytest tests/simulation/test_transactions.py"
-            raise Violation(f"seed {seed}: {error!r}\n  {told}\nrun it again: {again}") from error
-        finally:
-            loop.end()
+    try:
+        with memory_parts():
+            lives.run(go())
+    except Exception as error:
+        log = "\n  ".join(simulated[0].faults.log) if simulated else ""
+        repeat = f"SIM_SEED={seed} pytest tests/simulation/test_transactions.py"
+        raise Violation(f"seed {seed}: {error!r}\n  {log}\nrun it again: {repeat}") from error
+    return simulated[0]

@@ -5,12 +5,12 @@ Counted only as long as nothing fails: who waits while a process is down has no 
 
 from typing import Any
 
-from simulation.txn.model import Violation
 from simulation.txn.plant import Plant
+from simulation.violation import Violation
 
 from sluice.domain import events as ev
 from sluice.domain.commands import StreamCommand
-from sluice.journal.record import Record
+from sluice.domain.model import JournalEntry
 
 MOST = 2
 _WORKFLOWS = (
@@ -31,16 +31,16 @@ class TurnRules:
         self._workflows: dict[tuple[str, str], int] = {}
         plant.auditor.after.append(self._judge)
 
-    def _judge(self, record: Record, _at: int) -> None:
+    def _judge(self, _partition: int, entry: JournalEntry, _at: int) -> None:
         if self.faulty:
             self._batches.clear()
             self._workflows.clear()
             return
-        command = self._plant.auditor.commands.get(record.request or "")
-        if record.reply is not None and isinstance(command, StreamCommand):
+        command = self._plant.auditor.commands.get(entry.request or "")
+        if entry.reply is not None and isinstance(command, StreamCommand):
             # Refused, or done at once: it waits no more.
             self._batches.pop((command.scope, command.stream), None)
-        for event in record.events:
+        for event in entry.events:
             self._count(event, (getattr(event, "scope", ""), getattr(event, "stream", "")))
         for key, passed in self._batches.items():
             if passed > MOST:
@@ -50,7 +50,7 @@ class TurnRules:
                 raise Violation(f"{key}: commits wait behind {passed} workflows")
 
     def _count(self, event: Any, key: tuple[str, str]) -> None:
-        if isinstance(event, ev.WorkflowWaiting):
+        if isinstance(event, ev.WorkflowQueued):
             self._batches.setdefault(key, 0)
         elif isinstance(event, _WORKFLOWS):
             self._batches.pop(key, None)

@@ -7,16 +7,15 @@ from itertools import pairwise
 from typing import Any
 
 from at_least_once.events import Event
-from at_least_once.frames import split
 from at_least_once.functions import Function, upper_case
 from at_least_once.output import Output, StreamOutput
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream, open_writer
 from at_least_once.worker import Worker
-from sluice.client import Client
-from sluice.client.memory import InMemoryController
 from sluice.domain.segment_id import segment_id, segment_name
-from sluice.segmentstore import InMemorySegmentStore
+from sluice.pravega import InMemorySegmentStore
+from sluice_client import Client, split_events
+from sluice_client.memory import InMemoryController
 
 SCOPE = "tests"
 QUICK: dict[str, Any] = {
@@ -94,7 +93,7 @@ class Cluster:
             stored.set()
             await asyncio.Event().wait()
 
-        worker._group.record = never  # type: ignore[method-assign]
+        worker.group.record = never  # type: ignore[method-assign]
         running = Running(worker)
         await stored.wait()
         running.task.cancel()
@@ -106,9 +105,9 @@ class Cluster:
         found = []
         for name, segment in sorted(self.store.segments.items()):
             if name.startswith(f"{SCOPE}/stream2/"):
-                events, rest = split(segment.data, 0)
-                assert rest == 0
-                found += [Event.decode(event.data) for event in events]
+                stored = split_events(segment.data, 0)
+                assert stored.end == len(segment.data)
+                found += [Event.decode(event.data) for event in stored.events]
         return found
 
     def numbers(self) -> list[int]:
@@ -132,16 +131,16 @@ class Running:
 @contextmanager
 def cut_off(worker: Worker) -> Iterator[None]:
     """The worker cannot show that it is there."""
-    beat = worker._membership.beat
+    beat = worker.membership.beat
     waits = asyncio.Event()
 
     async def silent(member: str) -> None:
         await waits.wait()
         await beat(member)
 
-    worker._membership.beat = silent  # type: ignore[method-assign]
+    worker.membership.beat = silent  # type: ignore[method-assign]
     try:
         yield
     finally:
-        worker._membership.beat = beat  # type: ignore[method-assign]
+        worker.membership.beat = beat  # type: ignore[method-assign]
         waits.set()

@@ -1,4 +1,4 @@
-"""Events as bytes: frames, pieces of segments, blocks that are written, routing keys."""
+"""Events as bytes: pieces of segments, blocks that are written, routing keys."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from at_least_once.events import BadEvent, Event
-from at_least_once.frames import NotAnEvent, split
 from at_least_once.reading import Reads, read_piece
 from at_least_once.routing import key_position, segment_at
 from at_least_once.writing import EventWriter, NoSegments, Ranges
-from sluice.segmentstore import (
+from sluice.pravega import (
     ConnectionFailure,
     Failure,
     InMemorySegmentStore,
@@ -21,33 +20,9 @@ from sluice.segmentstore import (
     SegmentSealed,
     TryLater,
 )
+from sluice_client import split_events
 
 PATIENCE_S = 5.0
-
-
-def framed(event: bytes) -> bytes:
-    return len(event).to_bytes(8, "big") + event
-
-
-@given(st.lists(st.binary(max_size=20), max_size=8), st.integers(0, 200), st.integers(0, 10**12))
-def test_whole_events_are_split_off_wherever_the_bytes_end(events: list[bytes], cut: int, offset: int) -> None:
-    whole = b"".join(map(framed, events))
-    data = whole[:cut]
-    found, wanted = split(data, offset)
-    assert [event.data for event in found] == events[: len(found)]
-    end = found[-1].end if found else offset
-    assert [event.start for event in found] == [offset, *(event.end for event in found)][: len(found)]
-    rest = len(data) - (end - offset)
-    if rest == 0:
-        assert wanted == 0
-    else:
-        assert wanted > rest
-        assert wanted == (8 if rest < 8 else len(framed(events[len(found)])))
-
-
-def test_what_is_no_event_is_refused() -> None:
-    with pytest.raises(NotAnEvent):
-        split(b"plain text", 0)
 
 
 @given(st.text(), st.integers(0), st.text(), st.text())
@@ -129,7 +104,7 @@ async def test_each_event_is_stored_once_although_answers_are_lost() -> None:
         if number % 250 == 0:
             await writer.flush()
     await writer.flush()
-    stored = [event.data for name in ("a", "b") for event in split(store.segments[name].data, 0)[0]]
+    stored = [event.data for name in ("a", "b") for event in split_events(store.segments[name].data, 0).events]
     assert sorted(map(int, stored)) == list(range(2000))
 
 
@@ -143,8 +118,8 @@ async def test_events_for_a_sealed_segment_go_to_those_that_follow() -> None:
     await store.seal_segment("a")
     writer.add("hello", b"2")
     await writer.flush()
-    assert split(store.segments["a"].data, 0)[0][0].data == b"1"
-    assert split(store.segments["c"].data, 0)[0][0].data == b"2"
+    assert split_events(store.segments["a"].data, 0).events[0].data == b"1"
+    assert split_events(store.segments["c"].data, 0).events[0].data == b"2"
     for name in ("b", "c"):
         await store.seal_segment(name)
     writer.add("hello", b"3")
@@ -163,7 +138,7 @@ async def test_events_for_a_segment_that_is_gone_go_to_those_that_follow() -> No
     await store.delete_segment("a")
     writer.add("hello", b"2")
     await writer.flush()
-    assert split(store.segments["b"].data, 0)[0][0].data == b"2"
+    assert split_events(store.segments["b"].data, 0).events[0].data == b"2"
 
 
 async def test_what_was_stored_by_a_flush_that_failed_is_not_stored_again() -> None:
@@ -189,7 +164,7 @@ async def test_what_was_stored_by_a_flush_that_failed_is_not_stored_again() -> N
     for event in (b"4", b"5"):
         writer.add("hello", event)
     await writer.flush()
-    assert [event.data for event in split(store.segments["a"].data, 0)[0]] == [b"1", b"2", b"3", b"4", b"5"]
+    assert [event.data for event in split_events(store.segments["a"].data, 0).events] == [b"1", b"2", b"3", b"4", b"5"]
 
 
 async def test_a_scaling_that_does_not_end_ends_the_patience() -> None:
@@ -205,7 +180,7 @@ async def test_a_scaling_that_does_not_end_ends_the_patience() -> None:
     goes_on = _writer(store, [(1.0, "a")], [(1.0, "b")], patience_s=0.2)
     goes_on.add("hello", b"1")
     await goes_on.flush()
-    assert [event.data for event in split(store.segments["b"].data, 0)[0]] == [b"1"]
+    assert [event.data for event in split_events(store.segments["b"].data, 0).events] == [b"1"]
 
 
 async def test_a_segment_that_cannot_be_read_keeps_no_other_back() -> None:

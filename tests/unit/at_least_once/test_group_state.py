@@ -19,7 +19,7 @@ from at_least_once.group_state import (
     record,
 )
 from at_least_once.head import find_start
-from sluice.client import ControllerApi
+from sluice_client import ControllerApi
 
 _CHOICE = st.integers(0, 1000)
 _ROUNDS = 200

@@ -12,11 +12,10 @@ import redis.exceptions
 from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
+from support.redis_server import PrivateRedis, private_redis
 from unit.at_least_once.cluster import DONE_S, SCOPE, Cluster, Running
-from unit.txn.redis_server import PrivateRedis, private_redis
 
 from at_least_once.events import Event
-from at_least_once.frames import NotAnEvent
 from at_least_once.functions import NoSuchFunction, Result, load, upper_case
 from at_least_once.generator import run_generator
 from at_least_once.idempotent import KeyedStore, RedisOutput
@@ -38,7 +37,7 @@ from at_least_once.starter import as_environment
 from at_least_once.tally import Summary, Tally
 from at_least_once.writing import NoSegments
 from harness import eventually_async
-from sluice.client import Client, Unavailable
+from sluice_client import Client, MalformedEvents, Unavailable
 
 MISSED = 3
 
@@ -272,7 +271,8 @@ def test_what_is_amiss_is_said(
 
 
 @pytest.mark.parametrize(
-    "error", [NoSegments(), NotAnEvent("type 7"), redis.exceptions.ConnectionError("away"), Unavailable("60 s")]
+    "error",
+    [NoSegments(), MalformedEvents(109, "type 7"), redis.exceptions.ConnectionError("away"), Unavailable("60 s")],
 )
 @pytest.mark.parametrize("deep", [False, True])
 def test_a_program_ends_with_a_message(

@@ -6,25 +6,28 @@ Time is a counter of milliseconds that goes on with every record.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
-from sluice.domain.aggregates import DECIDE, evolve, index
+from sluice.domain.aggregates import DECIDE
 from sluice.domain.commands import Command
-from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.decision import Context, Decision
+from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record, encode_record
 from sluice.domain.names import stream_key
 from sluice.domain.stream import decide as streams
 from sluice.domain.stream import scale
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.journal.partition_view import GuardedReader, Outcome, PartitionView
-from sluice.journal.record import Record, encode_record
-from sluice.messaging import topics
-from sluice.messaging.partition import partition_of
-from sluice.messaging.requests import Request, cloud_event_headers, encode_request
+from sluice.engine.fold import GuardedReader, Outcome, PartitionView
+from sluice.engine.partition import partition_keys, partition_of
+from sluice.engine.record import Source
+from sluice.kafka import topics
+from sluice.kafka.headers import cloud_event_headers
+from sluice.kafka.requests import Request, encode_request
 from sluice_cli.errors import RefusedError
 from sluice_cli.records.source import KafkaRecord, Span, TopicFacts
 
 PARTITIONS = 4
 BEGAN = 1_700_000_000_000
+TOPIC_ID = "0a" * 16
+
+Decide = Callable[[GuardedReader, Context], Decision]
 
 
 class MemorySource:
@@ -95,17 +98,29 @@ def _first(log: list[KafkaRecord], at_ms: int | None, otherwise: int) -> int:
     return next((record.offset for record in log if record.at >= at_ms), len(log))
 
 
+def decided(command: Command) -> Decide:
+    """The decision on a command of stream-workflows."""
+    return lambda reader, context: DECIDE[type(command)](reader, command, context)
+
+
 class History:
     """Writes what the services write: requests, what they decide of them, and the records of their workflows."""
 
     def __init__(self) -> None:
         self.source = MemorySource()
-        self.views = [PartitionView(evolve, index) for _ in range(PARTITIONS)]
+        self.views = [
+            PartitionView(DomainModel(), key, lambda key: self.view(key), lambda: self.views)
+            for key in partition_keys(PARTITIONS)
+        ]
         self._records = 0
 
     @property
     def now(self) -> int:
         return self.source.now
+
+    def view(self, key: str) -> PartitionView:
+        """The view of the key's partition."""
+        return self.views[partition_of(key, PARTITIONS)]
 
     def send(self, command: Command, id: str, by: str = "api-gateway/a") -> KafkaRecord:
         """Put a command on its topic."""
@@ -113,61 +128,63 @@ class History:
         headers = cloud_event_headers(type(command).__name__, id, by, self.now, command.key)
         return self.source.append(topics.topic_of(command).name, command.key, encode_request(request), headers)
 
-    def ask(self, command: Command, id: str, by: str = "api-gateway/a") -> Reply | None:
-        """Send a command and have it decided, and what it passes on, too; the last reply."""
-        self.send(command, id, by)
-        decision = self.decide(command.key, lambda r, c: DECIDE[type(command)](r, command, c), id)
-        replies = [decision.reply, *(self.ask(passed, id, "stream-workflows/b") for passed in decision.sends)]
-        return next((reply for reply in reversed(replies) if reply is not None), None)
+    def ask(self, command: Command, id: str, by: str = "api-gateway/a") -> Any:
+        """Send a command and have it decided; the reply (`Reply`), if it is replied to at once."""
+        sent = self.send(command, id, by)
+        return self.decide(command.key, decided(command), id, sent).reply
 
     def decide(
         self,
         key: str,
-        choose: Callable[[GuardedReader, Context], Decision],
+        choose: Decide,
         request: str | None = None,
-        answers: Callable[[Decision], dict[str, Reply]] | None = None,
+        sent: KafkaRecord | None = None,
     ) -> Decision:
-        """Append what is decided, as the journal does; with `answers` as records of several requests are appended."""
-        view = self.views[partition_of(key, PARTITIONS)]
-        reader = GuardedReader(view)
-        decision = choose(reader, Context(self.now, request))
-        if not decision.events and decision.reply is None:
-            return decision
-        for event in decision.events:
-            reader.get(event.aggregate)
-        told = answers(decision) if answers is not None else {}
-        single = answers is None
-        self.append_record(
-            key,
-            Record(
-                id=self._next(),
-                at=self.now,
-                by="stream-workflows/b" if single else "txn-manager/c",
-                expect=reader.seen,
-                request=request if single else None,
-                events=decision.events,
-                reply=decision.reply if single else None,
-                answers=told,
-            ),
-        )
+        """Append what is decided, as the journal does; `sent` is the request that this decides."""
+        decision, entry = self.entry(key, choose, request, sent)
+        if entry.events or entry.reply is not None or entry.source is not None:
+            self.append_record(key, entry)
         return decision
 
-    def append_record(self, key: str, record: Record) -> Outcome:
+    def entry(
+        self,
+        key: str,
+        choose: Decide,
+        request: str | None = None,
+        sent: KafkaRecord | None = None,
+    ) -> tuple[Decision, JournalEntry]:
+        """What is decided, and the entry of it that is still to be appended."""
+        reader = GuardedReader(self.view(key))
+        decision = choose(reader, Context(self.now, request, caught_up=True))
+        for event in decision.events:
+            reader.get(event.aggregate)
+        source = Source(f"{sent.topic}@{TOPIC_ID}", 0, sent.offset) if sent is not None else None
+        replied = request if decision.reply is not None else None
+        return decision, JournalEntry(reader.seen, decision.events, replied, decision.reply, source)
+
+    def append_record(self, key: str, *entries: JournalEntry) -> list[Outcome]:
         """Append a record of the journal and fold it."""
+        self._records += 1
+        record = JournalRecord(f"record-{self._records}", self.now, "stream-workflows/b", entries)
         headers = cloud_event_headers("Test", record.id, record.by, record.at, key)
         message = self.source.append(topics.JOURNAL.name, key, encode_record(record), headers)
         return self.views[message.partition].fold(record, message.offset, message.at)
 
-    def stale_twin(self, key: str) -> None:
-        """Append the last record of the key's partition once more, as another instance that has not seen it."""
+    def twin(self, key: str, *, decides: bool = True) -> Outcome:
+        """Append the last entry of the key's partition a second time, as another instance that has not seen it.
+
+        Without `decides` it is one that a workflow recorded.
+        """
         last = self.source.logs[topics.JOURNAL.name][partition_of(key, PARTITIONS)][-1]
-        record = msgspec.json.decode(last.value or b"", type=Record)
-        assert self.append_record(key, msgspec.structs.replace(record, id=self._next())) is not Outcome.COUNTED
+        (entry,) = decode_record(last.value or b"").entries
+        assert (entry.source is not None) is decides
+        (outcome,) = self.append_record(key, entry)
+        return outcome
 
     def stream(self, scope: str, name: str) -> Stream:
         """The stream as it is now."""
         key = stream_key(scope, name)
-        found = find_stream(self.views[partition_of(key, PARTITIONS)], scope, name)
+        found = find_stream(self.view(key), scope, name)
         assert found is not None, f"{scope}/{name}"
         return found
 
@@ -188,7 +205,3 @@ class History:
 
     def finish_delete(self, scope: str, stream: str, request: str) -> None:
         self.decide(stream_key(scope, stream), lambda r, _: streams.finish_delete(r, scope, stream), request)
-
-    def _next(self) -> str:
-        self._records += 1
-        return f"record-{self._records}"

@@ -8,8 +8,8 @@ import pytest
 import typer.main
 from unit.cli.conftest import Cli, problem
 
-from sluice_cli.drawing import workflow_text
 from sluice_cli.main import app
+from sluice_cli.rendering import workflow_text
 
 NO_STREAM = problem(404, "stream demo/orders does not exist", "STREAM_NOT_FOUND")
 FIXED = {"type": "fixed", "targetRate": 0, "scaleFactor": 0}
@@ -21,7 +21,7 @@ CONFIG: dict[str, Any] = {
 }
 WORKFLOW = {
     "id": "scale-stream-1700000000000", "kind": "scale-stream", "step": "seal-replaced", "since": 1_700_000_000_000,
-    "attempts": 4, "lastError": "ContainerNotFound", "kicks": 0, "cancelled": False,
+    "attempts": 4, "lastError": "ContainerNotFound", "retryRequests": 0, "cancelled": False,
 }  # fmt: skip
 SEGMENTS: list[dict[str, Any]] = [
     {"id": 0, "number": 0, "epoch": 0, "low": 0.0, "high": 0.5, "container": 1, "store": "127.0.0.1:12345"},
@@ -36,6 +36,16 @@ STREAM: dict[str, Any] = {
     "subscribers": [{"name": "demo/rg", "groupId": "g", "generation": 0, "updatedAt": 1, "cut": {"0": 99}}],
     "decisions": [{"kind": "scale", "code": "split", "reason": "twice the target", "at": 1_700_000_000_002}],
     "markStream": "_MARKorders", "watermark": {"lower": 5, "upper": 6, "at": 1_700_000_000_003},
+}  # fmt: skip
+STATISTICS: dict[str, Any] = {
+    "window": "hour", "asOf": 1_700_000_000_000, "ageS": 4.2,
+    "items": [
+        {
+            "begin": 1_699_999_200_000, "end": 1_700_002_800_000, "opened": 5, "committed": 1,
+            "aborted": {"lease": 1, "user": 2}, "timed": 3, "totalMs": 900, "longestMs": 700,
+            "operations": {"scale": 1},
+        }
+    ],
 }  # fmt: skip
 ONE = "/scopes/demo/streams/orders"
 TXN = "00000000-0000-0000-0102-030405060708"
@@ -147,6 +157,24 @@ SHOWN: list[tuple[list[str], str, Any, list[str]]] = [
             "split: twice the target", "_MARKorders", "5 to 6", "1.#epoch.0",
         ],
     ),
+    (
+        ["stream", "statistics", "demo/orders", "--window", "hour", "--count", "2"],
+        f"GET {ONE}/statistics?window=hour&count=2",
+        STATISTICS,
+        ["2023-11-14 22:00", "lease 1, user 2", "300", "scale 1", "2023-11-14 22:13:20.000Z, 4 s ago"],
+    ),
+    (
+        ["stream", "statistics", "demo/nothing"],
+        "GET /scopes/demo/streams/nothing/statistics?window=minute&count=10",
+        {"window": "minute", "items": []},
+        ["nothing was counted yet"],
+    ),
+    (
+        ["stream", "statistics", "demo/quiet", "--window", "day"],
+        "GET /scopes/demo/streams/quiet/statistics?window=day&count=10",
+        {"window": "day", "asOf": 1_700_000_000_000, "ageS": 0.4, "items": []},
+        ["nothing happened to demo/quiet", "0 s ago"],
+    ),
     (["stream", "scale-status", "demo/orders", "3"], f"GET {ONE}/scales/3", {"epoch": 3, "done": False}, ["under way"]),
     (
         ["stream", "locate", "demo/orders", "1.#epoch.1"],
@@ -176,7 +204,7 @@ SHOWN: list[tuple[list[str], str, Any, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "call", "thing", "words"), SHOWN, ids=[" ".join(c[:2]) for c, *_ in SHOWN])
+@pytest.mark.parametrize(("command", "call", "thing", "words"), SHOWN, ids=[" ".join(c[:3]) for c, *_ in SHOWN])
 def test_shown_things(cli: Cli, command: list[str], call: str, thing: Any, words: list[str]) -> None:
     cli.answers[call] = thing
     assert cli(*command, "--json").document == thing
@@ -223,21 +251,36 @@ CHANGES: list[tuple[list[str], str, Any]] = [
     (["transaction", "ping", "demo/orders", TXN], f"POST {ONE}/transactions/{TXN}/ping", {"leaseMs": 30_000}),
     (["transaction", "commit", "demo/orders", TXN], f"POST {ONE}/transactions/{TXN}/commit", None),
     (["transaction", "abort", "demo/orders", TXN], f"POST {ONE}/transactions/{TXN}/abort", None),
-    (["workflow", "kick", "demo/orders"], "POST /workflows/kick", {"aggregate": "stream:demo/orders"}),
-    (["workflow", "kick", "demo"], "POST /workflows/kick", {"aggregate": "scope:demo"}),
-    (["workflow", "cancel", "table:demo/kv"], "POST /workflows/cancel", {"aggregate": "table:demo/kv"}),
+    (["workflow", "retry", "demo/orders"], "POST /workflows/retry", {"aggregate": "stream:demo/orders"}),
+    (["workflow", "retry", "demo"], "POST /workflows/retry", {"aggregate": "scope:demo"}),
+    (
+        ["workflow", "cancel", "table:demo/kv"],
+        "POST /workflows/cancel",
+        {"aggregate": "table:demo/kv", "workflow": "create-table-abc-1"},
+    ),
 ]  # fmt: skip
+
+
+CREATING = {**WORKFLOW, "aggregate": "table:demo/kv", "id": "create-table-abc-1"}
 
 
 @pytest.mark.parametrize(("command", "call", "body"), CHANGES, ids=[" ".join(c[:2]) for c, *_ in CHANGES])
 def test_changes(cli: Cli, command: list[str], call: str, body: Any) -> None:
     cli.answers[f"GET {ONE}"] = NO_STREAM
     cli.answers["GET /scopes/demo/readergroups/rg"] = problem(404, "no such group", "RG_NOT_FOUND")
+    cli.answers["GET /workflows?limit=1000&scope=demo"] = items(CREATING)
     cli.answers[call] = {"status": "SUCCESS"}
     assert cli(*command, "--json").document == {"request": "abc-1", "status": "SUCCESS"}
     assert cli.calls[-1] == (call, body)
     found = cli(*command)
     assert found.code == 0 and "(request abc-1)" in found.out and found.err == ""
+
+
+def test_where_nothing_is_under_way_nothing_is_cancelled(cli: Cli) -> None:
+    cli.answers["GET /workflows?limit=1000&scope=demo"] = items(CREATING)
+    found = cli("workflow", "cancel", "demo/kv")
+    assert found.code == 1 and "nothing is under way on stream:demo/kv" in found.err
+    assert [call for call, _ in cli.calls] == ["GET /workflows?limit=1000&scope=demo"]
 
 
 def test_a_delete_answers_without_a_body(cli: Cli) -> None:

@@ -3,16 +3,17 @@
 import msgspec
 import pytest
 from unit.cli.conftest import Cli
-from unit.cli.memory import History
+from unit.cli.memory import History, decided
 
 from sluice.domain import commands as c
-from sluice.domain.commands import NameKind
-from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.transaction import batch
-from sluice.domain.transaction.decide import Limits, decide_commit, decide_open, decide_ready
+from sluice.domain.transaction.decide import Limits, decide_abort, decide_commit, decide_open, decide_ready
 from sluice.domain.transaction.ids import transaction_id
-from sluice.messaging import topics
+from sluice.domain.workflow import running
+from sluice.engine.fold import Outcome
+from sluice.kafka import topics
 
 LIMITS = Limits(open=10, waiting_commits=10)
 TWO = StreamConfig(scaling=ScalingPolicy(min_segments=2))
@@ -34,28 +35,26 @@ def steps(cli: Cli, request: str) -> list[tuple[str, str]]:
     return [(s["what"], "+".join(s["types"])) for s in found["steps"]]
 
 
-def test_a_creation_passes_from_the_scope_to_the_stream(cli: Cli, history: History) -> None:
+def test_a_creation_is_one_request_and_two_records(cli: Cli, history: History) -> None:
     found = cli("trace", "create", "--since", "2023-01-01", "--json").document
     assert [(s["what"], s["topic"], s["types"][0]) for s in found["steps"]] == [
         ("asked", "sluice.requests.streams", "CreateStream"),
-        ("decided", "sluice.journal", "NameReserved"),
-        ("passed on", "sluice.requests.streams", "CreateReserved"),
         ("decided", "sluice.journal", "StreamCreationStarted"),
         ("answered", "sluice.journal", "StreamCreated"),
     ]
     first = found["steps"][0]
     assert [s["sinceStart"] for s in found["steps"]] == [s["at"] - first["at"] for s in found["steps"]]
-    assert [s["took"] for s in found["steps"]] == [0, 1, 1, 1, 1]
-    assert found["answer"] == {"status": "SUCCESS", "at": first["at"] + 4, "after": 4}
-    assert found["running"] == [] and found["notes"] == []
+    assert [s["took"] for s in found["steps"]] == [0, 1, 1]
+    assert found["answer"] == {"status": "SUCCESS", "at": first["at"] + 2, "after": 2}
+    assert found["running"] == []
 
 
 def test_what_only_names_the_stream_it_created_is_left_out(cli: Cli, history: History) -> None:
     report = RetentionReport("r", "b", 1, "demo", "orders", "create", None, SizedCut({}, 0))
     history.source.append(topics.RETENTION.name, "demo/orders", msgspec.json.encode(report))
-    note = c.NoteDecision("demo", "orders", "create", c.DecisionKind.SCALE, "split", "much to do", 1)
+    note = c.RecordDecision("demo", "orders", "create", c.DecisionKind.SCALE, "split", "much to do", 1)
     history.ask(note, "note-1", "retention-spark/d")
-    assert len(steps(cli, "create")) == 5
+    assert len(steps(cli, "create")) == 3
 
 
 def test_a_scale_has_the_records_of_its_workflow_though_they_name_no_request(cli: Cli, history: History) -> None:
@@ -80,41 +79,79 @@ def test_what_happens_beside_a_workflow_is_not_part_of_it(cli: Cli, history: His
     assert found["running"][0].keys() == {"aggregate", "kind", "since", "step", "attempts", "lastError"}
 
 
-def test_a_deletion_is_followed_to_the_scope_under_another_id(cli: Cli, history: History) -> None:
-    history.ask(c.SealStream("demo", "orders"), "seal")
-    history.finish_seal("demo", "orders", "seal")
-    history.ask(c.DeleteStream("demo", "orders"), "delete")
-    release = c.ReleaseName("demo", NameKind.STREAM, "orders", "create")
-    history.ask(release, "0123abcd", "stream-workflows/b")
-    history.finish_delete("demo", "orders", "delete")
-    found = cli("trace", "delete", "--since", "2023-01-01", "--json").document
+def test_what_a_group_asks_of_its_streams_is_followed(cli: Cli, history: History) -> None:
+    config = ReaderGroupConfig(id="g", starts={"demo/orders": {}}, retention=GroupRetention.MANUAL)
+    history.ask(c.CreateReaderGroup("demo", "readers", config), "group")
+    workflow = running(history.view("demo/readers").get("group:demo/readers"))
+    assert workflow is not None
+    sent = f"{workflow.id}-0123abcd-1"
+    history.ask(c.AddSubscriber("demo", "orders", "demo/readers", "g", 0, "create"), sent, "stream-workflows/b")
+    other = "create-reader-group-other-0123abcd-1"
+    history.ask(c.AddSubscriber("demo", "orders", "demo/others", "h", 0), other, "stream-workflows/b")
+    found = cli("trace", "group", "--since", "2023-01-01", "--json").document
     assert [(s["what"], s["types"][0], s["request"]) for s in found["steps"]] == [
-        ("asked", "DeleteStream", "delete"),
-        ("decided", "StreamDeletionStarted", "delete"),
-        ("follow-up", "ReleaseName", "0123abcd"),
-        ("decided", "NamesReleased", "0123abcd"),
-        ("answered", "StreamDeleted", "delete"),
+        ("asked", "CreateReaderGroup", "group"),
+        ("decided", "ReaderGroupCreationStarted", "group"),
+        ("follow-up", "AddSubscriber", sent),
+        ("decided", "SubscriberAdded", sent),
     ]
     assert all(s["outcome"] == "counted" for s in found["steps"] if s["topic"] == "sluice.journal")
 
 
 def test_the_deletion_of_a_scope_is_followed_over_two_levels(cli: Cli, history: History) -> None:
+    open_transaction(history, "open")
     history.ask(c.DeleteScopeRecursive("demo"), "all")
-    history.ask(c.SealStream("demo", "orders"), "f1", "stream-workflows/b")
-    history.finish_seal("demo", "orders", "f1")
-    history.ask(c.DeleteStream("demo", "orders"), "f2", "stream-workflows/b")
-    history.ask(c.ReleaseName("demo", NameKind.STREAM, "orders", "create"), "f3", "stream-workflows/b")
-    history.finish_delete("demo", "orders", "f2")
-    history.ask(c.SealStream("demo", "other"), "of-somebody-else")
+    seal = "delete-scope-recursive-all-0123abcd-1"
+    history.ask(c.SealStream("demo", "orders"), seal, "stream-workflows/b")
+    abort = f"seal-stream-{seal}-4567abcd-1"
+    end = c.AbortTransaction("demo", "orders", transaction_id(0, "open"), c.AbortReason.SEAL)
+    history.decide("demo/orders", lambda r, x: decide_abort(r, end, x), abort, history.send(end, abort))
+    history.ask(c.SealStream("demo", "other"), "delete-scope-recursive-other-0123abcd-1")
     found = cli("trace", "all", "--since", "2023-01-01", "--json").document
-    assert {s["request"] for s in found["steps"]} == {"all", "f1", "f2", "f3"}
-    assert found["answer"] is None and found["running"][0]["kind"] == "delete-scope"
+    assert [(s["request"], s["what"]) for s in found["steps"]] == [
+        ("all", "asked"),
+        ("all", "decided"),
+        (seal, "follow-up"),
+        (seal, "decided"),
+        (abort, "follow-up"),
+        (abort, "answered"),
+    ]
+    assert found["answer"] is None
+    assert {r["kind"] for r in found["running"]} == {"delete-scope-recursive", "seal-stream", "abort-transaction"}
 
 
-def test_a_void_record_is_shown_as_void(cli: Cli, history: History) -> None:
+def test_a_duplicate_is_shown_as_void(cli: Cli, history: History) -> None:
     history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
-    history.stale_twin("demo/orders")
-    assert ("void: answered before", "StreamScaleStarted") in steps(cli, "scale")
+    assert history.twin("demo/orders") is Outcome.DUPLICATE
+    assert ("void: decided before", "StreamScaleStarted") in steps(cli, "scale")
+
+
+def test_an_entry_on_an_older_state_is_shown_as_void(cli: Cli, history: History) -> None:
+    assert history.twin("demo/orders", decides=False) is Outcome.STALE
+    assert steps(cli, "create")[-1] == ("void: decided on an older state", "StreamCreated+StreamCreated")
+    assert cli("trace", "create", "--since", "2023-01-01", "--json").document["answer"]["after"] == 2
+
+
+def test_an_entry_without_reply_is_found_by_its_source(cli: Cli, history: History) -> None:
+    note = c.RecordDecision("demo", "orders", "create", c.DecisionKind.SCALE, "split", "much to do", 1)
+    history.ask(note, "note-1", "retention-spark/d")
+    assert steps(cli, "note-1") == [("asked", "RecordDecision"), ("decided", "DecisionRecorded")]
+
+
+def test_of_a_shared_record_only_the_requests_own_entry_is_shown(cli: Cli, history: History) -> None:
+    partition = history.view("demo/first")
+    other = next(name for name in map(str, range(100)) if history.view(f"demo/{name}") is partition)
+    entries = []
+    for name in ("first", other):
+        command = c.CreateTable("demo", name, TableConfig(partitions=1, primary_key_length=4))
+        _, entry = history.entry(
+            command.key, decided(command), f"create-{name}", history.send(command, f"create-{name}")
+        )
+        entries.append(entry)
+    history.append_record("demo/first", *entries)
+    (asked, own) = cli("trace", f"create-{other}", "--since", "2023-01-01", "--json").document["steps"]
+    assert (asked["what"], own["what"], own["entry"]) == ("asked", "decided", 1)
+    assert f"demo/{other}" in own["says"] and "first" not in own["says"]
 
 
 def test_a_refusal_is_an_answer(cli: Cli, history: History) -> None:
@@ -125,18 +162,13 @@ def test_a_refusal_is_an_answer(cli: Cli, history: History) -> None:
 
 
 def open_transaction(history: History, request: str) -> str:
-    """As txn-manager does it: many requests in one record, the answer with the second one."""
+    """As txn-manager does it: the reply comes with the second entry."""
     command = c.OpenTransaction("demo", "orders", lease_ms=30_000)
-    history.send(command, request)
-    opened = history.decide("demo/orders", lambda r, x: decide_open(r, command, x, LIMITS), request, lambda _: {})
+    sent = history.send(command, request)
+    opened = history.decide("demo/orders", lambda r, x: decide_open(r, command, x, LIMITS), request, sent)
     id = transaction_id(0, request)
-    assert [e.transaction for e in opened.events] == [id]  # type: ignore[union-attr]
-    history.decide(
-        "demo/orders",
-        lambda r, x: decide_ready(r, "demo", "orders", id, x.now),
-        request,
-        lambda decision: {request: decision.reply} if decision.reply else {},
-    )
+    assert [e.transaction for e in opened.events] == [id]
+    history.decide("demo/orders", lambda r, x: decide_ready(r, "demo", "orders", id, x.now), request)
     return id
 
 
@@ -154,13 +186,8 @@ def test_the_opening_of_a_transaction_is_known_by_the_id_that_follows_from_the_r
 
 def commit(history: History, transaction: str, request: str) -> None:
     command = c.CommitTransaction("demo", "orders", transaction)
-    history.send(command, request)
-    history.decide(
-        "demo/orders",
-        lambda r, x: decide_commit(r, command, x, LIMITS),
-        request,
-        lambda decision: {request: decision.reply} if decision.reply else {},
-    )
+    sent = history.send(command, request)
+    history.decide("demo/orders", lambda r, x: decide_commit(r, command, x, LIMITS), request, sent)
 
 
 def end_batch(history: History, transaction: str) -> None:
@@ -238,14 +265,14 @@ def test_a_partition_that_stops_is_named(cli: Cli, history: History) -> None:
 
 def test_the_time_bound_holds(cli: Cli, history: History) -> None:
     found = cli("trace", "create", "--since", str(history.now))
-    assert found.code == 0 and "StreamCreated" in found.out and "NameReserved" not in found.out
+    assert found.code == 0 and "StreamCreated" in found.out and "StreamCreationStarted" not in found.out
     found = cli("trace", "create")
     assert found.code == 1 and found.out == "" and "--since" in found.err
 
 
 def test_people_see_the_times_and_the_answer(cli: Cli, history: History) -> None:
     found = cli("trace", "create", "--since", "2023-01-01")
-    assert found.code == 0 and "answered SUCCESS after 4 ms" in found.out
+    assert found.code == 0 and "answered SUCCESS after 2 ms" in found.out
     assert [line.split()[1] for line in found.out.splitlines() if " @ " in line or "@" in line] == [
-        "+0", "+1", "+2", "+3", "+4",
+        "+0", "+1", "+2",
     ]  # fmt: skip

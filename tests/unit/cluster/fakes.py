@@ -1,68 +1,66 @@
-"""A journal and a ZooKeeper in memory, shared by several instances of the cluster manager, each of which can freeze.
+"""A ZooKeeper in memory beside the journal's twin, shared by instances of the cluster manager, which can freeze.
 
-Both keep the promises the real ones are trusted for: the journal its fold rule and its barrier, ZooKeeper its node
-versions and one-shot watches.
+It keeps the promises that the real one is trusted for: node versions and one-shot watches.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from support.memory_world import MemoryWorld
 
 from cluster_manager.containers import ContainerManager
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, NodesError
-from sluice.domain.aggregates import evolve
 from sluice.domain.cluster import CLUSTER, Cluster, cluster_of
 from sluice.domain.commands import Heartbeat, Host
-from sluice.domain.decision import Context
 from sluice.domain.events import ContainersAssigned
-from sluice.journal.journal import Decide, Executed, JournalUnavailableError
-from sluice.journal.partition_view import GuardedReader, Outcome, PartitionView
-from sluice.journal.record import Record, decode_record, encode_record
+from sluice.domain.model import DomainModel, JournalEntry
+from sluice.engine.journal import Journal
+from sluice.engine.ports import Ends, Message, RecordFacts, SendError
+from sluice.kafka.topics import JOURNAL
+from sluice.memory.connections import MemoryConnections
+from sluice.memory.log import MemoryLog
 
 A, B, C = Host("10.0.0.1", 12345), Host("10.0.0.2", 12345), Host("10.0.0.3", 12345)
-START_MS = 1_700_000_000_000
+LAG_S = 0.0002
+"""How long an instance that was frozen acts on what it knew."""
 
 
-def now_ms() -> int:
-    return START_MS + round(asyncio.get_running_loop().time() * 1000)
-
-
-class FakeLog:
-    """The records all instances agree on, as bytes, like the topic holds them."""
+class ClusterWorld(MemoryWorld):
+    """The journal that all instances share, and what an observer sees of it."""
 
     def __init__(self) -> None:
-        self.records: list[bytes] = []
-        self.followers: list[FakeJournal] = []
-        self.away = False
-
-    def append(self, record: Record) -> int:
-        if self.away:
-            raise JournalUnavailableError("away")
-        self.records.append(encode_record(record))
-        for follower in self.followers:
-            follower.fold()
-        return len(self.records) - 1
-
-    def state(self) -> Cluster:
-        view = PartitionView(evolve)
-        for offset, record in enumerate(self.records):
-            view.fold(decode_record(record), offset, 0)
-        return cluster_of(view)
-
-    def assignments(self) -> list[ContainersAssigned]:
+        super().__init__("cluster-manager")
+        self.assignments: list[ContainersAssigned] = []
         """All that counted."""
-        view = PartitionView(evolve)
-        decoded = map(decode_record, self.records)
-        counted = [r for offset, r in enumerate(decoded) if view.fold(r, offset, 0) is Outcome.COUNTED]
-        return [event for record in counted for event in record.events if isinstance(event, ContainersAssigned)]
+        self.first.journal.on_entry.append(self._observe)
+
+    def _observe(self, _partition: int, entry: JournalEntry) -> None:
+        self.assignments += [event for event in entry.events if isinstance(event, ContainersAssigned)]
+
+    @property
+    def cluster(self) -> Cluster:
+        return cluster_of(self.view(CLUSTER))
+
+    @property
+    def records(self) -> int:
+        return len(self.log_of(CLUSTER))
+
+    def journal_away(self, away: bool) -> None:
+        """Nothing is appended meanwhile."""
+        self.refuse(JOURNAL, 1_000_000_000 if away else 0)
 
 
 class Freezer:
-    """Stops an instance at a named point, as SIGSTOP would, until it is thawed."""
+    """Stops an instance at a named point, as SIGSTOP would, until it is thawed.
 
-    def __init__(self) -> None:
-        self.frozen_at = ""
+    Meanwhile it follows the journal no more; after that it does so a moment later than it goes on.
+    """
+
+    def __init__(self, log: MemoryLog) -> None:
+        self._log = log
         self._point = ""
         self._thawed = asyncio.Event()
+        self._held: list[Callable[[], None]] = []
         self.reached = asyncio.Event()
 
     def freeze_at(self, point: str) -> None:
@@ -71,77 +69,82 @@ class Freezer:
         self.reached.clear()
 
     def thaw(self) -> None:
-        self._point = self.frozen_at = ""
+        self._point = ""
         self._thawed.set()
+        self._log.lag(asyncio.get_running_loop().time() + LAG_S)
+        self._log.thaw()
+        held, self._held = self._held, []
+        for call in held:
+            call()
+
+    def stops_at(self, point: str) -> bool:
+        """Whether the instance freezes here."""
+        if point != self._point:
+            return False
+        self._log.freeze()
+        self.reached.set()
+        return True
+
+    def when_thawed(self, point: str, call: Callable[[], None]) -> None:
+        """Call it now, or if the instance freezes here, then."""
+        if self.stops_at(point):
+            self._held.append(call)
+        else:
+            call()
 
     async def pass_by(self, point: str) -> None:
         await asyncio.sleep(0)
-        if point == self._point:
-            self.frozen_at = point
-            self.reached.set()
+        if self.stops_at(point):
             await self._thawed.wait()
 
 
-class FakeJournal:
-    """One instance's view of the log.
+class FreezableLog:
+    """The journal's log (see Log) as an instance reaches it that may freeze before and behind an append."""
 
-    It stays behind while the instance is frozen, and after that until the instance asks, or something is appended.
-    """
-
-    def __init__(self, log: FakeLog, instance: str, freezer: Freezer) -> None:
+    def __init__(self, log: MemoryLog, freezer: Freezer) -> None:
+        self.name = log.name
+        self.partitions = log.partitions
+        self.failure: str | None = None
         self._log = log
-        self._instance = instance
         self._freezer = freezer
-        self._view = PartitionView(evolve)
-        self._made = 0
-        self._outcomes: dict[str, Outcome] = {}
-        self.on_record: list[Callable[[Record], None]] = []
-        log.followers.append(self)
-        self.fold()
 
-    def fold(self) -> None:
-        while self._view.next_offset < len(self._log.records) and not self._freezer.frozen_at:
-            offset = self._view.next_offset
-            record = decode_record(self._log.records[offset])
-            self._outcomes[record.id] = self._view.fold(record, offset, 0)
-            if self._outcomes[record.id] is Outcome.COUNTED:
-                for listener in self.on_record:
-                    listener(record)
+    def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
+        """See Log."""
+        self._log.start(on_batch)
 
-    def reader(self, key: str) -> PartitionView:
-        assert key == CLUSTER
-        return self._view
+    async def stop(self) -> None:
+        """See Log."""
+        await self._log.stop()
 
-    def partition_of(self, key: str) -> int:
-        assert key == CLUSTER
-        return 0
+    def append(
+        self,
+        key: str,
+        value: bytes,
+        facts: RecordFacts,
+        carrier: Mapping[str, str],
+        failed: Callable[[SendError], None],
+    ) -> None:
+        """See Log."""
 
-    async def barrier(self, partitions: Iterable[int]) -> None:
-        assert list(partitions) == [0]
-        await self._freezer.pass_by("barrier")
-        if self._log.away:
-            raise JournalUnavailableError("away")
-        self.fold()
+        def append() -> None:
+            self._log.append(key, value, facts, carrier, failed)
 
-    async def execute(self, key: str, request: str | None, decide: Decide) -> Executed:
-        assert key == CLUSTER
-        while True:
-            reader = GuardedReader(self._view)
-            context = Context(now_ms(), request)
-            decision = decide(reader, context)
-            if not decision.events:
-                return Executed(None, decision)
-            for event in decision.events:
-                reader.get(event.aggregate)
-            self._made += 1
-            id = f"{self._instance}-{self._made}"
-            record = Record(id, context.now, self._instance, reader.seen, request, decision.events)
-            await self._freezer.pass_by("append")
-            self._log.append(record)
-            await self._freezer.pass_by("folded")
-            self.fold()
-            if self._outcomes[id] is Outcome.COUNTED:
-                return Executed(None, decision)
+        self._freezer.when_thawed("append", append)
+        self._freezer.stops_at("folded")
+
+    def ends(self) -> "asyncio.Future[Ends]":
+        """See Log."""
+        answer: asyncio.Future[Ends] = asyncio.get_running_loop().create_future()
+
+        def pass_on(ends: "asyncio.Future[Ends]") -> None:
+            if not answer.done():
+                answer.set_result(ends.result())
+
+        def ask() -> None:
+            self._log.ends().add_done_callback(pass_on)
+
+        self._freezer.when_thawed("barrier", ask)
+        return answer
 
 
 class FakeZooKeeper:
@@ -158,7 +161,7 @@ class FakeZooKeeper:
         self._fire()
 
     def put(self, containers: HostMap | None) -> None:
-        """Somebody writes the node without looking."""
+        """Another program writes the node without looking."""
         self.node = MapNode(containers, self.node.version + 1 if self.node is not None else 0)
         self.history.append(containers)
         self._fire()
@@ -225,26 +228,29 @@ class Instance:
     def __init__(
         self,
         name: str,
-        log: FakeLog,
+        world: ClusterWorld,
         zookeeper: FakeZooKeeper,
         count: int = 4,
         interval_s: float = 10,
         settle_s: float = 0,
     ) -> None:
-        self.freezer = Freezer()
-        self.journal = FakeJournal(log, name, self.freezer)
+        connections = MemoryConnections(world.groups)
+        self.freezer = Freezer(connections.log)
+        log = FreezableLog(connections.log, self.freezer)
+        self.journal = Journal(log, DomainModel(), f"cluster-manager/{name}", clock=connections.clock)
+        self.journal.start()
         self.nodes = FakeNodes(zookeeper, self.freezer)
         self.active = False
         me = Heartbeat(service="cluster-manager", instance=name, endpoints={})
         self.manager = ContainerManager(
-            self.journal, self.nodes, me, count, interval_s, lambda: self.active, now_ms, settle_s
+            self.journal, self.nodes, me, count, interval_s, lambda: self.active, world.broker.now_ms, settle_s
         )
         self.nodes.on_change = self.manager.wake
-        self.journal.on_record.append(self._on_record)
+        self.journal.on_entry.append(self._on_entry)
         self.task: asyncio.Task[None] | None = None
 
-    def _on_record(self, record: Record) -> None:
-        if any(isinstance(event, ContainersAssigned) for event in record.events):
+    def _on_entry(self, _partition: int, entry: JournalEntry) -> None:
+        if any(isinstance(event, ContainersAssigned) for event in entry.events):
             self.manager.wake()
 
     def start(self, *, active: bool) -> None:

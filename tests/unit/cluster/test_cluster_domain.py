@@ -4,11 +4,11 @@ from itertools import permutations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.domain_log import Log
 
 from sluice.domain import events as ev
 from sluice.domain.cluster import (
     CLUSTER,
-    EVOLVE,
     Cluster,
     assign,
     assignment_wait_ms,
@@ -32,31 +32,12 @@ hosts = st.sets(st.sampled_from(HOSTS), min_size=1)
 present = st.dictionaries(st.integers(0, 45), st.sampled_from(HOSTS))
 
 
-class View:
-    """One aggregate, folded as the journal does."""
+class View(Log):
+    """A view in which these events have come true."""
 
     def __init__(self, *events: ev.Event) -> None:
-        self.state: Cluster | None = None
-        self.folded = 0
+        super().__init__()
         self.fold(*events)
-
-    def get(self, aggregate: str) -> Cluster | None:
-        assert aggregate == CLUSTER
-        return self.state
-
-    def version(self, aggregate: str) -> int:
-        assert aggregate == CLUSTER
-        return self.folded
-
-    def index(self, name: str) -> None:
-        return None
-
-    def fold(self, *events: ev.Event) -> "View":
-        for event in events:
-            assert event.aggregate == CLUSTER
-            self.state = EVOLVE[type(event)](self.state, event)
-            self.folded += 1
-        return self
 
 
 def at(ms: int) -> Context:
@@ -208,7 +189,8 @@ def test_taking_over_is_a_record_even_for_a_member() -> None:
     view = View(*decide_heartbeat(View(), beat("cm-1"), at(0)).events)
     (event,) = decide_takeover("api-gateway", "cm-1", {}, at(1)).events
     assert event.aggregate == CLUSTER
-    assert cluster_of(view.fold(event)).members["cm-1"].since == NOW + 1
+    view.fold(event)
+    assert cluster_of(view).members["cm-1"].since == NOW + 1
 
 
 def test_a_member_that_never_joined_may_leave() -> None:

@@ -3,24 +3,24 @@
 import asyncio
 
 import pytest
+from prometheus_client import REGISTRY
 from support.virtual_time import run
-from unit.cluster.fakes import A, B, C, FakeJournal, FakeLog, FakeZooKeeper, Freezer, Instance, host_sets
+from unit.cluster.fakes import A, B, C, ClusterWorld, FakeZooKeeper, Instance, host_sets
 
 from cluster_manager.containers import LOOK_AGAIN_S, NEGLECTED_S, RETRY_S
 from sluice.domain.cluster import CLUSTER, decide_heartbeat
 from sluice.domain.commands import Heartbeat, Host
-from sluice.telemetry.metrics import CONTAINER_MOVES
 
 MOMENT_S = 0.001
 
 
-class World:
+class World(ClusterWorld):
     def __init__(self) -> None:
-        self.log = FakeLog()
+        super().__init__()
         self.zookeeper = FakeZooKeeper()
 
-    def instance(self, name: str, interval_s: float = 10, settle_s: float = 0) -> Instance:
-        return Instance(name, self.log, self.zookeeper, interval_s=interval_s, settle_s=settle_s)
+    def manager(self, name: str, interval_s: float = 10, settle_s: float = 0) -> Instance:
+        return Instance(name, self, self.zookeeper, interval_s=interval_s, settle_s=settle_s)
 
     @property
     def published(self) -> dict[Host, frozenset[int]] | None:
@@ -28,9 +28,14 @@ class World:
 
     def agrees(self) -> bool:
         """Whether ZooKeeper says what the journal says, and that covers everything."""
-        containers = self.log.state().containers
+        containers = self.cluster.containers
         published = {c: host for host, ids in (self.published or {}).items() for c in ids}
         return sorted(containers) == [0, 1, 2, 3] and published == containers
+
+
+def moves() -> float:
+    """Containers given to another segment store so far."""
+    return REGISTRY.get_sample_value("sluice_container_moves_total") or 0.0
 
 
 async def settle() -> None:
@@ -40,7 +45,7 @@ async def settle() -> None:
 def test_the_node_is_created_early_and_filled_at_once() -> None:
     async def story() -> None:
         world = World()
-        one = world.instance("cm-1")
+        one = world.manager("cm-1")
         assert one.manager.problem() == "no segment store has registered yet"
         one.start(active=True)
         await settle()
@@ -58,15 +63,15 @@ def test_later_changes_keep_the_interval_and_move_little() -> None:
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A)
-        world.instance("cm-1", interval_s=3).start(active=True)
+        world.manager("cm-1", interval_s=3).start(active=True)
         await settle()
         world.zookeeper.set_hosts(A, B)
         await asyncio.sleep(2.9)
         assert world.published == host_sets(A=[0, 1, 2, 3])
-        moved = CONTAINER_MOVES._value.get()
+        moved = moves()
         await asyncio.sleep(0.2)
         assert world.published == host_sets(A=[0, 1], B=[2, 3])
-        assert CONTAINER_MOVES._value.get() - moved == 2
+        assert moves() - moved == 2
         await asyncio.sleep(60)
         world.zookeeper.set_hosts(B)
         await settle()
@@ -79,7 +84,7 @@ def test_a_host_that_was_away_within_the_interval_keeps_its_containers() -> None
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A, B)
-        world.instance("cm-1").start(active=True)
+        world.manager("cm-1").start(active=True)
         await settle()
         writes = len(world.zookeeper.history)
         world.zookeeper.set_hosts(A)
@@ -98,7 +103,7 @@ def test_a_host_whose_node_is_made_anew_keeps_its_containers(gap_s: float) -> No
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A, B)
-        world.instance("cm-1", settle_s=0.5).start(active=True)
+        world.manager("cm-1", settle_s=0.5).start(active=True)
         await asyncio.sleep(60)
         writes = len(world.zookeeper.history)
         for _ in range(3):
@@ -118,7 +123,7 @@ def test_a_host_whose_node_is_made_anew_when_an_assignment_is_due_keeps_its_cont
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A, B)
-        world.instance("cm-1", settle_s=0.5).start(active=True)
+        world.manager("cm-1", settle_s=0.5).start(active=True)
         await asyncio.sleep(1)
         world.zookeeper.set_hosts(A, B, C)
         await asyncio.sleep(9.49)
@@ -126,7 +131,7 @@ def test_a_host_whose_node_is_made_anew_when_an_assignment_is_due_keeps_its_cont
         await asyncio.sleep(0.02)
         world.zookeeper.set_hosts(A, B, C)
         await asyncio.sleep(60)
-        assert [event.hosts for event in world.log.assignments()] == [(A, B), (A, B, C)]
+        assert [event.hosts for event in world.assignments] == [(A, B), (A, B, C)]
 
     run(story())
 
@@ -134,7 +139,7 @@ def test_a_host_whose_node_is_made_anew_when_an_assignment_is_due_keeps_its_cont
 def test_stores_that_start_together_are_assigned_together() -> None:
     async def story() -> None:
         world = World()
-        world.instance("cm-1", settle_s=0.5).start(active=True)
+        world.manager("cm-1", settle_s=0.5).start(active=True)
         await asyncio.sleep(1)
         for hosts in ([A], [A, B], [A, B, C]):
             world.zookeeper.set_hosts(*hosts)
@@ -147,10 +152,10 @@ def test_stores_that_start_together_are_assigned_together() -> None:
     run(story())
 
 
-def test_stores_that_never_stop_to_come_hold_nobody_up_for_long() -> None:
+def test_stores_that_never_stop_to_come_hold_no_other_up_for_long() -> None:
     async def story() -> None:
         world = World()
-        world.instance("cm-1", settle_s=0.5).start(active=True)
+        world.manager("cm-1", settle_s=0.5).start(active=True)
         for number in range(1, 8):
             world.zookeeper.set_hosts(*(Host("10.0.0.1", port) for port in range(number)))
             await asyncio.sleep(0.3)
@@ -164,7 +169,7 @@ def test_a_store_without_containers_is_in_the_map() -> None:
         world = World()
         hosts = [Host("10.0.0.1", 12345 + n) for n in range(5)]
         world.zookeeper.set_hosts(*hosts)
-        world.instance("cm-1").start(active=True)
+        world.manager("cm-1").start(active=True)
         await settle()
         assert world.published is not None
         assert set(world.published) == set(hosts)
@@ -177,13 +182,13 @@ def test_without_hosts_the_last_map_stays() -> None:
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A, B)
-        world.instance("cm-1").start(active=True)
+        world.manager("cm-1").start(active=True)
         await settle()
-        before, records = world.published, len(world.log.records)
+        before, records = world.published, world.records
         world.zookeeper.set_hosts()
         await asyncio.sleep(100)
         assert world.published == before
-        assert len(world.log.records) == records
+        assert world.records == records
         world.zookeeper.set_hosts(C)
         await settle()
         assert world.published == host_sets(C=[0, 1, 2, 3])
@@ -192,11 +197,11 @@ def test_without_hosts_the_last_map_stays() -> None:
 
 
 @pytest.mark.parametrize("content", [None, {}, host_sets(C=[0, 1, 2, 3])])
-def test_what_somebody_else_writes_is_put_right(content: dict[Host, frozenset[int]] | None) -> None:
+def test_what_another_program_writes_is_put_right(content: dict[Host, frozenset[int]] | None) -> None:
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A, B)
-        world.instance("cm-1").start(active=True)
+        world.manager("cm-1").start(active=True)
         await settle()
         world.zookeeper.put(content)
         await settle()
@@ -212,7 +217,7 @@ def test_before_the_first_assignment_a_map_that_is_there_stays() -> None:
     async def story() -> None:
         world = World()
         world.zookeeper.put(host_sets(A=[0, 1], B=[2, 3]))
-        world.instance("cm-1").start(active=True)
+        world.manager("cm-1").start(active=True)
         await asyncio.sleep(60)
         assert world.published == host_sets(A=[0, 1], B=[2, 3])
 
@@ -224,11 +229,11 @@ def test_the_first_assignment_goes_on_from_a_map_that_is_there() -> None:
         world = World()
         world.zookeeper.put(host_sets(A=[0, 1, 3], B=[2]))
         world.zookeeper.set_hosts(A, B)
-        moved = CONTAINER_MOVES._value.get()
-        world.instance("cm-1").start(active=True)
+        moved = moves()
+        world.manager("cm-1").start(active=True)
         await settle()
         assert world.published == host_sets(A=[0, 1], B=[2, 3])
-        assert CONTAINER_MOVES._value.get() - moved == 1
+        assert moves() - moved == 1
 
     run(story())
 
@@ -237,15 +242,15 @@ def test_away_means_unknown_and_back_means_read_afresh() -> None:
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A, B)
-        one = world.instance("cm-1")
+        one = world.manager("cm-1")
         one.start(active=True)
         await settle()
-        before, records = world.published, len(world.log.records)
+        before, records = world.published, world.records
         one.nodes.set_connected(False)
         world.zookeeper.set_hosts(B)
         await asyncio.sleep(100)
         assert world.published == before
-        assert len(world.log.records) == records
+        assert world.records == records
         assert one.manager.problem() is None
         one.nodes.set_connected(True)
         await settle()
@@ -261,7 +266,7 @@ def test_zookeeper_lost_in_the_middle_is_made_up_for(point: str) -> None:
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A, B)
-        one = world.instance("cm-1")
+        one = world.manager("cm-1")
         one.freezer.freeze_at(point)
         one.start(active=True)
         await one.freezer.reached.wait()
@@ -279,16 +284,33 @@ def test_zookeeper_lost_in_the_middle_is_made_up_for(point: str) -> None:
 def test_kafka_away_in_the_middle_is_made_up_for() -> None:
     async def story() -> None:
         world = World()
-        one = world.instance("cm-1")
+        one = world.manager("cm-1")
         one.start(active=True)
         await settle()
-        world.log.away = True
+        world.journal_away(True)
         world.zookeeper.set_hosts(A)
         await asyncio.sleep(30)
         assert world.published == {}
-        world.log.away = False
+        world.journal_away(False)
         await asyncio.sleep(RETRY_S + MOMENT_S)
         assert world.agrees()
+
+    run(story())
+
+
+def test_hosts_of_before_an_outage_of_kafka_are_given_nothing_after_it() -> None:
+    async def story() -> None:
+        world = World()
+        world.manager("cm-1").start(active=True)
+        await settle()
+        world.journal_away(True)
+        world.zookeeper.set_hosts(A)
+        await asyncio.sleep(30)
+        world.zookeeper.set_hosts(B)
+        await asyncio.sleep(30)
+        world.journal_away(False)
+        await asyncio.sleep(60)
+        assert [event.hosts for event in world.assignments] == [(B,)] and world.agrees()
 
     run(story())
 
@@ -297,7 +319,7 @@ def test_a_standby_does_nothing_until_it_takes_over() -> None:
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A)
-        one, two = world.instance("cm-1"), world.instance("cm-2")
+        one, two = world.manager("cm-1"), world.manager("cm-2")
         one.start(active=True)
         two.start(active=False)
         await settle()
@@ -311,7 +333,7 @@ def test_a_standby_does_nothing_until_it_takes_over() -> None:
         two.activate()
         await settle()
         assert world.published == host_sets(B=[0, 1, 2, 3])
-        assert {"cm-1", "cm-2"} <= set(world.log.state().members)
+        assert {"cm-1", "cm-2"} <= set(world.cluster.members)
 
     run(story())
 
@@ -320,16 +342,16 @@ def test_a_standby_stands_in_for_an_active_instance_that_zookeeper_is_away_for()
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A, B)
-        one, two = world.instance("cm-1"), world.instance("cm-2")
+        one, two = world.manager("cm-1"), world.manager("cm-2")
         one.start(active=True)
         two.start(active=False)
         await asyncio.sleep(30)
-        records = len(world.log.records)
+        records = world.records
         one.nodes.set_connected(False)
         await asyncio.sleep(3600)
         world.zookeeper.set_hosts()
         await asyncio.sleep(3600)
-        assert len(world.log.records) == records
+        assert world.records == records
         world.zookeeper.set_hosts(A)
         await asyncio.sleep(NEGLECTED_S + LOOK_AGAIN_S)
         assert world.published == host_sets(A=[0, 1, 2, 3])
@@ -345,7 +367,7 @@ def test_an_assignment_that_was_not_published_is_by_the_next_instance() -> None:
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A)
-        one, two = world.instance("cm-1"), world.instance("cm-2")
+        one, two = world.manager("cm-1"), world.manager("cm-2")
         one.freezer.freeze_at("map read")
         one.start(active=True)
         await one.freezer.reached.wait()
@@ -370,7 +392,7 @@ def test_an_instance_frozen_anywhere_brings_nothing_back(point: str, still_activ
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A)
-        old, new = world.instance("cm-1", interval_s=0), world.instance("cm-2", interval_s=0)
+        old, new = world.manager("cm-1", interval_s=0), world.manager("cm-2", interval_s=0)
         old.start(active=True)
         new.start(active=False)
         await settle()
@@ -382,13 +404,13 @@ def test_an_instance_frozen_anywhere_brings_nothing_back(point: str, still_activ
         world.zookeeper.set_hosts(A, C)
         await settle()
         assert world.agrees()
-        newest, written, decided = world.published, len(world.zookeeper.history), world.log.assignments()
+        newest, written, decided = world.published, len(world.zookeeper.history), list(world.assignments)
         old.active = still_active
         old.freezer.thaw()
         await asyncio.sleep(60)
         assert world.published == newest == host_sets(A=[0, 1], C=[2, 3])
         assert world.zookeeper.history[written:] == []
-        assert world.log.assignments() == decided
+        assert world.assignments == decided
 
     run(story())
 
@@ -400,7 +422,7 @@ def test_a_frozen_decision_is_void_even_if_nothing_was_decided_meanwhile(point: 
     async def story() -> None:
         world = World()
         world.zookeeper.set_hosts(A)
-        old, new = world.instance("cm-1", interval_s=0), world.instance("cm-2", interval_s=0)
+        old, new = world.manager("cm-1", interval_s=0), world.manager("cm-2", interval_s=0)
         old.start(active=True)
         await settle()
         old.freezer.freeze_at(point)
@@ -411,7 +433,7 @@ def test_a_frozen_decision_is_void_even_if_nothing_was_decided_meanwhile(point: 
         await settle()
         old.freezer.thaw()
         await asyncio.sleep(60)
-        assert [event.hosts for event in world.log.assignments()] == [(A,)]
+        assert [event.hosts for event in world.assignments] == [(A,)]
         assert host_sets(A=[0, 1], B=[2, 3]) not in world.zookeeper.history
 
     run(story())
@@ -420,14 +442,14 @@ def test_a_frozen_decision_is_void_even_if_nothing_was_decided_meanwhile(point: 
 def test_a_member_that_joins_meanwhile_does_not_delay_an_assignment() -> None:
     async def story() -> None:
         world = World()
-        one = world.instance("cm-1")
+        one = world.manager("cm-1")
         one.start(active=True)
         await settle()
         one.freezer.freeze_at("hosts read")
         world.zookeeper.set_hosts(A)
         await one.freezer.reached.wait()
         beat = Heartbeat(service="api-gateway", instance="gw", endpoints={})
-        await FakeJournal(world.log, "x", Freezer()).execute(CLUSTER, None, lambda r, c: decide_heartbeat(r, beat, c))
+        await world.do(CLUSTER, lambda reader, context: decide_heartbeat(reader, beat, context))
         one.freezer.thaw()
         await settle()
         assert world.agrees()
@@ -439,7 +461,7 @@ def test_two_that_both_believe_to_be_active_agree() -> None:
     async def story() -> None:
         world = World()
         for name in ("cm-1", "cm-2"):
-            world.instance(name, interval_s=1).start(active=True)
+            world.manager(name, interval_s=1).start(active=True)
         for hosts in ([A], [A, B], [B, C], [C], [A, B, C]):
             world.zookeeper.set_hosts(*hosts)
             await asyncio.sleep(3)

@@ -1,12 +1,12 @@
 import msgspec
 import pytest
 from support.virtual_time import run
-from unit.cluster.fakes import FakeJournal, FakeLog, Freezer
+from unit.cluster.fakes import ClusterWorld
 
 from cluster_manager.heartbeats import ForeignRequestError, Heartbeats
 from cluster_manager.members import LONGEST_STEP_S, MemberWatch
 from sluice.domain.commands import Command, CreateScope, Heartbeat
-from sluice.messaging.requests import Request, encode_request
+from sluice.kafka.requests import Request, encode_request
 
 
 def beat_seconds(watch: MemberWatch, instance: str, start: int, end: int) -> None:
@@ -33,7 +33,7 @@ def test_a_member_never_heard_counts_from_the_first_look() -> None:
     assert watch.silent(["gw", "cm"]) == ["gw"]
 
 
-def test_nobody_is_silent_for_the_listener_s_own_pause() -> None:
+def test_no_member_is_silent_for_the_listener_s_own_pause() -> None:
     watch = MemberWatch(5.0)
     watch.hear("gw", 0.0)
     watch.hear("cm", 1.0)
@@ -53,7 +53,7 @@ def test_a_pause_counts_no_more_than_one_step() -> None:
     assert watch.silent(["gw"]) == ["gw"]
 
 
-def test_restart_forgives_everybody() -> None:
+def test_a_restart_forgives_all_members() -> None:
     watch = MemberWatch(5.0)
     watch.hear("gw", 0.0)
     beat_seconds(watch, "cm", 1, 10)
@@ -81,9 +81,9 @@ class Clock:
 
 class Service:
     def __init__(self) -> None:
-        self.log = FakeLog()
+        self.world = ClusterWorld()
         self.clock = Clock()
-        self.heartbeats = Heartbeats(FakeJournal(self.log, "cm", Freezer()), 5.0, self.clock)
+        self.heartbeats = Heartbeats(self.world.first.journal, 5.0, self.clock)
 
     async def take(self, command: Command) -> None:
         await self.heartbeats.handle(encode_request(Request(id="r", at=1, by="x/y", command=command)))
@@ -98,17 +98,17 @@ def test_heartbeats_become_members_and_silence_ends_them() -> None:
         service = Service()
         await service.beat("gw")
         await service.beat("cm")
-        assert set(service.log.state().members) == {"gw", "cm"}
-        records = len(service.log.records)
+        assert set(service.world.cluster.members) == {"gw", "cm"}
+        records = service.world.records
         for _ in range(5):
             await service.beat("gw", seconds=0.5)
             await service.beat("cm", seconds=0.5)
-        assert len(service.log.records) == records
+        assert service.world.records == records
         for _ in range(6):
             await service.beat("cm", seconds=1.0)
-        assert set(service.log.state().members) == {"cm"}
+        assert set(service.world.cluster.members) == {"cm"}
         await service.beat("gw", "10.0.0.9:9090")
-        assert service.log.state().members["gw"].endpoints == {"grpc": "10.0.0.9:9090"}
+        assert service.world.cluster.members["gw"].endpoints == {"grpc": "10.0.0.9:9090"}
 
     run(story())
 
@@ -116,12 +116,12 @@ def test_heartbeats_become_members_and_silence_ends_them() -> None:
 def test_a_heartbeat_that_cannot_be_recorded_is_let_go() -> None:
     async def story() -> None:
         service = Service()
-        service.log.away = True
+        service.world.journal_away(True)
         await service.beat("gw")
-        service.log.away = False
-        assert service.log.records == []
+        service.world.journal_away(False)
+        assert service.world.records == 0
         await service.beat("gw")
-        assert set(service.log.state().members) == {"gw"}
+        assert set(service.world.cluster.members) == {"gw"}
 
     run(story())
 
@@ -135,6 +135,6 @@ def test_what_is_no_heartbeat_is_refused() -> None:
             await service.heartbeats.handle(b"{no json")
         with pytest.raises(msgspec.ValidationError):
             await service.heartbeats.handle(b'{"id":"1"}')
-        assert service.log.records == []
+        assert service.world.records == 0
 
     run(story())

@@ -21,6 +21,9 @@ class Refusal:
 class NothingThere:
     """A client of kazoo whose root is missing, so that nothing can be made below it."""
 
+    def add_listener(self, _listener: Callable[[Any], None]) -> None:
+        return None
+
     def get_children_async(self, _path: str, watch: Callable[[Any], None]) -> Refusal:
         return Refusal()
 
@@ -29,7 +32,6 @@ class NothingThere:
 
 
 async def test_a_path_that_cannot_be_made_is_an_error_like_others() -> None:
-    nodes = ZooKeeperNodes("127.0.0.1:1/missing", "cluster", 10.0, 5.0, lambda: None)
-    nodes._client = NothingThere()
+    nodes = ZooKeeperNodes("127.0.0.1:1/missing", "cluster", 10.0, 5.0, lambda: None, NothingThere())
     with pytest.raises(NodesError, match="cannot be made"):
         await nodes.hosts()

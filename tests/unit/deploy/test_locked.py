@@ -67,7 +67,7 @@ def test_a_package_that_is_not_locked_is_named(packages: dict[str, locked.Locked
 def test_what_is_there_already_is_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     lock, one, other = tmp_path / "lock", tmp_path / "one.toml", tmp_path / "other.toml"
     lock.write_text(LOCK_TEXT)
-    one.write_text('[project]\ndependencies = ["fast.api[all] >=1", "sluice", "sluice-cli"]\n')
+    one.write_text('[project]\ndependencies = ["fast.api[all] >=1", "sluice-streams", "sluice-streams-cli"]\n')
     other.write_text('[project]\ndependencies = ["httpx"]\n')
     assert locked.main([str(lock), str(one), "--", str(other)]) == 0
     assert capsys.readouterr().out == (

@@ -11,6 +11,7 @@ from sluice.domain.commands import NoteWriterTime, OpenTransaction, ScaleStream,
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import BusyError
+from sluice.domain.model import JournalRecord
 from sluice.domain.segment_id import segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.transaction import batch
@@ -19,8 +20,8 @@ from sluice.domain.transaction.decide import decide_open
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState
 from sluice.domain.workflow import WorkflowKind
-from sluice.journal.partition_view import GuardedReader, Outcome
-from sluice.journal.record import Record
+from sluice.engine.fold import GuardedReader, Outcome
+from sluice.engine.record import Entry
 
 COMMITTED = TransactionState.COMMITTED
 
@@ -213,7 +214,7 @@ def test_a_commit_is_accepted_while_a_workflow_keeps_its_batch_from_beginning() 
     running, waiting = TxnLog(), TxnLog()
     ids = {log: log.open("a") for log in (running, waiting)}
     running.start_scale(0)
-    waiting.fold(ev.WorkflowWaiting(scope=SCOPE, stream=STREAM, kind="ScaleStream", at=waiting.now))
+    waiting.fold(ev.WorkflowQueued(scope=SCOPE, stream=STREAM, kind="ScaleStream", at=waiting.now))
     for log, id in ids.items():
         assert log.commit(id).status == "SUCCESS"
         assert log.commits is None and list(log.index_of_all.committing) == [id]
@@ -387,25 +388,26 @@ def test_every_beginning_of_a_workflow_ends_the_waiting() -> None:
 # Exclusion under the fold rule.
 
 
-def proposed(log: TxnLog, decide: Callable[[Reader], Decision], id: str) -> Record:
+def proposed(log: TxnLog, decide: Callable[[Reader], Decision], id: str) -> JournalRecord:
     """What an instance would append that decides on the present view."""
     reader = GuardedReader(log.view)
     decision = decide(reader)
     assert decision.events
     for event in decision.events:
         reader.get(event.aggregate)
-    return Record(id=id, at=log.now, by="t", expect=reader.seen, events=decision.events)
+    return JournalRecord(id, log.now, "t", (Entry(reader.seen, decision.events),))
 
 
-def fold(log: TxnLog, record: Record) -> Outcome:
-    return log.view.fold(record, log.view.next_offset, 0)
+def fold(log: TxnLog, record: JournalRecord) -> Outcome:
+    [outcome] = log.view.fold(record, log.view.next_offset, 0)
+    return outcome
 
 
-def a_batch(log: TxnLog) -> Record:
+def a_batch(log: TxnLog) -> JournalRecord:
     return proposed(log, lambda reader: batch.begin_batch(reader, SCOPE, STREAM, log.context(), 9), "batch")
 
 
-def a_scale(log: TxnLog) -> Record:
+def a_scale(log: TxnLog) -> JournalRecord:
     command = ScaleStream(SCOPE, STREAM, seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=2000)
     return proposed(log, lambda reader: DECIDE[ScaleStream](reader, command, Context(2000, "s")), "scale")
 

@@ -5,28 +5,27 @@ import pytest
 from support.domain_log import Log
 
 from sluice.domain.commands import (
-    CreateReserved,
     CreateStream,
     DecisionKind,
-    NoteDecision,
+    RecordDecision,
     ScaleStream,
     TruncateStream,
 )
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.stream import decide, scale
-from sluice.domain.stream.state import NotedDecision, Stream, find_stream
+from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 
-NOTE = NoteDecision(
-    scope="sc", stream="st", incarnation="r", kind=DecisionKind.SCALE, code="steady", reason="not scaled", at=10
+NOTE = RecordDecision(
+    scope="sc", stream="st", creation_id="r", kind=DecisionKind.SCALE, code="steady", reason="not scaled", at=10
 )
 
 
 @pytest.fixture
 def log() -> Log:
     """A stream with two segments."""
-    log = Log()
+    log = Log("sc")
     config = StreamConfig(scaling=ScalingPolicy(min_segments=2))
-    log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
+    log.decide(CreateStream("sc", "st", config), request="r")
     log.apply(decide.finish_create(log, "sc", "st"))
     return log
 
@@ -43,8 +42,8 @@ def test_the_last_decision_of_each_kind_is_kept(log: Log) -> None:
     log.decide(msgspec.structs.replace(NOTE, code="split", reason="hot", at=20))
     log.decide(msgspec.structs.replace(NOTE, kind=DecisionKind.RETENTION, code="no-cut", reason="none", at=5))
     assert stream_of(log).decisions == {
-        DecisionKind.SCALE: NotedDecision("split", "hot", 20),
-        DecisionKind.RETENTION: NotedDecision("no-cut", "none", 5),
+        DecisionKind.SCALE: RecordedDecision("split", "hot", 20),
+        DecisionKind.RETENTION: RecordedDecision("no-cut", "none", 5),
     }
 
 
@@ -53,15 +52,15 @@ def test_the_last_decision_of_each_kind_is_kept(log: Log) -> None:
     [
         msgspec.structs.replace(NOTE, at=20),
         msgspec.structs.replace(NOTE, code="split", at=9),
-        msgspec.structs.replace(NOTE, code="split", at=20, incarnation="another life"),
+        msgspec.structs.replace(NOTE, code="split", at=20, creation_id="another life"),
         msgspec.structs.replace(NOTE, code="split", at=20, stream="other"),
     ],
     ids=["the same", "before", "of an earlier stream", "of no stream"],
 )
-def test_what_says_nothing_new_is_no_event(log: Log, again: NoteDecision) -> None:
+def test_what_says_nothing_new_is_no_event(log: Log, again: RecordDecision) -> None:
     log.decide(NOTE)
     assert log.decide(again).events == ()
-    assert stream_of(log).decisions == {DecisionKind.SCALE: NotedDecision("steady", "not scaled", 10)}
+    assert stream_of(log).decisions == {DecisionKind.SCALE: RecordedDecision("steady", "not scaled", 10)}
 
 
 def test_a_scale_that_was_decided_on_an_earlier_epoch_is_refused(log: Log) -> None:

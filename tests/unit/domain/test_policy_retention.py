@@ -33,7 +33,7 @@ def told(
     readers: dict[str, Cut] | None = None,
     head: Cut | None = None,
     ranges: dict[int, tuple[float, float]] | None = None,
-    incarnation: str = "r",
+    creation_id: str = "r",
     stream: str = "st",
 ) -> RetentionReport:
     its_ranges = ranges or (ONE if len(sample or head or ONE) == 1 else TWO)
@@ -45,7 +45,7 @@ def told(
         at=at,
         scope="sc",
         stream=stream,
-        incarnation=incarnation,
+        creation_id=creation_id,
         policy=policy,
         head=sized(head or dict.fromkeys(its_ranges, 0)),
         sample=sized(sample) if sample is not None else None,
@@ -208,9 +208,9 @@ def test_reports_late_of_another_life_and_of_the_end() -> None:
     state = state_of([told(10, {0: 100}, SIZE)])
     late = observe(state, told(5, {0: 50}, TIME, {"sc/rg": {0: 1}}))
     assert (late.policy, late.subscribers) == (SIZE, {}) and [s.at for s in late.sampled.samples] == [5, 10]
-    assert observe(state, told(5, {0: 50}, SIZE, incarnation="before")) is state
-    after = observe(state, told(11, {7: 70}, SIZE, ranges={7: (0.0, 1.0)}, incarnation="after"))
-    assert after.incarnation == "after" and after.ranges == {7: (0.0, 1.0)}
+    assert observe(state, told(5, {0: 50}, SIZE, creation_id="before")) is state
+    after = observe(state, told(11, {7: 70}, SIZE, ranges={7: (0.0, 1.0)}, creation_id="after"))
+    assert after.creation_id == "after" and after.ranges == {7: (0.0, 1.0)}
     assert [s.at for s in after.sampled.samples] == [11]
     ended = observe(state, gone("sc", "st", "g", "test", 12))
     assert decide_retention(ended, NOW).code is C.NO_POLICY and not ended.sampled.references() and not ended.ranges

@@ -6,10 +6,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.domain_log import Log
+from support.histories import segments_of
 
 from sluice.domain.commands import (
     AddSubscriber,
-    CreateReserved,
     CreateStream,
     ScaleStream,
     TruncateStream,
@@ -32,12 +32,12 @@ class World:
     """A stream that is written to, scaled, read by groups and truncated; a time unit passes with every step."""
 
     def __init__(self, policy: RetentionPolicy) -> None:
-        self.log = Log()
+        self.log = Log("sc")
         self.now = 10_000
         config = StreamConfig(retention=policy)
-        self.log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
+        self.log.decide(CreateStream("sc", "st", config), request="r")
         self.log.apply(decide.finish_create(self.log, "sc", "st"))
-        self.lengths = dict.fromkeys(self.stream.segments, 0)
+        self.lengths = dict.fromkeys(segments_of(self.stream), 0)
         self.readers = {name: head(self.stream) for name in READERS}
         for name in READERS:
             self.log.decide(AddSubscriber("sc", "st", name, "id", 0))
@@ -50,7 +50,7 @@ class World:
 
     @property
     def ranges(self) -> dict[int, tuple[float, float]]:
-        return {s.id: (s.low, s.high) for s in self.stream.segments.values()}
+        return {s.id: (s.low, s.high) for s in segments_of(self.stream).values()}
 
     def write(self, draw: Draw) -> None:
         for segment in self.stream.active_epoch.segments:
@@ -78,13 +78,13 @@ class World:
         for segment in [s for s, at in cut.items() if at >= 0]:
             at = cut[segment] + draw(st.integers(0, 80))
             cut[segment] = min(at, self.lengths[segment])
-            if segment in self.stream.sealed_in and cut[segment] == self.lengths[segment]:
+            if self.stream.history.replaced_in(segment) and cut[segment] == self.lengths[segment]:
                 self._pass(cut, segment)
 
     def _pass(self, cut: dict[int, int], segment: int) -> None:
         del cut[segment]
         for successor in cuts.successors(self.stream, segment):
-            before = self.stream.epochs[self.stream.sealed_in[segment] - 1].segments
+            before = self.stream.history.epoch(self.stream.history.last_epoch(segment)).segments
             waits = any(s in cut and cut[s] >= 0 and self._overlap(s, successor.id) for s in before)
             cut[successor.id] = -1 if waits else 0
 

@@ -42,7 +42,7 @@ def told(
     epoch: int = 0,
     since: int = 0,
     count: int | None = None,
-    incarnation: str = "r",
+    creation_id: str = "r",
     active: bool = True,
 ) -> ScaleReport:
     by_id = {s.id: s for s in of}
@@ -54,7 +54,7 @@ def told(
         at=at,
         scope="sc",
         stream="st",
-        incarnation=incarnation,
+        creation_id=creation_id,
         segment=segment,
         direction=direction,
         splits=splits if direction is Direction.UP else 0,
@@ -165,7 +165,7 @@ def test_what_was_heard_of_a_silent_segment_since_counts_however_late_it_is_hear
     assert decide_scaling(replaced, NOW).seals == ()
     state = state_of(silent)
     assert observe(state, hot(0, two, at=long_ago - 1), NOW) is state, "it was heard of before"
-    assert observe(state, hot(0, two, at=long_ago + 1, incarnation="other"), NOW) is state
+    assert observe(state, hot(0, two, at=long_ago + 1, creation_id="other"), NOW) is state
 
 
 def test_9_2_a_cold_segment_is_so_for_ten_minutes_a_silent_one_until_it_is_heard_of() -> None:
@@ -262,16 +262,16 @@ def test_what_a_scale_of_ours_left_out_is_there_still() -> None:
 def test_reports_of_another_life() -> None:
     two = segments(2)
     state = state_of([hot(0, two, since=50)])
-    assert observe(state, hot(1, two, since=40, incarnation="before"), NOW) is state
-    after = observe(state, cold(1, two, since=60, incarnation="after"), NOW)
-    assert after is not None and (after.incarnation, list(after.loads)) == ("after", [1])
+    assert observe(state, hot(1, two, since=40, creation_id="before"), NOW) is state
+    after = observe(state, cold(1, two, since=60, creation_id="after"), NOW)
+    assert after is not None and (after.creation_id, list(after.loads)) == ("after", [1])
 
 
 def test_a_stream_made_anew_is_heard_though_the_one_before_scaled_in_time_to_come() -> None:
     two = segments(2)
     state = observe(None, hot(0, two, since=2 * NOW), NOW)
-    after = observe(state, hot(1, two, since=NOW - 1, incarnation="after"), NOW)
-    assert after is not None and after.incarnation == "after"
+    after = observe(state, hot(1, two, since=NOW - 1, creation_id="after"), NOW)
+    assert after is not None and after.creation_id == "after"
     assert decide_scaling(after, NOW + COOLDOWN_MS).code is C.SPLIT
 
 

@@ -6,8 +6,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.domain_log import Log
+from support.histories import segments_of
 
-from sluice.domain.commands import CreateReserved, CreateStream, ScaleStream
+from sluice.domain.commands import CreateStream, ScaleStream
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.events import Segment
 from sluice.domain.policy import requests
@@ -34,10 +35,10 @@ class World:
     """A stream that is scaled by hand and by what is decided."""
 
     def __init__(self, segments: int, least: int, factor: int = 2) -> None:
-        self.log = Log()
+        self.log = Log("sc")
         self.now = 1_000_000
         policy = ScalingPolicy(ScaleType.EVENTS, TARGET, factor, segments)
-        self.log.decide(CreateReserved(CreateStream("sc", "st", StreamConfig(policy)), "r", self.now), request="r")
+        self.log.decide(CreateStream("sc", "st", StreamConfig(policy)), request="r")
         self.log.apply(decide.finish_create(self.log, "sc", "st"))
         self.stream.config = StreamConfig(ScalingPolicy(ScaleType.EVENTS, TARGET, factor, least))
 
@@ -77,7 +78,7 @@ def test_what_is_decided_on_the_present_epoch_is_accepted(data: st.DataObject) -
     waiting: list[ScaleReport] = []
     for _ in range(data.draw(st.integers(1, 25))):
         world.now += data.draw(st.integers(1, 4)) * MINUTE
-        known = sorted(world.stream.segments)
+        known = sorted(segments_of(world.stream))
         direction = data.draw(st.sampled_from([Direction.UP, Direction.DOWN, Direction.DOWN, Direction.DOWN]))
         silent = direction is Direction.DOWN and data.draw(st.booleans())
         segment = data.draw(st.sampled_from(known[-8:]))
@@ -118,7 +119,7 @@ def test_what_is_known_does_not_depend_on_the_order_of_reports(data: st.DataObje
     reports = []
     for _ in range(data.draw(st.integers(1, 8))):
         world.now += 1
-        segment = data.draw(st.sampled_from(sorted(world.stream.segments)))
+        segment = data.draw(st.sampled_from(sorted(segments_of(world.stream))))
         direction = data.draw(st.sampled_from(Direction))
         reports.append(world.report(segment, direction, 3, direction is Direction.DOWN and data.draw(st.booleans())))
         if data.draw(st.integers(0, 2)) == 0:
@@ -216,7 +217,7 @@ def test_load_between_half_of_the_target_and_the_target_changes_nothing(data: st
             if word is not None and step % 24 == 0:
                 state = observe(state, world.report(segment, *word), world.now)
     assert state is None or decide_scaling(state, world.now).code is ScaleCode.STEADY
-    assert len(world.stream.epochs) == 1
+    assert world.stream.history.count == 1
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,12 +4,14 @@ stream-and-transaction-semantics 5.2.
 
 from itertools import pairwise
 
+from support.histories import epochs_of, sealed_in, segments_of
 from support.txn_log import TxnLog, worked_example
 
 from sluice.domain.decision import Decision
 from sluice.domain.segment_id import segment_id
 from sluice.domain.stream import queries
-from sluice.domain.stream.state import Epoch, Stream
+from sluice.domain.stream.history import Epoch
+from sluice.domain.stream.state import Stream
 from sluice.domain.transaction import batch
 from sluice.domain.transaction.ids import epoch_of
 from sluice.domain.transaction.state import TransactionState, segments_to_write
@@ -36,16 +38,16 @@ def successors(stream: Stream, segment: int) -> dict[int, list[int]]:
 
 def assert_example(stream: Stream) -> None:
     """The two tables of 5.2."""
-    assert stream.epochs == [
+    assert epochs_of(stream) == [
         Epoch(0, 0, 1000, (0, 1)),
         Epoch(1, 1, 2000, (0, TWO, THREE)),
         Epoch(2, 0, T, (ZERO_2, ONE_2)),
         Epoch(3, 1, T + 1, (ZERO_3, TWO_3, THREE_3)),
     ]
-    ranges = {s.id: (s.low, s.high) for s in stream.segments.values()}
+    ranges = {s.id: (s.low, s.high) for s in segments_of(stream).values()}
     assert ranges[ZERO_2] == (0.0, 0.5) and ranges[ONE_2] == (0.5, 1.0)
     assert [ranges[s] for s in (ZERO_3, TWO_3, THREE_3)] == [(0.0, 0.5), (0.5, 0.75), (0.75, 1.0)]
-    assert stream.sealed_in == {1: 1, 0: 2, TWO: 2, THREE: 2, ZERO_2: 3, ONE_2: 3}
+    assert sealed_in(stream) == {1: 1, 0: 2, TWO: 2, THREE: 2, ZERO_2: 3, ONE_2: 3}
     assert successors(stream, 0) == {ZERO_2: [0]}
     assert successors(stream, TWO) == successors(stream, THREE) == {ONE_2: [TWO, THREE]}
     assert successors(stream, ZERO_2) == {ZERO_3: [ZERO_2]}
@@ -61,7 +63,7 @@ def test_the_worked_example() -> None:
     log.end_roll({0: 10, TWO: 20, THREE: 30})
     stream = log.stream
     assert_example(stream)
-    assert stream.sealed_sizes == {1: 100, 0: 10, TWO: 20, THREE: 30, ZERO_2: 70, ONE_2: 80}
+    assert stream.history.sealed_sizes == {1: 100, 0: 10, TWO: 20, THREE: 30, ZERO_2: 70, ONE_2: 80}
     assert stream.active_epoch.number == 3
     assert [s.id for s in queries.current_segments(stream)] == [ZERO_3, TWO_3, THREE_3]
     assert all(successors(stream, s) == {} for s in (ZERO_3, TWO_3, THREE_3))
@@ -77,7 +79,7 @@ def test_writers_keep_to_the_old_segments_until_these_are_sealed() -> None:
     assert stream.active_epoch.number == 1
     assert [s.id for s in queries.current_segments(stream)] == [0, TWO, THREE]
     assert log.state(early) is TransactionState.COMMITTING
-    assert {0, TWO, THREE}.isdisjoint(stream.sealed_sizes)
+    assert {0, TWO, THREE}.isdisjoint(stream.history.sealed_sizes)
 
 
 def test_each_record_of_a_roll_is_made_once() -> None:
@@ -93,7 +95,7 @@ def test_times_of_epochs_grow_even_if_the_clock_does_not() -> None:
     log, _ = rolling()
     log.now = 3
     log.note_rolled()
-    assert [e.created_at for e in log.stream.epochs] == [1000, 2000, 2001, 2002]
+    assert [e.created_at for e in epochs_of(log.stream)] == [1000, 2000, 2001, 2002]
 
 
 def test_after_a_roll_transactions_belong_to_the_epoch_that_it_refers_to() -> None:
@@ -119,8 +121,8 @@ def test_a_second_roll_comes_after_the_first_and_refers_to_the_same_epochs() -> 
         log.note_rolled()
         log.end_roll()
     stream = log.stream
-    assert [(e.number, e.reference) for e in stream.epochs] == [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]
-    four, five = stream.epochs[4].segments, stream.epochs[5].segments
+    assert [(e.number, e.reference) for e in epochs_of(stream)] == [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]
+    four, five = stream.history.epoch(4).segments, stream.history.epoch(5).segments
     assert four == (segment_id(4, 0), segment_id(4, 1))
     assert five == (segment_id(5, 0), segment_id(5, 2), segment_id(5, 3))
     assert successors(stream, ZERO_3) == {four[0]: [ZERO_3]}
@@ -156,7 +158,7 @@ def test_transactions_of_three_epochs_each_find_their_place() -> None:
         log.finish_batch()
     rolls, merges = WorkflowKind.ROLL_TRANSACTIONS, WorkflowKind.COMMIT_TRANSACTIONS
     assert kinds == [rolls, rolls, merges]
-    assert [e.reference for e in log.stream.epochs] == [0, 1, 2, 1, 2, 0, 2]
+    assert [e.reference for e in epochs_of(log.stream)] == [0, 1, 2, 1, 2, 0, 2]
     assert all(log.state(id) is TransactionState.COMMITTED for id in (of_0, of_1, of_2))
 
 
@@ -171,14 +173,14 @@ def test_every_epoch_covers_all_keys_and_every_replaced_segment_has_successors()
         log.commit(id)
         log.finish_batch()
     stream = log.stream
-    for epoch in stream.epochs:
-        segments = stream.epoch_segments(epoch)
+    for epoch in epochs_of(stream):
+        segments = stream.history.segments_of(epoch.number)
         assert (segments[0].low, segments[-1].high) == (0.0, 1.0)
         assert all(before.high == after.low for before, after in pairwise(segments))
-    for before, after in pairwise(stream.epochs):
+    for before, after in pairwise(epochs_of(stream)):
         assert before.created_at < after.created_at
         for segment in set(before.segments) - set(after.segments):
-            assert stream.sealed_in[segment] == after.number
+            assert stream.history.replaced_in(segment) == after.number
             found = successors(stream, segment)
             assert found and set(found) <= set(after.segments)
             assert all(segment in predecessors for predecessors in found.values())

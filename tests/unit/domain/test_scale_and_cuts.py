@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.domain_log import Log
+from support.histories import epochs_of, segments_of
 
 from sluice.domain.commands import (
     CancelWorkflow,
-    CreateReserved,
     CreateStream,
     ScaleStream,
     SealStream,
@@ -22,6 +22,7 @@ from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import MAX_REASON, Context, Reply
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.segment_id import segment_id
+from sluice.domain.status import Status
 from sluice.domain.stream import cuts, decide, queries, scale
 from sluice.domain.stream.decide import cancel
 from sluice.domain.stream.scale import ScaleProgress
@@ -31,9 +32,9 @@ TWO, THREE = segment_id(1, 2), segment_id(1, 3)
 
 
 def stream_log(segments: int) -> Log:
-    log = Log()
+    log = Log("sc")
     config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
-    log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
+    log.decide(CreateStream("sc", "st", config), request="r")
     log.apply(decide.finish_create(log, "sc", "st"))
     return log
 
@@ -132,7 +133,7 @@ def test_scales_refused(seals: tuple[int, ...], ranges: tuple[tuple[float, float
     log = stream_log(2)
     reply = do_scale(log, seals, ranges)
     assert reply.status == status and reply.reason
-    assert len(stream_of(log).epochs) == 1
+    assert stream_of(log).history.count == 1
 
 
 def test_a_scale_of_more_segments_than_there_may_be_is_refused_in_a_few_words() -> None:
@@ -163,7 +164,7 @@ def test_a_scale_that_comes_while_one_runs_is_answered_at_once() -> None:
     first = log.ask(same)
     for _ in ("before its epoch is named", "and after"):
         assert scale.answer_at_once(stream_of(log), same) == first
-        assert first == Reply("STARTED", segments=first.segments, epoch=1)
+        assert first == Reply(Status.STARTED, segments=first.segments, epoch=1)
         for other in (another, elsewhere):
             answer = scale.answer_at_once(stream_of(log), other)
             assert answer is not None and answer.status == "FAILURE" and answer.reason
@@ -177,7 +178,9 @@ def test_a_scale_behind_one_that_is_to_be_cancelled_waits_and_behind_a_seal_it_f
     log = stream_log(1)
     command = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=1)
     log.ask(command)
-    log.ask(CancelWorkflow("stream:sc/st"))
+    workflow = stream_of(log).workflow
+    assert workflow is not None
+    log.ask(CancelWorkflow("stream:sc/st", workflow.id))
     assert scale.answer_at_once(stream_of(log), command) is None
     log = stream_log(1)
     log.decide(SealStream("sc", "st"))
@@ -294,11 +297,11 @@ def play(script: list[tuple[bool, int]], segments: int = 3) -> Log:
 @given(moves)
 def test_every_epoch_tiles_the_key_space_and_relations_mirror_each_other(script: list[tuple[bool, int]]) -> None:
     stream = stream_of(play(script))
-    for epoch in stream.epochs:
-        found = stream.epoch_segments(epoch)
+    for epoch in range(stream.history.count):
+        found = stream.history.segments_of(epoch)
         assert found[0].low == 0.0 and found[-1].high == 1.0
         assert all(a.high == b.low for a, b in pairwise(found))
-    for segment in stream.segments:
+    for segment in segments_of(stream):
         for successor, predecessors in queries.successors_with_predecessors(stream, segment):
             assert segment in predecessors
             for predecessor in predecessors:
@@ -309,13 +312,13 @@ def test_every_epoch_tiles_the_key_space_and_relations_mirror_each_other(script:
 @given(moves, st.integers(0, 10_000), st.integers(0, 10_000))
 def test_cuts_of_epochs_are_valid_and_ordered(script: list[tuple[bool, int]], a: int, b: int) -> None:
     stream = stream_of(play(script))
-    first, second = sorted((a % len(stream.epochs), b % len(stream.epochs)))
-    older = dict.fromkeys(stream.epochs[first].segments, 1)
-    newer = dict.fromkeys(stream.epochs[second].segments, 1)
+    first, second = sorted((a % stream.history.count, b % stream.history.count))
+    older = dict.fromkeys(stream.history.epoch(first).segments, 1)
+    newer = dict.fromkeys(stream.history.epoch(second).segments, 1)
     assert cuts.is_valid(stream, older) and cuts.is_valid(stream, newer)
     assert cuts.is_equal_or_after(stream, newer, older)
     between = cuts.segments_between(stream, older, newer)
-    expected = {s for e in stream.epochs[first : second + 1] for s in e.segments}
+    expected = {s for e in epochs_of(stream)[first : second + 1] for s in e.segments}
     assert between == expected
 
 
@@ -328,8 +331,8 @@ def test_random_cuts_over_a_thousand_scales_take_under_50_ms() -> None:
     stream = stream_of(log)
     slowest = 0.0
     for first in range(0, 1000, 37):
-        older = dict.fromkeys(stream.epochs[first].segments, 0)
-        newer = dict.fromkeys(stream.epochs[1000 - first // 2].segments, 0) if first < 600 else {}
+        older = dict.fromkeys(stream.history.epoch(first).segments, 0)
+        newer = dict.fromkeys(stream.history.epoch(1000 - first // 2).segments, 0) if first < 600 else {}
         started = time.thread_time()
         assert cuts.is_valid(stream, older)
         cuts.segments_between(stream, older, newer)

@@ -1,37 +1,61 @@
-"""The scope aggregate: every refusal, and the life of a name from reservation to release."""
+"""Scopes: every refusal, the deletion from its first record to its outcome, and what may be created meanwhile."""
 
 import pytest
 from support.domain_log import Log
 
-from sluice.domain.aggregates import decide
+from sluice.domain import group, table
+from sluice.domain.aggregates import cancel, decide
 from sluice.domain.commands import (
-    CreateReserved,
+    CancelWorkflow,
+    Create,
+    CreateReaderGroup,
     CreateScope,
     CreateStream,
     CreateTable,
+    DeleteReaderGroup,
     DeleteScope,
     DeleteScopeRecursive,
-    JoinCreation,
-    NameKind,
-    ReleaseName,
-    ResumeCreation,
+    DeleteTable,
 )
-from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.config import MAX_SEGMENTS, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Context, Decision, Reply
-from sluice.domain.names import mark_stream
-from sluice.domain.scope import Scope, finish_delete_recursive
+from sluice.domain.errors import BusyError, ScopeBusyError, ViewBehindError
+from sluice.domain.events import ScopeKept
+from sluice.domain.fences import Fence, fences_to_raise
+from sluice.domain.names import scope_aggregate
+from sluice.domain.scope import decide_delete_scope, find_scope
+from sluice.domain.scope_deletion import finish_delete, finish_delete_recursive
+from sluice.domain.status import Status
+from sluice.domain.stream import decide as streams
 
-CONFIG = StreamConfig()
-CREATE = CreateStream("sc", "st", CONFIG)
+CREATE = CreateStream("sc", "st", StreamConfig())
+CREATE_TABLE = CreateTable("sc", "kv", TableConfig(1, 4))
+CREATE_GROUP = CreateReaderGroup("sc", "g", ReaderGroupConfig(id="i", starts={}))
+CREATIONS: list[Create] = [CREATE, CREATE_TABLE, CREATE_GROUP]
 
 
-def with_scope() -> Log:
-    log = Log()
-    assert log.ask(CreateScope("sc")).status == "SUCCESS"
+def with_table() -> Log:
+    log = Log("sc")
+    log.decide(CREATE_TABLE)
+    log.apply(table.finish_create(log, "sc", "kv"))
     return log
 
 
-@pytest.mark.parametrize("name", ["", "_", "a_b", "__a", "a/b", "a b", "é", "a" * 256, "a\n"])
+def without_table(log: Log) -> None:
+    log.decide(DeleteTable("sc", "kv"))
+    log.apply(table.finish_delete(log, "sc", "kv"))
+
+
+def raise_fences(log: Log, scope: str = "sc") -> None:
+    for fence in fences_to_raise(log, scope):
+        raise_fence(log, fence)
+
+
+def raise_fence(log: Log, fence: Fence) -> Decision:
+    return log.apply(fence.decide(log, Context(1)))
+
+
+@pytest.mark.parametrize("name", ["", "_", "a_b", "__a", "a/b", "a b", "é", "a" * 256, "a\n", "#1"])
 def test_scope_names_refused(name: str) -> None:
     assert Log().ask(CreateScope(name)).status == "INVALID_SCOPE_NAME"
 
@@ -39,140 +63,178 @@ def test_scope_names_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["a", "_system", "A.b-9", "a" * 255])
 def test_scope_names_accepted(name: str) -> None:
     log = Log()
-    assert log.ask(CreateScope(name)).status == "SUCCESS"
+    assert log.ask(CreateScope(name), "r").status == "SUCCESS"
     assert log.ask(CreateScope(name)).status == "SCOPE_EXISTS"
+    found = find_scope(log, name)
+    assert found is not None and found.creation_id == "r"
 
 
-def test_scope_is_deleted_only_when_empty_and_can_come_again() -> None:
-    log = with_scope()
-    log.decide(CreateStream("sc", "st", CONFIG), request="r1")
-    assert log.ask(DeleteScope("sc")).status == "SCOPE_NOT_EMPTY"
-    log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1"))
-    assert log.ask(DeleteScope("sc")).status == "SUCCESS"
-    assert log.ask(DeleteScope("sc")).status == "SCOPE_NOT_FOUND"
-    assert log.ask(CreateScope("sc")).status == "SUCCESS"
-
-
-@pytest.mark.parametrize("name", ["", "my_stream", "a" * 256])
+@pytest.mark.parametrize("name", ["", "my_stream", "a" * 256, "#1"])
 def test_stream_names_refused(name: str) -> None:
-    assert with_scope().ask(CreateStream("sc", name, CONFIG)).status == "INVALID_STREAM_NAME"
+    assert Log("sc").ask(CreateStream("sc", name, StreamConfig())).status == "INVALID_STREAM_NAME"
 
 
-def test_stream_needs_a_scope_and_a_segment() -> None:
-    assert Log().ask(CreateStream("sc", "st", CONFIG)).status == "SCOPE_NOT_FOUND"
-    empty = StreamConfig(scaling=ScalingPolicy(min_segments=0))
-    reply = with_scope().ask(CreateStream("sc", "st", empty))
-    assert (reply.status, "segment" in reply.reason) == ("FAILURE", True)
+@pytest.mark.parametrize("name", ["", "_x", "a" * 251])
+def test_group_and_table_names_refused(name: str) -> None:
+    log = Log("sc")
+    assert log.ask(CreateReaderGroup("sc", name, CREATE_GROUP.config)).status == "INVALID_RG_NAME"
+    assert log.ask(CreateTable("sc", name, CREATE_TABLE.config)).status == "INVALID_TABLE_NAME"
 
 
 def test_what_is_wrong_with_a_thing_counts_only_if_nothing_has_its_name() -> None:
     empty = CreateStream("sc", "st", StreamConfig(scaling=ScalingPolicy(min_segments=0)))
     wide = CreateTable("sc", "kv", TableConfig(MAX_SEGMENTS + 1, 4))
-    log = with_scope()
-    for wrong, right in ((empty, CreateStream("sc", "st", CONFIG)), (wide, CreateTable("sc", "kv", TableConfig(1, 4)))):
-        assert Log().ask(wrong).status == "SCOPE_NOT_FOUND"
-        assert log.ask(wrong).status == "FAILURE"
-        log.decide(right)
-        assert log.decide(wrong).sends == (JoinCreation(wrong),)
+    log = Log("sc")
+    assert Log().ask(empty).status == Log().ask(wide).status == "SCOPE_NOT_FOUND"
+    assert log.ask(empty).status == log.ask(wide).status == "FAILURE"
+    log.decide(CREATE)
+    log.apply(streams.finish_create(log, "sc", "st"))
+    log.decide(CREATE_TABLE)
+    log.apply(table.finish_create(log, "sc", "kv"))
+    assert log.ask(empty).status == "STREAM_EXISTS" and log.ask(wide).status == "TABLE_EXISTS"
 
 
-def test_reservation_holds_both_names_and_is_passed_on_again() -> None:
-    log = with_scope()
-    decision = log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=5)
-    wanted = CreateReserved(CreateStream("sc", "st", CONFIG), "r1", 5)
-    assert decision.sends == (wanted,) and decision.reply is None
-    scope = log.get("scope:sc")
-    assert isinstance(scope, Scope) and set(scope.streams) == {"st", "_MARKst"}
-    assert list(scope.reserved()) == [wanted]
-    assert log.decide(CreateStream("sc", "st", CONFIG), request="r1", now=9).sends == (wanted,)
+def test_a_group_that_exists_is_the_reply_to_its_creation() -> None:
+    log = Log("sc")
+    log.decide(CREATE_GROUP, "r")
+    with pytest.raises(BusyError):
+        log.decide(CREATE_GROUP)
+    log.apply(group.finish_create(log, Context(1), "sc", "g", []))
+    assert log.ask(CREATE_GROUP) == Reply(Status.SUCCESS)
+    found = group.find_group(log, "sc", "g")
+    assert found is not None and found.creation_id == "r"
 
 
-def test_a_held_name_is_joined_not_reserved_again() -> None:
-    log = with_scope()
-    log.decide(CreateStream("sc", "st", CONFIG), request="r1")
-    decision = log.decide(CreateStream("sc", "st", CONFIG), request="r2")
-    assert decision.events == () and decision.sends == (JoinCreation(CreateStream("sc", "st", CONFIG)),)
+def test_a_scope_that_holds_something_is_refused_in_words() -> None:
+    log = with_table()
+    log.decide(CREATE)
+    log.decide(CreateStream("sc", "other", StreamConfig()))
+    log.decide(CREATE_GROUP)
+    assert log.ask(DeleteScope("sc")) == Reply(Status.SCOPE_NOT_EMPTY, "2 streams, 1 reader group, 1 table")
+    assert find_scope(log, "sc") == find_scope(Log("sc"), "sc"), "there is no workflow"
 
 
-def test_what_was_reserved_before_the_scope_is_deleted_is_still_passed_on() -> None:
-    """Only then can the deletion find it; and the scope would hold the name for ever otherwise."""
-    log = with_scope()
-    wanted = log.decide(CreateStream("sc", "st", CONFIG), request="r1").sends
+def test_a_plain_deletion_looks_only_at_views_that_have_caught_up() -> None:
+    with pytest.raises(ViewBehindError) as behind:
+        decide_delete_scope(Log("sc"), DeleteScope("sc"), Context(1))
+    assert behind.value.position is None
+
+
+def test_an_empty_scope_goes_once_its_fences_are_raised() -> None:
+    log = Log("sc")
+    assert log.decide(DeleteScope("sc"), "r").reply is None
+    assert finish_delete(log, "sc") == Decision()
+    raise_fences(log)
+    assert log.apply(finish_delete(log, "sc")).reply == Reply(Status.SUCCESS)
+    assert find_scope(log, "sc") is None and log.ask(DeleteScope("sc")).status == "SCOPE_NOT_FOUND"
+    assert log.ask(CreateScope("sc")).status == "SUCCESS"
+
+
+def test_a_scope_into_which_something_has_come_is_kept() -> None:
+    log = Log("sc")
+    log.decide(CREATE_TABLE)
+    log.fold(*streams.DECIDE[CreateStream](log, CREATE, Context(1, "r1")).events)
+    without = Log("sc")
+    started = without.decide(DeleteScope("sc"), "r")
+    log.fold(*started.events)
+    raise_fences(log)
+    assert log.apply(finish_delete(log, "sc")).reply == Reply(Status.SCOPE_NOT_EMPTY, "1 stream, 1 table")
+    found = find_scope(log, "sc")
+    assert found is not None and found.workflow is None
+    assert finish_delete(log, "sc") == Decision()
+
+
+def test_a_plain_deletion_can_be_cancelled_until_its_outcome() -> None:
+    log = Log("sc")
+    log.decide(DeleteScope("sc"), "r")
+    scope = find_scope(log, "sc")
+    assert scope is not None and scope.workflow is not None
+    assert log.ask(CancelWorkflow(scope_aggregate("sc"), scope.workflow.id)) == Reply(Status.SUCCESS)
+    assert scope.workflow.cancelled
+    kept = log.apply(cancel(log, Context(1), scope))
+    assert kept.reply == Reply(Status.FAILURE, "cancelled") and kept.events == (ScopeKept(scope="sc"),)
+    found = find_scope(log, "sc")
+    assert found is not None and found.workflow is None and finish_delete(log, "sc") == Decision()
+    assert log.ask(CancelWorkflow(scope_aggregate("sc"), "x")).status == "NOT_RUNNING"
+
+
+def test_a_recursive_deletion_cannot_be_cancelled() -> None:
+    log = Log("sc")
+    log.decide(DeleteScopeRecursive("sc"), "r")
+    assert log.ask(CancelWorkflow(scope_aggregate("sc"), "delete-scope-recursive-r")).status == "TOO_LATE"
+
+
+def test_a_recursive_deletion_ends_when_nothing_is_left() -> None:
+    log = with_table()
+    assert log.decide(DeleteScopeRecursive("sc"), "r").reply is None
+    raise_fences(log)
+    assert finish_delete_recursive(log, "sc") == Decision()
+    without_table(log)
+    assert log.apply(finish_delete_recursive(log, "sc")).reply == Reply(Status.SUCCESS)
+    assert log.ask(DeleteScopeRecursive("sc")) == Reply(Status.SUCCESS)
+
+
+@pytest.mark.parametrize("command", [CreateScope("sc"), DeleteScope("sc"), DeleteScopeRecursive("sc")])
+def test_a_request_on_a_scope_waits_for_its_deletion(command: CreateScope) -> None:
+    log = with_table()
     log.decide(DeleteScopeRecursive("sc"))
-    assert log.decide(CreateStream("sc", "st", CONFIG), request="r1").sends == wanted
-    assert log.ask(CreateStream("sc", "other", CONFIG)).status == "SCOPE_NOT_FOUND"
+    with pytest.raises(BusyError):
+        log.decide(command)
 
 
-@pytest.mark.parametrize("create", [CREATE, ResumeCreation(CREATE), ResumeCreation(CREATE, again=True)])
-def test_an_old_creation_that_comes_again_is_answered_and_creates_nothing(
-    create: CreateStream | ResumeCreation,
-) -> None:
-    was_again = isinstance(create, ResumeCreation) and create.again
-    decision = decide(with_scope(), create, Context(now=1, request="r1", again=not was_again))
-    assert decision.reply is not None and decision.reply.status == "FAILURE"
-    assert "come again" in decision.reply.reason and not decision.events and not decision.sends
+@pytest.mark.parametrize("create", CREATIONS)
+def test_a_creation_waits_for_a_plain_deletion(create: Create) -> None:
+    log = Log("sc")
+    log.decide(DeleteScope("sc"))
+    with pytest.raises(ScopeBusyError):
+        log.decide(create)
 
 
-def test_an_old_creation_that_comes_again_waits_for_what_has_its_name_now() -> None:
-    """It may have waited for that before; it is answered there, and reserves nothing if that is gone."""
-    log = with_scope()
-    log.decide(CREATE, request="r2")
-    joins = JoinCreation(CREATE, again=True)
-    assert decide(log, CREATE, Context(now=1, request="r1", again=True)) == Decision(sends=(joins,))
+@pytest.mark.parametrize("create", CREATIONS)
+def test_a_creation_is_refused_in_a_scope_that_goes_with_everything(create: Create) -> None:
+    log = with_table()
+    log.decide(DeleteScopeRecursive("sc"))
+    assert log.ask(create).status == "SCOPE_NOT_FOUND"
 
 
-def test_a_creation_that_comes_back_reserves_the_name_if_it_is_free() -> None:
-    log = with_scope()
-    assert log.decide(ResumeCreation(CREATE), request="r1", now=5).sends == (CreateReserved(CREATE, "r1", 5),)
-    assert log.decide(ResumeCreation(CREATE, again=True), request="r1").sends == (CreateReserved(CREATE, "r1", 5),)
-    assert Log().ask(ResumeCreation(CREATE)).status == "SCOPE_NOT_FOUND"
-    wrong = CreateStream("sc", "other", StreamConfig(scaling=ScalingPolicy(min_segments=0)))
-    assert log.ask(ResumeCreation(wrong)).status == "FAILURE"
+@pytest.mark.parametrize("create", CREATIONS)
+def test_a_missing_scope_is_refused_only_by_views_that_have_caught_up(create: Create) -> None:
+    with pytest.raises(ViewBehindError) as behind:
+        decide(Log(), create, Context(1))
+    assert behind.value.position is None
+    assert Log().ask(create).status == "SCOPE_NOT_FOUND"
 
 
-def test_a_name_that_is_held_though_nothing_is_there_is_passed_on_once_more_and_then_people_are_told() -> None:
-    log = with_scope()
-    log.decide(CREATE, request="r1", now=5)
-    sent = log.decide(ResumeCreation(CREATE), request="r2").sends
-    assert sent == (CreateReserved(CREATE, "r1", 5), JoinCreation(CREATE, held="r1"))
-    refused = log.decide(ResumeCreation(CREATE, held="r1"), request="r2").reply
-    assert refused is not None and refused.status == "FAILURE" and "held by request r1" in refused.reason
-    log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1"))
-    log.decide(CREATE, request="r3", now=9)
-    sent = log.decide(ResumeCreation(CREATE, again=True, held="r1"), request="r2").sends
-    assert sent == (CreateReserved(CREATE, "r3", 9), JoinCreation(CREATE, again=True, held="r3"))
+@pytest.mark.parametrize("create", CREATIONS)
+def test_a_creation_waits_until_the_view_is_where_the_fences_are(create: Create) -> None:
+    log = Log("sc")
+    raise_fence(log, Fence(log.partition_key, log.partition_key, 10))
+    with pytest.raises(ViewBehindError) as behind:
+        log.decide(create)
+    assert behind.value.position == 10
+    while log.view.next_offset < 10:
+        log.fold()
+    assert log.decide(create).events
 
 
-def test_a_name_that_came_with_another_is_waited_for_and_not_passed_on() -> None:
-    log = with_scope()
-    log.decide(CREATE, request="r1")
-    mark = CreateStream("sc", mark_stream("st"), CONFIG)
-    sent = log.decide(ResumeCreation(mark), request="r2").sends
-    assert sent == (JoinCreation(mark, held="r1"),)
+def test_fences_only_rise() -> None:
+    log = Log()
+    assert raise_fence(log, Fence("#0", "#1", 5)).events
+    assert raise_fence(log, Fence("#0", "#1", 5)) == raise_fence(log, Fence("#0", "#1", 4)) == Decision()
+    assert raise_fence(log, Fence("#0", "#2", 4)).events and raise_fence(log, Fence("#0", "#1", 6)).events
 
 
-def test_release_of_an_older_incarnation_does_nothing() -> None:
-    log = with_scope()
-    log.decide(CreateStream("sc", "st", CONFIG), request="r2")
-    assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1")).events == ()
-    assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r2")).events != ()
-    assert log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r2")).events == ()
+def test_every_attempt_raises_the_fences_to_the_same_position() -> None:
+    log = Log("sc")
+    log.decide(DeleteScope("sc"))
+    fences = fences_to_raise(log, "sc")
+    log.fold()
+    assert fences_to_raise(log, "sc") == fences
+    assert [fence.position for fence in fences] == [2]
 
 
-def test_the_request_that_began_a_recursive_deletion_is_answered_only_at_its_end() -> None:
-    """It comes again when a process dies before it was accepted; an answer then would void the last record."""
-    log = with_scope()
-    assert log.decide(DeleteScopeRecursive("sc"), "first").reply is None
-    assert log.decide(DeleteScopeRecursive("sc"), "first") == Decision()
-    assert log.decide(DeleteScopeRecursive("sc"), "second").reply == Reply("SUCCESS")
-
-
-def test_a_scope_that_is_being_emptied_is_left_to_that() -> None:
-    """Its last things give their names back before they go; who asked for all of it is answered when they are gone."""
-    log = with_scope()
-    log.decide(CreateStream("sc", "st", CONFIG), request="r1")
-    log.decide(DeleteScopeRecursive("sc"), "first")
-    log.decide(ReleaseName("sc", NameKind.STREAM, "st", "r1"))
-    refused = log.ask(DeleteScope("sc"))
-    assert refused.status == "SCOPE_NOT_EMPTY" and "being deleted" in refused.reason
-    assert log.apply(finish_delete_recursive(log, "sc")).reply == Reply("SUCCESS")
+def test_a_command_for_an_earlier_thing_of_that_name_finds_none() -> None:
+    log = with_table()
+    assert log.ask(DeleteTable("sc", "kv", "another")).status == "TABLE_NOT_FOUND"
+    log.decide(CREATE_GROUP)
+    assert log.ask(DeleteReaderGroup("sc", "g", creation_id="another")).status == "RG_NOT_FOUND"

@@ -6,17 +6,13 @@ import pytest
 from support.domain_log import Log
 
 from sluice.domain.commands import (
-    CreateReserved,
     CreateStream,
     DeleteStream,
-    JoinCreation,
-    ResumeCreation,
     SealStream,
     TruncateStream,
     UpdateStream,
 )
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision
 from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.stream import decide, queries
 from sluice.domain.stream.state import Stream, find_stream
@@ -27,8 +23,8 @@ def config(segments: int = 1, tags: tuple[str, ...] = ()) -> StreamConfig:
     return StreamConfig(scaling=ScalingPolicy(min_segments=segments), tags=tags)
 
 
-def create(name: str = "st", segments: int = 1, incarnation: str = "r1") -> CreateReserved:
-    return CreateReserved(CreateStream("sc", name, config(segments)), incarnation, 1000)
+def create(name: str = "st", segments: int = 1) -> CreateStream:
+    return CreateStream("sc", name, config(segments))
 
 
 def stream_of(log: Log, name: str = "st") -> Stream:
@@ -38,7 +34,7 @@ def stream_of(log: Log, name: str = "st") -> Stream:
 
 
 def with_stream(segments: int = 1) -> Log:
-    log = Log()
+    log = Log("sc")
     log.decide(create(segments=segments), request="r1")
     log.apply(decide.finish_create(log, "sc", "st"))
     return log
@@ -54,7 +50,7 @@ def test_initial_ranges_tile_the_key_space_exactly(count: int) -> None:
 
 
 def test_creation_makes_the_mark_stream_in_the_same_records() -> None:
-    log = Log()
+    log = Log("sc")
     begun = log.decide(create(segments=3), request="r1")
     assert begun.reply is None
     stream, mark = stream_of(log), stream_of(log, "_MARKst")
@@ -69,27 +65,20 @@ def test_creation_makes_the_mark_stream_in_the_same_records() -> None:
     assert decide.finish_create(log, "sc", "st").events == ()
 
 
-def test_creation_asked_again() -> None:
-    log = Log()
+def test_a_second_creation_waits_for_the_first_and_is_refused() -> None:
+    log = Log("sc")
     log.decide(create(), request="r1")
-    assert log.decide(create(), request="r1").events == ()
+    with pytest.raises(BusyError):
+        log.decide(create(), request="r2")
     log.apply(decide.finish_create(log, "sc", "st"))
-    assert log.decide(create(), request="r1").events == ()
-    assert log.ask(create(incarnation="r2")).status == "STREAM_EXISTS"
-    assert log.ask(JoinCreation(CreateStream("sc", "st", config()))).status == "STREAM_EXISTS"
-
-
-def test_joining_a_creation_that_is_gone_starts_over() -> None:
-    create = CreateStream("sc", "st", config())
-    assert Log().decide(JoinCreation(create)) == Decision(sends=(ResumeCreation(create),))
-    again = decide.decide_join(Log(), JoinCreation(create, held="r1"), Context(now=1, request="r2", again=True))
-    assert again == Decision(sends=(ResumeCreation(create, again=True, held="r1"),))
+    assert log.ask(create()).status == "STREAM_EXISTS"
+    assert stream_of(log).creation_id == stream_of(log, "_MARKst").creation_id == "r1"
 
 
 @pytest.mark.parametrize("command", [UpdateStream("sc", "st", config()), TruncateStream("sc", "st", {0: 1}),
                                      SealStream("sc", "st"), DeleteStream("sc", "st")])  # fmt: skip
 def test_operations_on_what_is_not_there(command: UpdateStream) -> None:
-    assert Log().ask(command).status == "STREAM_NOT_FOUND"
+    assert Log("sc").ask(command).status == "STREAM_NOT_FOUND"
 
 
 def test_update_of_tags_is_one_record_and_of_scaling_a_workflow() -> None:
@@ -148,19 +137,18 @@ def test_seal_then_delete_then_numbers_go_on() -> None:
     done = log.apply(decide.finish_delete(log, "sc", "st"))
     assert done.reply is not None and done.reply.status == "SUCCESS"
     assert find_stream(log, "sc", "st") is None and find_stream(log, "sc", "_MARKst") is None
-    log.decide(create(segments=2, incarnation="r4"), request="r4")
+    log.decide(create(segments=2), request="r4")
     assert [s.id for s in stream_of(log).active_segments()] == [3, 4]
     assert [s.id for s in stream_of(log, "_MARKst").active_segments()] == [1]
 
 
-def test_a_creation_that_comes_late_does_not_bring_a_deleted_stream_back() -> None:
+@pytest.mark.parametrize("command", [SealStream, DeleteStream])
+def test_a_command_for_an_earlier_stream_of_that_name_finds_none(
+    command: type[SealStream] | type[DeleteStream],
+) -> None:
     log = with_stream()
-    log.decide(SealStream("sc", "st"))
-    log.apply(decide.finish_seal(log, "sc", "st"))
-    log.decide(DeleteStream("sc", "st"))
-    log.apply(decide.finish_delete(log, "sc", "st"))
-    assert log.decide(create(), request="r1").events == ()
-    assert log.decide(create(incarnation="r2"), request="r2").events != ()
+    assert log.ask(command("sc", "st", creation_id="r0")).status == "STREAM_NOT_FOUND"
+    assert log.decide(SealStream("sc", "st", creation_id="r1")).events
 
 
 def test_failed_attempts_show_on_the_workflow() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from support.domain_log import Log
 
-from sluice.domain.commands import AddSubscriber, CreateReserved, CreateStream, RemoveSubscriber, UpdateSubscriberCut
+from sluice.domain.commands import AddSubscriber, CreateStream, RemoveSubscriber, UpdateSubscriberCut
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.stream import decide
 from sluice.domain.stream.state import find_stream
@@ -16,9 +16,9 @@ REPORT = UpdateSubscriberCut("sc", "st", "sc/rg", "id", 3, FIVE)
 
 
 def subscribed() -> Log:
-    log = Log()
+    log = Log("sc")
     config = StreamConfig(scaling=ScalingPolicy(min_segments=2))
-    log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
+    log.decide(CreateStream("sc", "st", config), request="r")
     log.apply(decide.finish_create(log, "sc", "st"))
     log.decide(AddSubscriber("sc", "st", "sc/rg", "id", 3))
     return log

@@ -3,8 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.domain_log import Log
+from support.histories import segments_of
 
-from sluice.domain.commands import CreateReserved, CreateStream, ScaleStream, TruncateStream
+from sluice.domain.commands import CreateStream, ScaleStream, TruncateStream
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.stream import cuts, decide, retention, scale, traffic
 from sluice.domain.stream.state import Stream, find_stream
@@ -22,8 +23,8 @@ def stream_of(log: Log) -> Stream:
 @st.composite
 def histories(draw: st.DrawFn) -> Log:
     """A stream after up to six splits and merges, each segment 100 bytes long when it is sealed."""
-    log = Log()
-    log.decide(CreateReserved(CreateStream("sc", "st", StreamConfig(retention=POLICY)), "r", 1000), request="r")
+    log = Log("sc")
+    log.decide(CreateStream("sc", "st", StreamConfig(retention=POLICY)), request="r")
     log.apply(decide.finish_create(log, "sc", "st"))
     for _ in range(draw(st.integers(0, 6))):
         active = stream_of(log).active_segments()
@@ -42,9 +43,9 @@ def histories(draw: st.DrawFn) -> Log:
 @given(log=histories(), data=st.data())
 def test_what_was_carried_can_be_truncated_and_only_that(log: Log, data: st.DataObject) -> None:
     stream = stream_of(log)
-    assert traffic.to_carry(stream).keys() == stream.segments.keys()
+    assert traffic.to_carry(stream).keys() == segments_of(stream).keys()
     for _ in range(data.draw(st.integers(1, 12))):
-        segment = data.draw(st.sampled_from(sorted(stream.segments)))
+        segment = data.draw(st.sampled_from(sorted(segments_of(stream))))
         offset = data.draw(st.sampled_from([30, 60, LENGTH]))
         before = traffic.position(stream, segment)
         log.apply(traffic.note_carried(log, "sc", "st", "r", segment, offset))
@@ -68,7 +69,7 @@ def test_what_was_carried_can_be_truncated_and_only_that(log: Log, data: st.Data
 @given(log=histories(), data=st.data())
 def test_the_size_of_a_sample_grows_with_the_stream_whatever_is_truncated(log: Log, data: st.DataObject) -> None:
     stream = stream_of(log)
-    sealed = sum(stream.sealed_sizes.values())
+    sealed = sum(stream.history.sealed_sizes.values())
     lengths = dict.fromkeys(stream.active_epoch.segments, 0)
     for _ in range(3):
         lengths = {s: at + data.draw(st.integers(0, 50)) for s, at in lengths.items()}

@@ -8,17 +8,16 @@ from support.txn_log import LEASE_MS, REACHED, SCOPE, STREAM, TxnLog, answered, 
 from sluice.domain import events as ev
 from sluice.domain.commands import (
     AbortReason,
-    CreateReserved,
     CreateStream,
     OpenTransaction,
     SealStream,
 )
 from sluice.domain.config import StreamConfig
-from sluice.domain.decision import LATE_MS, Context, Decision
+from sluice.domain.decision import Decision
 from sluice.domain.segment_id import segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.transaction import decide
-from sluice.domain.transaction.decide import Limits, decide_open
+from sluice.domain.transaction.decide import Limits
 from sluice.domain.transaction.ids import epoch_of, transaction_id
 from sluice.domain.transaction.state import (
     LONGEST_CREATION_MS,
@@ -31,6 +30,7 @@ from sluice.domain.transaction.state import (
     segment_names,
     segments_to_write,
 )
+from sluice.domain.workflow import WorkflowKind
 
 STATES = list(REACHED)
 
@@ -58,12 +58,17 @@ def test_one_that_is_opened_is_answered_only_when_its_segments_exist() -> None:
     id = transaction_id(0, "t")
     found = log.transaction(id)
     assert isinstance(found, Transaction)
-    assert (found.state, found.ready, found.opened_at, found.heard_at) == (TransactionState.OPEN, False, 1000, 1000)
+    assert (found.state, found.ready, found.opened_at, found.last_activity_at) == (
+        TransactionState.OPEN,
+        False,
+        1000,
+        1000,
+    )
     log.now = 1400
     reply = log.ready(id)
     assert (reply.status, reply.transaction) == ("OK", id)
     assert [(s.id, s.low, s.high) for s in reply.segments] == [(0, 0.0, 0.5), (1, 0.5, 1.0)]
-    assert found.ready and found.heard_at == 1400
+    assert found.ready and found.last_activity_at == 1400
 
 
 def test_the_lease_begins_when_the_segments_exist() -> None:
@@ -76,23 +81,32 @@ def test_the_lease_begins_when_the_segments_exist() -> None:
     assert found.lease_ends_at == 5000 + LEASE_MS
 
 
-def test_a_request_that_comes_again_finds_what_it_has_opened() -> None:
+def test_being_ready_is_recorded_once() -> None:
     log = TxnLog()
-    id = log.open("t", ready=False)
-    assert log.ask_open("t") is None
-    assert list(log.index_of_all.open) == [id]
-    log.ready(id)
+    id = log.open("t")
     before = log.version(f"txn:{SCOPE}/{STREAM}/{id}")
     assert log.ready(id).status == "OK"
-    assert log.version(f"txn:{SCOPE}/{STREAM}/{id}") == before, "being ready is said once"
+    assert log.version(f"txn:{SCOPE}/{STREAM}/{id}") == before
 
 
-def test_a_request_that_comes_again_after_a_scale_opens_no_second_one() -> None:
-    log, id = worked_example()
-    assert log.ask_open("early") is None
-    assert list(log.index_of_all.open) == [id]
-    assert decide.opened_by(log, log.stream, "early") == id
-    assert decide.opened_by(log, log.stream, "other") is None
+def test_opening_is_a_workflow_until_the_segments_exist() -> None:
+    log = TxnLog()
+    found = log.transaction(log.open("t", ready=False))
+    assert isinstance(found, Transaction) and found.workflow is not None
+    assert (found.workflow.kind, found.workflow.request) == (WorkflowKind.OPEN_TRANSACTION, "t")
+    log.ready(found.id)
+    assert found.workflow is None
+
+
+def test_the_opener_of_one_aborted_while_opening_is_told_with_the_last_record() -> None:
+    log = TxnLog()
+    opening, opened = log.open("t", ready=False), log.open("u")
+    for id in (opening, opened):
+        aborting = log.abort(id)
+        assert aborting.reply is not None and aborting.reply.status == "SUCCESS"
+    reply = log.finish_abort(opening).reply
+    assert reply is not None and reply.status == "ENDED" and reply.reason
+    assert log.finish_abort(opened).reply is None, "its opener has its reply"
 
 
 @pytest.mark.parametrize("reached", ["committing", "committed", "aborting", "aborted"])
@@ -131,24 +145,8 @@ def test_no_more_than_the_limit_may_be_open() -> None:
     log.open("b")
     refused = log.ask_open("c")
     assert refused is not None and refused.status == "TOO_MANY_OPEN" and "2" in refused.reason
-    assert log.ask_open("b") is None, "what it has opened counts no more than once"
     log.commit(first)
     assert log.ask_open("c") is None
-
-
-def test_an_open_that_comes_again_when_its_transaction_is_forgotten_opens_none() -> None:
-    log = TxnLog()
-    command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=LEASE_MS)
-
-    def asked(ago_ms: int) -> Decision:
-        return decide_open(log, command, Context(50, "r", 1000, heard_at=1000 + ago_ms), Limits(9, 9))
-
-    late = asked(LATE_MS + 1)
-    assert late.reply is not None and late.reply.status == "FAILURE" and not late.events
-    opened = asked(LATE_MS)
-    assert opened.reply is None
-    log.apply(opened)
-    assert asked(LATE_MS + 1) == Decision(), "it is there"
 
 
 def _open(log: TxnLog) -> Decision:
@@ -160,7 +158,7 @@ def test_a_stream_that_is_not_there_yet_has_no_transactions() -> None:
     log = TxnLog()
     command = OpenTransaction(scope=SCOPE, stream="other", lease_ms=LEASE_MS)
     assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
-    log.decide(CreateReserved(CreateStream(SCOPE, "other", StreamConfig()), "r2", 1000), request="r2")
+    log.decide(CreateStream(SCOPE, "other", StreamConfig()), request="r2")
     assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
     assert answered(decide.decide_ready(log, SCOPE, "none", transaction_id(0, "t"), 1)).status == "ENDED"
 
@@ -237,8 +235,8 @@ def test_a_ping_renews_the_lease_from_when_it_is_decided() -> None:
     found = log.transaction(log.open("t"))
     assert isinstance(found, Transaction)
     log.now = 3000
-    assert log.ping(found.id, 20_000, asked_at=2500).status == "OK"
-    assert (found.heard_at, found.lease_ms, found.lease_ends_at) == (3000, 20_000, 23_000)
+    assert log.ping(found.id, 20_000, appended_at=2500).status == "OK"
+    assert (found.last_activity_at, found.lease_ms, found.lease_ends_at) == (3000, 20_000, 23_000)
 
 
 def test_a_ping_that_is_decided_by_a_clock_that_is_behind_takes_nothing_back() -> None:
@@ -247,7 +245,7 @@ def test_a_ping_that_is_decided_by_a_clock_that_is_behind_takes_nothing_back() -
     assert isinstance(found, Transaction)
     log.now = 900
     assert log.ping(found.id, 600_000).status == "OK"
-    assert (found.heard_at, found.lease_ms) == (1000, LEASE_MS)
+    assert (found.last_activity_at, found.lease_ms) == (1000, LEASE_MS)
 
 
 @pytest.mark.parametrize(("lease_ms", "status"), [(MAX_LEASE_MS, "OK"), (MAX_LEASE_MS + 1, "LEASE_TOO_LARGE")])
@@ -272,8 +270,8 @@ def test_no_ping_makes_it_live_longer_than_its_first_lease_allows() -> None:
     dies_at = 1000 + 1000 * LEASE_MS
     assert found.dies_at == dies_at
     log.now = dies_at
-    assert log.ping(found.id, asked_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was asked"
-    refused = log.ping(found.id, asked_at=dies_at - LEASE_MS + 1)
+    assert log.ping(found.id, appended_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was asked"
+    refused = log.ping(found.id, appended_at=dies_at - LEASE_MS + 1)
     assert refused.status == "MAX_EXECUTION_TIME_EXCEEDED" and str(1000 * LEASE_MS) in refused.reason
     assert found.state is TransactionState.OPEN, "it dies when its lease runs out"
 

@@ -6,23 +6,23 @@ import pytest
 from support.txn_log import SCOPE, STREAM, TxnLog
 
 from sluice.domain import events as ev
-from sluice.domain.aggregates import evolve
 from sluice.domain.aggregates import index as fold
 from sluice.domain.commands import AbortReason
+from sluice.domain.model import DomainModel, JournalRecord
 from sluice.domain.names import transaction_aggregate
 from sluice.domain.transaction import index as module
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import KEPT_MS, NOTHING, transactions_of
 from sluice.domain.transaction.state import TransactionState
-from sluice.journal.partition_view import LOOK_THROUGH_MS, GuardedReader, PartitionView
-from sluice.journal.record import Record
+from sluice.engine.fold import FORGET_EVERY_MS, GuardedReader, Outcome, PartitionView
+from sluice.engine.record import Entry, Record
 
 
 class Ends:
     """Transactions that end one after the other, at times of their own."""
 
     def __init__(self) -> None:
-        self.view = PartitionView(evolve, fold)
+        self.view = PartitionView(DomainModel())
         self._numbers = iter(range(100_000))
 
     def one(self, at: int, stream: str = STREAM) -> str:
@@ -33,7 +33,7 @@ class Ends:
 
     def fold(self, *events: ev.Event, timestamp_ms: int = 0) -> None:
         offset = self.view.next_offset
-        self.view.fold(Record(id=str(offset), at=0, by="t", expect={}, events=events), offset, timestamp_ms)
+        self.view.fold(Record(str(offset), 0, "t", (Entry(events=events),)), offset, timestamp_ms)
 
     def ended(self) -> list[str]:
         return list(transactions_of(self.view, SCOPE, STREAM).ended())
@@ -49,7 +49,7 @@ def _life(id: str, at: int, stream: str) -> Iterator[ev.Event]:
 
 
 def test_a_stream_without_transactions_has_none() -> None:
-    view = PartitionView(evolve, fold)
+    view = PartitionView(DomainModel())
     assert transactions_of(view, SCOPE, STREAM) is NOTHING
     assert (NOTHING.live, list(NOTHING.ended())) == (0, [])
 
@@ -107,8 +107,8 @@ def test_what_is_forgotten_goes_with_its_aggregate_and_its_version() -> None:
     ends.one(1_000_000_000_000 + 2 * KEPT_MS)
     assert (ends.view.get(aggregate), ends.view.version(aggregate)) == (None, 0)
     assert aggregate not in dict(ends.view.aggregates())
-    late = Record(id="late", at=0, by="t", expect=before.seen, events=())
-    assert ends.view.fold(late, ends.view.next_offset, 0).value == "stale", "who saw it then decides nothing now"
+    late: JournalRecord = Record("late", 0, "t", (Entry(before.seen),))
+    assert ends.view.fold(late, ends.view.next_offset, 0) == [Outcome.STALE], "who saw it then decides nothing now"
 
 
 def test_streams_forget_each_for_itself() -> None:
@@ -129,14 +129,14 @@ def test_a_stream_in_which_nothing_ends_any_more_forgets_as_the_time_of_its_part
 
     def goes_by(ms: int) -> None:
         for turn in range(10):
-            ends.fold(ev.ScopeCreated(scope=f"s{ms}-{turn}", at=1), timestamp_ms=start + ms)
+            ends.fold(ev.ScopeCreated(scope=f"s{ms}-{turn}", creation_id="c", at=1), timestamp_ms=start + ms)
 
     goes_by(KEPT_MS - 1)
-    goes_by(KEPT_MS + LOOK_THROUGH_MS)
+    goes_by(KEPT_MS + FORGET_EVERY_MS)
     assert ends.ended() == ids[::-1], "the last one ended a day ago"
-    goes_by(2 * KEPT_MS + LOOK_THROUGH_MS - 1)
+    goes_by(2 * KEPT_MS + FORGET_EVERY_MS - 1)
     assert ends.ended() == ids[::-1]
-    goes_by(2 * KEPT_MS + 2 * LOOK_THROUGH_MS)
+    goes_by(2 * KEPT_MS + 2 * FORGET_EVERY_MS)
     assert ends.ended() == [] and not any(map(ends.is_known, ids))
     assert list(transactions_of(ends.view, SCOPE, STREAM).open) == [open_still]
 
@@ -157,11 +157,10 @@ def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:
     assert all(ends.is_known(id) for id in ids)
 
 
-def test_what_is_not_about_transactions_leaves_the_index_alone() -> None:
+def test_what_neither_opens_nor_ends_leaves_the_index_alone() -> None:
     indexes: dict[str, object] = {}
-    assert list(fold(indexes, ev.ScopeCreated(scope=SCOPE, at=1))) == []
     opened = ev.TransactionPinged(scope=SCOPE, stream=STREAM, transaction=transaction_id(0, "a"), lease_ms=1, at=1)
-    assert list(fold(indexes, opened)) == []
+    assert list(fold(indexes, opened, 0)) == []
     assert indexes == {}
 
 

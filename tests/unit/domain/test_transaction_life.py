@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from support.txn_log import TxnLog
 
 from sluice.domain.errors import BusyError
-from sluice.domain.transaction.decide import opened_by
 from sluice.domain.transaction.ids import epoch_of, transaction_id
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState
 
@@ -38,12 +37,10 @@ class Life:
         self.log.now += 1
         id = self.ids.get(request) or transaction_id(self.log.stream.active_epoch.reference, request)
         if act == "open":
-            self.log.ask_open(request)
-            # Long after it was opened, a request opens another one: it is looked for in the last epochs only.
-            opened = opened_by(self.log, self.log.stream, request)
-            assert opened is not None
-            self.ids[request] = opened
-            self.all.add(opened)
+            # The fold sees to it that a request is decided once.
+            if request not in self.ids:
+                self.ids[request] = self.log.open(request, ready=False)
+                self.all.add(self.ids[request])
         elif act in ("begin", "end", "split"):
             getattr(self, act)()
         else:
@@ -97,7 +94,8 @@ class Life:
                 assert found.state in (COMMITTED, ABORTED)
                 assert (found.reason is not None) == (found.state is ABORTED)
             elif isinstance(found, Transaction):
-                assert (found.workflow is not None) == (found.state is ABORTING)
+                is_opening = found.state is OPEN and not found.ready
+                assert (found.workflow is not None) == (found.state is ABORTING or is_opening)
         commits = self.log.commits
         if commits is not None and commits.workflow is not None:
             batch = commits.workflow.transactions

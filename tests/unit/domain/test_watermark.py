@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.domain_log import Log
+from support.histories import segments_of
 
-from sluice.domain.commands import CreateReserved, CreateStream, NoteWriterTime, RemoveWriter, ScaleStream
+from sluice.domain.commands import CreateStream, NoteWriterTime, RemoveWriter, ScaleStream
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.segment_id import segment_id
 from sluice.domain.stream import cuts, decide, scale
@@ -19,9 +20,9 @@ S2, S3, S4 = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4)
 
 
 def stream_log(segments: int = 2, timeout_ms: int = 0) -> Log:
-    log = Log()
+    log = Log("sc")
     config = StreamConfig(scaling=ScalingPolicy(min_segments=segments), timestamp_aggregation_timeout_ms=timeout_ms)
-    log.decide(CreateReserved(CreateStream("sc", "st", config), "r", 1000), request="r")
+    log.decide(CreateStream("sc", "st", config), request="r")
     log.apply(decide.finish_create(log, "sc", "st"))
     return log
 
@@ -89,7 +90,7 @@ def test_positions_are_merged(name: str) -> None:
     stream = stream_of(log)
     for number, (timestamp, position) in enumerate(reports):
         note(log, f"w{number}", timestamp, position)
-    previous = Watermark(0, 0, {stream.segments[s]: at for s, at in before.items()}) if before else None
+    previous = Watermark(0, 0, {stream.history.segment(s): at for s, at in before.items()}) if before else None
     found = emit(log, previous)
     assert by_id(found) == expected
     times = [timestamp for timestamp, _ in reports]
@@ -108,7 +109,7 @@ def test_an_epoch_that_the_view_does_not_have_yet_is_waited_for() -> None:
     ahead = stream_of(upper_split())
     log = stream_log()
     note(log, "a", 1000, {0: 1})
-    assert emit(log, Watermark(0, 0, {ahead.segments[s]: 1 for s in (0, S2, S3)})) is None
+    assert emit(log, Watermark(0, 0, {ahead.history.segment(s): 1 for s in (0, S2, S3)})) is None
 
 
 def test_a_writer_that_has_not_gone_on_is_waited_for_until_its_time_is_up() -> None:
@@ -171,11 +172,11 @@ def test_the_shutdown_of_a_writer_is_a_change_of_what_was_read() -> None:
 
 def test_the_last_watermark_shows_in_the_state_and_never_goes_back() -> None:
     log = stream_log()
-    incarnation = stream_of(log).incarnation
-    log.apply(note_emitted(log, "sc", "st", incarnation, Watermark(5, 9, {}), 77))
+    creation_id = stream_of(log).creation_id
+    log.apply(note_emitted(log, "sc", "st", creation_id, Watermark(5, 9, {}), 77))
     shown = stream_of(log).watermark
     assert shown is not None and (shown.lower, shown.upper, shown.at) == (5, 9, 77)
-    assert note_emitted(log, "sc", "st", incarnation, Watermark(5, 12, {}), 78).events == ()
+    assert note_emitted(log, "sc", "st", creation_id, Watermark(5, 12, {}), 78).events == ()
     assert note_emitted(log, "sc", "st", "another life", Watermark(6, 12, {}), 78).events == ()
 
 
@@ -202,7 +203,7 @@ def test_a_watermark_covers_the_key_space_once_and_never_lies_behind_the_one_bef
 ) -> None:
     stream = stream_of(log)
     previous: Watermark | None = None
-    some = st.dictionaries(st.sampled_from(sorted(stream.segments)), st.integers(0, 100), max_size=6)
+    some = st.dictionaries(st.sampled_from(sorted(segments_of(stream))), st.integers(0, 100), max_size=6)
     for at in range(1, data.draw(st.integers(2, 5))):
         stream.writers = {}
         reports = data.draw(st.lists(some, min_size=1, max_size=3))

@@ -1,4 +1,4 @@
-"""Kicks and cancellations of workflows: which one is meant, and when it is too late."""
+"""Retries and cancellations of workflows: which one is meant, and when it is too late."""
 
 import msgspec
 from support.domain_log import Log
@@ -7,18 +7,17 @@ from sluice.domain.commands import (
     CancelWorkflow,
     Command,
     CreateReaderGroup,
-    CreateReserved,
     CreateStream,
-    KickWorkflow,
+    RetryWorkflow,
     ScaleStream,
     SealStream,
 )
 from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Reply
 from sluice.domain.group import cancel as cancel_group
+from sluice.domain.status import Status
 from sluice.domain.stream import decide
 from sluice.domain.workflow import NOTHING_RUNS, Workflow, running
-from sluice.messaging.requests import Request, decode_request, encode_request
 
 STREAM = "stream:sc/st"
 CREATE = CreateStream("sc", "st", StreamConfig(scaling=ScalingPolicy(min_segments=1)))
@@ -27,7 +26,7 @@ SCALE = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=
 
 def begin(log: Log, request: str, now: int = 1000) -> Workflow:
     """A creation of the stream."""
-    log.decide(CreateReserved(CREATE, request, 1000), request, now)
+    log.decide(CREATE, request, now)
     return workflow_of(log)
 
 
@@ -45,40 +44,31 @@ def take_back(log: Log) -> None:
 
 
 def test_the_workflow_that_is_named_is_cancelled_once() -> None:
-    log = Log()
+    log = Log("sc")
     id = begin(log, "r").id
     for _ in range(2):
-        assert log.ask(CancelWorkflow(STREAM, id)) == Reply("SUCCESS")
+        assert log.ask(CancelWorkflow(STREAM, id)) == Reply(Status.SUCCESS)
         assert workflow_of(log).cancelled
     version = log.version(STREAM)
-    assert log.ask(CancelWorkflow(STREAM, id)) == Reply("SUCCESS")
+    assert log.ask(CancelWorkflow(STREAM, id)) == Reply(Status.SUCCESS)
     assert log.version(STREAM) == version, "nothing is left to say"
 
 
 def test_another_workflow_than_the_one_that_is_named_goes_on() -> None:
-    log = Log()
+    log = Log("sc")
     former = begin(log, "r1").id
     log.ask(CancelWorkflow(STREAM, former))
     take_back(log)
     log.apply(decide.finish_delete(log, "sc", "st"))
     assert log.ask(CancelWorkflow(STREAM, former)) == NOTHING_RUNS
     present = begin(log, "r2").id
-    told = Reply("NOT_RUNNING", f"{present} is under way there, not {former}")
+    told = Reply(Status.NOT_RUNNING, f"{present} is under way there, not {former}")
     assert log.ask(CancelWorkflow(STREAM, former)) == told
     assert not workflow_of(log).cancelled
 
 
-def test_without_a_name_whichever_runs_is_cancelled() -> None:
-    log = Log()
-    begin(log, "r")
-    written = encode_request(Request(id="i", at=0, by="x", command=CancelWorkflow(STREAM)))
-    assert b"workflow" not in written
-    assert log.ask(decode_request(written).command) == Reply("SUCCESS")
-    assert workflow_of(log).cancelled
-
-
 def test_scales_of_a_stream_are_told_apart_by_when_they_began() -> None:
-    log = Log()
+    log = Log("sc")
     begin(log, "r")
     log.apply(decide.finish_create(log, "sc", "st"))
     ids = []
@@ -94,9 +84,9 @@ def test_scales_of_a_stream_are_told_apart_by_when_they_began() -> None:
 
 
 def test_what_undoes_a_creation_is_not_the_creation() -> None:
-    log, group = Log(), "group:sc/g"
+    log, group = Log("sc"), "group:sc/g"
     create = CreateReaderGroup("sc", "g", ReaderGroupConfig(id="i", starts={"sc/st": {}}))
-    log.decide(CreateReserved(create, "r", 1000), "r")
+    log.decide(create, "r")
     creation = workflow_of(log, group)
     undoing = cancel_group(log, Context(1000), log.get(group))
     assert undoing is not None
@@ -107,18 +97,18 @@ def test_what_undoes_a_creation_is_not_the_creation() -> None:
 
 
 def test_the_id_stays_whatever_is_noted_of_the_workflow() -> None:
-    log = Log()
+    log = Log("sc")
     id = begin(log, "r").id
-    assert log.ask(KickWorkflow(STREAM)) == log.ask(CancelWorkflow(STREAM)) == Reply("SUCCESS")
+    assert log.ask(RetryWorkflow(STREAM)) == log.ask(CancelWorkflow(STREAM, id)) == Reply(Status.SUCCESS)
     assert workflow_of(log).id == id
     assert msgspec.json.decode(msgspec.json.encode(workflow_of(log)), type=Workflow).id == id
 
 
 def test_what_cannot_be_taken_back_is_refused_as_such() -> None:
-    log = Log()
+    log = Log("sc")
     begin(log, "r")
     log.apply(decide.finish_create(log, "sc", "st"))
     seal: Command = SealStream("sc", "st")
     log.decide(seal, "s")
-    told = Reply("TOO_LATE", "seal-stream cannot be taken back any more")
-    assert log.ask(CancelWorkflow(STREAM, workflow_of(log).id)) == log.ask(CancelWorkflow(STREAM)) == told
+    told = Reply(Status.TOO_LATE, "seal-stream cannot be taken back any more")
+    assert log.ask(CancelWorkflow(STREAM, workflow_of(log).id)) == told

@@ -16,6 +16,7 @@ from unit.gateway.conftest import Gateway
 
 from api_gateway.errors import INTERNAL_TEXT
 from api_gateway.metrics import RPC_DEFECTS
+from api_gateway.reads import Reads
 from api_gateway.server import INTERFACE, ControllerServer
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
@@ -98,16 +99,19 @@ async def test_a_message_over_the_limit_is_refused(gateway: Gateway) -> None:
 
 
 async def test_a_defect_is_internal_for_its_caller_in_the_log_and_counted(
-    gateway: Gateway, caplog: pytest.LogCaptureFixture
+    gateway: Gateway, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def defective(_reads: Reads, _name: str) -> bool:
+        raise ZeroDivisionError("a defect")
+
     before = _defects()
-    gateway.journal.unavailable = ZeroDivisionError("a defect")
+    monkeypatch.setattr(Reads, "scope_exists", defective)
     with caplog.at_level(logging.ERROR), pytest.raises(grpc.aio.AioRpcError) as failed:
         await gateway.stub.checkScopeExists(pb.ScopeInfo(scope="sc"))
     assert (failed.value.code(), failed.value.details()) == (grpc.StatusCode.INTERNAL, INTERNAL_TEXT)
     assert "a defect" in caplog.text
     assert _defects() == {**before, "checkScopeExists": before["checkScopeExists"] + 1}
-    gateway.journal.unavailable = None
+    monkeypatch.undo()
     await _assert_healthy(gateway)
 
 

@@ -14,6 +14,8 @@ from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
+from sluice.memory.broker import MemoryBroker
+from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.runtime import Runtime
 
 NOBODY = "127.0.0.1:1"
@@ -51,7 +53,7 @@ async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_pr
     monkeypatch.setattr(main, "handlers", lambda *_: {"checkScopeExists": slow})
     monkeypatch.setattr(main, "ControllerServer", Listening)
     settings = GatewaySettings(kafka_bootstrap=NOBODY, host="127.0.0.1", grpc_port=0, stop_grace_s=ENDS_S)
-    runtime = Runtime("api-gateway", settings)
+    runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
     app = build_app(runtime, settings.max_http_calls)
     await main.start(runtime, settings, app)
     assert await ready(app) == (200, {})

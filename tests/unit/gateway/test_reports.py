@@ -100,7 +100,7 @@ async def test_in_a_missing_scope_no_subscriber_is_found(gateway: Gateway) -> No
     not_found = (grpc.StatusCode.NOT_FOUND, "scope sc does not exist")
     assert await failure(gateway.stub.listSubscribers(INFO)) == not_found
     assert await failure(gateway.stub.updateSubscriberStreamCut(_cut(FIVE))) == not_found
-    assert gateway.runtime.sent == []
+    assert gateway.sent == []
 
 
 def _time(time: int, position: dict[int, int], writer: str = "w", stream: str = "st") -> pb.TimestampFromWriter:
@@ -159,4 +159,4 @@ async def test_what_cannot_be_a_request_is_internal(gateway: Gateway, info: pb.S
     )
     for call in calls:
         assert await failure(call) == SYNC_INTERNAL
-    assert gateway.runtime.sent == []
+    assert gateway.sent == []

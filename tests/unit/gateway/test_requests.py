@@ -1,34 +1,39 @@
 """The request path: what happens when the reply does not come."""
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 import grpc
 import pytest
-from support.memory_journal import JournalWorld, settle
+from support import virtual_time
+from support.wait import eventually_async
 from unit.gateway.conftest import Gateway
-from unit.gateway.memory import MemoryRuntime
 from unit.gateway.support import failure
+from unit.gateway.system import PARTITIONS, MemorySystem, running_system
 
 from api_gateway import requests
 from api_gateway.errors import RequestTimeoutError
 from api_gateway.requests import Requests
-from harness.wait import eventually_async
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import CreateScope, CreateStream
+from sluice.domain.commands import Command, CreateScope, CreateStream, DeleteScope, DeleteScopeRecursive, SealStream
 from sluice.domain.config import StreamConfig
-from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
-from sluice.messaging.producer import ProduceError, RecordTooLargeError
+from sluice.engine.journal import PartitionFailedError
+from sluice.engine.partition import partition_keys
+from sluice.engine.ports import RecordTooLargeError, SendError
+from sluice.kafka.topics import REQUESTS_STREAMS
 
 SCOPE = pb.ScopeInfo(scope="sc")
+CREATE_SCOPE = CreateScope(scope="sc")
+CREATE_STREAM = CreateStream("sc", "st", StreamConfig())
+TIMEOUT_S = 120.0
 
 
 async def _until_waiting(gateway: Gateway, count: int) -> None:
-    await eventually_async(lambda: gateway.journal.replies_expected == count, 5, f"{count} requests wait")
+    await eventually_async(lambda: gateway.waiting == count, 5, f"{count} requests wait")
 
 
 async def test_over_the_bound_a_request_is_refused_and_the_limit_named(gateway: Gateway) -> None:
-    gateway.runtime.silent = True
+    await gateway.system.stop_deciding()
     waiting = [gateway.stub.createScope(SCOPE) for _ in range(gateway.settings.max_pending)]
     await _until_waiting(gateway, 2)
     code, details = await failure(gateway.stub.createScope(SCOPE))
@@ -40,7 +45,7 @@ async def test_over_the_bound_a_request_is_refused_and_the_limit_named(gateway: 
 
 
 async def test_a_caller_that_goes_away_is_forgotten(gateway: Gateway) -> None:
-    gateway.runtime.silent = True
+    await gateway.system.stop_deciding()
     call = gateway.stub.createScope(SCOPE)
     await _until_waiting(gateway, 1)
     call.cancel()
@@ -48,66 +53,117 @@ async def test_a_caller_that_goes_away_is_forgotten(gateway: Gateway) -> None:
 
 
 async def test_a_callers_own_deadline_ends_the_wait(gateway: Gateway) -> None:
-    gateway.runtime.silent = True
+    await gateway.system.stop_deciding()
     code, _ = await failure(gateway.stub.createScope(SCOPE, timeout=0.05))
     assert code is grpc.StatusCode.DEADLINE_EXCEEDED
     await _until_waiting(gateway, 0)
 
 
-async def test_without_a_reply_in_time_the_deadline_is_exceeded() -> None:
-    runtime = MemoryRuntime()
-    runtime.silent = True
-    asking = Requests(cast(Any, runtime), max_pending=1, timeout_s=0.01)
-    with pytest.raises(RequestTimeoutError, match="it goes on"):
-        await asking.ask(CreateScope(scope="sc"))
-    assert runtime.journal.replies_expected == 0
-
-
 async def test_a_request_that_cannot_be_sent_is_unavailable(gateway: Gateway) -> None:
-    gateway.runtime.refusing = ProduceError("the broker is away")
-    assert await failure(gateway.stub.createScope(SCOPE)) == (grpc.StatusCode.UNAVAILABLE, "the broker is away")
-    assert gateway.journal.replies_expected == 0
+    gateway.system.broker.faulty_topic = REQUESTS_STREAMS.name
+    gateway.system.broker.refusals = 1
+    assert await failure(gateway.stub.createScope(SCOPE)) == (grpc.StatusCode.UNAVAILABLE, "away")
+    assert gateway.waiting == 0
 
 
-@pytest.mark.parametrize(("about", "keys"), [("the scope", ["sc"]), ("the stream", ["sc/st"])])
-async def test_a_request_that_a_stopped_partition_would_have_to_answer_does_not_wait(
-    about: str, keys: list[str]
-) -> None:
-    world = JournalWorld()
-    asking = Requests(cast(Any, world.first), max_pending=2, timeout_s=600)
-    before = asyncio.ensure_future(asking.ask(CreateStream("sc", "st", StreamConfig())))
-    await settle()
-    world.first.tell(world._append(world.first.journal.partition_of(keys[0]), b"no record"))
-    with pytest.raises(PartitionFailedError, match="offset 0"):
-        await asyncio.wait_for(before, 10)
-    with pytest.raises(PartitionFailedError, match="offset 0"):
-        await asyncio.wait_for(asking.ask(CreateStream("sc", "st", StreamConfig())), 10)
-    assert len(world.first.sent) == 1 and world.first.journal.replies_expected == 0, about
+async def test_a_read_of_a_stopped_partition_is_unavailable(gateway: Gateway) -> None:
+    await gateway.system.stop_partition_of("sc")
+    code, details = await failure(gateway.stub.checkScopeExists(SCOPE))
+    assert code is grpc.StatusCode.UNAVAILABLE
+    assert "cannot be applied" in str(details)
+
+
+def requests_of(system: MemorySystem) -> Requests:
+    return Requests(system.runtime, max_pending=2, timeout_s=TIMEOUT_S)
+
+
+def seconds(system: MemorySystem) -> float:
+    return system.broker.loop.time()
+
+
+async def _without_a_reply() -> None:
+    async with running_system(deciding=False) as system:
+        with pytest.raises(RequestTimeoutError, match="it goes on"):
+            await requests_of(system).ask(CREATE_SCOPE)
+        assert seconds(system) == pytest.approx(TIMEOUT_S)
+        assert system.runtime.journal.replies_expected == 0
+
+
+def test_without_a_reply_in_time_the_deadline_is_exceeded() -> None:
+    virtual_time.run(_without_a_reply())
+
+
+async def _not_acknowledged() -> None:
+    async with running_system(deciding=False) as system:
+        system.broker.go_away(TIMEOUT_S)
+        with pytest.raises(SendError, match="timed out"):
+            await requests_of(system).ask(CREATE_SCOPE)
+        assert seconds(system) < TIMEOUT_S / 2
+        assert system.runtime.journal.replies_expected == 0
+
+
+def test_a_request_that_is_not_acknowledged_fails_before_its_reply_is_due() -> None:
+    virtual_time.run(_not_acknowledged())
+
+
+async def _acknowledgement_lost() -> None:
+    async with running_system() as system:
+        system.broker.faulty_topic, system.broker.lost_acks = REQUESTS_STREAMS.name, 1
+        assert (await requests_of(system).ask(CREATE_SCOPE)).status == "SUCCESS"
+
+
+def test_a_reply_counts_even_if_sending_is_not_known_to_have_succeeded() -> None:
+    virtual_time.run(_acknowledgement_lost())
+
+
+async def _partition_stops(command: Command, stopped: str) -> None:
+    async with running_system(deciding=False) as system:
+        asking = requests_of(system)
+        before = asyncio.ensure_future(asking.ask(command))
+        await asyncio.sleep(1)
+        await system.stop_partition_of(stopped)
+        with pytest.raises(PartitionFailedError, match="offset 0"):
+            await before
+        with pytest.raises(PartitionFailedError, match="offset 0"):
+            await asking.ask(command)
+        assert seconds(system) < TIMEOUT_S / 2
+        assert len(system.sent) == 1 and system.runtime.journal.replies_expected == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "stopped"),
+    [
+        (CREATE_STREAM, "sc"),
+        (CREATE_STREAM, "sc/st"),
+        (SealStream("sc", "st"), "sc/st"),
+        *((DeleteScope("sc"), key) for key in partition_keys(PARTITIONS)),
+        (DeleteScopeRecursive("sc"), partition_keys(PARTITIONS)[3]),
+    ],
+)
+def test_a_request_that_a_stopped_partition_is_needed_for_fails_at_once(command: Command, stopped: str) -> None:
+    virtual_time.run(_partition_stops(command, stopped))
+
+
+async def _another_partition_stops(command: Command, stopped: str) -> None:
+    async with running_system() as system:
+        asking = requests_of(system)
+        assert (await asking.ask(CREATE_SCOPE)).status == "SUCCESS"
+        await system.stop_partition_of(stopped)
+        assert (await asking.ask(command)).status == "STREAM_NOT_FOUND"
+
+
+def test_a_request_that_a_stopped_partition_is_not_needed_for_is_answered() -> None:
+    virtual_time.run(_another_partition_stops(SealStream("sc", "st"), "sc"))
 
 
 async def test_a_request_too_large_for_what_follows_from_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime = MemoryRuntime()
-    asking = Requests(cast(Any, runtime), max_pending=1, timeout_s=5)
-    monkeypatch.setattr(requests, "MAX_REQUEST_BYTES", 200)
-    assert (await asking.ask(CreateScope(scope="sc"))).status == "SUCCESS"
-    with pytest.raises(RecordTooLargeError, match="the limit is 200"):
-        await asking.ask(CreateScope(scope="sc" * 100))
-    assert len(runtime.sent) == 1 and runtime.journal.replies_expected == 0
-
-
-async def test_a_reply_counts_even_if_sending_is_not_known_to_have_succeeded() -> None:
-    runtime = MemoryRuntime()
-    asking = Requests(cast(Any, runtime), max_pending=1, timeout_s=5)
-    never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    send = runtime.send
-    runtime.send = lambda topic, request: (send(topic, request), never)[1]  # type: ignore[method-assign]
-    assert (await asking.ask(CreateScope(scope="sc"))).status == "SUCCESS"
-
-
-async def test_a_read_without_the_journal_is_unavailable(gateway: Gateway) -> None:
-    gateway.journal.unavailable = JournalUnavailableError("end of journal not reached")
-    code, details = await failure(gateway.stub.checkScopeExists(SCOPE))
-    assert (code, details) == (grpc.StatusCode.UNAVAILABLE, "end of journal not reached")
+    async with running_system() as system:
+        asking = requests_of(system)
+        monkeypatch.setattr(requests, "MAX_REQUEST_BYTES", 200)
+        assert (await asking.ask(CREATE_SCOPE)).status == "SUCCESS"
+        with pytest.raises(RecordTooLargeError, match="the limit is 200"):
+            await asking.ask(CreateScope(scope="sc" * 100))
+        assert len(system.sent) == 1 and system.runtime.journal.replies_expected == 0
 
 
 @pytest.mark.parametrize(
@@ -124,6 +180,16 @@ async def test_the_callers_id_becomes_part_of_ours(
     gateway: Gateway, headers: tuple[tuple[str, str], ...], trace: str | None
 ) -> None:
     await gateway.stub.createScope(SCOPE, metadata=headers)
-    ((_, request),) = gateway.runtime.sent
+    ((_, request),) = gateway.sent
     _, dot, found = request.id.partition(".")
     assert (found if dot else None) == trace
+
+
+async def _ids_of_two_gateways() -> None:
+    async with running_system(deciding=False) as system:
+        ids: set[Any] = {requests_of(system).new_id() for _ in range(2)}
+        assert len(ids) == 2
+
+
+def test_two_gateways_give_different_ids() -> None:
+    virtual_time.run(_ids_of_two_gateways())

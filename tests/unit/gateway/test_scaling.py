@@ -1,17 +1,11 @@
 """Scaling by hand, and what readers and writers are told afterwards."""
 
-import asyncio
-
 import pytest
-from support.memory_journal import JournalWorld, settle
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
 
-from api_gateway.reads import Reads
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
-from sluice.domain.config import StreamConfig
-from sluice.domain.segment_id import segment_id
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
 NEW = 1 << 32
@@ -55,6 +49,7 @@ async def test_the_same_split_again_finds_its_segments_gone(gateway: Gateway) ->
     await create_scope(gateway)
     await create_stream(gateway)
     await gateway.stub.scale(SPLIT)
+    assert await _check(gateway, 0) == "SUCCESS"
     answer = await gateway.stub.scale(SPLIT)
     assert answer == pb.ScaleResponse(status=pb.ScaleResponse.PRECONDITION_FAILED)
 
@@ -64,8 +59,9 @@ async def test_a_scale_that_is_asked_for_again_while_it_runs_has_started(gateway
     await create_stream(gateway)
     segments = (ev.Segment(NEW | 2, 0.0, 0.25), ev.Segment(NEW | 3, 0.25, 0.5))
     started = ev.StreamScaleStarted(scope="sc", stream="st", replacement=ev.Replacement((0,), segments, 5))
-    gateway.journal.append("sc/st", started)
-    asked = len(gateway.runtime.sent)
+    await gateway.system.stop_deciding()
+    await gateway.system.append("sc/st", started)
+    asked = len(gateway.sent)
     answer = await gateway.stub.scale(SPLIT)
     assert (answer.status, answer.epoch) == (pb.ScaleResponse.STARTED, 0)
     assert [(s.segmentId.segmentId, s.minKey, s.maxKey) for s in answer.segments] == [
@@ -74,36 +70,7 @@ async def test_a_scale_that_is_asked_for_again_while_it_runs_has_started(gateway
     ]
     other = await gateway.stub.scale(_scale([0], (0.0, 0.125), (0.125, 0.5)))
     assert other == pb.ScaleResponse(status=pb.ScaleResponse.FAILURE)
-    assert len(gateway.runtime.sent) == asked, "neither waits behind the one that runs"
-
-
-async def test_only_who_asks_for_the_scale_that_runs_waits_for_its_end() -> None:
-    world, loop = JournalWorld(), asyncio.get_running_loop()
-    segments = (ev.Segment(0, 0.0, 1.0),)
-    begun = ev.StreamCreationStarted(
-        scope="sc", stream="st", incarnation="r", config=StreamConfig(), created_at=1, segments=segments
-    )
-    first, second = (
-        ev.StreamScaleStarted(
-            scope="sc",
-            stream="st",
-            replacement=ev.Replacement((seal,), (ev.Segment(segment_id(epoch, epoch), 0.0, 1.0),), 1),
-        )
-        for seal, epoch in ((0, 1), (segment_id(1, 1), 2))
-    )
-    added = ev.StreamEpochAdded(scope="sc", stream="st", created_at=2)
-    done = ev.StreamScaled(scope="sc", stream="st", sealed_sizes={})
-    world.seed("sc/st", begun, ev.StreamCreated(scope="sc", stream="st"), first, added, done, second)
-    reads = Reads(world.first.journal)
-    before = loop.time()
-    for epoch in (0, 2):
-        assert await reads.scaled_stream("sc", "st", epoch, 60) is not None
-    assert loop.time() - before < 10
-    waiting = asyncio.ensure_future(reads.scaled_stream("sc", "st", 1, 60))
-    await settle()
-    assert not waiting.done()
-    world.seed("sc/st", ev.StreamEpochAdded(scope="sc", stream="st", created_at=3), done)
-    assert await asyncio.wait_for(waiting, 10) is not None
+    assert len(gateway.sent) == asked, "neither waits behind the one that runs"
 
 
 async def test_a_scale_that_does_not_fit_fails(gateway: Gateway) -> None:
@@ -128,7 +95,7 @@ async def test_a_scale_that_does_not_fit_fails(gateway: Gateway) -> None:
 )
 async def test_what_cannot_be_a_scale_is_internal(gateway: Gateway, request_: pb.ScaleRequest) -> None:
     assert await failure(gateway.stub.scale(request_)) == SYNC_INTERNAL
-    assert gateway.runtime.sent == []
+    assert gateway.sent == []
 
 
 async def test_a_scale_that_was_cancelled_has_failed_until_the_next_one_ends(gateway: Gateway) -> None:
@@ -136,7 +103,7 @@ async def test_a_scale_that_was_cancelled_has_failed_until_the_next_one_ends(gat
     await create_stream(gateway)
     replacement = ev.Replacement((0,), (ev.Segment(NEW | 2, 0.0, 0.5),), 5)
     started = ev.StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
-    gateway.journal.append("sc/st", started, ev.StreamScaleCancelled(scope="sc", stream="st"))
+    await gateway.system.append("sc/st", started, ev.StreamScaleCancelled(scope="sc", stream="st"))
     assert await _check(gateway, 0) == "INTERNAL_ERROR"
     await gateway.stub.scale(SPLIT)
     assert await _check(gateway, 0) == "SUCCESS"

@@ -1,7 +1,7 @@
 """RPCs on scopes, and the listings with their pages."""
 
-from collections.abc import Iterable
-from typing import Any, cast
+import asyncio
+from typing import Any
 
 import grpc
 import pytest
@@ -20,12 +20,13 @@ from unit.gateway.support import (
     table_message,
 )
 
-from api_gateway import reads
 from api_gateway.convert import token_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
-from sluice.domain.commands import CreateStream, NameKind
 from sluice.domain.config import StreamConfig
+from sluice.domain.decision import View
+from sluice.domain.scope import find_scope
+from sluice.pravega.memory import Moment
 
 SCOPES = pb.CreateScopeStatus
 
@@ -78,8 +79,6 @@ async def test_a_scope_goes_with_all_that_is_in_it(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("rpc", "message", "status"),
     [
-        ("deleteScopeRecursive", pb.ScopeInfo(scope="sc"), "SUCCESS"),
-        ("createScope", pb.ScopeInfo(scope="sc"), "SCOPE_EXISTS"),
         ("createStream", stream_message(), "SCOPE_NOT_FOUND"),
         ("createReaderGroup", group_message(), "SCOPE_NOT_FOUND"),
         ("createKeyValueTable", table_message(), "SCOPE_NOT_FOUND"),
@@ -87,13 +86,26 @@ async def test_a_scope_goes_with_all_that_is_in_it(gateway: Gateway) -> None:
 )
 async def test_a_scope_that_is_going_takes_nothing_new(gateway: Gateway, rpc: str, message: Any, status: str) -> None:
     await create_scope(gateway)
-    gateway.journal.append("sc", ev.ScopeDeletionStarted(scope="sc"))
+    await create_stream(gateway, "held")
+    gateway.system.store.fault = _never_answered
+    deleting = gateway.stub.deleteScopeRecursive(pb.ScopeInfo(scope="sc"))
+    await gateway.system.journal.until("sc", _is_going)
     answer = await getattr(gateway.stub, rpc)(message)
     assert type(answer).Status.Name(answer.status) == status
+    deleting.cancel()
+
+
+async def _never_answered(_moment: Moment, _request: str, _segment: str) -> None:
+    await asyncio.Event().wait()
+
+
+def _is_going(view: View) -> bool:
+    scope = find_scope(view, "sc")
+    return scope is not None and scope.workflow is not None
 
 
 async def test_scopes_are_listed_in_order_and_the_end_is_an_empty_page(gateway: Gateway) -> None:
-    for name in ("b", "_system", "a"):
+    for name in ("b", "a"):
         await create_scope(gateway, name)
     first = await gateway.stub.listScopes(pb.ScopesRequest())
     assert list(first.scopes) == ["_system", "a", "b"]
@@ -103,23 +115,24 @@ async def test_scopes_are_listed_in_order_and_the_end_is_an_empty_page(gateway: 
     assert last.continuationToken == first.continuationToken
 
 
-def _fill_scope(gateway: Gateway, count: int, tag: str = "") -> list[str]:
+async def _fill_scope(gateway: Gateway, count: int) -> list[str]:
     names = [f"s{i:04}" for i in range(count)]
-    gateway.journal.append("sc", ev.ScopeCreated(scope="sc", at=0))
-    for name in names:
-        config = StreamConfig(tags=(tag,) if tag else ())
-        command = CreateStream(scope="sc", stream=name, config=config)
-        gateway.journal.append("sc", ev.NameReserved(scope="sc", create=command, incarnation=name, at=0))
-        begun = ev.StreamCreationStarted(
-            scope="sc",
-            stream=name,
-            incarnation=name,
-            config=config,
-            created_at=0,
-            segments=(ev.Segment(0, 0.0, 1.0),),
-        )
-        gateway.journal.append(f"sc/{name}", begun)
+    await gateway.system.stop_deciding()
+    await gateway.system.append("sc", ev.ScopeCreated(scope="sc", creation_id="c", at=0))
+    await asyncio.gather(*(_begin(gateway, name) for name in names))
     return names
+
+
+async def _begin(gateway: Gateway, name: str) -> None:
+    begun = ev.StreamCreationStarted(
+        scope="sc",
+        stream=name,
+        creation_id=name,
+        config=StreamConfig(),
+        created_at=0,
+        segments=(ev.Segment(0, 0.0, 1.0),),
+    )
+    await gateway.system.append(f"sc/{name}", begun)
 
 
 async def _pages(gateway: Gateway, token: str = "") -> list[list[str]]:
@@ -139,61 +152,27 @@ async def _pages(gateway: Gateway, token: str = "") -> list[list[str]]:
 
 @pytest.mark.parametrize(("count", "sizes"), [(0, [0]), (1, [1, 0]), (1000, [1000, 0]), (1001, [1000, 1, 0])])
 async def test_streams_come_in_pages_of_a_thousand(gateway: Gateway, count: int, sizes: list[int]) -> None:
-    names = _fill_scope(gateway, count)
+    names = await _fill_scope(gateway, count)
     pages = await _pages(gateway)
     assert [len(page) for page in pages] == sizes
     assert [name for page in pages for name in page] == names
 
 
-async def test_a_long_listing_is_put_in_order_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    put_in_order: list[int] = []
-
-    def counting(names: Iterable[str]) -> list[str]:
-        put_in_order.append(1)
-        return sorted(names)
-
-    monkeypatch.setattr(reads, "sorted", counting, raising=False)
-    names = _fill_scope(gateway, 2001)
-    assert [name for page in await _pages(gateway) for name in page] == names
-    assert len(put_in_order) == 1
-    gateway.journal.append("sc", ev.NamesReleased(scope="sc", names={NameKind.STREAM: (names[0],)}))
-    assert [name for page in await _pages(gateway) for name in page] == names[1:]
-    assert len(put_in_order) == 2
-    gateway.journal.append("sc", ev.ScopeDeleted(scope="sc"))
-    assert not (await gateway.stub.listScopes(pb.ScopesRequest())).scopes
-    _fill_scope(gateway, 1)
+async def test_a_scope_that_comes_again_is_listed_anew(gateway: Gateway) -> None:
+    names = await _fill_scope(gateway, 3)
+    await gateway.system.append(f"sc/{names[0]}", ev.StreamDeleted(scope="sc", stream=names[0], next_number=1))
+    assert await _pages(gateway) == [names[1:], []]
+    for name in names[1:]:
+        await gateway.system.append(f"sc/{name}", ev.StreamDeleted(scope="sc", stream=name, next_number=1))
+    await gateway.system.append("sc", ev.ScopeDeleted(scope="sc"))
+    assert list((await gateway.stub.listScopes(pb.ScopesRequest())).scopes) == ["_system"]
+    await _fill_scope(gateway, 1)
     assert await _pages(gateway) == [["s0000"], []]
 
 
-async def test_no_more_than_so_many_orders_are_kept(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "SORTED_KEPT", 2)
-    held = reads.Reads(cast(Any, gateway.journal))
-    for name in "abc":
-        await create_scope(gateway, name)
-        await create_stream(gateway, scope=name)
-    for name in "abca":
-        found = await held.streams_in(name, "")
-        assert found is not None and [stream.name for stream in found] == ["_MARKst", "st"]
-    assert [scope for scope, _ in held._sorted] == ["c", "a"]
-
-
 async def test_a_listing_goes_on_behind_its_token_even_if_that_stream_is_gone(gateway: Gateway) -> None:
-    _fill_scope(gateway, 3)
+    await _fill_scope(gateway, 3)
     assert await _pages(gateway, token_of("s0000-gone")) == [["s0001", "s0002"], []]
-
-
-async def test_a_listing_waits_for_every_partition(gateway: Gateway) -> None:
-    _fill_scope(gateway, 1)
-    await _pages(gateway)
-    assert gateway.journal.barriers[-1] == set(range(gateway.journal.partitions))
-
-
-async def test_a_name_that_is_only_reserved_is_not_listed(gateway: Gateway) -> None:
-    await create_scope(gateway)
-    await create_stream(gateway, "there")
-    command = CreateStream(scope="sc", stream="coming", config=StreamConfig())
-    gateway.journal.append("sc", ev.NameReserved(scope="sc", create=command, incarnation="r", at=0))
-    assert await _pages(gateway) == [["_MARKthere", "there"], []]
 
 
 async def test_a_listing_of_no_scope_says_so_without_a_token(gateway: Gateway) -> None:
@@ -225,4 +204,4 @@ async def test_what_cannot_be_a_request_is_internal(gateway: Gateway) -> None:
     request = pb.StreamsInScopeRequest(scope=sc, continuationToken=bad)
     assert await failure(stub.listStreamsInScope(request)) == SYNC_INTERNAL
     assert await failure(stub.listStreamsInScopeForTag(pb.StreamsInScopeWithTagRequest(scope=sc))) == SYNC_INTERNAL
-    assert gateway.runtime.sent == []
+    assert gateway.sent == []

@@ -19,10 +19,11 @@ from sluice.domain.aggregates import DECIDE
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.domain.status import Status
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.transaction import decide as transaction_decide
-from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
-from sluice.messaging.producer import ProduceError, ProducerOverloadedError
+from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
+from sluice.engine.ports import SendError, SendQueueFullError
 
 DECISIONS: dict[type, Callable[..., Any]] = {
     **DECIDE,
@@ -59,8 +60,8 @@ def _replies(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
         called = DECISIONS.get(called, called) if isinstance(called, type) else called
         if called is Reply or getattr(called, "__name__", "") == "refuse":
             status = node.args[0]
-            assert isinstance(status, ast.Constant), f"{function.__name__} replies with a status this test cannot see"
-            yield str(status.value)
+            assert isinstance(status, ast.Attribute), f"{function.__name__} replies with a status this test cannot see"
+            yield Status[status.attr]
         elif isinstance(called, FunctionType) and called.__module__.startswith("sluice.domain") and called not in seen:
             yield from _replies(called, seen)
 
@@ -68,18 +69,17 @@ def _replies(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
 _CREATED_BY = {c.CreateStream: stream_decide, c.CreateReaderGroup: group, c.CreateTable: table}
 
 
-def _statuses(command: type) -> set[str]:
+def statuses_of(command: type) -> set[str]:
     # Workflows reply SUCCESS at their end; a scale is answered at its begin. FAILURE is what a dead letter replies.
     found = {"FAILURE", *_replies(DECISIONS[command], set()), *(() if command in NEVER_SUCCESS else ("SUCCESS",))}
     if command in _CREATED_BY:
         module = _CREATED_BY[command]
-        for decide in (module.decide_create, module.decide_join, module.finish_create):
-            found |= {*_replies(decide, set())}
+        found |= {*_replies(module.finish_create, set())}
     return found - RAISED.get(command, set())
 
 
 def test_the_replies_of_the_domain_are_seen() -> None:
-    assert _statuses(c.CreateStream) == {
+    assert statuses_of(c.CreateStream) == {
         "SUCCESS",
         "FAILURE",
         "STREAM_EXISTS",
@@ -92,7 +92,7 @@ def test_the_replies_of_the_domain_are_seen() -> None:
 def test_every_reply_has_its_number_its_other_name_or_its_error(command: type) -> None:
     enum = RESPONSES[command].DESCRIPTOR.fields_by_name[STATUS_FIELDS[command]].enum_type
     assert enum is not None
-    statuses, numbers = _statuses(command), enum.values_by_name
+    statuses, numbers = statuses_of(command), enum.values_by_name
     fewest = 2 if command in ONLY_TWO_STATUSES else 3
     assert len(statuses) >= fewest, "the scan of the domain saw nothing"
     if command in FAILED:
@@ -108,25 +108,25 @@ def test_every_reply_has_its_number_its_other_name_or_its_error(command: type) -
 @pytest.mark.parametrize(
     ("status", "number"), [("SUCCESS", 0), ("INVALID_TIME", 1), ("INVALID_POSITION", 2), ("FAILURE", 3)]
 )
-def test_a_writers_time_has_its_own_statuses(status: str, number: int) -> None:
+def test_a_writers_time_has_statuses_of_its_own(status: str, number: int) -> None:
     command = c.NoteWriterTime(scope="sc", stream="st", writer="w", timestamp=0, position={})
-    assert response(command, Reply(status)).result == number
+    assert response(command, Reply(Status(status))).result == number
 
 
 def test_a_writers_time_for_no_stream_is_not_found() -> None:
     command = c.NoteWriterTime(scope="sc", stream="st", writer="w", timestamp=0, position={})
     with pytest.raises(NotFoundError, match="sc/st"):
-        response(command, Reply("STREAM_NOT_FOUND"))
+        response(command, Reply(Status.STREAM_NOT_FOUND))
 
 
 def test_a_reply_becomes_its_number() -> None:
     command = c.CreateStream(scope="sc", stream="st", config=StreamConfig())
-    assert response(command, Reply("INVALID_STREAM_NAME")).status == 4
+    assert response(command, Reply(Status.INVALID_STREAM_NAME)).status == 4
 
 
 def test_a_status_that_the_response_does_not_know_is_a_defect() -> None:
-    with pytest.raises(ValueError, match="NEW_STATUS"):
-        response(c.CreateScope(scope="sc"), Reply("NEW_STATUS"))
+    with pytest.raises(ValueError, match="TOO_LATE"):
+        response(c.CreateScope(scope="sc"), Reply(Status.TOO_LATE))
 
 
 def test_the_responses_are_of_commands() -> None:
@@ -143,9 +143,9 @@ def test_the_responses_are_of_commands() -> None:
         (InvalidArgumentError("why"), StatusCode.UNKNOWN, "why"),
         (errors.NotYetError("why"), StatusCode.UNIMPLEMENTED, "why"),
         (errors.OverloadedError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
-        (ProducerOverloadedError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
+        (SendQueueFullError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
         (errors.RequestTimeoutError("why"), StatusCode.DEADLINE_EXCEEDED, "why"),
-        (ProduceError("why"), StatusCode.UNAVAILABLE, "why"),
+        (SendError("why"), StatusCode.UNAVAILABLE, "why"),
         (JournalUnavailableError("why"), StatusCode.UNAVAILABLE, "why"),
         (PartitionFailedError("why"), StatusCode.UNAVAILABLE, "why"),
         (NotFoundError("x" * 10_000), StatusCode.NOT_FOUND, "x" * 500),
@@ -158,7 +158,7 @@ def test_every_failure_has_its_code(error: Exception, code: StatusCode, details:
     assert failure.level == (logging.INFO if details == errors.INTERNAL_TEXT else logging.DEBUG)
 
 
-def test_a_failure_nobody_expected_is_an_error_of_ours_and_says_nothing_of_its_inside() -> None:
+def test_an_unexpected_failure_is_a_defect_and_says_nothing_of_its_inside() -> None:
     assert errors.failure_of(KeyError("secret")) == errors.Failure(
         StatusCode.INTERNAL, errors.INTERNAL_TEXT, logging.ERROR
     )

@@ -6,7 +6,7 @@ from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, fai
 
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import commands as c
-from sluice.messaging.topics import REQUESTS_STREAMS
+from sluice.kafka.topics import REQUESTS_STREAMS
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
 ONE = pb.ScalingPolicy(minNumSegments=1)
@@ -94,17 +94,16 @@ async def test_a_cut_moves_the_head(gateway: Gateway) -> None:
 
 
 async def test_requests_go_to_their_topic_under_the_key_they_belong_to(gateway: Gateway) -> None:
-    gateway.runtime.silent = False
     await create_scope(gateway)
     await create_stream(gateway)
     await gateway.stub.sealStream(INFO)
-    assert [topic for topic, _ in gateway.runtime.sent] == [REQUESTS_STREAMS.name] * 3
-    assert [(type(r.command), r.command.key) for _, r in gateway.runtime.sent] == [
+    assert [topic for topic, _ in gateway.sent] == [REQUESTS_STREAMS.name] * 3
+    assert [(type(r.command), r.command.key) for _, r in gateway.sent] == [
         (c.CreateScope, "sc"),
-        (c.CreateStream, "sc"),
+        (c.CreateStream, "sc/st"),
         (c.SealStream, "sc/st"),
     ]
-    assert len({r.id for _, r in gateway.runtime.sent}) == 3
+    assert len({r.id for _, r in gateway.sent}) == 3
 
 
 @pytest.mark.parametrize("info", [pb.StreamInfo(scope="sc"), pb.StreamInfo(stream="st")])
@@ -124,4 +123,4 @@ async def test_empty_names_are_internal(gateway: Gateway, info: pb.StreamInfo) -
     bad = pb.StreamConfig(streamInfo=INFO, rolloverSizeBytes=-1)
     assert await failure(stub.createStream(bad)) == SYNC_INTERNAL
     assert await failure(stub.updateStream(bad)) == SYNC_INTERNAL
-    assert gateway.runtime.sent == []
+    assert gateway.sent == []

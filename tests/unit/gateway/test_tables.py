@@ -1,5 +1,6 @@
 """RPCs on key-value tables, with their listing."""
 
+import asyncio
 from typing import Any
 
 import grpc
@@ -16,7 +17,6 @@ from unit.gateway.support import (
 
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
-from sluice.domain.commands import CreateTable
 from sluice.domain.config import MAX_SEGMENTS, TableConfig
 
 KV = pb.KeyValueTableInfo(scope="sc", kvtName="kv")
@@ -88,23 +88,22 @@ async def test_a_missing_table_says_so(gateway: Gateway, with_scope: bool) -> No
     assert await failure(gateway.stub.getCurrentSegmentsKeyValueTable(KV)) == not_found
 
 
-def _begin(gateway: Gateway, name: str) -> None:
-    command = CreateTable(scope="sc", table=name, config=TableConfig(1, 8))
+async def _begin(gateway: Gateway, name: str) -> None:
     begun = ev.TableCreationStarted(
         scope="sc",
         table=name,
-        incarnation=name,
-        config=command.config,
+        creation_id=name,
+        config=TableConfig(1, 8),
         created_at=0,
         segments=(ev.Segment(0, 0.0, 1.0),),
     )
-    gateway.journal.append("sc", ev.NameReserved(scope="sc", create=command, incarnation=name, at=0))
-    gateway.journal.append(f"sc/{name}", begun)
+    await gateway.system.append(f"sc/{name}", begun)
 
 
 async def test_a_table_in_creation_has_no_segments_yet(gateway: Gateway) -> None:
     await create_scope(gateway)
-    _begin(gateway, "kv")
+    await gateway.system.stop_deciding()
+    await _begin(gateway, "kv")
     code, details = await failure(gateway.stub.getCurrentSegmentsKeyValueTable(KV))
     assert code is grpc.StatusCode.INTERNAL
     assert "being created" in str(details)
@@ -129,19 +128,17 @@ async def _pages(gateway: Gateway) -> list[list[str]]:
 async def test_tables_come_in_pages_of_a_thousand(gateway: Gateway, count: int, sizes: list[int]) -> None:
     await create_scope(gateway)
     names = [f"t{i:04}" for i in range(count)]
-    for name in reversed(names):
-        _begin(gateway, name)
+    await gateway.system.stop_deciding()
+    await asyncio.gather(*(_begin(gateway, name) for name in reversed(names)))
     pages = await _pages(gateway)
     assert [len(page) for page in pages] == sizes
     assert [name for page in pages for name in page] == names
 
 
-async def test_only_tables_that_were_begun_are_listed(gateway: Gateway) -> None:
+async def test_only_tables_are_listed(gateway: Gateway) -> None:
     await create_scope(gateway)
     await create_stream(gateway, "stream")
     await create_table(gateway, "there")
-    command = CreateTable(scope="sc", table="coming", config=TableConfig(1, 8))
-    gateway.journal.append("sc", ev.NameReserved(scope="sc", create=command, incarnation="r", at=0))
     assert await _pages(gateway) == [["there"], []]
 
 
@@ -152,7 +149,7 @@ async def test_a_listing_of_no_scope_says_so_without_a_token(gateway: Gateway) -
 
 async def test_what_cannot_be_a_request_is_internal(gateway: Gateway) -> None:
     await create_scope(gateway)
-    stub, sent = gateway.stub, len(gateway.runtime.sent)
+    stub, sent = gateway.stub, len(gateway.sent)
     bad = pb.ContinuationToken(token="not base64")
     calls: list[Any] = [
         stub.createKeyValueTable(table_message(scope="")),
@@ -171,4 +168,4 @@ async def test_what_cannot_be_a_request_is_internal(gateway: Gateway) -> None:
         ]
     for call in calls:
         assert await failure(call) == SYNC_INTERNAL
-    assert len(gateway.runtime.sent) == sent
+    assert len(gateway.sent) == sent

@@ -12,9 +12,9 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.domain import events as ev
 from sluice.domain.commands import AbortReason, AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.decision import Reply
+from sluice.domain.status import Status
 from sluice.domain.transaction.ids import text_of, transaction_id
-from sluice.journal.journal import JournalUnavailableError
-from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
+from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 
 KEY = "sc/st"
 LEASE_MS = 10_000
@@ -69,7 +69,7 @@ async def test_one_that_is_opened_says_its_id_and_the_segments_to_write_to(gatew
         (1, 0.5, 1.0),
     ]
     assert {s.segmentId.streamInfo.stream for s in answer.activeSegments} == {"st"}
-    topic, sent = gateway.runtime.sent[-1]
+    topic, sent = gateway.sent[-1]
     assert topic == REQUESTS_TRANSACTIONS.name
     assert sent.command == OpenTransaction(scope="sc", stream="st", lease_ms=LEASE_MS)
     assert text(answer.txnId) == transaction_id(0, sent.id)
@@ -77,7 +77,7 @@ async def test_one_that_is_opened_says_its_id_and_the_segments_to_write_to(gatew
 
 async def test_each_command_goes_into_its_topic_with_the_streams_key(gateway: Gateway) -> None:
     id = await opened(gateway)
-    sent = gateway.runtime.sent
+    sent = gateway.sent
     del sent[:]
     await gateway.stub.pingTransaction(ping_request(id, 20_000))
     await gateway.stub.commitTransaction(request(id, writerId="w", timestamp=-(2**63)))
@@ -100,7 +100,7 @@ async def test_a_transaction_that_commits(gateway: Gateway) -> None:
     assert await state(gateway, id) == "COMMITTING"
     refused, why = await said(gateway.stub.abortTransaction(request(id)))
     assert refused == pb.TxnStatus.FAILURE and "COMMITTING" in why[REASON]
-    gateway.journal.append(KEY, ev.TransactionCommitted(scope="sc", stream="st", transaction=text(id), at=5))
+    await gateway.system.append(KEY, ev.TransactionCommitted(scope="sc", stream="st", transaction=text(id), at=5))
     assert await state(gateway, id) == "COMMITTED"
     assert (await gateway.stub.pingTransaction(ping_request(id))).status == pb.PingTxnStatus.COMMITTED
 
@@ -114,7 +114,7 @@ async def test_a_transaction_that_is_aborted(gateway: Gateway) -> None:
     assert refused == pb.TxnStatus.FAILURE and "its client asked for that" in why[REASON]
     told, why = await said(gateway.stub.pingTransaction(ping_request(id)))
     assert told == pb.PingTxnStatus.ABORTED and "its client asked for that" in why[REASON]
-    gateway.journal.append(KEY, ev.TransactionAborted(scope="sc", stream="st", transaction=text(id), at=5))
+    await gateway.system.append(KEY, ev.TransactionAborted(scope="sc", stream="st", transaction=text(id), at=5))
     assert await state(gateway, id) == "ABORTED"
 
 
@@ -143,7 +143,8 @@ async def test_a_stream_that_is_not_there_is_not_found(gateway: Gateway) -> None
 
 
 async def test_a_sealed_stream_is_an_error_of_its_state(gateway: Gateway) -> None:
-    await opened(gateway)
+    await create_scope(gateway)
+    await create_stream(gateway)
     await gateway.stub.sealStream(STREAM)
     assert await failure(open_one(gateway)) == (CODES.INTERNAL, "the stream is SEALED")
 
@@ -163,7 +164,7 @@ async def test_a_sealed_stream_is_an_error_of_its_state(gateway: Gateway) -> Non
     ],
 )
 async def test_refusals_to_open(gateway: Gateway, status: str, code: grpc.StatusCode) -> None:
-    gateway.runtime.answer = Reply(status, "that is why")
+    await gateway.system.answer_all(Reply(Status(status), "that is why"))
     assert await failure(open_one(gateway)) == (code, "that is why")
 
 
@@ -179,15 +180,15 @@ async def test_refusals_to_open(gateway: Gateway, status: str, code: grpc.Status
     ],
 )
 async def test_replies_to_a_ping(gateway: Gateway, reply: str, status: int) -> None:
-    gateway.runtime.answer = Reply(reply)
+    await gateway.system.answer_all(Reply(Status(reply)))
     assert await said(gateway.stub.pingTransaction(ping_request(NOBODYS))) == (status, {})
-    gateway.runtime.answer = Reply(reply, "that is why")
+    await gateway.system.answer_all(Reply(Status(reply), "that is why"))
     assert await said(gateway.stub.pingTransaction(ping_request(NOBODYS))) == (status, {REASON: "that is why"})
 
 
 async def test_a_ping_that_nobody_could_handle_is_an_error_and_no_status(gateway: Gateway) -> None:
     """DISCONNECTED would be the end of the transaction for clients; INTERNAL has them try again."""
-    gateway.runtime.answer = Reply("FAILURE", "kept as a dead letter")
+    await gateway.system.answer_all(Reply(Status.FAILURE, "kept as a dead letter"))
     assert await failure(gateway.stub.pingTransaction(ping_request(NOBODYS))) == (
         CODES.INTERNAL, "kept as a dead letter",
     )  # fmt: skip
@@ -196,19 +197,19 @@ async def test_a_ping_that_nobody_could_handle_is_an_error_and_no_status(gateway
 @pytest.mark.parametrize("rpc", ["commitTransaction", "abortTransaction"])
 @pytest.mark.parametrize(("reply", "status"), [("SUCCESS", pb.TxnStatus.SUCCESS), ("FAILURE", pb.TxnStatus.FAILURE)])
 async def test_replies_to_an_end(gateway: Gateway, rpc: str, reply: str, status: int) -> None:
-    gateway.runtime.answer = Reply(reply, "that is why")
+    await gateway.system.answer_all(Reply(Status(reply), "that is why"))
     assert await said(getattr(gateway.stub, rpc)(request(NOBODYS))) == (status, {REASON: "that is why"})
 
 
 async def test_too_many_that_wait_for_their_commit_are_to_come_again(gateway: Gateway) -> None:
-    gateway.runtime.answer = Reply("TOO_MANY_WAITING", "that is why")
+    await gateway.system.answer_all(Reply(Status.TOO_MANY_WAITING, "that is why"))
     call = gateway.stub.commitTransaction(request(NOBODYS))
     assert await failure(call) == (CODES.RESOURCE_EXHAUSTED, "that is why")
 
 
 @pytest.mark.parametrize("rpc", ["createTransaction", "pingTransaction", "commitTransaction", "abortTransaction"])
 async def test_a_reply_that_nobody_foresaw_is_a_defect(gateway: Gateway, rpc: str) -> None:
-    gateway.runtime.answer = Reply("NEW_STATUS")
+    await gateway.system.answer_all(Reply(Status.GENERATION_MISMATCH))
     message: Any = {
         "createTransaction": pb.CreateTxnRequest(streamInfo=STREAM, lease=LEASE_MS),
         "pingTransaction": ping_request(NOBODYS),
@@ -217,7 +218,7 @@ async def test_a_reply_that_nobody_foresaw_is_a_defect(gateway: Gateway, rpc: st
 
 
 async def test_what_is_said_for_people_may_be_any_text(gateway: Gateway) -> None:
-    gateway.runtime.answer = Reply("FAILURE", "Grüße\nand more: 'x'" + "." * 100_000)
+    await gateway.system.answer_all(Reply(Status.FAILURE, "Grüße\nand more: 'x'" + "." * 100_000))
     status, why = await said(gateway.stub.commitTransaction(request(NOBODYS)))
     assert status == pb.TxnStatus.FAILURE
     assert why[REASON].startswith("Gr??e?and more: 'x'...") and len(why[REASON]) == 500
@@ -228,12 +229,13 @@ async def test_what_is_said_for_people_may_be_any_text(gateway: Gateway) -> None
 
 async def test_the_latest_that_have_ended_are_listed_and_no_more_than_that(gateway: Gateway) -> None:
     ids = [transaction_id(0, f"r{i}") for i in range(LISTED_MOST + 20)]
+    events: list[ev.Event] = []
     for i, id in enumerate(ids):
         facts = {"scope": "sc", "stream": "st", "transaction": id}
         end = ev.TransactionCommitted(**facts, at=i) if i % 2 else ev.TransactionAborted(**facts, at=i)
-        gateway.journal.append(KEY, ev.TransactionOpened(**facts, lease_ms=1, at=i))
-        gateway.journal.append(KEY, end)
-    gateway.journal.append(KEY, ev.TransactionOpened(scope="sc", stream="st", transaction=NEVER, lease_ms=1, at=0))
+        events += [ev.TransactionOpened(**facts, lease_ms=1, at=i), end]
+    never = ev.TransactionOpened(scope="sc", stream="st", transaction=NEVER, lease_ms=1, at=0)
+    await gateway.system.append(KEY, *events, never)
     answer = await gateway.stub.listCompletedTransactions(pb.ListCompletedTxnRequest(streamInfo=STREAM))
     listed = [(text(t.txnId), t.status) for t in answer.response]
     committed, aborted = pb.TxnResponse.COMMITTED, pb.TxnResponse.ABORTED
@@ -246,18 +248,6 @@ NEVER = transaction_id(0, "never ended")
 async def test_a_stream_without_any_has_an_empty_list(gateway: Gateway) -> None:
     answer = await gateway.stub.listCompletedTransactions(pb.ListCompletedTxnRequest(streamInfo=STREAM))
     assert list(answer.response) == []
-
-
-async def test_reading_waits_for_what_was_acknowledged(gateway: Gateway) -> None:
-    partition = gateway.journal.partition_of(KEY)
-    del gateway.journal.barriers[:]
-    await state(gateway, NOBODYS)
-    await gateway.stub.listCompletedTransactions(pb.ListCompletedTxnRequest(streamInfo=STREAM))
-    assert gateway.journal.barriers == [{partition}, {partition}]
-    gateway.journal.unavailable = JournalUnavailableError("away")
-    assert await failure(gateway.stub.checkTransactionState(request(NOBODYS))) == (CODES.UNAVAILABLE, "away")
-    listing = gateway.stub.listCompletedTransactions(pb.ListCompletedTxnRequest(streamInfo=STREAM))
-    assert await failure(listing) == (CODES.UNAVAILABLE, "away")
 
 
 async def test_halves_of_any_sign_name_one_transaction(gateway: Gateway) -> None:

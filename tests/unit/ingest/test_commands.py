@@ -15,10 +15,10 @@ from distributed_ingest.commands import app
 from distributed_ingest.job import Definition, Job, register
 from distributed_ingest.summary import Summary
 from distributed_ingest.tally import Counts, Tally
-from sluice.coordination import Leases, LeaseSettings, open_store
 from sluice_cli import session
 from sluice_cli.api import Api
 from sluice_cli.output import Output
+from sluice_coordination import Leases, LeaseSettings, open_store
 
 STREAMS = {"demo/lines": "ACTIVE", "demo/sealed": "SEALED"}
 
@@ -109,10 +109,10 @@ def filled(path: Path, *, lives: bool) -> str:
             await store.put("ingest/one/progress/partition-0", {"by": "x", "position": {"next": 7}}, None)
             leases = Leases(store, LeaseSettings(), owner="here-1")
             for id in ("ingest/one/board/node/here-1", "ingest/one/board/part/kafka/1-0"):
-                tenure = await leases.take(id, None)
-                assert tenure is not None
+                held_lock = await leases.take(id, None)
+                assert held_lock is not None
                 if not lives:
-                    await tenure.release()
+                    await held_lock.release()
 
     asyncio.run(fill())
     return url

@@ -45,7 +45,7 @@ def test_an_error_is_a_line_and_with_verbose_all_of_it(capsys: pytest.CaptureFix
             raise ValueError("no good")
         except ValueError:
             logging.getLogger("distributed_ingest.x").exception("task failed")
-            logging.getLogger("sluice.coordination.x").debug("details")
+            logging.getLogger("sluice_coordination.x").debug("details")
             logging.getLogger("opensearch").warning("GET 404, details")
     said = capsys.readouterr().err
     assert "task failed" in said and "ValueError: no good" in said and ("Traceback" in said) == verbose

@@ -11,10 +11,10 @@ from unit.ingest.world import World
 from distributed_ingest.folder import Folder
 from distributed_ingest.tree import Tree
 from distributed_ingest.windows import Named
-from sluice.coordination import Document, SourceState, StoreUnavailableError, Version
-from sluice.coordination.document import Body
-from sluice.coordination.memory import MemoryStore
 from sluice_cli.errors import RefusedError
+from sluice_coordination import Document, SourceState, StoreUnavailableError, Version
+from sluice_coordination.document import Body
+from sluice_coordination.memory import MemoryStore
 
 
 def folder(world: World, root: Path, *, once: bool = False, window_bytes: int = 200) -> Folder:
@@ -126,7 +126,7 @@ async def test_a_window_that_failed_goes_on_where_its_last_note_is(
 ) -> None:
     """The stream is away for longer than a batch is tried again: the task fails and is begun anew by the leader."""
     monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
-    monkeypatch.setattr("sluice.coordination.leading._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("sluice_coordination.leading._FIRST_PAUSE_S", 0.01)
     world = World()
     world.sink.closes_after = 5
     (tmp_path / "a").write_text("".join(f"line {number}\n" for number in range(100)))
@@ -204,14 +204,14 @@ async def test_a_file_that_is_gone_before_its_turn_is_told_and_counted(
     (tmp_path / "gone").write_text("x\n")
     feed = folder(world, tmp_path, once=True)
     await feed.open()
-    window = await feed._next_window(None)
+    window = await feed.next_window(None)
     assert window is not None
     (tmp_path / "gone").unlink()
 
     async def given(position: object) -> object:
         return window if position is None else None
 
-    feed._next_window = given  # type: ignore[method-assign, assignment]
+    feed.next_window = given  # type: ignore[method-assign, assignment]
     async with world.node(feed):
         await world.until(lambda: world.tally.total.skipped == 1, "it is given up after some searches")
         await world.until(lambda: world.sink.texts == lines, "the rest of the window is there")
@@ -223,14 +223,14 @@ async def test_a_file_renamed_before_its_turn_is_found(tmp_path: Path) -> None:
     lines = write(tmp_path, 1, 5)
     feed = folder(world, tmp_path, once=True)
     await feed.open()
-    window = await feed._next_window(None)
+    window = await feed.next_window(None)
     assert window is not None
     (tmp_path / "sub0" / "0.log").rename(tmp_path / "elsewhere")
 
     async def given(position: object) -> object:
         return window if position is None else None
 
-    feed._next_window = given  # type: ignore[method-assign, assignment]
+    feed.next_window = given  # type: ignore[method-assign, assignment]
     async with world.node(feed):
         await world.until(lambda: world.sink.texts == lines, "it is read under its new name")
     assert world.tally.total.skipped == 0
@@ -243,7 +243,7 @@ async def test_another_file_with_the_same_beginning_is_not_read_in_its_place(tmp
     (tmp_path / "log").write_text(f"{header}old 1\nold 2\n")
     feed = folder(world, tmp_path, once=True, window_bytes=100_000)
     await feed.open()
-    window = await feed._next_window(None)
+    window = await feed.next_window(None)
     assert window is not None
     (tmp_path / "log").rename(tmp_path / "log.1")
     (tmp_path / "log").write_text(f"{header}new 1\nnew 2\nnew 3\n")
@@ -251,7 +251,7 @@ async def test_another_file_with_the_same_beginning_is_not_read_in_its_place(tmp
     async def given(position: object) -> object:
         return window if position is None else None
 
-    feed._next_window = given  # type: ignore[method-assign, assignment]
+    feed.next_window = given  # type: ignore[method-assign, assignment]
     async with world.node(feed):
         await world.until(lambda: len(world.sink.texts) == 3, "the window is through")
     assert world.sink.texts[1:] == ["old 1", "old 2"]

@@ -11,8 +11,8 @@ from unit.ingest.world import SOON_S, World
 
 from distributed_ingest.kafka import Kafka
 from harness import eventually_async
-from sluice.coordination import NodeEntry
 from sluice_cli.errors import RefusedError
+from sluice_coordination import NodeEntry
 
 TOPIC = "orders"
 

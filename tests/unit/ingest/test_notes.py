@@ -13,7 +13,8 @@ from distributed_ingest.run import Timing
 from distributed_ingest.settle import settled, together
 from distributed_ingest.stores import is_new_file, opened
 from distributed_ingest.tally import AGAIN_S, MOST_ORIGINS, OTHERS, Counts, Tally, Totals
-from sluice.coordination import (
+from sluice_cli.errors import RefusedError, UsageError
+from sluice_coordination import (
     Document,
     Leases,
     LeaseSettings,
@@ -22,9 +23,8 @@ from sluice.coordination import (
     TaskContext,
     Version,
 )
-from sluice.coordination.document import Body
-from sluice.coordination.memory import MemoryStore
-from sluice_cli.errors import RefusedError, UsageError
+from sluice_coordination.document import Body
+from sluice_coordination.memory import MemoryStore
 
 ID = "ingest/job/progress/part"
 
@@ -54,9 +54,9 @@ def store() -> Shaky:
 async def context_of(store: MemoryStore, lock: str) -> TaskContext:
     leases = Leases(store, LeaseSettings(lease_s=5, margin_s=1))
     found = await store.get(lock)
-    tenure = await leases.take(lock, found)
-    assert tenure is not None
-    return TaskContext(lock, tenure)
+    held_lock = await leases.take(lock, found)
+    assert held_lock is not None
+    return TaskContext(lock, held_lock)
 
 
 async def test_a_position_is_taken_over_and_the_former_holder_notes_nothing_more(store: Shaky) -> None:
@@ -88,7 +88,7 @@ async def test_a_write_without_an_answer_is_done_once_more(
 async def test_without_its_lock_a_holder_notes_nothing(store: Shaky) -> None:
     context = await context_of(store, "locks/1")
     ledger = await Ledger.begin(store, ID, context)
-    await context.tenure.release()
+    await context.held_lock.release()
     with pytest.raises(LockLostError):
         await ledger.note({"next": 1})
     assert await positions(store, "ingest/job/progress/") == {"part": {}}

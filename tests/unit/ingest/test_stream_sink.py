@@ -120,7 +120,7 @@ async def test_no_answer_ends_the_process(stored: Callable[[], list[str]]) -> No
     with pytest.raises(SinkError, match="has not answered for 1 s"):
         await sink.write(events("hang"), 20)
     await eventually_async(lambda: not writers(os.getpid()), 20, "the process has ended")
-    sink._answer_s = 20
+    sink.answer_s = 20
     await sink.write(events("on"), 20)
     assert [line.rpartition(" ")[2] for line in stored()] == ["on"]
     await sink.close()
@@ -131,7 +131,7 @@ async def test_no_answer_ends_the_process_although_nobody_waits_for_it(stored: C
     sink = StreamSink("tcp://here", "demo", "lines", answer_s=20)
     await sink.write(events("one"), 20)
     (writer,) = writers(os.getpid())
-    sink._answer_s = 1
+    sink.answer_s = 1
     writing = asyncio.create_task(sink.write(events("hang"), 20))
     await eventually_async(lambda: sink._writer is not None and sink._writer._asked, 20, "it is asked")
     writing.cancel()
@@ -150,7 +150,7 @@ async def test_a_new_process_is_not_ended_for_the_silence_of_the_one_before(
     await sink.write(events("two"), 20)
     (second,) = writers(os.getpid())
     await sink._turn.acquire()
-    sink._answer_s = 0.01
+    sink.answer_s = 0.01
     with pytest.raises(SinkError, match=r"has not answered for 0\.01 s"):
         await sink.write(events("in line behind somebody"), 20)
     sink._turn.release()

@@ -15,8 +15,8 @@ from distributed_ingest.records import Event, KeyRule
 from distributed_ingest.sink import SinkError
 from distributed_ingest.tally import Tally
 from harness import eventually_async
-from sluice.coordination import DocumentStore, Functions, LeaseSettings, Node, NodeSettings, SourceState
-from sluice.coordination.memory import MemoryStore
+from sluice_coordination import DocumentStore, Functions, LeaseSettings, Node, NodeSettings, SourceState
+from sluice_coordination.memory import MemoryStore
 
 SETTINGS = NodeSettings(
     workers=2, look_s=0.02, pause_s=0.001, lease=LeaseSettings(lease_s=20.0, margin_s=2.0, retry_s=0.05)

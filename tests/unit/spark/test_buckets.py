@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from support.decisions import halves, hot
 
 from retention_spark.buckets import BucketDecider
-from retention_spark.deciding import Decider, Heard, Sending, Step
 from retention_spark.rules import ScaleRule
 from retention_spark.stateful import Outcome
+from retention_spark.stateful_operator import Decider, Heard, Sending, Step
 from sluice.domain.policy.scaling import VALID_MS
 from sluice.domain.stream.traffic import Direction, ScaleReport
-from sluice.messaging.requests import decode_request
+from sluice.kafka.requests import decode_request
 
 NOW = 1_700_000_000_000
 COOLDOWN_MS = 120_000

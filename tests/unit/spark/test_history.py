@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from retention_spark.compaction import MANY, OLD_S, compact
-from retention_spark.deciding import HistoryRow
 from retention_spark.decisions import main
 from retention_spark.history import decisions_since, last_decisions, line_of
+from retention_spark.stateful_operator import HistoryRow
 from sluice.domain.commands import DecisionKind
 
 DAY = "2023-11-14"

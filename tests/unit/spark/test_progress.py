@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from prometheus_client import REGISTRY
 
-from retention_spark.fitness import FORMAT, Fit, UnfitError, check, read_fit
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, check, read_fit
 from retention_spark.listener import SILENCE_S, ProgressListener, lag, note_progress
 
 FIT = Fit(FORMAT, "cluster", "sluice.scale", 16, 32, 2)

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 from support.decisions import halves, hot, sampled
 
-from retention_spark.asking import UnreadableError, retention_of, scaling_of
-from retention_spark.rehearsal import is_about
+from retention_spark.policy_parser import UnreadableError, retention_of, scaling_of
 from retention_spark.replay import OtherScaling, Record, RetentionReplay, ScalingReplay, replayed
 from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.what_if import beside, main
+from retention_spark.what_if_job import is_about
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
@@ -62,7 +62,7 @@ def test_a_stream_that_was_deleted_and_made_anew_has_a_head_of_its_own(told: boo
             sample=SizedCut({7: 100 * i}, 100 * i),
             head=head,
             ranges=ranges,
-            incarnation="anew",
+            creation_id="anew",
         )
         for i in range(6, 9)
     ]

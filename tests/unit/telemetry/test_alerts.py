@@ -12,9 +12,9 @@ from unit.gateway.rest.world import World
 
 from api_gateway import errors
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
-from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
-from sluice.messaging.producer import ProduceError, ProducerOverloadedError, RecordTooLargeError
-from sluice.messaging.topics import REQUESTS_CLUSTER, TOPICS, Topic
+from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
+from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
+from sluice.kafka.topics import REQUESTS_CLUSTER, STATISTICS, TOPICS, Topic
 from sluice.telemetry.metrics import HTTP_SECONDS
 
 RULES = Path(__file__).resolve().parents[3] / "deploy/observability/alerts.yaml"
@@ -36,8 +36,8 @@ def codes() -> set[str]:
 @pytest.mark.parametrize(
     "error",
     [
-        ProduceError("why"),
-        ProducerOverloadedError("why"),
+        SendError("why"),
+        SendQueueFullError("why"),
         JournalUnavailableError("why"),
         PartitionFailedError("why"),
         errors.OverloadedError("why"),
@@ -75,7 +75,7 @@ def test_the_code_of_defects_is_also_that_of_callers_so_defects_are_counted_by_t
 async def test_rest_is_alerted_on_and_health_is_not() -> None:
     """With 503 for all: REST before the journal is loaded, /readyz because a check fails."""
     world = World()
-    world.process.checks["started"] = lambda: "starting"
+    world.runtime.checks["started"] = lambda: "starting"
     rest = ("/v1/scopes", "/sluice/v1/scopes", "/v1/scopes/sc/streams/st", "/sluice/v1/scopes/sc/streams/st")
     before = unavailable()
     async with httpx.AsyncClient(transport=httpx.ASGITransport(world.app), base_url="http://gateway") as client:
@@ -108,5 +108,5 @@ def test_a_topic_that_nobody_consumes_counts_as_owned_by_nobody() -> None:
 
 
 def is_divided(topic: Topic) -> bool:
-    """Whether the instances of one service divide the topic's partitions among them."""
-    return topic.read_by in (("stream-workflows",), ("txn-manager",))
+    """Whether the instances of one service divide the topic's partitions among them, and somebody waits for that."""
+    return topic.read_by in (("stream-workflows",), ("txn-manager",)) and topic is not STATISTICS

@@ -1,138 +1,156 @@
-"""How far behind the journal a process is, and what it tells of workflows."""
+"""How far behind the journal a process is, and what it shows of workflows."""
 
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 from prometheus_client import REGISTRY
-from support.memory_journal import JournalWorld, settle
+from support.engine_world import EngineWorld, play, settle
 
+from sluice import journal_watch as module
 from sluice.domain import events as ev
 from sluice.domain.config import StreamConfig
+from sluice.domain.model import DomainModel
 from sluice.domain.transaction.batch import YIELD_MS
-from sluice.journal import watch as module
-from sluice.journal.barrier import BarrierError
-from sluice.journal.watch import STATES, JournalWatch
+from sluice.journal_watch import ASK_S, STATES, JournalWatch
 
 KEY = "sc/st"
 SEGMENTS = (ev.Segment(0, 0.0, 1.0),)
-BEGAN_MS = 1_000_000
 
 
-@pytest.fixture
-def now_ms(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The time, to be set."""
-    now = [BEGAN_MS]
-    monkeypatch.setattr(module, "now_ms", lambda: now[0])
-    return now
+def watched(scenario: Callable[[EngineWorld, JournalWatch], Awaitable[None]]) -> None:
+    async def scene(world: EngineWorld) -> None:
+        await scenario(world, JournalWatch(world.journal))
+
+    play(scene, model=DomainModel())
+
+
+async def seed(world: EngineWorld, *events: ev.Event, key: str = KEY) -> None:
+    world.seed(key, *events)
+    await settle()
 
 
 def creation(stream: str = "st") -> ev.StreamCreationStarted:
     return ev.StreamCreationStarted(
         scope="sc",
         stream=stream,
-        incarnation="1",
+        creation_id="1",
         config=StreamConfig(),
-        created_at=BEGAN_MS,
+        created_at=0,
         segments=SEGMENTS,
         request="r",
-        at=BEGAN_MS,
+        at=0,
     )
 
 
-def workflows(workflow: str) -> dict[str, tuple[float | None, float | None]]:
+def created() -> ev.StreamCreated:
+    return ev.StreamCreated(scope="sc", stream="st")
+
+
+def workflows(workflow: str) -> dict[str, tuple[float | None, float]]:
     """How many and how old, in seconds, by state; states without any are left out."""
     found = {}
     for state in STATES:
         labels = {"workflow": workflow, "state": state}
         count = REGISTRY.get_sample_value("sluice_workflows", labels)
         if count != 0:
-            found[state] = (count, REGISTRY.get_sample_value("sluice_workflow_oldest_seconds", labels))
+            oldest = REGISTRY.get_sample_value("sluice_workflow_oldest_seconds", labels)
+            found[state] = (count, round(oldest or 0.0, 1))
     return found
 
 
-async def test_an_instance_that_learns_nothing_is_behind_until_it_has_what_was_there() -> None:
-    world = JournalWorld()
-    world.seed(KEY, creation())
-    watch, partition = JournalWatch(world.first.journal), world.first.journal.partition_of(KEY)
-    watch.heard(await world.first.journal.ends(), 100.0)
-    assert (watch.lag(partition), watch.behind_s(partition, 105.0)) == (0, 0.0)
-    world.first.frozen = True
-    world.seed(KEY, ev.StreamCreated(scope="sc", stream="st"))
-    watch.heard(await world.first.journal.ends(), 110.0)
-    world.seed(KEY, creation("other"))
-    watch.heard(await world.first.journal.ends(), 115.0)
-    assert (watch.lag(partition), watch.behind_s(partition, 118.0)) == (2, 8.0)
-    world.first.thaw()
-    assert (watch.lag(partition), watch.behind_s(partition, 120.0)) == (0, 0.0)
+def test_a_process_that_learns_nothing_is_behind_until_it_has_what_was_there() -> None:
+    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
+        await seed(world, creation())
+        partition = world.journal.partition_of(KEY)
+        watch.heard(await world.journal.ends(), 100.0)
+        assert (watch.lag(partition), watch.behind_s(partition, 105.0)) == (0, 0.0)
+        world.first.log.freeze()
+        await seed(world, created())
+        watch.heard(await world.journal.ends(), 110.0)
+        await seed(world, creation())
+        watch.heard(await world.journal.ends(), 115.0)
+        assert (watch.lag(partition), watch.behind_s(partition, 118.0)) == (2, 8.0)
+        world.first.log.thaw()
+        await settle()
+        assert (watch.lag(partition), watch.behind_s(partition, 120.0)) == (0, 0.0)
+
+    watched(scenario)
 
 
-async def test_one_that_keeps_folding_is_never_behind_for_longer_than_since_it_was_asked() -> None:
-    world = JournalWorld()
-    watch, partition = JournalWatch(world.first.journal), world.first.journal.partition_of(KEY)
-    for turn in range(5):
-        watch.heard({partition: (turn + 1) * 10}, turn * 5.0)
-        assert watch.lag(partition) == 10
-        assert watch.behind_s(partition, turn * 5.0 + 4.0) == 4.0
-        world.first.journal.views()[partition].next_offset = (turn + 1) * 10
+def test_one_that_keeps_folding_is_behind_no_longer_than_since_the_last_question() -> None:
+    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
+        partition = world.journal.partition_of(KEY)
+        for turn in range(5):
+            world.first.log.freeze()
+            await seed(world, *([creation()] if not turn else []))
+            watch.heard(await world.journal.ends(), turn * 5.0)
+            assert watch.lag(partition) == 1 and watch.behind_s(partition, turn * 5.0 + 4.0) == 4.0
+            world.first.log.thaw()
+            await settle()
+
+    watched(scenario)
 
 
-async def test_it_asks_kafka_by_itself_and_goes_on_when_kafka_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = JournalWorld()
-    watch = JournalWatch(world.first.journal)
-    monkeypatch.setattr(module, "ASK_S", 0.0)
-    outage: list[BaseException] = [BarrierError("away")]
-    ask = world.first.ask
+def test_it_asks_for_the_ends_by_itself_and_goes_on_after_an_outage() -> None:
+    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
+        partition = world.journal.partition_of(KEY)
+        world.broker.go_away(3 * ASK_S)
+        watching = asyncio.get_running_loop().create_task(watch.watch())
+        world.first.log.freeze()
+        await seed(world, creation())
+        await asyncio.sleep(2 * ASK_S)
+        assert watch.lag(partition) == 0 and not watching.done()
+        await asyncio.sleep(3 * ASK_S)
+        assert watch.lag(partition) == 1
+        watching.cancel()
 
-    def answer() -> Any:
-        if outage:
-            raise outage.pop()
-        return ask()
-
-    monkeypatch.setattr(world.first, "ask", answer)
-    world.first.frozen = True
-    world.seed(KEY, creation())
-    watching = world.first.journal._loop.create_task(watch.watch())
-    await settle()
-    watching.cancel()
-    assert not outage and watch.lag(world.first.journal.partition_of(KEY)) == 1
+    watched(scenario)
 
 
-async def test_a_workflow_shows_from_its_beginning_to_its_end(now_ms: list[int]) -> None:
-    world = JournalWorld()
-    watch = JournalWatch(world.first.journal)
-    world.seed(KEY, creation())
-    now_ms[0] += 5_000
-    watch.publish_workflows()
-    assert workflows("create-stream") == {"running": (1, 5.0)}
-    world.seed(KEY, ev.WorkflowStepFailed(aggregate="stream:sc/st", step="create-segments", attempts=2, error="away"))
-    now_ms[0] += 5_000
-    watch.publish_workflows()
-    assert workflows("create-stream") == {"failing": (1, 10.0)}
-    world.seed(KEY, ev.StreamCreated(scope="sc", stream="st"))
-    watch.publish_workflows()
-    assert workflows("create-stream") == {}
+def test_a_workflow_shows_from_its_begin_to_its_end() -> None:
+    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
+        await seed(world, creation())
+        await asyncio.sleep(5)
+        watch.publish_workflows()
+        assert workflows("create-stream") == {"running": (1, 5.0)}
+        failed = ev.WorkflowStepFailed(aggregate="stream:sc/st", step="create-segments", attempts=2, error="away")
+        await seed(world, failed)
+        await asyncio.sleep(5)
+        watch.publish_workflows()
+        assert workflows("create-stream") == {"failing": (1, 10.0)}
+        await seed(world, created())
+        watch.publish_workflows()
+        assert workflows("create-stream") == {}
+
+    watched(scenario)
 
 
-async def test_what_waits_for_its_turn_shows_until_it_says_so_no_more(now_ms: list[int]) -> None:
-    world = JournalWorld()
-    watch = JournalWatch(world.first.journal)
-    world.seed(KEY, creation(), ev.StreamCreated(scope="sc", stream="st"))
-    world.seed(KEY, ev.WorkflowWaiting(scope="sc", stream="st", kind="ScaleStream", at=BEGAN_MS))
-    watch.publish_workflows()
-    waiting = workflows("scale-stream")
-    assert set(waiting) == {"waiting"} and waiting["waiting"][0] == 1
-    now_ms[0] += YIELD_MS
-    watch.publish_workflows()
-    assert workflows("scale-stream") == {}, "given up"
-    world.seed(KEY, ev.WorkflowWaiting(scope="sc", stream="st", kind="ScaleStream", at=now_ms[0]))
-    world.seed(KEY, ev.WorkflowTurnTaken(scope="sc", stream="st"))
-    assert dict(world.view(KEY).under_way()) == {}
+def test_what_waits_its_turn_shows_until_it_says_so_no_more() -> None:
+    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
+        def waiting() -> ev.WorkflowQueued:
+            return ev.WorkflowQueued(scope="sc", stream="st", kind="ScaleStream", at=world.broker.now_ms())
+
+        await seed(world, creation(), created(), waiting())
+        watch.publish_workflows()
+        shown = workflows("scale-stream")
+        assert set(shown) == {"waiting"} and shown["waiting"][0] == 1
+        await asyncio.sleep(YIELD_MS / 1000)
+        watch.publish_workflows()
+        assert workflows("scale-stream") == {}, "it has given up"
+        await seed(world, waiting(), ev.WorkflowAdmitted(scope="sc", stream="st"))
+        assert dict(world.view(KEY).under_way()) == {}
+
+    watched(scenario)
 
 
-async def test_many_workflows_are_counted_only_so_far(now_ms: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_workflows_are_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "COUNTED_MOST", 3)
-    world = JournalWorld()
-    for number in range(5):
-        world.seed(f"sc/s{number}", creation(f"s{number}"))
-    JournalWatch(world.first.journal).publish_workflows()
-    assert workflows("create-stream") == {"running": (3, 0.0)}
+
+    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
+        for number in range(5):
+            await seed(world, creation(f"s{number}"), key=f"sc/s{number}")
+        watch.publish_workflows()
+        assert workflows("create-stream") == {"running": (3, 0.0)}
+
+    watched(scenario)

@@ -11,10 +11,10 @@ from support import virtual_time
 from api_gateway.server import ControllerServer
 from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
-from retention_spark.running import QueryRunner
+from retention_spark.query_supervisor import QueryRunner
 from sluice import runtime as runtime_module
-from sluice.segmentstore.failure import ConnectionFailure, Failure
-from sluice.segmentstore.memory import InMemorySegmentStore, Moment
+from sluice.pravega.failure import ConnectionFailure, Failure
+from sluice.pravega.memory import InMemorySegmentStore, Moment
 from sluice.workflows.data_plane import ROUND_S, DataPlane
 from txn_manager.timers import Timers
 from txn_manager.wheel.errors import WheelUnavailableError
@@ -80,21 +80,21 @@ async def test_txn_manager_waits_for_redis_at_first_and_does_without_it_later() 
     timers.own(0)
     assert timers.unreached() == "Redis was not asked yet"
     with pytest.raises(WheelUnavailableError):
-        await timers._call(wheel.mark_heard())
+        await timers.call(wheel.mark_heard())
     assert "Redis away" in (timers.unreached() or "")
     wheel.away = False
-    await timers._call(wheel.mark_heard())
+    await timers.call(wheel.mark_heard())
     assert timers.unreached() is None and timers.problem() is None
     wheel.away = True
     with pytest.raises(WheelUnavailableError):
-        await timers._call(wheel.mark_heard())
+        await timers.call(wheel.mark_heard())
     assert timers.unreached() is None and "Redis away" in (timers.problem() or "")
 
 
 def test_kafka_that_is_silent_keeps_every_service_from_being_ready() -> None:
     silence = runtime_module.KAFKA_SILENCE_S
-    assert runtime_module._silence(silence) is None
-    assert "acknowledged nothing" in (runtime_module._silence(silence + 1) or "")
+    assert runtime_module.kafka_silence(silence) is None
+    assert "acknowledged nothing" in (runtime_module.kafka_silence(silence + 1) or "")
 
 
 async def test_a_cluster_manager_needs_its_session_with_zookeeper() -> None:

@@ -6,18 +6,17 @@ from typing import Any, cast
 
 import pytest
 from support import virtual_time
-from support.memory_journal import Instance, JournalWorld, settle
+from support.memory_world import ManualClock, MemoryWorld, settle
 
 from sluice.domain import events as ev
 from sluice.domain.commands import AbortReason, AbortTransaction, CheckLease
 from sluice.domain.names import transaction_aggregate
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import LONGEST_CREATION_MS, Transaction
-from sluice.messaging.producer import ProduceError
-from sluice.messaging.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
-from txn_manager import leases as module
-from txn_manager.hearing import RETURN_MS, Hearing
+from sluice.engine.ports import SendError
+from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 from txn_manager.leases import GRACE_SHARE, Leases
+from txn_manager.outage_tracker import RETURN_MS, OutageTracker
 from txn_manager.wheel.errors import WheelUnavailableError
 
 SCOPE, STREAM, KEY = "sc", "st", "sc/st"
@@ -32,7 +31,7 @@ Scenario = Callable[["Scene"], Coroutine[Any, Any, None]]
 
 
 class FakeWheel:
-    """Says how long nobody has listened."""
+    """Says how long no instance has listened."""
 
     def __init__(self) -> None:
         self.silent_ms: int | None = 0
@@ -66,45 +65,46 @@ class FakeTimers:
 
 
 class Scene:
-    """One instance that looks after the leases of all partitions; `now` is its clock, in ms."""
+    """One instance that looks after the leases of all partitions; `clock` is its own."""
 
-    def __init__(self, world: JournalWorld) -> None:
-        self.world = world
-        self.now = OPENED
-        self.instance: Instance = world.first
-        self.hearing = Hearing()
+    def __init__(self) -> None:
+        self.world = MemoryWorld("txn-manager")
+        self.clock = ManualClock(OPENED)
+        self.process = self.world.process(self.clock)
+        self.outages = OutageTracker()
         self.wheel = FakeWheel()
-        runtime: Any = self.instance
-        self.leases = Leases(runtime, cast(Any, self.wheel), self.hearing, 0.5, GRACE_MS)
+        self.leases = Leases(self.process.runtime, cast(Any, self.wheel), self.outages, 0.5, GRACE_MS)
         self.timers = FakeTimers()
         self.leases.timers = cast(Any, self.timers)
+        self._seen = 0
 
     @property
     def partition(self) -> int:
-        return self.instance.journal.partition_of(KEY)
+        return self.process.journal.partition_of(KEY)
 
     async def own(self) -> None:
         await self.leases.own(self.partition)
 
-    def seed(self, *events: ev.Event) -> None:
-        self.world.seed(KEY, *events)
+    async def seed(self, *events: ev.Event) -> None:
+        await self.world.seed(KEY, *events)
 
-    def open(self, ready: bool = True) -> None:
-        self.seed(ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=ID, lease_ms=LEASE_MS, at=OPENED))
+    async def open(self, ready: bool = True) -> None:
+        await self.seed(ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=ID, lease_ms=LEASE_MS, at=OPENED))
         if ready:
-            self.seed(ev.TransactionReady(scope=SCOPE, stream=STREAM, transaction=ID, at=OPENED))
+            await self.seed(ev.TransactionReady(scope=SCOPE, stream=STREAM, transaction=ID, at=OPENED))
 
-    def ping(self, at: int, lease_ms: int = LEASE_MS) -> None:
-        self.seed(ev.TransactionPinged(scope=SCOPE, stream=STREAM, transaction=ID, lease_ms=lease_ms, at=at))
+    async def ping(self, at: int, lease_ms: int = LEASE_MS) -> None:
+        await self.seed(ev.TransactionPinged(scope=SCOPE, stream=STREAM, transaction=ID, lease_ms=lease_ms, at=at))
 
-    def end(self, event: type[Any], **more: Any) -> None:
-        self.seed(event(scope=SCOPE, stream=STREAM, transaction=ID, at=self.now, **more))
+    async def end(self, event: type[Any], **more: Any) -> None:
+        await self.seed(event(scope=SCOPE, stream=STREAM, transaction=ID, at=self.clock.now, **more))
 
     def sent(self) -> list[tuple[str, Any]]:
         """What was sent since this was last asked."""
-        sent = [(topic, request.command) for topic, request in self.instance.sent]
-        del self.instance.sent[:]
-        return sent
+        topics = (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
+        sent = [(topic.name, request.command) for topic in topics for request in self.world.requests(topic)]
+        new, self._seen = sent[self._seen :], len(sent)
+        return new
 
     def told(self) -> list[tuple[str, int | None]]:
         """What the timers were told since this was last asked."""
@@ -112,96 +112,87 @@ class Scene:
         return told
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scenario], None]:
-    """Runs a scenario with a clock of its own."""
+def run(scenario: Scenario) -> None:
+    async def scene() -> None:
+        await scenario(Scene())
 
-    def run(scenario: Scenario) -> None:
-        async def scene() -> None:
-            made = Scene(JournalWorld())
-            monkeypatch.setattr(module, "now_ms", lambda: made.now)
-            await scenario(made)
-
-        virtual_time.run(scene())
-
-    return run
-
-
-Run = Callable[[Scenario], None]
+    virtual_time.run(scene())
 
 
 # Timers follow the journal.
 
 
-def test_timers_are_told_what_becomes_of_leases(run: Run) -> None:
+def test_timers_follow_what_becomes_of_leases() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.own()
-        scene.open(ready=False)
+        await scene.open(ready=False)
         assert scene.told() == [(TIMER, DUE - OPENED + LONGEST_CREATION_MS)]
-        scene.now += 500
-        scene.end(ev.TransactionReady)
+        scene.clock.now += 500
+        await scene.end(ev.TransactionReady)
         assert scene.told() == [(TIMER, DUE - OPENED)]
-        scene.now += 1000
-        scene.ping(scene.now, 20_000)
+        scene.clock.now += 1000
+        await scene.ping(scene.clock.now, 20_000)
         assert scene.told() == [(TIMER, 20_000 + GRACE_MS + 20_000 // GRACE_SHARE)]
-        scene.end(ev.TransactionCommitting)
+        await scene.end(ev.TransactionCommitting)
         assert scene.told() == [(TIMER, None)]
 
     run(scenario)
 
 
-def test_an_abort_ends_the_timer(run: Run) -> None:
+def test_an_abort_ends_the_timer() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.own()
-        scene.open()
+        await scene.open()
         scene.told()
-        scene.end(ev.TransactionAborting, reason=AbortReason.USER)
+        await scene.end(ev.TransactionAborting, reason=AbortReason.USER)
         assert scene.told() == [(TIMER, None)]
 
     run(scenario)
 
 
-def test_a_lease_that_has_run_out_already_is_due_at_once(run: Run) -> None:
+def test_a_lease_that_has_run_out_already_is_due_at_once() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.own()
-        scene.now = DUE + 5
-        scene.open()
+        scene.clock.now = DUE + 5
+        await scene.open()
         assert scene.told()[-1] == (TIMER, 0)
-        scene.ping(OPENED + 1, -(2**63))
+        await scene.ping(OPENED + 1, -(2**63))
         assert scene.told() == [(TIMER, 0)]
 
     run(scenario)
 
 
-def test_leases_of_partitions_of_others_are_none_of_its_business(run: Run) -> None:
+def test_leases_of_partitions_of_others_are_left_alone() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
+        await scene.open()
         assert scene.told() == []
         await scene.own()
         assert scene.timers.owned == [scene.partition]
         scene.leases.disown(scene.partition)
         assert scene.timers.disowned == [scene.partition]
-        scene.ping(OPENED + 1)
+        await scene.ping(OPENED + 1)
         assert scene.told() == []
 
     run(scenario)
 
 
-def test_all_open_leases_can_be_read_from_the_journal(run: Run) -> None:
+def test_all_open_leases_can_be_read_from_the_journal() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
+        await scene.open()
         other = transaction_id(0, "b")
-        scene.seed(ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=other, lease_ms=20_000, at=OPENED))
+        await scene.seed(
+            ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=other, lease_ms=20_000, at=OPENED)
+        )
         done = transaction_id(0, "c")
-        scene.seed(
+        await scene.seed(
             ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=done, lease_ms=1, at=1),
             ev.TransactionCommitting(scope=SCOPE, stream=STREAM, transaction=done, at=1),
         )
-        scene.now = DUE + 1
+        scene.clock.now = DUE + 1
         left = dict(scene.leases.open_leases(scene.partition))
         assert left == {
             TIMER: 0,
-            f"{SCOPE}/{STREAM}/{other}": OPENED + 20_000 + LONGEST_CREATION_MS + GRACE_MS + 1000 - scene.now,
+            f"{SCOPE}/{STREAM}/{other}": OPENED + 20_000 + LONGEST_CREATION_MS + GRACE_MS + 1000 - scene.clock.now,
         }
         assert scene.leases.open_leases((scene.partition + 1) % 4) == {}
 
@@ -211,11 +202,11 @@ def test_all_open_leases_can_be_read_from_the_journal(run: Run) -> None:
 # A timer fires.
 
 
-def test_a_lease_that_has_run_out_is_asked_about(run: Run) -> None:
+def test_a_lease_that_has_run_out_is_asked_about() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.own()
-        scene.open()
-        scene.now = DUE
+        await scene.open()
+        scene.clock.now = DUE
         await scene.leases.ask(scene.partition, [TIMER])
         assert scene.sent() == [(REQUESTS_TRANSACTIONS.name, QUESTION)]
         assert QUESTION.key == KEY
@@ -223,17 +214,17 @@ def test_a_lease_that_has_run_out_is_asked_about(run: Run) -> None:
     run(scenario)
 
 
-def test_a_timer_that_fires_too_early_is_set_again(run: Run) -> None:
+def test_a_timer_that_fires_too_early_is_set_anew() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
-        scene.now = DUE - 1
+        await scene.open()
+        scene.clock.now = DUE - 1
         await scene.leases.ask(scene.partition, [TIMER])
         assert (scene.sent(), scene.told()) == ([], [(TIMER, 1)])
 
     run(scenario)
 
 
-def test_a_timer_of_nothing_is_taken_away(run: Run) -> None:
+def test_a_timer_of_nothing_is_taken_away() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.leases.ask(scene.partition, [TIMER])
         assert (scene.sent(), scene.told()) == ([], [(TIMER, None)])
@@ -241,11 +232,12 @@ def test_a_timer_of_nothing_is_taken_away(run: Run) -> None:
     run(scenario)
 
 
-def test_a_question_that_cannot_be_sent_is_an_error_so_that_it_is_asked_again(run: Run) -> None:
+def test_a_question_that_cannot_be_sent_is_an_error_so_the_timer_fires_anew() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
-        scene.now, scene.instance.refusing = DUE, True
-        with pytest.raises(ProduceError):
+        await scene.open()
+        scene.clock.now = DUE
+        scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
+        with pytest.raises(SendError):
             await scene.leases.ask(scene.partition, [TIMER])
 
     run(scenario)
@@ -254,9 +246,9 @@ def test_a_question_that_cannot_be_sent_is_an_error_so_that_it_is_asked_again(ru
 # The question is judged.
 
 
-def test_a_question_becomes_an_abort_only_behind_pings_and_commits(run: Run) -> None:
+def test_a_question_becomes_an_abort_only_behind_pings_and_commits() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
+        await scene.open()
         await scene.leases.passed_pings("q", QUESTION, DUE)
         assert scene.sent() == [(COMMIT.name, QUESTION)]
         await scene.leases.passed_commits("q", QUESTION, DUE)
@@ -268,15 +260,15 @@ def test_a_question_becomes_an_abort_only_behind_pings_and_commits(run: Run) -> 
 
 
 @pytest.mark.parametrize("passed", ["passed_pings", "passed_commits"])
-def test_what_counts_is_when_the_question_was_appended(run: Run, passed: str) -> None:
+def test_what_counts_is_when_the_question_was_appended(passed: str) -> None:
     async def scenario(scene: Scene) -> None:
         await scene.own()
-        scene.open()
+        await scene.open()
         scene.told()
-        scene.now = DUE + 100_000
+        scene.clock.now = DUE + 100_000
         await getattr(scene.leases, passed)("q", QUESTION, DUE - 1)
-        assert (scene.sent(), scene.told()) == ([], [(TIMER, 1)]), "set again for what is left"
-        scene.now = OPENED
+        assert (scene.sent(), scene.told()) == ([], [(TIMER, 1)]), "set anew for what is left"
+        scene.clock.now = OPENED
         await getattr(scene.leases, passed)("q", QUESTION, DUE)
         assert len(scene.sent()) == 1
 
@@ -284,10 +276,10 @@ def test_what_counts_is_when_the_question_was_appended(run: Run, passed: str) ->
 
 
 @pytest.mark.parametrize("passed", ["passed_pings", "passed_commits"])
-def test_a_ping_that_was_decided_before_the_question_saves_it(run: Run, passed: str) -> None:
+def test_a_ping_that_was_decided_before_the_question_saves_it(passed: str) -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
-        scene.ping(DUE - 10)
+        await scene.open()
+        await scene.ping(DUE - 10)
         await getattr(scene.leases, passed)("q", QUESTION, DUE)
         assert scene.sent() == []
         assert scene.told() == [(TIMER, DUE - 10 - OPENED)]
@@ -297,14 +289,14 @@ def test_a_ping_that_was_decided_before_the_question_saves_it(run: Run, passed: 
 
 @pytest.mark.parametrize("passed", ["passed_pings", "passed_commits"])
 @pytest.mark.parametrize("ended", ["unknown", "committing", "aborting"])
-def test_a_question_about_what_has_ended_does_nothing(run: Run, passed: str, ended: str) -> None:
+def test_a_question_about_what_has_ended_does_nothing(passed: str, ended: str) -> None:
     async def scenario(scene: Scene) -> None:
         if ended != "unknown":
-            scene.open()
+            await scene.open()
         if ended == "committing":
-            scene.end(ev.TransactionCommitting)
+            await scene.end(ev.TransactionCommitting)
         if ended == "aborting":
-            scene.end(ev.TransactionAborting, reason=AbortReason.SEAL)
+            await scene.end(ev.TransactionAborting, reason=AbortReason.SEAL)
         scene.told()
         await getattr(scene.leases, passed)("q", QUESTION, DUE)
         assert (scene.sent(), scene.told()) == ([], [])
@@ -312,10 +304,10 @@ def test_a_question_about_what_has_ended_does_nothing(run: Run, passed: str, end
     run(scenario)
 
 
-def test_time_in_which_nobody_listened_extends_the_lease(run: Run) -> None:
+def test_time_without_a_listener_extends_the_lease() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
-        scene.now = OPENED + 8_000
+        await scene.open()
+        scene.clock.now = OPENED + 8_000
         scene.wheel.silent_ms = 6_000
         await scene.own()
         scene.told()
@@ -328,10 +320,10 @@ def test_time_in_which_nobody_listened_extends_the_lease(run: Run) -> None:
     run(scenario)
 
 
-def test_if_redis_cannot_say_who_listened_no_time_before_counts(run: Run) -> None:
+def test_if_redis_cannot_say_who_listened_no_time_before_counts() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
-        scene.now = DUE - 100
+        await scene.open()
+        scene.clock.now = DUE - 100
         scene.wheel.away = True
         await scene.own()
         await scene.leases.passed_pings("q", QUESTION, DUE)
@@ -340,41 +332,41 @@ def test_if_redis_cannot_say_who_listened_no_time_before_counts(run: Run) -> Non
     run(scenario)
 
 
-def test_an_outage_of_kafka_extends_the_lease(run: Run) -> None:
+def test_an_outage_of_kafka_extends_the_lease() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
+        await scene.open()
         for at in (OPENED, OPENED + 5_000):
-            scene.hearing.acknowledged(at)
-        scene.hearing.acknowledged(OPENED + 9_000)
+            scene.outages.acknowledged(at)
+        scene.outages.acknowledged(OPENED + 9_000)
         extension = 9_000 + RETURN_MS
         asked_at = OPENED + 11_000
-        assert scene.hearing.extension(scene.partition, OPENED, asked_at) == extension
+        assert scene.outages.extension(scene.partition, OPENED, asked_at) == extension
         await scene.leases.passed_commits("q", QUESTION, asked_at)
         assert scene.sent() == []
 
     run(scenario)
 
 
-def test_a_partition_is_said_to_be_listened_to_only_while_kafka_is_there(run: Run) -> None:
+def test_a_partition_is_said_to_be_listened_to_only_while_kafka_is_there() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.own()
-        assert list(scene.leases._listening()) == []
-        scene.hearing.acknowledged(scene.now)
-        assert list(scene.leases._listening()) == [scene.partition]
-        scene.now += 60_000
-        assert list(scene.leases._listening()) == []
+        assert list(scene.leases.listening()) == []
+        scene.outages.acknowledged(scene.clock.now)
+        assert list(scene.leases.listening()) == [scene.partition]
+        scene.clock.now += 60_000
+        assert list(scene.leases.listening()) == []
 
     run(scenario)
 
 
-def test_the_version_of_the_abort_is_of_what_was_judged(run: Run) -> None:
+def test_the_version_of_the_abort_is_of_what_was_judged() -> None:
     async def scenario(scene: Scene) -> None:
-        scene.open()
+        await scene.open()
         asking = asyncio.ensure_future(scene.leases.passed_commits("q", QUESTION, DUE))
         await settle()
         await asking
         ((_, abort),) = scene.sent()
-        scene.ping(DUE)
+        await scene.ping(DUE)
         found = scene.world.view(KEY).get(transaction_aggregate(SCOPE, STREAM, ID))
         assert isinstance(found, Transaction)
         assert abort.version == scene.world.view(KEY).version(transaction_aggregate(SCOPE, STREAM, ID)) - 1

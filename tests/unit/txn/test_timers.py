@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from prometheus_client import REGISTRY
-from unit.txn.redis_server import PrivateRedis, private_redis
+from support.redis_server import PrivateRedis, private_redis
+from support.wait import eventually_async
 
-from harness.wait import eventually_async
 from txn_manager.timers import Timers
 from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
 from txn_manager.wheel.wheel import Change, Claimed, TimerWheel
@@ -65,6 +65,7 @@ class Instance:
         self.heard: list[int] = []
         self.ending = ending
         self.failing = False
+        self.hanging = False
         self.timers = Timers(
             self.wheel,
             self.on_due,
@@ -74,6 +75,8 @@ class Instance:
         )
 
     async def on_due(self, partition: int, timers: list[str]) -> None:
+        if self.hanging:
+            await asyncio.Event().wait()
         if self.failing:
             raise ConnectionError("Kafka is away")
         self.asked += [(partition, timer) for timer in timers]
@@ -95,7 +98,7 @@ class Instance:
         await self.wheel.close()
 
     async def filled(self, *partitions: int) -> None:
-        await until(lambda: all(self.timers._slots[p].state.value == "filled" for p in partitions), "slots are filled")
+        await until(lambda: all(self.timers.slots[p].state.value == "filled" for p in partitions), "slots are filled")
 
 
 Make = Callable[..., Instance]
@@ -155,12 +158,12 @@ async def down(server: PrivateRedis) -> AsyncIterator[None]:
 @asynccontextmanager
 async def frozen(server: PrivateRedis, instance: Instance) -> AsyncIterator[None]:
     """Redis stands still meanwhile, and the instance gives its calls up soon; before and after it is patient."""
-    patient_s, instance.wheel._timeout_s = instance.wheel._timeout_s, 0.5
+    patient_s, instance.wheel.timeout_s = instance.wheel.timeout_s, 0.5
     server.freeze()
     try:
         yield
     finally:
-        instance.wheel._timeout_s = patient_s
+        instance.wheel.timeout_s = patient_s
         server.thaw()
 
 
@@ -300,7 +303,7 @@ async def test_nothing_is_lost_when_redis_dies_with_timers_pending(make: Make, s
         some(500)
         await until(lambda: instance.timers.problem(), "the outage is seen")
         some(500)
-        await until(lambda: not any(slot.pending for slot in instance.timers._slots.values()), "nothing is kept")
+        await until(lambda: not any(slot.pending for slot in instance.timers.slots.values()), "nothing is kept")
         assert "Redis away since" in (instance.timers.problem() or "")
     some(500)
     await until(lambda: expected <= set(instance.asked), "everything is asked about")
@@ -335,7 +338,7 @@ async def test_a_redis_that_kept_everything_is_not_filled_again(make: Make, serv
     async with frozen(server, instance):
         await until(lambda: instance.timers.problem(), "the outage is seen")
         instance.lease(3, "a", HOUR)
-        await until(lambda: instance.timers._slots[3].state.value == "stale", "the change failed")
+        await until(lambda: instance.timers.slots[3].state.value == "stale", "the change failed")
     await until(lambda: set(held(server, 3)) == {"a"} and not instance.timers.problem(), "the change is there")
     instance.lease(4, "b", 0)
     await until(lambda: instance.asked == [(4, "b")], "the other slot goes on")
@@ -360,7 +363,7 @@ async def test_too_much_pending_is_left_to_a_fill(make: Make, server: PrivateRed
     before = counted("sluice_timer_refills_total", why="too many changes pending")
     for number in range(1_000):
         instance.lease(3, f"t{number}", HOUR)
-        assert len(instance.timers._slots[3].pending) <= 100
+        assert len(instance.timers.slots[3].pending) <= 100
     await until(lambda: len(held(server, 3)) == 1_000, "all are there")
     await until(lambda: counted("sluice_timer_refills_total", why="too many changes pending") == before + 1, "noted")
 
@@ -384,17 +387,13 @@ async def test_a_question_without_an_effect_is_asked_again(make: Make) -> None:
     instance.lease(3, "a", 0)
     await until(lambda: instance.asked.count((3, "a")) >= 3, "it fires until the lease ends or moves")
     instance.lease(3, "a", HOUR)
-    await until(lambda: instance.timers._slots[3].pending == {}, "it is moved")
+    await until(lambda: instance.timers.slots[3].pending == {}, "it is moved")
 
 
 async def test_asking_that_hangs_ends_with_the_claim(make: Make) -> None:
     instance = make(claim_ms=50)
     before = counted("sluice_timers_on_due_failures_total")
-
-    async def hang(_partition: int, _timers: list[str]) -> None:
-        await asyncio.Event().wait()
-
-    instance.timers._on_due = hang
+    instance.hanging = True
     instance.timers.own(3)
     instance.lease(3, "a", 0)
     await until(lambda: counted("sluice_timers_on_due_failures_total") >= before + 2, "the next tick tries again")
@@ -487,7 +486,7 @@ async def test_a_fill_waits_for_a_write_under_way(make: Make, server: PrivateRed
     instance.lease(3, "a", HOUR)
     await write.begun.wait()
     server.client.flushall()
-    await until(lambda: instance.timers._slots[3].state.value == "stale", "the loss is seen")
+    await until(lambda: instance.timers.slots[3].state.value == "stale", "the loss is seen")
     instance.lease(3, "a", 0)
     write.go_on.set()
     await until(lambda: instance.asked == [(3, "a")], "the older delay does not win")

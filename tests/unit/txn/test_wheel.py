@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from unit.txn.redis_server import PrivateRedis, private_redis
+from support.redis_server import PrivateRedis, private_redis
+from support.wait import eventually_async
 
-from harness.wait import eventually_async
 from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
 from txn_manager.wheel.wheel import MAX_BATCH, TimerWheel
 
@@ -20,6 +20,24 @@ HOUR = 3_600_000
 SLOT = "sluice:{test}:timers:v1:3"
 
 
+class TornWheel(TimerWheel):
+    """Does something between two of its scripts, if told so."""
+
+    _left = 0
+    _disturb: Callable[[], Awaitable[None]]
+
+    def disturb(self, at_call: int, disturb: Callable[[], Awaitable[None]]) -> None:
+        """Do that once, before the script of this number from now on."""
+        self._left, self._disturb = at_call, disturb
+
+    async def run_script(self, *args: Any) -> Any:
+        """See TimerWheel."""
+        self._left -= 1
+        if self._left == 0:
+            await self._disturb()
+        return await super().run_script(*args)
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[PrivateRedis]:
     with private_redis() as server:
@@ -27,9 +45,9 @@ def server() -> Iterator[PrivateRedis]:
 
 
 @pytest_asyncio.fixture
-async def wheel(server: PrivateRedis) -> AsyncIterator[TimerWheel]:
+async def wheel(server: PrivateRedis) -> AsyncIterator[TornWheel]:
     server.client.flushall()
-    wheel = TimerWheel(server.url, "test", claim_ms=HOUR, timeout_s=10)
+    wheel = TornWheel(server.url, "test", claim_ms=HOUR, timeout_s=10)
     yield wheel
     await wheel.close()
 
@@ -54,7 +72,7 @@ async def until(ask: Callable[[], Awaitable[T]], message: str) -> T:
     return await eventually_async(ask, 60, message)
 
 
-async def test_a_timer_is_due_once_its_delay_is_over(wheel: TimerWheel) -> None:
+async def test_a_timer_is_due_once_its_delay_is_over(wheel: TornWheel) -> None:
     await wheel.refill(3, {})
     await wheel.set(3, {"sc/st/soon": HOUR, "sc/st/late": HOUR})
     assert await due(wheel, 3) == set()
@@ -62,20 +80,20 @@ async def test_a_timer_is_due_once_its_delay_is_over(wheel: TimerWheel) -> None:
     assert await until(lambda: due(wheel, 3), "the timer fires") == {(3, "sc/st/soon")}
 
 
-async def test_setting_again_moves_a_timer_both_ways(wheel: TimerWheel) -> None:
+async def test_setting_again_moves_a_timer_both_ways(wheel: TornWheel) -> None:
     await wheel.refill(3, {"a": 0, "b": HOUR})
     await wheel.set(3, {"a": HOUR, "b": 0})
     assert await due(wheel, 3) == {(3, "b")}
 
 
-async def test_a_cancelled_timer_does_not_fire(wheel: TimerWheel) -> None:
+async def test_a_cancelled_timer_does_not_fire(wheel: TornWheel) -> None:
     await wheel.refill(3, {"a": 0, "b": 0})
     await wheel.cancel(3, ["a", "unknown"])
     assert await due(wheel, 3) == {(3, "b")}
     await wheel.cancel(4, ["a"])
 
 
-async def test_the_time_is_that_of_redis(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_the_time_is_that_of_redis(server: PrivateRedis, wheel: TornWheel) -> None:
     before = now_ms(server)
     await wheel.refill(3, {"filled": 1_000})
     await wheel.set(3, {"set": 2_000})
@@ -87,7 +105,7 @@ async def test_the_time_is_that_of_redis(server: PrivateRedis, wheel: TimerWheel
 
 
 async def test_what_is_set_in_a_slot_that_is_lost_does_not_make_it_complete(
-    server: PrivateRedis, wheel: TimerWheel
+    server: PrivateRedis, wheel: TornWheel
 ) -> None:
     with pytest.raises(SlotLostError) as lost:
         await wheel.set(3, {"a": 0})
@@ -98,7 +116,7 @@ async def test_what_is_set_in_a_slot_that_is_lost_does_not_make_it_complete(
 
 @pytest.mark.parametrize("lose", ["flushall", "delete", "marker"])
 async def test_a_slot_without_its_marker_is_lost_until_it_is_filled(
-    server: PrivateRedis, wheel: TimerWheel, lose: str
+    server: PrivateRedis, wheel: TornWheel, lose: str
 ) -> None:
     await wheel.refill(3, {"a": 0})
     await wheel.refill(4, {"b": 0})
@@ -133,7 +151,7 @@ async def test_a_server_that_comes_back_with_its_data_has_lost_its_slots(server:
     await wheel.close()
 
 
-async def test_a_change_that_belongs_to_an_older_fill_changes_nothing(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_a_change_that_belongs_to_an_older_fill_changes_nothing(server: PrivateRedis, wheel: TornWheel) -> None:
     """A process that was frozen sends what it had to change when another one has filled the slot anew."""
     older = await wheel.refill(3, {"a": HOUR})
     newer = await wheel.refill(3, {"a": HOUR})
@@ -143,7 +161,7 @@ async def test_a_change_that_belongs_to_an_older_fill_changes_nothing(server: Pr
     assert timers_in(server) == {"b"}
 
 
-async def test_a_refill_drops_what_is_not_in_it(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_a_refill_drops_what_is_not_in_it(server: PrivateRedis, wheel: TornWheel) -> None:
     first = await wheel.refill(3, {"old": HOUR, "both": HOUR})
     second = await wheel.refill(3, {"both": 0, "new": 0})
     assert timers_in(server) == {"both", "new"}
@@ -154,7 +172,7 @@ async def test_a_refill_drops_what_is_not_in_it(server: PrivateRedis, wheel: Tim
 
 
 @pytest.mark.parametrize("size", [0, 1, MAX_BATCH - 1, MAX_BATCH, MAX_BATCH + 1, 10 * MAX_BATCH + 7])
-async def test_a_refill_of_any_size_is_whole(server: PrivateRedis, wheel: TimerWheel, size: int) -> None:
+async def test_a_refill_of_any_size_is_whole(server: PrivateRedis, wheel: TornWheel, size: int) -> None:
     server.client.config_resetstat()
     timers = {f"sc/st/{number}": HOUR for number in range(size)}
     await wheel.refill(3, timers)
@@ -164,26 +182,10 @@ async def test_a_refill_of_any_size_is_whole(server: PrivateRedis, wheel: TimerW
     assert scripts >= size / MAX_BATCH + 2
 
 
-class Disturbed:
-    """Does something between two parts of a fill."""
-
-    def __init__(self, wheel: TimerWheel, at_call: int, disturb: Any) -> None:
-        self._wheel, self._left, self._disturb = wheel, at_call, disturb
-        self._run = wheel._run
-        wheel._run = self.run  # type: ignore[method-assign,assignment]
-
-    async def run(self, *args: Any) -> Any:
-        self._left -= 1
-        if self._left == 0:
-            self._wheel._run = self._run  # type: ignore[method-assign]
-            await self._disturb()
-        return await self._run(*args)
-
-
 @pytest.mark.parametrize("at_call", [2, 3, 4])
 @pytest.mark.parametrize("how", ["forgotten", "partly", "overtaken"])
 async def test_a_refill_that_is_disturbed_never_looks_complete(
-    server: PrivateRedis, wheel: TimerWheel, at_call: int, how: str
+    server: PrivateRedis, wheel: TornWheel, at_call: int, how: str
 ) -> None:
     other = TimerWheel(server.url, "test", claim_ms=HOUR)
 
@@ -195,7 +197,7 @@ async def test_a_refill_that_is_disturbed_never_looks_complete(
         else:
             await other.refill(3, {"other": 0})
 
-    Disturbed(wheel, at_call, disturb)
+    wheel.disturb(at_call, disturb)
     with pytest.raises(SlotLostError):
         await wheel.refill(3, {f"t{number}": 0 for number in range(2 * MAX_BATCH + 1)})
     claimed = await wheel.claim([3])
@@ -206,25 +208,25 @@ async def test_a_refill_that_is_disturbed_never_looks_complete(
     await other.close()
 
 
-async def test_a_fill_that_another_one_began_after_is_void(server: PrivateRedis, wheel: TimerWheel) -> None:
-    other = TimerWheel(server.url, "test", claim_ms=HOUR)
+async def test_a_fill_that_another_one_began_after_is_void(server: PrivateRedis, wheel: TornWheel) -> None:
+    other = TornWheel(server.url, "test", claim_ms=HOUR)
 
     async def stop() -> None:
         raise KeyError("stopped")
 
     async def begin_another() -> None:
-        Disturbed(other, 2, stop)
+        other.disturb(2, stop)
         with pytest.raises(KeyError):
             await other.refill(3, {"of the other": HOUR})
 
-    Disturbed(wheel, 2, begin_another)
+    wheel.disturb(2, begin_another)
     with pytest.raises(SlotLostError):
         await wheel.refill(3, {"a": HOUR})
     assert (await wheel.claim([3])).lost == [3]
     await other.close()
 
 
-async def test_timers_are_not_late_by_the_time_a_fill_takes(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_timers_are_not_late_by_the_time_a_fill_takes(server: PrivateRedis, wheel: TornWheel) -> None:
     began = now_ms(server)
 
     async def linger() -> None:
@@ -233,36 +235,36 @@ async def test_timers_are_not_late_by_the_time_a_fill_takes(server: PrivateRedis
     async def _after() -> bool:
         return now_ms(server) > began + 2_000
 
-    Disturbed(wheel, 2, linger)
+    wheel.disturb(2, linger)
     await wheel.refill(3, {f"t{number:04d}": HOUR for number in range(2 * MAX_BATCH + 1)})
     first, last = (server.client.zscore(SLOT, timer) for timer in ("t0000", f"t{2 * MAX_BATCH:04d}"))
     assert last - first < 1_000
 
 
-async def test_until_a_refill_is_done_the_slot_stays_what_it_was(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_until_a_refill_is_done_the_slot_stays_what_it_was(server: PrivateRedis, wheel: TornWheel) -> None:
     await wheel.refill(3, {"old": 0})
     seen = []
 
     async def look() -> None:
         seen.append(await due(wheel, 3))
 
-    Disturbed(wheel, 3, look)
+    wheel.disturb(3, look)
     await wheel.refill(3, {f"t{number}": 0 for number in range(MAX_BATCH + 1)})
     assert seen == [{(3, "old")}]
     assert len(timers_in(server)) == MAX_BATCH + 1
 
 
-async def test_a_fill_that_stopped_half_way_is_forgotten(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_a_fill_that_stopped_half_way_is_forgotten(server: PrivateRedis, wheel: TornWheel) -> None:
     async def stop() -> None:
         raise KeyError("stopped")
 
-    Disturbed(wheel, 3, stop)
+    wheel.disturb(3, stop)
     with pytest.raises(KeyError):
         await wheel.refill(3, {f"t{number}": 0 for number in range(2 * MAX_BATCH)})
     assert 0 < server.client.pttl(f"{SLOT}:fill") <= 60_000
 
 
-async def test_a_claim_takes_no_more_than_its_limit_and_the_rest_comes_next(wheel: TimerWheel) -> None:
+async def test_a_claim_takes_no_more_than_its_limit_and_the_rest_comes_next(wheel: TornWheel) -> None:
     await wheel.refill(3, {f"a{number}": 0 for number in range(5)})
     await wheel.refill(4, {f"b{number}": 0 for number in range(5)})
     first = await due(wheel, 4, 3, limit=7)
@@ -275,13 +277,13 @@ async def test_a_claim_takes_no_more_than_its_limit_and_the_rest_comes_next(whee
             await wheel.claim([3], limit)
 
 
-async def test_a_claim_finds_lost_slots_beyond_its_limit(wheel: TimerWheel) -> None:
+async def test_a_claim_finds_lost_slots_beyond_its_limit(wheel: TornWheel) -> None:
     await wheel.refill(3, {"a": 0, "b": 0})
     assert (await wheel.claim([3, 4], 1)).lost == [4]
     assert (await wheel.claim([])).due == []
 
 
-async def test_a_claim_expires_if_the_claimer_dies(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_a_claim_expires_if_the_claimer_dies(server: PrivateRedis, wheel: TornWheel) -> None:
     dead = TimerWheel(server.url, "test", claim_ms=100)
     await dead.refill(3, {"a": 0})
     before = now_ms(server)
@@ -291,7 +293,7 @@ async def test_a_claim_expires_if_the_claimer_dies(server: PrivateRedis, wheel: 
     assert now_ms(server) >= before + 100
 
 
-async def test_instances_that_claim_at_once_share_without_doubles(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_instances_that_claim_at_once_share_without_doubles(server: PrivateRedis, wheel: TornWheel) -> None:
     everything = set()
     for partition in range(4):
         await wheel.refill(partition, {f"t{number}": 0 for number in range(500)})
@@ -310,7 +312,7 @@ async def test_instances_that_claim_at_once_share_without_doubles(server: Privat
         await other.close()
 
 
-async def test_scripts_that_redis_forgot_are_loaded_again(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_scripts_that_redis_forgot_are_loaded_again(server: PrivateRedis, wheel: TornWheel) -> None:
     for _ in range(2):
         await wheel.refill(3, {"a": HOUR})
         server.client.script_flush()
@@ -324,7 +326,7 @@ async def test_scripts_that_redis_forgot_are_loaded_again(server: PrivateRedis, 
         server.client.script_flush()
 
 
-async def test_silence_is_counted_from_the_last_mark(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_silence_is_counted_from_the_last_mark(server: PrivateRedis, wheel: TornWheel) -> None:
     assert await wheel.silent_for(3) is None
     await wheel.mark_heard([])
     await wheel.mark_heard([3, 4])
@@ -339,7 +341,7 @@ async def _more_than(silence: Any, ms: int) -> bool:
     return (await silence or 0) > ms
 
 
-async def test_a_mark_names_the_time_it_is_true_for(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_a_mark_names_the_time_it_is_true_for(server: PrivateRedis, wheel: TornWheel) -> None:
     await wheel.mark_heard([3], now_ms(server) - 5_000)
     assert 5_000 <= (await wheel.silent_for(3) or 0) < 15_000
     await wheel.mark_heard([3], now_ms(server) - 60_000)
@@ -348,14 +350,14 @@ async def test_a_mark_names_the_time_it_is_true_for(server: PrivateRedis, wheel:
     assert await wheel.silent_for(3) == 0 or (await wheel.silent_for(3) or 0) < 5_000, "the future is cut to now"
 
 
-async def test_a_mark_from_a_clock_that_was_set_back_is_replaced(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_a_mark_from_a_clock_that_was_set_back_is_replaced(server: PrivateRedis, wheel: TornWheel) -> None:
     server.client.hset("sluice:{test}:timers:v1:heard", "3", now_ms(server) + HOUR)
     assert await wheel.silent_for(3) == 0
     await wheel.mark_heard([3], now_ms(server) - 5_000)
     assert (await wheel.silent_for(3) or 0) >= 5_000
 
 
-async def test_clusters_do_not_see_each_other(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_clusters_do_not_see_each_other(server: PrivateRedis, wheel: TornWheel) -> None:
     other = TimerWheel(server.url, "other", claim_ms=HOUR)
     await wheel.refill(3, {"a": 0})
     assert (await other.claim([3])).lost == [3]
@@ -364,7 +366,7 @@ async def test_clusters_do_not_see_each_other(server: PrivateRedis, wheel: Timer
     await other.close()
 
 
-async def test_every_call_ends_in_time_when_redis_is_frozen_or_away(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_every_call_ends_in_time_when_redis_is_frozen_or_away(server: PrivateRedis, wheel: TornWheel) -> None:
     await wheel.refill(3, {"a": HOUR})
     hasty = TimerWheel(server.url, "test", timeout_s=0.2)
 
@@ -395,20 +397,20 @@ async def test_every_call_ends_in_time_when_redis_is_frozen_or_away(server: Priv
     await hasty.close()
 
 
-async def test_what_redis_refuses_is_an_error_of_the_wheel(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_what_redis_refuses_is_an_error_of_the_wheel(server: PrivateRedis, wheel: TornWheel) -> None:
     server.client.set(SLOT, "not a slot")
     with pytest.raises(WheelUnavailableError, match="WRONGTYPE"):
         await wheel.claim([3])
 
 
-async def test_many_calls_at_once_wait_for_a_connection(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_many_calls_at_once_wait_for_a_connection(server: PrivateRedis, wheel: TornWheel) -> None:
     await wheel.mark_heard([3])
     silences = await asyncio.gather(*(wheel.silent_for(3) for _ in range(200)))
     assert None not in silences
     assert len(server.client.client_list()) < 20
 
 
-async def test_changes_of_many_partitions_are_cut_into_batches(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_changes_of_many_partitions_are_cut_into_batches(server: PrivateRedis, wheel: TornWheel) -> None:
     sizes = {0: MAX_BATCH - 1, 1: 5, 2: 0, 4: 2 * MAX_BATCH, 5: 1}
     for partition in (0, 1, 2, 5):
         await wheel.refill(partition, {"gone": 0, "kept": HOUR})
@@ -497,7 +499,7 @@ def test_any_calls_do_what_they_would_do_to_dictionaries(server: PrivateRedis, s
     asyncio.run(_live_through(server, steps))
 
 
-async def test_a_call_can_be_cancelled_at_any_moment(server: PrivateRedis, wheel: TimerWheel) -> None:
+async def test_a_call_can_be_cancelled_at_any_moment(server: PrivateRedis, wheel: TornWheel) -> None:
     await wheel.refill(3, {"a": HOUR})
 
     async def call_for_ever() -> None:

@@ -2,9 +2,9 @@
 
 from support.virtual_time import run
 
-from sluice.segmentstore.failure import ConnectionFailure, Failure
-from sluice.segmentstore.memory import InMemorySegmentStore, Moment
-from sluice.segmentstore.routing import container_of
+from sluice.pravega.failure import ConnectionFailure, Failure
+from sluice.pravega.memory import InMemorySegmentStore, Moment
+from sluice.pravega.routing import container_of
 from sluice.workflows.data_plane import DataPlane
 
 

@@ -2,15 +2,13 @@
 
 import asyncio
 from collections.abc import Collection
-from typing import Any
 
 from prometheus_client import REGISTRY
-from support.periodic_world import PARTITIONS, World
+from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
 from sluice.domain.commands import (
     AddSubscriber,
-    CreateReserved,
     CreateStream,
     DeleteStream,
     NoteWriterTime,
@@ -22,12 +20,11 @@ from sluice.domain.commands import (
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.names import stream_key
 from sluice.domain.stream import decide
-from sluice.journal.journal import JournalUnavailableError
+from sluice.memory.log import ENDS_TIMEOUT_S
 from stream_workflows.periodic import Periodic
 from stream_workflows.stream_index import StreamIndex, StreamName
 
 POLICY = RetentionPolicy(RetentionType.SIZE, 100, 1000)
-ALL = frozenset(range(PARTITIONS))
 
 
 class Job:
@@ -73,7 +70,7 @@ async def run_for(periodic: Periodic, seconds: float) -> None:
 
 def test_jobs_have_rhythms_of_their_own_and_a_failure_ends_nothing() -> None:
     async def test() -> None:
-        world = World()
+        world = PeriodicWorld()
         slow = Job("slow", [("sc", "bad"), ("sc", "good")], 10)
         fast = Job("fast", [("sc", "x")], 1)
         await run_for(Periodic(world.first.journal, lambda: {1, 2}, [slow, fast]), 25)
@@ -88,7 +85,7 @@ def test_jobs_have_rhythms_of_their_own_and_a_failure_ends_nothing() -> None:
 def test_the_interval_counts_from_the_end_of_a_round_and_streams_are_bounded() -> None:
     async def test() -> None:
         job = Job("bounded", [("sc", f"s{i}") for i in range(10)], 10, takes_s=5)
-        await run_for(Periodic(World().first.journal, lambda: {0}, [job], at_once=4), 30)
+        await run_for(Periodic(PeriodicWorld().first.journal, lambda: {0}, [job], at_once=4), 30)
         assert job.most == 4
         assert sorted({at for at, _ in job.worked}) == [5, 10, 15, 30]
 
@@ -97,7 +94,7 @@ def test_the_interval_counts_from_the_end_of_a_round_and_streams_are_bounded() -
 
 def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_done() -> None:
     async def test() -> None:
-        world = World()
+        world = PeriodicWorld()
         job = Job("idle", [("sc", "s")], 1)
         owned: set[int] = set()
         periodic = Periodic(world.first.journal, lambda: owned, [job])
@@ -105,11 +102,8 @@ def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_done() -
         assert job.asked == []
         owned.add(0)
 
-        async def away(_partitions: Any) -> None:
-            raise JournalUnavailableError("away")
-
-        world.first.journal.barrier = away  # type: ignore[method-assign,assignment]
-        await run_for(periodic, 2.5)
+        world.broker.go_away(60)
+        await run_for(periodic, 3 * (ENDS_TIMEOUT_S + 1))
         assert job.asked == [] and failures("idle") == 3
 
     run(test())
@@ -117,7 +111,7 @@ def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_done() -
 
 def test_the_index_follows_the_journal() -> None:
     async def test() -> None:
-        world = World()
+        world = PeriodicWorld()
         await world.create("sc", "old", StreamConfig(retention=POLICY))
         index = StreamIndex(world.first.journal)
         assert index.retained(ALL) == [("sc", "old")] == index.unannounced(ALL)
@@ -138,7 +132,7 @@ def test_the_index_follows_the_journal() -> None:
 
 def test_the_streams_of_our_own_scope_have_no_watermarks() -> None:
     async def test() -> None:
-        world = World()
+        world = PeriodicWorld()
         await world.create("_system", "st", StreamConfig())
         index = StreamIndex(world.first.journal)
         await world.ask(NoteWriterTime("_system", "st", "w", 1, {0: 1}))
@@ -149,7 +143,7 @@ def test_the_streams_of_our_own_scope_have_no_watermarks() -> None:
 
 def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> None:
     async def test() -> None:
-        world = World()
+        world = PeriodicWorld()
         index = StreamIndex(world.first.journal)
         await world.create("sc", "kept", StreamConfig(retention=POLICY))
         await world.create("sc", "plain", StreamConfig())
@@ -167,7 +161,7 @@ def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> None:
 
 def test_a_deletion_is_a_change() -> None:
     async def test() -> None:
-        world = World()
+        world = PeriodicWorld()
         index = StreamIndex(world.first.journal)
         key = stream_key("sc", "st")
         await world.create("sc", "st", StreamConfig(retention=POLICY))
@@ -176,7 +170,7 @@ def test_a_deletion_is_a_change() -> None:
         await world.ask(DeleteStream("sc", "st"))
         await world.do(key, lambda reader, _: decide.finish_delete(reader, "sc", "st"))
         assert index.take_changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
-        await world.ask(CreateReserved(CreateStream("sc", "st", StreamConfig()), "again", 1))
+        await world.ask(CreateStream("sc", "st", StreamConfig()), "again")
         assert index.retained(ALL) == [] == index.unannounced(ALL)
 
     run(test())

@@ -1,10 +1,12 @@
 """What those who decide on retention are told: samples of the tail, changes, and the end of a policy for certain."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
-from support.periodic_world import PARTITIONS, World
+from support.memory_world import BEGAN_MS, LateClock, Process
+from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
 from sluice.domain import events as ev
@@ -22,13 +24,12 @@ from sluice.domain.policy.retention import observe
 from sluice.domain.segment_id import segment_id, segment_name
 from sluice.domain.stream import decide
 from sluice.domain.stream.retention import RetentionReport
-from sluice.messaging.producer import ProduceError
-from sluice.messaging.topics import RETENTION
-from stream_workflows.feed import Feed
+from sluice.engine.ports import SendError
+from sluice.kafka.topics import RETENTION
+from stream_workflows.report_publisher import Feed
 from stream_workflows.retention_feed import RetentionChanges, RetentionSamples
 from stream_workflows.stream_index import StreamIndex
 
-ALL = frozenset(range(PARTITIONS))
 STREAM = ("sc", "st")
 POLICY = RetentionPolicy(RetentionType.TIME, 100, 1000)
 KEPT = StreamConfig(scaling=ScalingPolicy(min_segments=2), retention=POLICY)
@@ -36,11 +37,12 @@ LOW, HIGH = segment_id(1, 2), segment_id(1, 3)
 
 
 class Jobs:
-    def __init__(self, world: World) -> None:
-        first = world.first
-        index, feed = StreamIndex(first.journal), Feed(first.producer, first.source)  # type: ignore[arg-type]
-        self.samples = RetentionSamples(first.journal, world.store, index, feed, 60, world.clock)
-        self.changes = RetentionChanges(first.journal, index, feed, 1, world.clock)
+    def __init__(self, world: PeriodicWorld, process: Process | None = None) -> None:
+        runtime = (process or world.first).runtime
+        feed = Feed(runtime.producer, runtime.source, runtime.clock)
+        self.index = StreamIndex(runtime.journal)
+        self.samples = RetentionSamples(runtime.journal, world.store, self.index, feed, 60)
+        self.changes = RetentionChanges(runtime.journal, self.index, feed, 1)
 
     async def sample(self) -> None:
         for stream in self.samples.due(ALL):
@@ -53,9 +55,9 @@ class Jobs:
         return len(due)
 
 
-def with_stream(test: Callable[[World, Jobs], Awaitable[None]], config: StreamConfig = KEPT) -> None:
+def with_stream(test: Callable[[PeriodicWorld, Jobs], Awaitable[None]], config: StreamConfig = KEPT) -> None:
     async def whole() -> None:
-        world = World()
+        world = PeriodicWorld()
         jobs = Jobs(world)
         await world.create(*STREAM, config)
         await test(world, jobs)
@@ -63,13 +65,13 @@ def with_stream(test: Callable[[World, Jobs], Awaitable[None]], config: StreamCo
     run(whole())
 
 
-async def truncate(world: World, cut: dict[int, int]) -> None:
+async def truncate(world: PeriodicWorld, cut: dict[int, int]) -> None:
     await world.ask(TruncateStream(*STREAM, cut=cut))
     await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, *STREAM))
 
 
 def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         world.write(*STREAM, 0, bytes(70))
         world.write(*STREAM, 1, bytes(30))
         await jobs.sample()
@@ -77,21 +79,21 @@ def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it() -> None:
         await world.ask(ScaleStream(*STREAM, seals=(1,), ranges=((0.5, 0.75), (0.75, 1)), at=2000))
         await world.finish_scale(*STREAM, {1: 30})
         world.write(*STREAM, HIGH, bytes(5))
-        world.now += 60_000
+        await asyncio.sleep(60)
         await jobs.sample()
-        first, second = world.told(RETENTION)
-        assert first["sample"] == {"cut": {"0": 70, "1": 30}, "size": 100} and first["at"] == 1_000_000
+        first, second = world.values(RETENTION)
+        assert first["sample"] == {"cut": {"0": 70, "1": 30}, "size": 100} and first["at"] == BEGAN_MS
         assert first["policy"] == {"retention_type": "TIME", "minimum": 100, "maximum": 1000}
         assert second["sample"] == {"cut": {"0": 70, str(LOW): 0, str(HIGH): 5}, "size": 105}
         assert second["head"] == {"cut": {"0": 50, "1": 0}, "size": 50}
         assert second["ranges"] == {"0": [0, 0.5], "1": [0.5, 1], str(LOW): [0.5, 0.75], str(HIGH): [0.75, 1]}
-        assert first["id"] != second["id"] and first["incarnation"] == "r-sc-st"
+        assert first["id"] != second["id"] and first["creation_id"] == "r-sc-st"
 
     with_stream(test)
 
 
 def test_subscribers_that_have_reported_come_with_their_cuts_and_sizes() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         world.write(*STREAM, 0, bytes(70))
         for name in ("sc/far", "sc/near", "sc/new"):
             await world.ask(AddSubscriber(*STREAM, name, "id", 0))
@@ -100,7 +102,7 @@ def test_subscribers_that_have_reported_come_with_their_cuts_and_sizes() -> None
             assert reply is not None and reply.status == "SUCCESS"
         await truncate(world, {0: 40, 1: 0})
         assert await jobs.change() == 1 and await jobs.change() == 0
-        [told] = world.told(RETENTION)
+        [told] = world.values(RETENTION)
         assert told["sample"] is None and told["head"]["size"] == 40
         assert told["subscribers"] == {
             "sc/far": {"cut": {"0": 60, "1": 0}, "size": 60},
@@ -111,7 +113,7 @@ def test_subscribers_that_have_reported_come_with_their_cuts_and_sizes() -> None
 
 
 def test_a_sample_that_a_truncation_overtook_is_dropped() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         world.write(*STREAM, 0, bytes(70))
         real = world.store.segment_info
 
@@ -125,62 +127,62 @@ def test_a_sample_that_a_truncation_overtook_is_dropped() -> None:
 
         world.store.segment_info = overtaken  # type: ignore[method-assign,assignment]
         await jobs.sample()
-        assert world.told(RETENTION) == []
+        assert world.values(RETENTION) == []
 
     with_stream(test)
 
 
 def test_a_sealed_stream_is_not_sampled_nor_one_without_a_policy() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         await world.create("sc", "plain", StreamConfig())
         await world.ask(SealStream(*STREAM))
         await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
         await jobs.sample()
-        assert jobs.samples.due(ALL) == [STREAM] and world.sent == []
+        assert jobs.samples.due(ALL) == [STREAM] and world.messages(RETENTION) == []
 
     with_stream(test)
 
 
 def test_that_a_stream_is_sealed_ends_its_policy() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         await jobs.change()
         await world.ask(SealStream(*STREAM))
         await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
         assert await jobs.change() == 1 and await jobs.change() == 0
-        assert [t["policy"] is None for t in world.told(RETENTION)] == [False, True]
+        assert [t["policy"] is None for t in world.values(RETENTION)] == [False, True]
 
     with_stream(test)
 
 
 def test_a_sample_has_the_time_after_it_was_measured() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         real = world.store.segment_info
 
         async def slow(name: str) -> object:
             info = await real(name)
-            world.now += 5000
+            await asyncio.sleep(5)
             return info
 
         world.store.segment_info = slow  # type: ignore[method-assign,assignment]
         await jobs.sample()
-        assert [t["at"] for t in world.told(RETENTION)] == [world.now]
+        assert [t["at"] for t in world.values(RETENTION)] == [BEGAN_MS + 5_000]
 
     with_stream(test)
 
 
 def test_what_is_told_later_has_a_later_version_whatever_the_clock_says() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         await jobs.sample()
         await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
-        world.now -= 2000
-        await jobs.change()
+        late = Jobs(world, world.process(LateClock(world.broker, 2000)))
+        await late.change()
         await world.ask(SealStream(*STREAM))
         await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
         await world.ask(DeleteStream(*STREAM))
         await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, *STREAM))
-        jobs.changes._index.put_back(world.first.journal.partition_of("sc/st"), STREAM)
-        await jobs.change()
-        reports = [msgspec.convert(t, RetentionReport, strict=False) for t in world.told(RETENTION)]
+        late.index.put_back(world.first.journal.partition_of("sc/st"), STREAM)
+        await late.change()
+        reports = [msgspec.convert(t, RetentionReport, strict=False) for t in world.values(RETENTION)]
         versions = [report.version for report in reports]
         assert versions[0] > 0 and versions == sorted(versions) and versions[-1] > versions[-2]
         state = observe(None, reports[0])
@@ -192,64 +194,62 @@ def test_what_is_told_later_has_a_later_version_whatever_the_clock_says() -> Non
 
 
 def test_a_policy_is_told_until_the_journal_says_so() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
-        world.first.refusing = True
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
+        world.refuse(RETENTION, 2)
         for _ in range(2):
-            with pytest.raises(ProduceError):
+            with pytest.raises(SendError):
                 await jobs.change()
-        world.first.refusing = False
         assert await jobs.change() == 1 and await jobs.change() == 0
-        assert [t["policy"]["minimum"] for t in world.told(RETENTION)] == [100]
+        assert [t["policy"]["minimum"] for t in world.values(RETENTION)] == [100]
         tagged = msgspec.structs.replace(KEPT, tags=("a",))
         await world.ask(UpdateStream(*STREAM, tagged))
         assert await jobs.change() == 0
         await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
         assert await Jobs(world).change() == 1, "whoever comes next tells of it, too"
         assert await jobs.change() == 0
-        assert world.told(RETENTION)[-1]["policy"] is None
+        assert world.values(RETENTION)[-1]["policy"] is None
         assert [e.policy for e in world.events(ev.RetentionPolicyAnnounced)] == [POLICY, None]
 
     with_stream(test)
 
 
 def test_what_could_not_be_told_is_told_later() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         await jobs.change()
         await world.ask(AddSubscriber(*STREAM, "sc/rg", "id", 0))
         await world.ask(UpdateSubscriberCut(*STREAM, "sc/rg", "id", 0, {0: 0, 1: 0}))
-        world.first.refusing = True
-        with pytest.raises(ProduceError):
+        world.refuse(RETENTION, 1)
+        with pytest.raises(SendError):
             await jobs.change()
-        world.first.refusing = False
         assert await jobs.change() == 1
-        assert list(world.told(RETENTION)[-1]["subscribers"]) == ["sc/rg"]
+        assert list(world.values(RETENTION)[-1]["subscribers"]) == ["sc/rg"]
 
     with_stream(test)
 
 
 def test_the_deletion_of_a_stream_ends_its_policy() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         await jobs.change()
         await world.ask(SealStream(*STREAM))
         await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
         await world.ask(DeleteStream(*STREAM))
         await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, *STREAM))
         await jobs.change()
-        told = world.told(RETENTION)[-1]
-        assert told["policy"] is None and told["incarnation"] == "" and told["head"] == {"cut": {}, "size": 0}
+        told = world.values(RETENTION)[-1]
+        assert told["policy"] is None and told["creation_id"] == "" and told["head"] == {"cut": {}, "size": 0}
 
     with_stream(test)
 
 
 def test_ids_follow_from_what_is_told() -> None:
-    async def test(world: World, jobs: Jobs) -> None:
+    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         for _ in range(2):
             await jobs.sample()
         world.write(*STREAM, 0, b"x")
         await jobs.sample()
-        world.now += 1
+        await asyncio.sleep(0.001)
         await jobs.sample()
-        same, again, other, later = (t["id"] for t in world.told(RETENTION))
+        same, again, other, later = (t["id"] for t in world.values(RETENTION))
         assert same == again and len({same, other, later}) == 3
 
     with_stream(test)

@@ -6,7 +6,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from support.periodic_world import PARTITIONS, Instance, World
+from support.memory_world import Process, settle
+from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
 from sluice.domain import events as ev
@@ -14,21 +15,21 @@ from sluice.domain.commands import NoteWriterTime, RemoveWriter
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Decision
 from sluice.domain.stream.watermark import Watermark
-from sluice.segmentstore import ConnectionFailure, Failure, RouteStale
-from sluice.segmentstore.memory import MemorySegment
-from stream_workflows.payloads import decode_watermark, encode_watermark
-from stream_workflows.segment_events import split_events
+from sluice.pravega import ConnectionFailure, Failure, RouteStale
+from sluice.pravega.event_frames import split_events
+from sluice.pravega.memory import MemorySegment
+from sluice.pravega.store import MARK_ATTRIBUTE
+from sluice.pravega.watermarks import decode_watermark, encode_watermark
 from stream_workflows.stream_index import StreamIndex
-from stream_workflows.watermarks import MARK_ATTRIBUTE, NoMarkStreamError, Watermarks
+from stream_workflows.watermarks import NoMarkStreamError, Watermarks
 
-ALL = frozenset(range(PARTITIONS))
 STREAM = ("sc", "st")
 MARK = "sc/_MARKst/0.#epoch.0"
 PATIENT = StreamConfig(timestamp_aggregation_timeout_ms=1000)
 
 
-def job_of(world: World, instance: Instance) -> Watermarks:
-    return Watermarks(instance.journal, world.store, StreamIndex(instance.journal), 10.0, world.clock)
+def job_of(world: PeriodicWorld, process: Process) -> Watermarks:
+    return Watermarks(process.journal, world.store, StreamIndex(process.journal), 10.0)
 
 
 async def one_round(job: Watermarks) -> None:
@@ -36,26 +37,28 @@ async def one_round(job: Watermarks) -> None:
         await job.work(stream)
 
 
-async def note(world: World, timestamp: int, position: dict[int, int], writer: str = "w") -> None:
+async def note(world: PeriodicWorld, timestamp: int, position: dict[int, int], writer: str = "w") -> None:
     reply = await world.ask(NoteWriterTime(*STREAM, writer, timestamp, position))
     assert reply is not None and reply.status == "SUCCESS"
 
 
-def mark_segment(world: World) -> MemorySegment:
+def mark_segment(world: PeriodicWorld) -> MemorySegment:
     return world.store.segments[MARK]
 
 
-def written(world: World) -> list[Watermark]:
-    return [decode_watermark(event) for _, event in split_events(mark_segment(world).data, 0).events]
+def written(world: PeriodicWorld) -> list[Watermark]:
+    return [decode_watermark(event.data) for event in split_events(mark_segment(world).data, 0).events]
 
 
-def bounds(world: World) -> list[tuple[int, int]]:
+def bounds(world: PeriodicWorld) -> list[tuple[int, int]]:
     return [(m.lower, m.upper) for m in written(world)]
 
 
-def with_stream(test: Callable[[World, Watermarks], Coroutine[Any, Any, None]], config: StreamConfig = PATIENT) -> None:
+def with_stream(
+    test: Callable[[PeriodicWorld, Watermarks], Coroutine[Any, Any, None]], config: StreamConfig = PATIENT
+) -> None:
     async def whole() -> None:
-        world = World()
+        world = PeriodicWorld()
         await world.create(*STREAM, config)
         await test(world, job_of(world, world.first))
 
@@ -63,7 +66,7 @@ def with_stream(test: Callable[[World, Watermarks], Coroutine[Any, Any, None]], 
 
 
 def test_watermarks_stand_in_the_mark_segment_with_the_attribute_one_behind() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         await one_round(job)
         assert mark_segment(world).data == b"" and MARK_ATTRIBUTE not in mark_segment(world).attributes
         await note(world, 1000, {0: 73})
@@ -88,13 +91,13 @@ def test_watermarks_stand_in_the_mark_segment_with_the_attribute_one_behind() ->
 
 
 def test_whoever_takes_over_goes_on_from_the_mark_segment() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         for at in (1000, 2000, 3000):
             await note(world, at, {0: at})
             await one_round(job)
         reads: list[str] = []
         world.store.fault = lambda moment, request, _: reads.append(request) if moment == "before" else None
-        other = job_of(world, world.instance())
+        other = job_of(world, world.process())
         await one_round(other)
         assert reads.count("ReadSegment") == 1 and "ConditionalAppend" not in reads
         await note(world, 4000, {0: 4000})
@@ -105,20 +108,18 @@ def test_whoever_takes_over_goes_on_from_the_mark_segment() -> None:
 
 
 def test_of_two_that_believe_to_own_a_stream_one_goes_on() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         await note(world, 1000, {0: 1})
         await one_round(job)
-        stale = world.instance()
+        stale = world.process()
         other = job_of(world, stale)
         await one_round(other)
-        stale.frozen = True
+        stale.log.freeze()
         await note(world, 2000, {0: 2})
         await one_round(job)
         await note(world, 1500, {0: 0}, "late")
-        stale.frozen = False
-        stale.journal._on_batch(
-            world.log[stale.journal.partition_of("sc/st")][stale.journal.reader("sc/st").next_offset :]
-        )
+        stale.log.thaw()
+        await settle()
         await asyncio.gather(one_round(job), one_round(other))
         await note(world, 3000, {0: 3})
         for _ in range(3):
@@ -129,8 +130,8 @@ def test_of_two_that_believe_to_own_a_stream_one_goes_on() -> None:
 
 
 def test_the_one_that_was_overtaken_reads_again_and_neither_writes_twice() -> None:
-    async def test(world: World, job: Watermarks) -> None:
-        other = job_of(world, world.instance())
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
+        other = job_of(world, world.process())
         for at in range(1000, 1010):
             await note(world, at, {0: at})
             await asyncio.gather(one_round(job), one_round(other))
@@ -145,7 +146,7 @@ def test_the_one_that_was_overtaken_reads_again_and_neither_writes_twice() -> No
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("request_type", ["SetupAppend", "ConditionalAppend", "UpdateSegmentAttribute", "ReadSegment"])
 def test_a_lost_answer_neither_loses_nor_doubles_a_watermark(moment: str, request_type: str) -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         broken: list[str] = []
 
         def fault(when: str, request: str, _segment: str) -> Awaitable[None] | None:
@@ -173,16 +174,16 @@ def test_a_lost_answer_neither_loses_nor_doubles_a_watermark(moment: str, reques
 
 
 def test_silent_writers_are_waited_for_then_forgotten() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         await note(world, 1000, {0: 1}, "a")
         await note(world, 1000, {0: 1}, "b")
         await one_round(job)
         await note(world, 2000, {0: 2}, "a")
         await one_round(job)
-        world.now += 999
+        await asyncio.sleep(0.999)
         await one_round(job)
         assert bounds(world) == [(1000, 1000)] and world.stream(*STREAM).writers.keys() == {"a", "b"}
-        world.now += 1
+        await asyncio.sleep(0.001)
         await one_round(job)
         assert bounds(world) == [(1000, 1000), (2000, 2000)] and world.stream(*STREAM).writers.keys() == {"a"}
         assert [event.writers for event in world.events(ev.WritersForgotten)] == [("b",)]
@@ -191,13 +192,13 @@ def test_silent_writers_are_waited_for_then_forgotten() -> None:
 
 
 def test_a_stream_without_writers_is_not_looked_at_any_more() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         await note(world, 1000, {0: 1})
         await world.ask(RemoveWriter(*STREAM, "w"))
         await one_round(job)
         assert job.due(ALL) == [STREAM]
         await one_round(job)
-        assert job.due(ALL) == [] and world.stream(*STREAM).writers == {} and not job._lines
+        assert job.due(ALL) == [] and world.stream(*STREAM).writers == {}
         await note(world, 500, {0: 1})
         await one_round(job)
         assert bounds(world) == [(1000, 1000)], "a time that was passed says nothing new"
@@ -206,7 +207,7 @@ def test_a_stream_without_writers_is_not_looked_at_any_more() -> None:
 
 
 def test_a_mark_that_the_store_does_not_have_at_hand_is_asked_for_again() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         for at in (1000, 2000):
             await note(world, at, {0: at})
             await one_round(job)
@@ -227,7 +228,7 @@ def test_a_mark_that_the_store_does_not_have_at_hand_is_asked_for_again() -> Non
 
 
 def test_what_was_read_of_one_life_is_not_shown_of_the_next() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         await note(world, 1000, {0: 1})
         await one_round(job)
         assert world.stream(*STREAM).watermark is not None
@@ -248,7 +249,7 @@ def test_what_was_read_of_one_life_is_not_shown_of_the_next() -> None:
 
 
 def test_a_truncated_mark_segment_is_read_from_its_start() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         for at in (1000, 2000):
             await note(world, at, {0: at})
             await one_round(job)
@@ -256,24 +257,24 @@ def test_a_truncated_mark_segment_is_read_from_its_start() -> None:
         await note(world, 3000, {0: 3000})
         await one_round(job_of(world, world.first))
         end = split_events(mark_segment(world).data, 146).events
-        assert [decode_watermark(event).lower for _, event in end] == [3000]
+        assert [decode_watermark(event.data).lower for event in end] == [3000]
 
     with_stream(test)
 
 
 def test_a_watermark_over_thousands_of_segments_is_read_back() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         await note(world, 1000, dict.fromkeys(range(5000), 7))
         await one_round(job)
         await note(world, 2000, {4999: 9})
-        await one_round(job_of(world, world.instance()))
+        await one_round(job_of(world, world.process()))
         assert [list(m.cut.values()) for m in written(world)] == [[7] * 5000, [7] * 4999 + [9]]
 
     with_stream(test, StreamConfig(scaling=ScalingPolicy(min_segments=5000)))
 
 
 def test_a_stream_that_lost_its_mark_stream_says_so() -> None:
-    async def test(world: World, job: Watermarks) -> None:
+    async def test(world: PeriodicWorld, job: Watermarks) -> None:
         await note(world, 1000, {0: 1})
         gone = ev.StreamDeleted(scope="sc", stream="_MARKst", next_number=1)
         await world.do("sc/st", lambda *_: Decision((gone,)))

@@ -9,7 +9,7 @@ from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment_id import segment_name
-from sluice.segmentstore.routing import container_of
+from sluice.pravega.routing import container_of
 
 SERVICE = "api-gateway"
 PROTOCOL = "grpc"

@@ -8,10 +8,10 @@ from api_gateway.convert import name_in_token, scope_of, token_of
 from api_gateway.errors import BadRequestError
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.asking import ask
-from api_gateway.reads import Reads
+from api_gateway.reads import Names, Reads, streams_after, streams_with_tag
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive, ResourceKind
 
 PAGE_SIZE = 1000
 
@@ -50,25 +50,26 @@ class ScopeHandlers:
     async def list_scopes(self, request: pb.ScopesRequest, _context: Context) -> pb.ScopesResponse:
         token = request.continuationToken.token
         after = name_in_token(token)
-        names = (name for name in await self._reads.scopes() if name > after)
-        page, following = _page(names, token)
+        page, following = _page(await self._reads.scopes(after), token)
         return pb.ScopesResponse(scopes=page, continuationToken=following)
 
     async def list_streams(self, request: pb.StreamsInScopeRequest, _context: Context) -> pb.StreamsInScopeResponse:
-        return await self._list(request.scope.scope, request.continuationToken.token, None)
+        token = request.continuationToken.token
+        return await self._list(request.scope.scope, token, streams_after(name_in_token(token)))
 
     async def list_streams_with_tag(
         self, request: pb.StreamsInScopeWithTagRequest, _context: Context
     ) -> pb.StreamsInScopeResponse:
         if not request.tag:
             raise BadRequestError("the tag is empty")
-        return await self._list(request.scope.scope, request.continuationToken.token, request.tag)
+        token = request.continuationToken.token
+        wanted = streams_with_tag(request.tag, name_in_token(token), internal=False)
+        return await self._list(request.scope.scope, token, wanted)
 
-    async def _list(self, scope: str, token: str, tag: str | None) -> pb.StreamsInScopeResponse:
-        streams = await self._reads.streams_in(scope_of(scope), name_in_token(token))
-        if streams is None:
+    async def _list(self, scope: str, token: str, wanted: Names) -> pb.StreamsInScopeResponse:
+        names = await self._reads.names_in(scope_of(scope), wanted)
+        if names is None:
             return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
-        names = (s.name for s in streams if tag is None or (tag in s.config.tags and not s.name.startswith("_")))
         page, following = _page(names, token)
         answer = pb.StreamsInScopeResponse(continuationToken=following)
         for name in page:
@@ -77,10 +78,11 @@ class ScopeHandlers:
 
     async def list_tables(self, request: pb.KVTablesInScopeRequest, _context: Context) -> pb.KVTablesInScopeResponse:
         scope, token = scope_of(request.scope.scope), request.continuationToken.token
-        tables = await self._reads.tables_in(scope, name_in_token(token))
-        if tables is None:
+        after = name_in_token(token)
+        names = await self._reads.names_in(scope, lambda members: members.after(ResourceKind.TABLE, after))
+        if names is None:
             return pb.KVTablesInScopeResponse(status=pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND)
-        page, following = _page((table.name for table in tables), token)
+        page, following = _page(names, token)
         answer = pb.KVTablesInScopeResponse(continuationToken=following)
         for name in page:
             answer.kvtables.add(scope=scope, kvtName=name)

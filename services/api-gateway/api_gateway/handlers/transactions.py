@@ -17,6 +17,7 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.domain.status import Status
 from sluice.domain.transaction.ids import halves, text_of
 from sluice.domain.transaction.state import TransactionState
 
@@ -59,7 +60,7 @@ class TransactionHandlers:
         scope, stream = stream_of(request.streamInfo)
         command = OpenTransaction(scope=scope, stream=stream, lease_ms=request.lease)
         reply = await self._requests.ask(command, trace_of(context))
-        if reply.status != "OK":
+        if reply.status != Status.OK:
             raise _refusal(reply)
         high, low = halves(reply.transaction)
         answer = pb.CreateTxnResponse(txnId=pb.TxnId(highBits=high, lowBits=low))
@@ -104,7 +105,7 @@ class TransactionHandlers:
 
     async def _ask(self, command: PingTransaction | CommitTransaction | AbortTransaction, context: Context) -> Any:
         reply = await self._requests.ask(command, trace_of(context))
-        if reply.status == "TOO_MANY_WAITING":
+        if reply.status == Status.TOO_MANY_WAITING:
             raise _refusal(reply)
         if reply.reason:
             context.set_trailing_metadata(((REASON, _as_metadata(reply.reason)),))

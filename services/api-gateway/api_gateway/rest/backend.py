@@ -11,9 +11,11 @@ from api_gateway.requests import Requests
 from api_gateway.rest.dead_letters import DeadLetters
 from api_gateway.rest.failures import NotStartedError
 from api_gateway.rest.signs_of_life import SignsOfLife
+from api_gateway.rest.statistics import Statistics
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
-from sluice.segmentstore.store import SegmentStore
+from sluice.engine.ports import Clock
+from sluice.pravega.store import SegmentStore
 
 
 class Backend(msgspec.Struct, frozen=True):
@@ -24,7 +26,9 @@ class Backend(msgspec.Struct, frozen=True):
     store: SegmentStore
     dead_letters: DeadLetters
     signs_of_life: SignsOfLife
+    statistics: Statistics
     container_count: int
+    clock: Clock
 
 
 async def _backend(request: Request) -> Backend:

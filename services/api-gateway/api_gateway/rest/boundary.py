@@ -24,7 +24,7 @@ from starlette.types import Message, Receive
 
 from api_gateway.errors import BadRequestError, OverloadedError
 from api_gateway.rest.failures import JSON_TYPE, Failure, RefusedError, failure_of
-from sluice.messaging.topics import MAX_REQUEST_BYTES
+from sluice.kafka.topics import MAX_REQUEST_BYTES
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ What is known of each letter is kept here without its value, and brought up to d
 where the last reading ended. Belongs to the event loop; the reading itself is done by a thread, one at a time.
 
 A replay is at least once: the record is sent, then the settlement. A process that ends in between leaves a letter that
-can be replayed again, and two processes that are asked at the same moment may both send it. Of several settlements a
-replay counts, for what was sent cannot be taken back.
+can be replayed a second time, and two processes that are asked at the same moment may both send it. Each of these is a
+new request. Of several settlements a replay counts, for what was sent cannot be taken back.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
-from confluent_kafka import Message
 
-from sluice.journal.journal import now_ms
-from sluice.messaging.dead_letters import (
+from sluice.engine.ports import Chance, Clock, Message
+from sluice.kafka.connections import RecordProducer
+from sluice.kafka.dead_letters import (
     DeadLetterSettled,
     DeadLettersUnavailableError,
     Settlement,
@@ -30,9 +30,9 @@ from sluice.messaging.dead_letters import (
     settled_in,
     source_of,
 )
-from sluice.messaging.producer import KafkaProducer
-from sluice.messaging.requests import Headers, decode_request, encode_request
-from sluice.messaging.topics import DEAD_LETTERS, JOURNAL, TOPICS
+from sluice.kafka.headers import Headers
+from sluice.kafka.requests import decode_request, encode_request
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, TOPICS
 
 KEPT_MOST = 20_000
 """Of how many letters, the latest ones, something is kept."""
@@ -100,10 +100,14 @@ class Page(msgspec.Struct, frozen=True):
 class DeadLetters:
     """The dead letters of a topic with so many partitions; `by` is this process as service/instance."""
 
-    def __init__(self, read: Read, producer: KafkaProducer, partitions: int, by: str) -> None:
+    def __init__(
+        self, read: Read, producer: RecordProducer, partitions: int, by: str, clock: Clock, chance: Chance
+    ) -> None:
         self._read = read
         self._producer = producer
         self._by = by
+        self._clock = clock
+        self._chance = chance
         self._next = dict.fromkeys(range(partitions), 0)
         self._letters: dict[Place, Letter] = {}
         self._settled: dict[Place, Settlement] = {}
@@ -138,7 +142,7 @@ class DeadLetters:
     async def drop(self, place: Place) -> None:
         """Have nobody look at the letter any more.
 
-        Raises NoSuchLetterError, SettledAlreadyError, DeadLettersUnavailableError, ProduceError.
+        Raises NoSuchLetterError, SettledAlreadyError, DeadLettersUnavailableError, SendError.
         """
         async with self._turn:
             letter = await self._open_letter(place)
@@ -150,15 +154,15 @@ class DeadLetters:
     async def replay(self, place: Place) -> str:
         """Send the record back to where it came from; the id of the request that it is, "" if it is none.
 
-        A request gets an id of its own, which follows from the one it had: that one has been answered. Raises as
-        `drop` does, and NotReplayableError.
+        A request gets a fresh id, because the one it had has been answered. Raises as `drop` does, and
+        NotReplayableError.
         """
         async with self._turn:
             letter = await self._open_letter(place)
             if letter.topic not in _REPLAYABLE:
                 raise NotReplayableError(f"it comes from {letter.topic or 'no topic'}")
             source = await self._source(place)
-            id, value = _anew(source.value)
+            id, value = _with_id(source.value, f"{self._chance.token()}-replay")
             headers: Headers = [(name, text) for name, text in source.headers if not name.startswith("sluice_")]
             if id:
                 headers = [(name, id if name == "ce_id" else text) for name, text in headers]
@@ -187,7 +191,7 @@ class DeadLetters:
 
     async def _settle(self, letter: Letter, how: Settlement) -> None:
         partition, offset = letter.place
-        settled = DeadLetterSettled(partition=partition, offset=offset, how=how, at=now_ms(), by=self._by)
+        settled = DeadLetterSettled(partition=partition, offset=offset, how=how, at=self._clock.now_ms(), by=self._by)
         await send_settlement(self._producer, letter.key, settled)
 
     async def _catch_up(self) -> None:
@@ -224,7 +228,7 @@ class DeadLetters:
                 found[place] = source_of(message)
 
         in_time = _in_time(take, MOST_S)
-        for first, last in _readings(wanted):
+        for first, last in readings(wanted):
             await asyncio.to_thread(self._read, first, last, in_time)
         for place in wanted - found.keys():
             del self._letters[place]
@@ -257,7 +261,7 @@ def _in_time(take: Callable[[Message], None], most_s: float) -> Callable[[Messag
     return taken
 
 
-def _readings(places: Iterable[Place]) -> list[tuple[dict[int, int], dict[int, int]]]:
+def readings(places: Iterable[Place]) -> list[tuple[dict[int, int], dict[int, int]]]:
     """The first and the last offset to read of each partition, several times where a partition has long gaps."""
     offsets: dict[int, list[int]] = {}
     for partition, offset in sorted(places):
@@ -293,16 +297,17 @@ def _text(value: str | bytes | None) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else value or ""
 
 
-def _anew(value: bytes) -> tuple[str, bytes]:
-    """The record under an id of its own if it is a request, and as it is otherwise."""
+def _with_id(value: bytes, id: str) -> tuple[str, bytes]:
+    """The record under that id if it is a request, and as it is, without an id, otherwise."""
     try:
         request = decode_request(value)
     except msgspec.DecodeError:
         return "", value
-    again = msgspec.structs.replace(request, id=f"{request.id}~")
-    return again.id, encode_request(again)
+    return id, encode_request(msgspec.structs.replace(request, id=id))
 
 
-def dead_letters_of(client: dict[str, Any], producer: KafkaProducer, partitions: int, by: str) -> DeadLetters:
+def dead_letters_of(
+    client: dict[str, Any], producer: RecordProducer, partitions: int, by: str, clock: Clock, chance: Chance
+) -> DeadLetters:
     """Those of a Kafka; `client` is the common librdkafka configuration."""
-    return DeadLetters(partial(read_dead_letters, client), producer, partitions, by)
+    return DeadLetters(partial(read_dead_letters, client), producer, partitions, by, clock, chance)

@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 from api_gateway.errors import BadRequestError, NoOwnerError, OverloadedError, RequestTimeoutError
 from api_gateway.reads import MissingError
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
-from sluice.journal.journal import JournalError
-from sluice.messaging.dead_letters import DeadLettersUnavailableError
-from sluice.messaging.producer import ProduceError, RecordTooLargeError
-from sluice.segmentstore.errors import SegmentStoreError
+from sluice.engine.journal import JournalError
+from sluice.engine.ports import RecordTooLargeError, SendError
+from sluice.kafka.dead_letters import DeadLettersUnavailableError
+from sluice.pravega.errors import SegmentStoreError
 
 _MAX_DETAIL = 500
 
@@ -54,7 +54,7 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (OverloadedError, 503),
     (NotStartedError, 503),
     (NoOwnerError, 503),
-    (ProduceError, 503),
+    (SendError, 503),
     (JournalError, 503),
     (DeadLettersUnavailableError, 503),
     (SegmentStoreError, 503),

@@ -4,13 +4,16 @@ The journal knows who is a member and since when, but not the time of each heart
 topic, which is followed here from its present end. Belongs to the event loop.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from sluice.domain.commands import Heartbeat
-from sluice.messaging.poll_thread import Batch, PollThread
-from sluice.messaging.requests import decode_request
-from sluice.messaging.topics import REQUESTS_CLUSTER
+from sluice.engine.ports import Message
+from sluice.kafka.poll_thread import PollThread
+from sluice.kafka.requests import decode_request
+from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime
 
 REMEMBERED_MS = 3600 * 1000
@@ -27,7 +30,7 @@ class SignsOfLife:
         """None if nothing was heard since this process began to listen."""
         return self._heard.get(instance)
 
-    def hear(self, batch: Batch) -> None:
+    def hear(self, batch: Sequence[Message]) -> None:
         """Take in records of the topic. What is no heartbeat is somebody else's to complain about."""
         for message in batch:
             if message.error() is not None:

@@ -65,7 +65,7 @@ class TimerWheel:
         self.claim_ms = claim_ms
         # The braces keep all keys of a cluster on one node of a Redis Cluster.
         self._prefix = f"sluice:{{{prefix}}}:timers:v{FORMAT}"
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         # Attempted once: whoever calls decides what is to be written after a failure. The deadline of a call is ours:
         # with a socket timeout the client sends inside `wait_for`, which in Python 3.11 can swallow a cancellation.
         self._pool = BlockingConnectionPool.from_url(
@@ -103,7 +103,7 @@ class TimerWheel:
         """
         lost: set[int] = set()
         for partitions, args in _batches(changes, fills or {}):
-            answer = await self._run(self._scripts.change, [self._slot(each) for each in partitions], args)
+            answer = await self.run_script(self._scripts.change, [self._slot(each) for each in partitions], args)
             lost.update(partitions[position - 1] for position in answer)
         return sorted(lost)
 
@@ -121,10 +121,13 @@ class TimerWheel:
             args: list[str | int] = [fill, members, _STAGED_MS]
             for timer, delay_ms in batch:
                 args += (timer, delay_ms - late_ms)
-            members = await self._run(self._scripts.stage, [staging], args)
+            members = await self.run_script(self._scripts.stage, [staging], args)
             if members < 0:
                 raise SlotLostError([partition])
-        if await self._run(self._scripts.publish, [staging, self._slot(partition)], [fill, len(delays_ms) + 1]) < 0:
+        if (
+            await self.run_script(self._scripts.publish, [staging, self._slot(partition)], [fill, len(delays_ms) + 1])
+            < 0
+        ):
             raise SlotLostError([partition])
         return fill
 
@@ -137,7 +140,7 @@ class TimerWheel:
         if not 0 < limit <= MAX_BATCH:
             raise ValueError(f"a claim takes 1 to {MAX_BATCH} timers, not {limit}")
         slots = [self._slot(partition) for partition in partitions]
-        at_ms, *answers = await self._run(self._scripts.claim, slots, [limit, self.claim_ms])
+        at_ms, *answers = await self.run_script(self._scripts.claim, slots, [limit, self.claim_ms])
         due: list[tuple[int, str]] = []
         fills: dict[int, str] = {}
         for partition, (fill, *timers) in zip(partitions, answers, strict=True):
@@ -154,14 +157,14 @@ class TimerWheel:
         """
         if partitions:
             until = "" if until_ms is None else until_ms
-            await self._run(self._scripts.hear, [self._heard], [until, *partitions])
+            await self.run_script(self._scripts.hear, [self._heard], [until, *partitions])
 
     async def silent_for(self, partition: int) -> int | None:
         """For how many ms nobody is known to have listened to a partition; None: unknown.
 
         Raises WheelUnavailableError.
         """
-        silent_ms: int | None = await self._run(self._scripts.silence, [self._heard], [partition])
+        silent_ms: int | None = await self.run_script(self._scripts.silence, [self._heard], [partition])
         return silent_ms
 
     def _slot(self, partition: int) -> str:
@@ -171,7 +174,8 @@ class TimerWheel:
     def _heard(self) -> str:
         return f"{self._prefix}:heard"
 
-    async def _run(self, script: AsyncScript, keys: list[str], args: list[str | int]) -> Any:
+    async def run_script(self, script: AsyncScript, keys: list[str], args: list[str | int]) -> Any:
+        """What one script answers. Raises WheelUnavailableError."""
         async with self._deadline():
             return await script(keys, args)
 
@@ -179,10 +183,10 @@ class TimerWheel:
     async def _deadline(self) -> AsyncIterator[None]:
         """Whatever goes wrong with Redis ends as WheelUnavailableError."""
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self.timeout_s):
                 yield
         except TimeoutError as error:
-            raise WheelUnavailableError(f"Redis did not answer within {self._timeout_s:g} s") from error
+            raise WheelUnavailableError(f"Redis did not answer within {self.timeout_s:g} s") from error
         except (RedisError, OSError) as error:
             raise WheelUnavailableError(f"{type(error).__name__}: {error}") from error
 

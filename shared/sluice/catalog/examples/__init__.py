@@ -4,7 +4,7 @@ from sluice.catalog.examples.commands import command_examples
 from sluice.catalog.examples.dead_letters import dead_letter_examples
 from sluice.catalog.examples.example import Example, of_unknown_type, with_unknown_field
 from sluice.catalog.examples.journal_records import journal_records
-from sluice.catalog.examples.reports import report_examples
+from sluice.catalog.examples.reports import report_examples, statistics_examples
 
 __all__ = [
     "Example",
@@ -14,6 +14,7 @@ __all__ = [
     "of_unknown_type",
     "reports",
     "requests",
+    "statistics",
     "with_unknown_field",
 ]
 
@@ -28,6 +29,11 @@ def reports() -> list[Example]:
     return report_examples()
 
 
+def statistics() -> list[Example]:
+    """What `sluice.statistics` and `sluice.statistics.windows` hold."""
+    return statistics_examples()
+
+
 def dead_letters() -> list[Example]:
     """A request that nobody could handle, bytes that nobody can read, and what became of the first."""
     return dead_letter_examples(requests())
@@ -35,4 +41,4 @@ def dead_letters() -> list[Example]:
 
 def all_examples() -> list[Example]:
     """Examples of all topics."""
-    return [*requests(), *reports(), *journal_records(), *dead_letters()]
+    return [*requests(), *reports(), *statistics(), *journal_records(), *dead_letters()]

@@ -17,8 +17,8 @@ from sluice.domain.config import (
 )
 from sluice.domain.names import stream_aggregate
 from sluice.domain.policy.requests import scale_id, truncation_id
-from sluice.messaging.requests import Request, encode_request
-from sluice.messaging.topics import Topic, topics_of
+from sluice.kafka.requests import Request, encode_request
+from sluice.kafka.topics import Topic, topics_of
 
 STREAM_CONFIG = StreamConfig(
     scaling=ScalingPolicy(ScaleType.EVENTS, target_rate=1000, scale_factor=2, min_segments=2),
@@ -53,18 +53,15 @@ _HEARTBEAT = c.Heartbeat(
 def _created() -> Iterator[tuple[str, str, c.Command]]:
     yield n.GATEWAY, n.request_id(1), c.CreateScope(n.SCOPE)
     yield n.GATEWAY, n.CREATION, CREATE_STREAM
-    yield n.WORKFLOWS, n.CREATION, c.CreateReserved(CREATE_STREAM, incarnation=n.CREATION, created_at=n.at(2))
-    yield n.WORKFLOWS, n.request_id(6), c.JoinCreation(CREATE_STREAM)
-    yield n.WORKFLOWS, n.request_id(6), c.ResumeCreation(CREATE_STREAM)
     yield n.GATEWAY, n.GROUP_CREATION, CREATE_GROUP
-    yield n.WORKFLOWS, n.GROUP_CREATION, c.CreateReserved(CREATE_GROUP, n.GROUP_CREATION, created_at=n.at(6))
     yield n.GATEWAY, n.TABLE_CREATION, CREATE_TABLE
-    yield n.WORKFLOWS, n.TABLE_CREATION, c.CreateReserved(CREATE_TABLE, n.TABLE_CREATION, created_at=n.at(9))
 
 
 def _changed() -> Iterator[tuple[str, str, c.Command]]:
-    subscription = c.AddSubscriber(n.SCOPE, n.STREAM, subscriber=n.SUBSCRIBER, group_id=n.GROUP_ID, generation=0)
-    yield n.WORKFLOWS, "0b7cf35f6b0f4b0e8c7a5b0c7f4e9d21", subscription
+    subscription = c.AddSubscriber(
+        n.SCOPE, n.STREAM, subscriber=n.SUBSCRIBER, group_id=n.GROUP_ID, generation=0, creation_id=n.CREATION
+    )
+    yield n.WORKFLOWS, n.SUBSCRIPTION, subscription
     yield (
         n.GATEWAY,
         n.request_id(0x11),
@@ -87,7 +84,7 @@ def _changed() -> Iterator[tuple[str, str, c.Command]]:
     yield (
         n.SPARK,
         "note-5f1a3bb2c5a94a0d9c7de2b7b3fd5a10",
-        c.NoteDecision(
+        c.RecordDecision(
             n.SCOPE, n.STREAM, n.CREATION, c.DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30)
         ),
     )
@@ -97,7 +94,7 @@ def _changed() -> Iterator[tuple[str, str, c.Command]]:
         c.TruncateStream(n.SCOPE, n.STREAM, cut=HEAD, policy=WITH_RETENTION.retention),
     )
     workflow = stream_aggregate(n.SCOPE, n.STREAM)
-    yield n.GATEWAY, n.request_id(0x17), c.KickWorkflow(workflow)
+    yield n.GATEWAY, n.request_id(0x17), c.RetryWorkflow(workflow)
     yield n.GATEWAY, n.request_id(0x18), c.CancelWorkflow(workflow, f"scale-stream-{n.at(40)}")
 
 
@@ -107,9 +104,9 @@ def _transactions() -> Iterator[tuple[str, str, c.Command]]:
     committing = c.CommitTransaction(n.SCOPE, n.STREAM, n.COMMITTED, writer=n.WRITER, timestamp=n.at(55))
     yield n.GATEWAY, n.request_id(0x24), committing
     yield n.GATEWAY, n.request_id(0x25), c.AbortTransaction(n.SCOPE, n.STREAM, n.ABORTED)
-    yield n.TRANSACTIONS, "3a94e1c07d5f4f6d8b1b5d9c2e7f6a03", c.CheckLease(n.SCOPE, n.STREAM, n.ABORTED)
+    yield n.TRANSACTIONS, n.LEASE_CHECK, c.CheckLease(n.SCOPE, n.STREAM, n.ABORTED)
     silent = c.AbortTransaction(n.SCOPE, n.STREAM, n.ABORTED, c.AbortReason.LEASE, version=2)
-    yield n.TRANSACTIONS, "3a94e1c07d5f4f6d8b1b5d9c2e7f6a03", silent
+    yield n.TRANSACTIONS, n.LEASE_CHECK, silent
 
 
 def _ended() -> Iterator[tuple[str, str, c.Command]]:
@@ -117,20 +114,17 @@ def _ended() -> Iterator[tuple[str, str, c.Command]]:
     yield n.GATEWAY, n.request_id(0x31), c.UpdateReaderGroup(n.SCOPE, n.GROUP, config=later)
     yield (
         n.WORKFLOWS,
-        "b6a9c1d40e6f4b12a0d3f4c5e6b7a809",
-        c.RemoveSubscriber(n.SCOPE, n.STREAM, subscriber=n.SUBSCRIBER, generation=1),
+        n.UNSUBSCRIPTION,
+        c.RemoveSubscriber(n.SCOPE, n.STREAM, n.SUBSCRIBER, 1, n.GROUP_ID, creation_id=n.CREATION),
     )
     yield n.GATEWAY, n.request_id(0x32), c.DeleteReaderGroup(n.SCOPE, n.GROUP, id=n.GROUP_ID)
     yield n.GATEWAY, n.request_id(0x33), c.DeleteTable(n.SCOPE, n.TABLE)
     yield n.GATEWAY, n.request_id(0x34), c.SealStream(n.SCOPE, n.STREAM)
     yield n.GATEWAY, n.request_id(0x35), c.DeleteStream(n.SCOPE, n.STREAM)
-    yield (
-        n.WORKFLOWS,
-        "d2c5b8a10f3e4d6c9b7a8e5f4d3c2b1a",
-        c.ReleaseName(n.SCOPE, kind=c.NameKind.STREAM, name=n.STREAM, incarnation=n.CREATION),
-    )
     yield n.GATEWAY, n.request_id(0x36), c.DeleteScope(n.SCOPE)
     yield n.GATEWAY, n.request_id(0x37), c.DeleteScopeRecursive(n.SCOPE)
+    going = c.SealStream(n.SCOPE, "returns", creation_id=n.request_id(0x28))
+    yield n.WORKFLOWS, n.SEAL_IN_SCOPE, going
     yield n.GATEWAY, f"api-gateway-0-{n.at(100)}", _HEARTBEAT
 
 

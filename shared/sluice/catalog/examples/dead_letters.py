@@ -6,8 +6,8 @@ from sluice.catalog.examples import names as n
 from sluice.catalog.examples.example import Example, example
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
 from sluice.domain.segment_id import segment_name
-from sluice.messaging.dead_letters import DeadLetterSettled, Settlement, dead_letter_headers
-from sluice.messaging.topics import DEAD_LETTERS
+from sluice.kafka.dead_letters import DeadLetterSettled, Settlement, dead_letter_headers
+from sluice.kafka.topics import DEAD_LETTERS
 
 
 def dead_letter_examples(requests: list[Example]) -> list[Example]:

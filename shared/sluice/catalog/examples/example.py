@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.messaging.requests import Headers, cloud_event_headers
+from sluice.kafka.headers import Headers, cloud_event_headers
 
 UNKNOWN_FIELD = {"unheardOf": {"since": "a later version"}}
 UNKNOWN_TYPE = "UnheardOf"
@@ -59,5 +59,7 @@ def of_unknown_type(known: Example) -> Example:
 
 def _parts(value: dict[str, Any]) -> list[dict[str, Any]]:
     """The objects of a message whose members are fields: the envelope and what it holds."""
-    inner = (value.get("command"), value.get("reply"), value.get("policy"), value.get("sample"))
-    return [value, *(part for part in (*inner, *value.get("events", ())) if isinstance(part, dict))]
+    entries = value.get("entries", ())
+    inner = [value.get("command"), value.get("policy"), value.get("sample"), *entries]
+    inner += [part for entry in entries for part in (*entry.get("events", ()), entry.get("reply"), entry.get("source"))]
+    return [value, *(part for part in inner if isinstance(part, dict))]

@@ -5,9 +5,6 @@ Folded from the first record on, every one counts.
 
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.commands import (
-    CREATE_GROUP,
-    CREATE_STREAM,
-    CREATE_TABLE,
     GROUP_CONFIG,
     HEAD,
     RETENTION_REASON,
@@ -20,16 +17,26 @@ from sluice.catalog.examples.example import Example
 from sluice.catalog.examples.history import SUCCESS, History
 from sluice.catalog.examples.transaction_records import ended, rolled, transactions
 from sluice.domain import events as ev
-from sluice.domain.commands import DecisionKind, Host, NameKind
+from sluice.domain.commands import DecisionKind, Host
 from sluice.domain.config import ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Reply
-from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, group_stream, mark_stream, scope_aggregate
+from sluice.domain.names import (
+    REQUEST_STREAM,
+    SYSTEM_SCOPE,
+    fences_aggregate,
+    group_stream,
+    mark_stream,
+    scope_aggregate,
+)
 from sluice.domain.policy.requests import scale_id, truncation_id
 from sluice.domain.segment_id import segment_id
+from sluice.domain.status import Status
+from sluice.kafka.topics import REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
 
 _S, _O, _M = n.SCOPE, n.STREAM, n.MARK
 _HALVES = (ev.Segment(n.FIRST, 0.0, 0.5), ev.Segment(n.SECOND, 0.5, 1.0))
 _WHOLE = (ev.Segment(0, 0.0, 1.0),)
+_FENCES = fences_aggregate(n.PARTITION)
 _STREAM_AGGREGATE = f"stream:{_S}/{_O}"
 
 
@@ -61,28 +68,40 @@ def _cluster(history: History) -> None:
 
 
 def _created(history: History) -> None:
-    """The scope, then the names in it, each followed by what it stands for."""
-    history.tell(1, n.WORKFLOWS, ev.ScopeCreated(_S, at=n.at(1)), request=n.request_id(1), reply=SUCCESS)
-    refused = Reply("SCOPE_EXISTS")
-    history.tell(1.5, n.WORKFLOWS, request=n.request_id(2), reply=refused, guards=(scope_aggregate(_S),), key=_S)
-    reserved = ev.NameReserved(_S, create=CREATE_STREAM, incarnation=n.CREATION, at=n.at(2))
-    history.tell(2, n.WORKFLOWS, reserved, request=n.CREATION)
+    """The scope, then what is in it, each thing guarded by the fences of its partition."""
+    history.tell(
+        1,
+        n.WORKFLOWS,
+        ev.ScopeCreated(_S, n.request_id(1), at=n.at(1)),
+        decides=REQUESTS_STREAMS,
+        request=n.request_id(1),
+        reply=SUCCESS,
+    )
+    refused = Reply(Status.SCOPE_EXISTS)
+    history.tell(
+        1.5,
+        n.WORKFLOWS,
+        decides=REQUESTS_STREAMS,
+        request=n.request_id(2),
+        reply=refused,
+        guards=(scope_aggregate(_S),),
+        key=_S,
+    )
     history.tell(
         2.1,
         n.WORKFLOWS,
-        ev.StreamCreationStarted(_S, _O, n.CREATION, STREAM_CONFIG, n.at(2), _HALVES, n.CREATION, n.at(2.1)),
-        ev.StreamCreationStarted(_S, _M, n.CREATION, StreamConfig(), n.at(2), _WHOLE, at=n.at(2.1)),
-        request=n.CREATION,
+        ev.StreamCreationStarted(_S, _O, n.CREATION, STREAM_CONFIG, n.at(2.1), _HALVES, n.CREATION, n.at(2.1)),
+        ev.StreamCreationStarted(_S, _M, n.CREATION, StreamConfig(), n.at(2.1), _WHOLE, at=n.at(2.1)),
+        decides=REQUESTS_STREAMS,
+        guards=(_FENCES,),
     )
     done = (ev.StreamCreated(_S, _O), ev.StreamCreated(_S, _M))
     history.tell(2.2, n.WORKFLOWS, *done, request=n.CREATION, reply=SUCCESS)
     _group_created(history)
-    reserved = ev.NameReserved(_S, create=CREATE_TABLE, incarnation=n.TABLE_CREATION, at=n.at(9))
-    history.tell(9, n.WORKFLOWS, reserved, request=n.TABLE_CREATION)
     started = ev.TableCreationStarted(
-        _S, n.TABLE, n.TABLE_CREATION, TABLE_CONFIG, n.at(9), _HALVES, n.TABLE_CREATION, n.at(9.1)
+        _S, n.TABLE, n.TABLE_CREATION, TABLE_CONFIG, n.at(9.1), _HALVES, n.TABLE_CREATION, n.at(9.1)
     )
-    history.tell(9.1, n.WORKFLOWS, started, request=n.TABLE_CREATION)
+    history.tell(9.1, n.WORKFLOWS, started, decides=REQUESTS_STREAMS, guards=(_FENCES,))
     created = ev.TableCreated(_S, n.TABLE)
     history.tell(9.2, n.WORKFLOWS, created, request=n.TABLE_CREATION, reply=SUCCESS)
     _reports_stream(history)
@@ -91,18 +110,16 @@ def _created(history: History) -> None:
 def _group_created(history: History) -> None:
     """With the stream that holds its state, and that one's mark stream; then it subscribes."""
     state = group_stream(n.GROUP)
-    reserved = ev.NameReserved(_S, create=CREATE_GROUP, incarnation=n.GROUP_CREATION, at=n.at(6))
-    history.tell(6, n.WORKFLOWS, reserved, request=n.GROUP_CREATION)
     streams = (
-        ev.StreamCreationStarted(_S, name, n.GROUP_CREATION, StreamConfig(), n.at(6), _WHOLE, at=n.at(6.1))
+        ev.StreamCreationStarted(_S, name, n.GROUP_CREATION, StreamConfig(), n.at(6.1), _WHOLE, at=n.at(6.1))
         for name in (state, mark_stream(state))
     )
     started = ev.ReaderGroupCreationStarted(
-        _S, n.GROUP, n.GROUP_CREATION, GROUP_CONFIG, n.at(6), n.GROUP_CREATION, n.at(6.1)
+        _S, n.GROUP, n.GROUP_CREATION, GROUP_CONFIG, n.at(6.1), n.GROUP_CREATION, n.at(6.1)
     )
-    history.tell(6.1, n.WORKFLOWS, started, *streams, request=n.GROUP_CREATION)
+    history.tell(6.1, n.WORKFLOWS, started, *streams, decides=REQUESTS_STREAMS, guards=(_FENCES,))
     subscribed = ev.SubscriberAdded(_S, _O, n.SUBSCRIBER, n.GROUP_ID, generation=0, at=n.at(6.15))
-    history.tell(6.15, n.WORKFLOWS, subscribed)
+    history.tell(6.15, n.WORKFLOWS, subscribed, decides=REQUESTS_STREAMS)
     created = (ev.StreamCreated(_S, state), ev.StreamCreated(_S, mark_stream(state)))
     done = ev.ReaderGroupCreated(_S, n.GROUP)
     history.tell(6.2, n.WORKFLOWS, *created, done, request=n.GROUP_CREATION, reply=SUCCESS)
@@ -115,53 +132,59 @@ def _reports_stream(history: History) -> None:
     )
     history.tell(10, n.WORKFLOWS, started)
     history.tell(10.1, n.WORKFLOWS, ev.StreamCreated(SYSTEM_SCOPE, REQUEST_STREAM))
-    history.tell(10.2, n.WORKFLOWS, ev.ReportsCarried(SYSTEM_SCOPE, REQUEST_STREAM, segment=0, offset=412))
+    history.tell(10.2, n.WORKFLOWS, ev.ReportsForwarded(SYSTEM_SCOPE, REQUEST_STREAM, segment=0, offset=412))
 
 
 def _progress(history: History) -> None:
     """What readers and writers report, and the policies that come of it."""
     cut = {n.FIRST: 800, n.SECOND: 640}
     moved = ev.SubscriberCutUpdated(_S, _O, n.SUBSCRIBER, cut, at=n.at(17))
-    history.tell(17, n.WORKFLOWS, moved, request=n.request_id(0x11), reply=SUCCESS)
+    history.tell(17, n.WORKFLOWS, moved, decides=REQUESTS_STREAMS, request=n.request_id(0x11), reply=SUCCESS)
     updated = ev.StreamUpdated(_S, _O, config=WITH_RETENTION)
-    history.tell(18, n.WORKFLOWS, updated, request=n.request_id(0x12), reply=SUCCESS)
+    history.tell(18, n.WORKFLOWS, updated, decides=REQUESTS_STREAMS, request=n.request_id(0x12), reply=SUCCESS)
     history.tell(18.1, n.WORKFLOWS, ev.RetentionPolicyAnnounced(_S, _O, policy=WITH_RETENTION.retention))
     noted = ev.WriterTimeNoted(_S, _O, n.WRITER, timestamp=n.at(20), position={n.FIRST: 900, n.SECOND: 700})
-    history.tell(20.1, n.WORKFLOWS, noted, request=n.request_id(0x13), reply=SUCCESS)
+    history.tell(20.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS, request=n.request_id(0x13), reply=SUCCESS)
     history.tell(22, n.WORKFLOWS, ev.WatermarkEmitted(_S, _O, lower=n.at(20), upper=n.at(20), at=n.at(22)))
     removed = ev.WriterRemoved(_S, _O, writer=n.WRITER)
-    history.tell(23, n.WORKFLOWS, removed, request=n.request_id(0x14), reply=SUCCESS)
+    history.tell(23, n.WORKFLOWS, removed, decides=REQUESTS_STREAMS, request=n.request_id(0x14), reply=SUCCESS)
     history.tell(24, n.WORKFLOWS, ev.WritersForgotten(_S, _O, writers=(n.WRITER,)))
-    kept = ev.DecisionNoted(_S, _O, DecisionKind.RETENTION, "within-minimum", RETENTION_REASON, at=n.at(25))
-    history.tell(25, n.WORKFLOWS, kept)
+    kept = ev.DecisionRecorded(_S, _O, DecisionKind.RETENTION, "within-minimum", RETENTION_REASON, at=n.at(25))
+    history.tell(25, n.WORKFLOWS, kept, decides=REQUESTS_STREAMS)
 
 
 def _scaled(history: History) -> None:
     """The scale that retention-spark asked for, with a step that had to be tried again. One from before is open."""
-    history.tell(29, n.TRANSACTIONS, ev.TransactionOpened(_S, _O, n.ROLLED, lease_ms=600_000, at=n.at(29)))
+    history.tell(
+        29,
+        n.TRANSACTIONS,
+        ev.TransactionOpened(_S, _O, n.ROLLED, lease_ms=600_000, at=n.at(29)),
+        decides=REQUESTS_TRANSACTIONS,
+    )
     ready = ev.TransactionReady(_S, _O, n.ROLLED, at=n.at(29.1))
-    answer = Reply("OK", transaction=n.ROLLED, segments=_HALVES)
+    answer = Reply(Status.OK, transaction=n.ROLLED, segments=_HALVES)
     history.tell(29.1, n.TRANSACTIONS, ready, request=n.request_id(0x20), reply=answer)
-    noted = ev.DecisionNoted(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30))
-    history.tell(30.1, n.WORKFLOWS, noted)
-    history.tell(30.2, n.WORKFLOWS, ev.WorkflowWaiting(_S, _O, kind="scale-stream", at=n.at(30.2)))
+    noted = ev.DecisionRecorded(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30))
+    history.tell(30.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS)
+    history.tell(30.2, n.WORKFLOWS, ev.WorkflowQueued(_S, _O, kind="scale-stream", at=n.at(30.2)))
     comes = (ev.Segment(n.UPPER_LEFT, 0.5, 0.75), ev.Segment(n.UPPER_RIGHT, 0.75, 1.0))
     replacement = ev.Replacement(seals=(n.SECOND,), creates=comes, at=n.at(30))
     history.tell(
         30.3,
         n.WORKFLOWS,
         ev.StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(30.3)),
-        ev.WorkflowTurnTaken(_S, _O),
+        ev.WorkflowAdmitted(_S, _O),
+        decides=REQUESTS_STREAMS,
         request=scale_id(_S, _O, n.CREATION, 0, (n.SECOND,)),
-        reply=Reply("STARTED", segments=comes),
+        reply=Reply(Status.STARTED, segments=comes),
         guards=(f"commits:{_S}/{_O}",),
     )
     failed = ev.WorkflowStepFailed(
         _STREAM_AGGREGATE, "create segments", attempts=2, error="ConnectionLost: segment-store-1.sluice.svc:12345"
     )
     history.tell(31, n.WORKFLOWS, failed)
-    kicked = ev.WorkflowKicked(_STREAM_AGGREGATE)
-    history.tell(32, n.WORKFLOWS, kicked, request=n.request_id(0x17), reply=SUCCESS)
+    retried = ev.WorkflowRetryRequested(_STREAM_AGGREGATE)
+    history.tell(32, n.WORKFLOWS, retried, request=n.request_id(0x17), reply=SUCCESS)
     history.tell(32.1, n.WORKFLOWS, ev.StreamEpochAdded(_S, _O, created_at=n.at(32.1)))
     history.tell(32.2, n.WORKFLOWS, ev.StreamScaled(_S, _O, sealed_sizes={n.SECOND: 52_430}))
 
@@ -174,8 +197,9 @@ def _cancelled(history: History) -> None:
         40,
         n.WORKFLOWS,
         ev.StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(40)),
+        decides=REQUESTS_STREAMS,
         request=n.request_id(0x1A),
-        reply=Reply("STARTED", segments=(whole,), epoch=1),
+        reply=Reply(Status.STARTED, segments=(whole,), epoch=1),
     )
     history.tell(
         40.5,
@@ -188,7 +212,7 @@ def _cancelled(history: History) -> None:
     wider = StreamConfig(WITH_RETENTION.scaling, WITH_RETENTION.retention, ("team-payments", "gold"), 10_000)
     request = n.request_id(0x1B)
     started = ev.StreamUpdateStarted(_S, _O, config=wider, request=request, at=n.at(42))
-    history.tell(42, n.WORKFLOWS, started)
+    history.tell(42, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
     history.tell(42.1, n.WORKFLOWS, ev.StreamUpdated(_S, _O), request=request, reply=SUCCESS)
 
 
@@ -197,7 +221,7 @@ def _truncated(history: History) -> None:
     started = ev.StreamTruncationStarted(
         _S, _O, cut=HEAD, deleted=(n.SECOND,), size_till=53_630, request=request, at=n.at(45)
     )
-    history.tell(45, n.WORKFLOWS, started)
+    history.tell(45, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
     history.tell(45.1, n.WORKFLOWS, ev.StreamTruncated(_S, _O), request=request, reply=SUCCESS)
 
 
@@ -206,39 +230,50 @@ def _group_and_table_end(history: History) -> None:
     later = ReaderGroupConfig(id=n.GROUP_ID, starts=GROUP_CONFIG.starts, refresh_ms=5000, generation=1)
     leaves, request = (f"{_S}/{_O}",), n.request_id(0x31)
     started = ev.ReaderGroupUpdateStarted(_S, n.GROUP, later, leaves, request, at=n.at(80))
-    history.tell(80, n.WORKFLOWS, started)
-    history.tell(80.1, n.WORKFLOWS, ev.SubscriberRemoved(_S, _O, subscriber=n.SUBSCRIBER))
-    answer = Reply("SUCCESS", generation=1)
+    history.tell(80, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
+    removed = ev.SubscriberRemoved(_S, _O, subscriber=n.SUBSCRIBER)
+    history.tell(80.1, n.WORKFLOWS, removed, decides=REQUESTS_STREAMS)
+    answer = Reply(Status.SUCCESS, generation=1)
     history.tell(80.2, n.WORKFLOWS, ev.ReaderGroupUpdated(_S, n.GROUP), request=request, reply=answer)
     request = n.request_id(0x32)
     going = ev.ReaderGroupDeletionStarted(_S, n.GROUP, request=request, at=n.at(81))
-    history.tell(81, n.WORKFLOWS, going)
+    history.tell(81, n.WORKFLOWS, going, decides=REQUESTS_STREAMS)
     streams = (state, mark_stream(state))
-    names = {NameKind.READER_GROUP: (n.GROUP,), NameKind.STREAM: streams}
-    history.tell(81.1, n.WORKFLOWS, ev.NamesReleased(_S, names=names))
     gone = (ev.StreamDeleted(_S, stream, next_number=1) for stream in streams)
     history.tell(81.2, n.WORKFLOWS, ev.ReaderGroupDeleted(_S, n.GROUP), *gone, request=request, reply=SUCCESS)
     request = n.request_id(0x33)
-    history.tell(82, n.WORKFLOWS, ev.TableDeletionStarted(_S, n.TABLE, request=request, at=n.at(82)))
-    history.tell(82.1, n.WORKFLOWS, ev.NamesReleased(_S, names={NameKind.TABLE: (n.TABLE,)}))
+    history.tell(
+        82, n.WORKFLOWS, ev.TableDeletionStarted(_S, n.TABLE, request=request, at=n.at(82)), decides=REQUESTS_STREAMS
+    )
     deleted = ev.TableDeleted(_S, n.TABLE, next_number=2)
     history.tell(82.2, n.WORKFLOWS, deleted, request=request, reply=SUCCESS)
 
 
 def _stream_ends(history: History) -> None:
     request = n.request_id(0x34)
-    history.tell(84, n.WORKFLOWS, ev.StreamSealStarted(_S, _O, request=request, at=n.at(84)))
+    history.tell(84, n.WORKFLOWS, ev.StreamSealStarted(_S, _O, request=request, at=n.at(84)), decides=REQUESTS_STREAMS)
     ended(history)
     history.tell(84.5, n.WORKFLOWS, ev.StreamSealed(_S, _O), request=request, reply=SUCCESS)
     request = n.request_id(0x35)
-    history.tell(85, n.WORKFLOWS, ev.StreamDeletionStarted(_S, _O, request=request, at=n.at(85)))
-    history.tell(85.1, n.WORKFLOWS, ev.NamesReleased(_S, names={NameKind.STREAM: (_O, _M)}))
+    history.tell(
+        85, n.WORKFLOWS, ev.StreamDeletionStarted(_S, _O, request=request, at=n.at(85)), decides=REQUESTS_STREAMS
+    )
     gone = (ev.StreamDeleted(_S, _O, next_number=5), ev.StreamDeleted(_S, _M, next_number=1))
     history.tell(85.2, n.WORKFLOWS, *gone, request=request, reply=SUCCESS)
 
 
 def _scope_ends(history: History) -> None:
+    """A first deletion finds that something has come into the scope meanwhile, the second one takes everything."""
+    request, held = n.request_id(0x36), Reply(Status.SCOPE_NOT_EMPTY, "1 stream")
+    history.tell(88, n.WORKFLOWS, ev.ScopeDeletionStarted(_S, request=request, at=n.at(88)), decides=REQUESTS_STREAMS)
+    history.tell(88.1, n.WORKFLOWS, ev.FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION - 4))
+    history.tell(88.2, n.WORKFLOWS, ev.ScopeKept(_S), request=request, reply=held)
     request = n.request_id(0x37)
-    started = ev.ScopeDeletionStarted(_S, request=request, at=n.at(90))
-    history.tell(90, n.WORKFLOWS, started)
-    history.tell(90.1, n.WORKFLOWS, ev.ScopeDeleted(_S), request=request, reply=SUCCESS)
+    history.tell(
+        90,
+        n.WORKFLOWS,
+        ev.ScopeDeletionStarted(_S, recursive=True, request=request, at=n.at(90)),
+        decides=REQUESTS_STREAMS,
+    )
+    history.tell(90.1, n.WORKFLOWS, ev.FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION))
+    history.tell(90.2, n.WORKFLOWS, ev.ScopeDeleted(_S), request=request, reply=SUCCESS)

@@ -3,6 +3,8 @@
 A shop: the stream `shop/orders`, read by the reader group `billing`, and the key-value table `prices`.
 """
 
+from uuid import NAMESPACE_DNS, uuid5
+
 from sluice.domain.segment_id import segment_id
 from sluice.domain.transaction.ids import transaction_id
 
@@ -44,11 +46,30 @@ def request_id(number: int) -> str:
 
 
 CREATION = request_id(3)
-"""The request that created the stream: the stream's incarnation."""
+"""The request that created the stream: its id is the stream's creation id."""
 GROUP_CREATION = request_id(4)
 TABLE_CREATION = request_id(5)
+
+_SENT = "{workflow}-b2d9f03a61-{number}"
+SUBSCRIPTION = _SENT.format(workflow=f"create-reader-group-{GROUP_CREATION}", number=1)
+"""Requests that workflows send are named after them."""
+UNSUBSCRIPTION = _SENT.format(workflow=f"update-reader-group-{request_id(0x31)}", number=1)
+SEAL_ABORT = _SENT.format(workflow=f"seal-stream-{request_id(0x34)}", number=1)
+SEAL_IN_SCOPE = _SENT.format(workflow=f"delete-scope-recursive-{request_id(0x37)}", number=1)
+LEASE_CHECK = "3a94e1c07d5f4f6d8b1b5d9c2e7f6a03"
+
+SCOPES_PARTITION = "#4"
+PARTITION = "#11"
+"""Keys that name partitions: that of the scope, and another one."""
+DELETION_POSITION = 5120
+"""The offset behind the beginning of the scope's deletion, in the scope's partition."""
 
 COMMITTED = transaction_id(1, request_id(0x21))
 ABORTED = transaction_id(1, request_id(0x22))
 ROLLED = transaction_id(0, request_id(0x20))
 """Opened before the scale and committed behind it."""
+
+
+def topic_identity(name: str) -> str:
+    """The topic's name with the id that Kafka gave it when it was created."""
+    return f"{name}@{uuid5(NAMESPACE_DNS, name).hex}"

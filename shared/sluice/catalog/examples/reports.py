@@ -1,16 +1,28 @@
-"""Examples of the reports that decisions on scaling and retention are made from."""
+"""Examples of reports: what decisions on scaling and retention are made from, and statistics."""
 
 import msgspec
 
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.commands import HEAD, STREAM_CONFIG, WITH_RETENTION
 from sluice.catalog.examples.example import Example, example
+from sluice.domain.commands import AbortReason
 from sluice.domain.events import Segment
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
 from sluice.domain.segment_id import segment_name
+from sluice.domain.statistics import (
+    Figures,
+    Operation,
+    StatisticsMark,
+    StreamStatistics,
+    WindowKind,
+    WindowStatistics,
+    fold_report,
+    mark_key,
+)
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
-from sluice.messaging.topics import RETENTION, SCALE
+from sluice.engine.partition import partition_keys
+from sluice.kafka.topics import RETENTION, SCALE, STATISTICS, STATISTICS_WINDOWS
 
 _RANGES = {n.FIRST: (0.0, 0.5), n.SECOND: (0.5, 1.0), n.UPPER_LEFT: (0.5, 0.75), n.UPPER_RIGHT: (0.75, 1.0)}
 
@@ -26,7 +38,7 @@ def scale_reports() -> list[ScaleReport]:
         at=n.at(27),
         scope=n.SCOPE,
         stream=n.STREAM,
-        incarnation=n.CREATION,
+        creation_id=n.CREATION,
         segment=n.SECOND,
         direction=Direction.UP,
         splits=2,
@@ -66,7 +78,7 @@ def retention_reports() -> list[RetentionReport]:
         at=n.at(58),
         scope=n.SCOPE,
         stream=n.STREAM,
-        incarnation=n.CREATION,
+        creation_id=n.CREATION,
         policy=WITH_RETENTION.retention,
         head=SizedCut(HEAD, 53_630),
         sample=SizedCut(tail, 54_330),
@@ -81,7 +93,7 @@ def retention_reports() -> list[RetentionReport]:
         at=n.at(86),
         scope=n.SCOPE,
         stream=n.STREAM,
-        incarnation="",
+        creation_id="",
         policy=None,
         head=SizedCut({}, 0),
         version=31,
@@ -89,8 +101,60 @@ def retention_reports() -> list[RetentionReport]:
     return [sample, gone]
 
 
+def statistics_reports() -> list[StreamStatistics]:
+    """What txn-manager and stream-workflows counted of a stream in the same minute."""
+    minute = WindowKind.MINUTE.begin(n.at(30))
+    figures = Figures(
+        opened=3, committed=2, aborted={AbortReason.LEASE: 1}, timed=3, total_ms=10_950, longest_ms=10_700
+    )
+    transactions = StreamStatistics(
+        id=f"{n.TRANSACTIONS}-{n.at(35)}-0",
+        by=n.TRANSACTIONS,
+        at=n.at(35),
+        scope=n.SCOPE,
+        stream=n.STREAM,
+        minute=minute,
+        figures=figures,
+    )
+    operations = msgspec.structs.replace(
+        transactions,
+        id=f"{n.WORKFLOWS}-{n.at(36)}-0",
+        by=n.WORKFLOWS,
+        at=n.at(36),
+        figures=Figures(operations={Operation.SCALE: 1}),
+    )
+    return [transactions, operations]
+
+
+def statistics_mark() -> StatisticsMark:
+    """All that was counted of a partition before a time stands before it."""
+    return StatisticsMark(id=f"{n.TRANSACTIONS}-{n.at(35)}-mark-5", by=n.TRANSACTIONS, at=n.at(35), partition=5)
+
+
+def statistics_windows() -> list[WindowStatistics]:
+    """What the reports come to, by minute, hour and day."""
+    first, second = statistics_reports()
+    by = n.TRANSACTIONS
+    return [fold_report(fold_report(None, kind, first, 7, by), kind, second, 9, by) for kind in WindowKind]
+
+
+def statistics_examples() -> list[Example]:
+    """Reports, their windows, and a mark in both topics."""
+    mark = statistics_mark()
+    told: list[tuple[str, str, StreamStatistics | WindowStatistics | StatisticsMark]] = [
+        *((STATISTICS.name, stream_key(r.scope, r.stream), r) for r in statistics_reports()),
+        (STATISTICS.name, partition_keys(16)[mark.partition], mark),
+        *((STATISTICS_WINDOWS.name, window.key, window) for window in statistics_windows()),
+        (STATISTICS_WINDOWS.name, mark_key(mark.partition), mark),
+    ]
+    return [
+        example(topic, key, type(fact).__name__, fact.id, fact.by, fact.at, msgspec.json.encode(fact))
+        for topic, key, fact in told
+    ]
+
+
 def report_examples() -> list[Example]:
-    """Both kinds, as they stand in their topics."""
+    """Both kinds of what is decided from, as they stand in their topics."""
     told = [(SCALE, report) for report in scale_reports()] + [(RETENTION, report) for report in retention_reports()]
     return [
         example(

@@ -7,7 +7,9 @@ from sluice.domain.commands import AbortReason
 from sluice.domain.decision import Reply
 from sluice.domain.names import commits_aggregate, stream_aggregate, transaction_aggregate
 from sluice.domain.segment_id import segment_id
+from sluice.domain.status import Status
 from sluice.domain.transaction.ids import transaction_id
+from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 
 _S, _O = n.SCOPE, n.STREAM
 _COMMITS = commits_aggregate(_S, _O)
@@ -24,12 +26,15 @@ _SEGMENTS = (
 _LAST = transaction_id(1, n.request_id(0x26))
 """Open when the stream is sealed."""
 
+_OTHER = transaction_aggregate(_S, _O, transaction_id(1, n.request_id(0x2A)))
+"""One that does not exist."""
+
 
 def _opened(history: History, seconds: float, transaction: str, request: str) -> None:
     opened = ev.TransactionOpened(_S, _O, transaction, _LEASE_MS, at=n.at(seconds))
-    history.tell(seconds, n.TRANSACTIONS, opened, guards=(_ORDERS,))
+    history.tell(seconds, n.TRANSACTIONS, opened, decides=REQUESTS_TRANSACTIONS, guards=(_ORDERS,))
     ready = ev.TransactionReady(_S, _O, transaction, at=n.at(seconds + 0.1))
-    answer = Reply("OK", transaction=transaction, segments=_SEGMENTS)
+    answer = Reply(Status.OK, transaction=transaction, segments=_SEGMENTS)
     history.tell(seconds + 0.1, n.TRANSACTIONS, ready, request=request, reply=answer)
 
 
@@ -37,12 +42,17 @@ def transactions(history: History) -> None:
     """One is committed, with the time its writer gave; one is aborted because nobody pinged it."""
     _opened(history, 50, n.COMMITTED, n.request_id(0x21))
     pinged = ev.TransactionPinged(_S, _O, n.COMMITTED, _LEASE_MS, at=n.at(54))
-    history.tell(54, n.TRANSACTIONS, pinged, request=n.request_id(0x23), reply=Reply("OK"))
+    history.tell(
+        54, n.TRANSACTIONS, pinged, decides=REQUESTS_TRANSACTIONS, request=n.request_id(0x23), reply=Reply(Status.OK)
+    )
+    unknown = Reply(Status.UNKNOWN, "no such transaction")
+    history.also(decides=REQUESTS_TRANSACTIONS, request=n.request_id(0x29), reply=unknown, guards=(_OTHER,))
     history.tell(
         55,
         n.TRANSACTIONS,
         ev.TransactionCommitting(_S, _O, n.COMMITTED, at=n.at(55), writer=n.WRITER, timestamp=n.at(55)),
         ev.CommitBatchStarted(_S, _O, transactions=(n.COMMITTED,), at=n.at(55)),
+        decides=COMMIT,
         request=n.request_id(0x24),
         reply=SUCCESS,
         guards=(_ORDERS,),
@@ -57,7 +67,7 @@ def transactions(history: History) -> None:
     )
     _opened(history, 56, n.ABORTED, n.request_id(0x22))
     aborting = ev.TransactionAborting(_S, _O, n.ABORTED, AbortReason.LEASE, at=n.at(70))
-    history.tell(70, n.TRANSACTIONS, aborting)
+    history.tell(70, n.TRANSACTIONS, aborting, decides=ABORT, request=n.LEASE_CHECK, reply=SUCCESS)
     history.tell(70.1, n.TRANSACTIONS, ev.TransactionAborted(_S, _O, n.ABORTED, at=n.at(70.1)))
 
 
@@ -66,7 +76,9 @@ def rolled(history: History) -> None:
     committing = ev.TransactionCommitting(_S, _O, n.ROLLED, at=n.at(72))
     started = ev.CommitBatchStarted(_S, _O, transactions=(n.ROLLED,), at=n.at(72), rolls=True)
     request = n.request_id(0x27)
-    history.tell(72, n.TRANSACTIONS, committing, started, request=request, reply=SUCCESS, guards=(_ORDERS,))
+    history.tell(
+        72, n.TRANSACTIONS, committing, started, decides=COMMIT, request=request, reply=SUCCESS, guards=(_ORDERS,)
+    )
     sizes = {segment_id(2, 0): 300, segment_id(2, 1): 280}
     duplicated = ev.StreamEpochsRolled(_S, _O, duplicates=0, created_at=n.at(72.1), sealed_sizes=sizes)
     history.tell(72.1, n.TRANSACTIONS, duplicated, guards=(_COMMITS,))
@@ -85,5 +97,5 @@ def rolled(history: History) -> None:
 def ended(history: History) -> None:
     """What is still open when its stream is sealed is aborted."""
     aborting = ev.TransactionAborting(_S, _O, _LAST, AbortReason.SEAL, at=n.at(84.1))
-    history.tell(84.1, n.TRANSACTIONS, aborting)
+    history.tell(84.1, n.TRANSACTIONS, aborting, decides=ABORT, request=n.SEAL_ABORT, reply=SUCCESS)
     history.tell(84.2, n.TRANSACTIONS, ev.TransactionAborted(_S, _O, _LAST, at=n.at(84.2)))

@@ -14,22 +14,22 @@ from sluice.domain.policy.scaling import ScaleDecision, ScalingState
 
 
 def truncation_id(
-    scope: str, stream: str, incarnation: str, cut: Mapping[int, int], policy: RetentionPolicy | None
+    scope: str, stream: str, creation_id: str, cut: Mapping[int, int], policy: RetentionPolicy | None
 ) -> str:
     """What is refused because of one policy may be right by another."""
     rule = f"{policy.retention_type.value} {policy.minimum} {policy.maximum}" if policy is not None else ""
-    return _id("truncate", scope, stream, incarnation, rule, *(f"{s}@{at}" for s, at in sorted(cut.items())))
+    return _id("truncate", scope, stream, creation_id, rule, *(f"{s}@{at}" for s, at in sorted(cut.items())))
 
 
-def scale_id(scope: str, stream: str, incarnation: str, epoch: int, seals: Iterable[int]) -> str:
-    return _id("scale", scope, stream, incarnation, str(epoch), *(str(s) for s in sorted(seals)))
+def scale_id(scope: str, stream: str, creation_id: str, epoch: int, seals: Iterable[int]) -> str:
+    return _id("scale", scope, stream, creation_id, str(epoch), *(str(s) for s in sorted(seals)))
 
 
 def truncation(state: RetentionState, decision: RetentionDecision) -> tuple[str, TruncateStream] | None:
     """The request's id and the command; None if the decision is not to truncate."""
     if decision.cut is None:
         return None
-    id = truncation_id(state.scope, state.stream, state.incarnation, decision.cut, state.policy)
+    id = truncation_id(state.scope, state.stream, state.creation_id, decision.cut, state.policy)
     return id, TruncateStream(state.scope, state.stream, cut=decision.cut, policy=state.policy)
 
 
@@ -37,7 +37,7 @@ def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, 
     """The request's id and the command; None if the decision is not to scale. `now` in epoch ms."""
     if not decision.seals:
         return None
-    id = scale_id(state.scope, state.stream, state.incarnation, decision.epoch, decision.seals)
+    id = scale_id(state.scope, state.stream, state.creation_id, decision.epoch, decision.seals)
     return id, ScaleStream(state.scope, state.stream, seals=decision.seals, ranges=decision.ranges, at=now)
 
 

@@ -6,7 +6,7 @@ minimum is the minimum). What is chosen must lie after the head and after what w
 
 Reports may come twice, late and in any order. The newest one tells policy, head and subscribers, every one of them may
 bring a sampled cut; so under one type of policy the state depends on which reports came alone. A report of another
-incarnation counts if it is newer than all of this one; `retention.gone` ends the state in the same way. The newest is
+life counts if it is newer than all of this one; `retention.gone` ends the state in the same way. The newest is
 the one with the latest version of the stream in the journal, whatever the clocks of those who report.
 
 A state holds for a while after its newest report (`held_until`): what the policy has become since may just not have
@@ -81,7 +81,7 @@ class RetentionState(msgspec.Struct, frozen=True):
 
     scope: str
     stream: str
-    incarnation: str
+    creation_id: str
     told: tuple[int, str]
     policy: RetentionPolicy | None
     head: SizedCut
@@ -97,9 +97,9 @@ class RetentionState(msgspec.Struct, frozen=True):
 
 def observe(state: RetentionState | None, report: RetentionReport) -> RetentionState:
     """What is known after the report."""
-    if state is None or (report.incarnation != state.incarnation and _is_newer(report, state)):
+    if state is None or (report.creation_id != state.creation_id and _is_newer(report, state)):
         state = _begun(report)
-    elif report.incarnation != state.incarnation:
+    elif report.creation_id != state.creation_id:
         return state
     newest = _begun(report) if _is_newer(report, state) else state
     policy = newest.policy or report.policy
@@ -281,7 +281,7 @@ def _begun(report: RetentionReport) -> RetentionState:
     return RetentionState(
         scope=report.scope,
         stream=report.stream,
-        incarnation=report.incarnation,
+        creation_id=report.creation_id,
         told=(report.at, report.id),
         version=report.version,
         policy=report.policy,

@@ -10,7 +10,7 @@ Reports may come twice, late and in any order, so the state keeps for each segme
 apart from that, on its place in the stream; at one `now` the state depends on which reports came alone, as long as they
 hold; of those that do not, what comes last counts. Only segments known to be in the active epoch are touched: because
 a report on them or on a neighbour said so, or because the epoch came of what was decided here and they were left out.
-Reports on an earlier incarnation change nothing.
+Reports on an earlier stream of that name change nothing.
 Rules: stream-and-transaction-semantics 9.2, segment-store-cluster A9, B10.
 """
 
@@ -105,7 +105,7 @@ class ScalingState(msgspec.Struct, frozen=True):
 
     scope: str
     stream: str
-    incarnation: str
+    creation_id: str
     told: tuple[int, int, str]
     policy: PolicyInForce
     epoch: int
@@ -124,9 +124,9 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
     load = _load(report)
     if not load.holds(now) and not _takes_back(state, load, report):
         return state
-    if state is None or (report.incarnation != state.incarnation and _is_later(report, state, now)):
+    if state is None or (report.creation_id != state.creation_id and _is_later(report, state, now)):
         state = _begun(report)
-    elif report.incarnation != state.incarnation:
+    elif report.creation_id != state.creation_id:
         return state
     newest = _begun(report) if _told(report) > state.told else state
     loads = {id: held for id, held in state.loads.items() if held.holds(now) and not _is_given_up(state, held, now)}
@@ -139,7 +139,7 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
 
 
 def _is_later(report: ScaleReport, state: ScalingState, now: int) -> bool:
-    """Whether the report is of a later incarnation: every epoch of one began before all those of the next.
+    """Whether the report is of a later life: every epoch of one began before all those of the next.
 
     The time of an epoch is whatever its client said, so one that is yet to come tells nothing.
     """
@@ -171,7 +171,7 @@ def _load(report: ScaleReport) -> Load:
 
 def _takes_back(state: ScalingState | None, load: Load, report: ScaleReport) -> bool:
     """Whether the report says that a segment known to be silent was heard of since, or is gone."""
-    if state is None or state.incarnation != report.incarnation:
+    if state is None or state.creation_id != report.creation_id:
         return False
     known = state.loads.get(load.segment.id)
     return known is not None and known.silent and (known.at < load.at or (known.active and known.epoch < load.epoch))
@@ -345,7 +345,7 @@ def _begun(report: ScaleReport) -> ScalingState:
     return ScalingState(
         scope=report.scope,
         stream=report.stream,
-        incarnation=report.incarnation,
+        creation_id=report.creation_id,
         told=_told(report),
         policy=report.policy,
         epoch=report.epoch,

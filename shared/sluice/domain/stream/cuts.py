@@ -2,7 +2,7 @@
 
 A cut maps segment ids to byte offsets; -1 stands for a segment that is not yet reached. Every segment lives in an
 unbroken run of epochs, from the one in its id to the one before it was replaced, so nothing here walks the history:
-a segment's run is looked up, and overlaps are found by bisection.
+a segment's run is looked up, overlaps are found by bisection, and what lies between two cuts costs what it is long.
 Rules: stream-and-transaction-semantics 7.5, 7.8, 8.1, 8.2, 8.4; controller-grpc-api 6.3.
 """
 
@@ -38,16 +38,16 @@ class RangeIndex:
             i -= 1
 
 
-def last_epoch(stream: Stream, segment: int) -> int:
-    """The last epoch that contains the segment."""
-    return stream.sealed_in.get(segment, len(stream.epochs)) - 1
-
-
 def span(stream: Stream, cut: Cut) -> dict[int, int]:
     """For each segment of the cut the highest epoch, not above the cut's newest one, that contains it."""
     _check_known(stream, cut)
     highest = max(epoch_of(s) for s in cut)
-    return {s: min(highest, last_epoch(stream, s)) for s in cut}
+    return {s: min(highest, stream.history.last_epoch(s)) for s in cut}
+
+
+def first_epoch(stream: Stream) -> int:
+    """The number of the first epoch that is not wholly behind the head."""
+    return min(span(stream, stream.cut).values()) if stream.cut else 0
 
 
 def is_equal_or_after(stream: Stream, cut: Cut, other: Cut) -> bool:
@@ -66,8 +66,8 @@ def is_valid(stream: Stream, cut: Cut) -> bool:
     Raises NotFoundError for ids of epochs that are not there, InvalidArgumentError for other ids not of the stream.
     """
     _check_known(stream, cut)
-    current = [stream.segments[s] for s in cut if cut[s] >= 0]
-    future = [stream.segments[s] for s in cut if cut[s] < 0]
+    current = [stream.history.segment(s) for s in cut if cut[s] >= 0]
+    future = [stream.history.segment(s) for s in cut if cut[s] < 0]
     if not current:
         raise InvalidArgumentError("a stream cut needs at least one offset that is not negative")
     current_index = RangeIndex(current)
@@ -87,7 +87,7 @@ def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
     """
     if start and end and not is_equal_or_after(stream, end, start):
         raise InvalidArgumentError("the second cut lies before the first")
-    first = span(stream, start) if start else dict.fromkeys(stream.epochs[0].segments, 0)
+    first = span(stream, start) if start else dict.fromkeys(stream.history.epoch(0).segments, 0)
     active = stream.active_epoch
     last = span(stream, end) if end else dict.fromkeys(active.segments, active.number)
     low, high = min(first.values()), max(last.values())
@@ -95,10 +95,8 @@ def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
     first_index = _index_of_positions(stream, start or dict.fromkeys(first, 0))
     last_index = _index_of_positions(stream, end or dict.fromkeys(last, 0))
     found = set()
-    for segment in stream.segments.values():
-        begin, until = epoch_of(segment.id), last_epoch(stream, segment.id)
-        if begin > high or until < low:
-            continue
+    for segment in stream.history.within(low, high):
+        begin, until = epoch_of(segment.id), stream.history.last_epoch(segment.id)
         if max(begin, whole_from) <= min(until, whole_to) or (
             all(f.id <= segment.id for f in first_index.overlapping(segment.low, segment.high))
             and all(t.id >= segment.id for t in last_index.overlapping(segment.low, segment.high))
@@ -108,16 +106,17 @@ def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
 
 
 def size_between(stream: Stream, start: Cut, end: Cut, segments: Iterable[int]) -> int:
-    """Bytes from one cut to the other over the segments between them."""
+    """Bytes from one cut to the other over the segments between them, none of them before the head."""
     total = 0
     for s in segments:
-        until = max(end[s], 0) if s in end else max(stream.sealed_sizes.get(s, 0), 0)
+        until = max(end[s], 0) if s in end else max(stream.history.sealed_sizes.get(s, 0), 0)
         total += until - max(start.get(s, 0), 0)
     return total
 
 
 def _ranges(stream: Stream, segments: Iterable[int]) -> dict[int, tuple[float, float]]:
-    return {s: (stream.segments[s].low, stream.segments[s].high) for s in segments}
+    found = (stream.history.segment(s) for s in segments)
+    return {s.id: (s.low, s.high) for s in found}
 
 
 def _index_of_positions(stream: Stream, cut: Cut) -> RangeIndex:
@@ -129,9 +128,9 @@ def _check_known(stream: Stream, cut: Cut) -> None:
     if not cut:
         raise InvalidArgumentError("an empty stream cut has no place in the stream")
     for s in cut:
-        if epoch_of(s) >= len(stream.epochs):
+        if epoch_of(s) >= stream.history.count:
             raise NotFoundError(f"{stream.scope}/{stream.name} has no epoch {epoch_of(s)}")
-        if s not in stream.segments:
+        if stream.history.find(s) is None:
             raise InvalidArgumentError(f"{stream.scope}/{stream.name} has no segment {s}")
 
 
@@ -159,8 +158,7 @@ def _covered(gap: tuple[float, float], future: list[Segment]) -> bool:
 
 def _reachable(stream: Stream, cut: Cut, current: RangeIndex, gaps: list[tuple[float, float]]) -> bool:
     """Follow the segments over the gaps from the oldest epoch on: none may be newer than a current segment over it."""
-    epoch = stream.epochs[min(epoch_of(s) for s in cut)]
-    oldest = RangeIndex(stream.segments[s] for s in epoch.segments)
+    oldest = RangeIndex(stream.history.segments_of(min(epoch_of(s) for s in cut)))
     waiting = [s for low, high in gaps for s in oldest.overlapping(low, high)]
     passed: set[int] = set()
     while waiting:
@@ -171,16 +169,16 @@ def _reachable(stream: Stream, cut: Cut, current: RangeIndex, gaps: list[tuple[f
         if any(c.id < segment.id for c in over):
             return False
         passed.add(segment.id)
-        if over and segment.id in stream.sealed_in:
+        if over:
             waiting.extend(successors(stream, segment.id))
     return True
 
 
 def successors(stream: Stream, segment: int) -> list[Segment]:
     """The segments that replaced this one, by key range; none while it is active or if the stream was sealed on it."""
-    replaced_in = stream.sealed_in.get(segment)
+    replaced_in = stream.history.replaced_in(segment)
     if replaced_in is None:
         return []
-    replaced = stream.segments[segment]
-    epoch = stream.epochs[replaced_in]
-    return [s for s in stream.epoch_segments(epoch) if s.low < replaced.high and s.high > replaced.low]
+    replaced = stream.history.segment(segment)
+    following = stream.history.segments_of(replaced_in)
+    return [s for s in following if s.low < replaced.high and s.high > replaced.low]

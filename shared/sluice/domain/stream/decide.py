@@ -13,23 +13,21 @@ import msgspec
 
 from sluice.domain import events as ev
 from sluice.domain.commands import (
-    CreateReserved,
     CreateStream,
     DeleteStream,
-    JoinCreation,
-    NameKind,
-    ReleaseName,
     ScaleStream,
     SealStream,
     TruncateStream,
     UpdateStream,
 )
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse, resume
-from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.names import commits_aggregate, mark_stream
+from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.errors import BusyError, InvalidArgumentError, NotFoundError
+from sluice.domain.fences import missing_scope
+from sluice.domain.names import commits_aggregate, is_stream_name, mark_stream
+from sluice.domain.status import Status
 from sluice.domain.stream import cuts, scale
-from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream, incarnation_of
+from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream
 from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply, running
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
@@ -40,37 +38,51 @@ def initial_segments(count: int, first: int) -> tuple[ev.Segment, ...]:
     return tuple(ev.Segment(first + i, low, high) for i, (low, high) in enumerate(scale.equal_ranges(count)))
 
 
-def decide_create(reader: Reader, command: CreateReserved, context: Context) -> Decision:
-    """Begin the creation of the stream and, in the same record, of its mark stream."""
-    create = command.create
-    assert isinstance(create, CreateStream)
-    stream = find_stream(reader, create.scope, create.stream)
-    if stream is not None and stream.incarnation != command.incarnation:
-        return refuse("STREAM_EXISTS")
-    if incarnation_of(reader, create.scope, create.stream) == command.incarnation:
-        # The command has come again. The stream is there, or coming, or was deleted since.
-        return Decision()
-    return Decision(start_with_mark(reader, command, create.stream, create.config, context))
+def decide_create(reader: Reader, command: CreateStream, context: Context) -> Decision:
+    """Begin the creation of the stream and, in the same record, of its mark stream.
+
+    Raises ViewBehindError, BusyError.
+    """
+    if not is_stream_name(command.stream):
+        return refuse(Status.INVALID_STREAM_NAME)
+    stream = find_stream(reader, command.scope, command.stream)
+    if refused := missing_scope(reader, command.scope, context):
+        return refused
+    if stream is not None:
+        if stream.workflow is not None:
+            raise BusyError(f"{command.scope}/{command.stream}: {stream.workflow.kind.value} is running")
+        return refuse(Status.STREAM_EXISTS)
+    if wrong := _wrong_with(command.config):
+        return refuse(Status.FAILURE, wrong)
+    return Decision(start_with_mark(reader, command.scope, command.stream, command.config, context, context.request))
+
+
+def _wrong_with(config: StreamConfig) -> str:
+    segments = config.scaling.min_segments
+    right = 1 <= segments <= MAX_SEGMENTS
+    return "" if right else f"a stream has 1 to {MAX_SEGMENTS} segments, not {segments}"
 
 
 def start_with_mark(
-    reader: Reader, command: CreateReserved, name: str, config: StreamConfig, context: Context
+    reader: Reader, scope: str, name: str, config: StreamConfig, context: Context, request: str | None
 ) -> tuple[ev.StreamCreationStarted, ...]:
-    """The first records of a stream and its mark stream, as far as they are not there already."""
-    wanted = ((name, config, context.request), (mark_stream(name), _MARK_CONFIG, None))
-    scope = command.create.scope
+    """The first records of a stream and its mark stream, as far as they are not there already.
+
+    `request` is the one to be answered when the stream is there.
+    """
+    wanted = ((name, config, request), (mark_stream(name), _MARK_CONFIG, None))
     return tuple(
         ev.StreamCreationStarted(
             scope=scope,
             stream=stream,
-            incarnation=command.incarnation,
+            creation_id=context.request or "",
             config=its_config,
-            created_at=command.created_at,
+            created_at=context.now,
             segments=initial_segments(its_config.scaling.min_segments, first_number(reader, scope, stream)),
-            request=request,
+            request=its_request,
             at=context.now,
         )
-        for stream, its_config, request in wanted
+        for stream, its_config, its_request in wanted
         if find_stream(reader, scope, stream) is None
     )
 
@@ -94,27 +106,19 @@ def finish_create(reader: Reader, scope: str, name: str) -> Decision:
     return Decision(finish_with_mark(reader, scope, name), last_reply(stream.workflow))
 
 
-def decide_join(reader: Reader, command: JoinCreation, context: Context) -> Decision:
-    if find_stream(reader, command.create.scope, command.create.name) is not None:
-        return refuse("STREAM_EXISTS")
-    return resume(command, context)
-
-
 def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:
     """Replace the configuration; only a change of the scaling policy concerns the segment stores."""
     stream = idle_stream(reader, command.scope, command.stream)
     if stream is None:
-        return refuse("STREAM_NOT_FOUND")
+        return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
-        return refuse("STREAM_SEALED")
-    if not 1 <= command.config.scaling.min_segments <= MAX_SEGMENTS:
-        return refuse(
-            "FAILURE", f"a stream has 1 to {MAX_SEGMENTS} segments, not {command.config.scaling.min_segments}"
-        )
+        return refuse(Status.STREAM_SEALED)
+    if wrong := _wrong_with(command.config):
+        return refuse(Status.FAILURE, wrong)
     unchanged = command.config.scaling == stream.config.scaling
     if unchanged and scale.plan_for_policy(stream, command.config, context.now) is None:
         done = ev.StreamUpdated(scope=stream.scope, stream=stream.name, config=command.config)
-        return Decision((done,), Reply("SUCCESS"))
+        return Decision((done,), Reply(Status.SUCCESS))
     started = ev.StreamUpdateStarted(
         scope=stream.scope,
         stream=stream.name,
@@ -130,18 +134,18 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
     """Move the head to a valid cut that is not behind it; the same cut again is done already."""
     stream = idle_stream(reader, command.scope, command.stream)
     if stream is None:
-        return refuse("STREAM_NOT_FOUND")
+        return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
-        return refuse("STREAM_SEALED")
+        return refuse(Status.STREAM_SEALED)
     if command.policy is not None and command.policy != stream.config.retention:
-        return refuse("FAILURE", "the stream has another retention policy by now, or none")
+        return refuse(Status.FAILURE, "the stream has another retention policy by now, or none")
     try:
         if not cuts.is_valid(stream, command.cut):
-            return refuse("FAILURE", "not a valid cut of the stream")
+            return refuse(Status.FAILURE, "not a valid cut of the stream")
         if stream.cut and not cuts.is_equal_or_after(stream, command.cut, stream.cut):
-            return refuse("FAILURE", "the cut lies behind the present head of the stream")
+            return refuse(Status.FAILURE, "the cut lies behind the present head of the stream")
     except (InvalidArgumentError, NotFoundError) as error:
-        return refuse("FAILURE", str(error))
+        return refuse(Status.FAILURE, str(error))
     passed = cuts.segments_between(stream, stream.cut, command.cut)
     started = ev.StreamTruncationStarted(
         scope=stream.scope,
@@ -156,21 +160,21 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
 
 
 def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decision:
-    stream = idle_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.scope, command.stream, command.creation_id)
     if stream is None:
-        return refuse("STREAM_NOT_FOUND")
+        return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
-        return Decision(reply=Reply("SUCCESS"))
+        return Decision(reply=Reply(Status.SUCCESS))
     started = ev.StreamSealStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
     return Decision((started,))
 
 
 def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> Decision:
-    stream = idle_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.scope, command.stream, command.creation_id)
     if stream is None:
-        return refuse("STREAM_NOT_FOUND")
+        return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is not StreamState.SEALED:
-        return refuse("STREAM_NOT_SEALED")
+        return refuse(Status.STREAM_NOT_SEALED)
     started = ev.StreamDeletionStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
     return Decision((started,))
 
@@ -180,15 +184,7 @@ def note_waiting(reader: Reader, scope: str, name: str, kind: str, context: Cont
     stream = find_stream(reader, scope, name)
     if stream is None or running(reader.get(commits_aggregate(scope, name))) is None:
         return Decision()
-    return Decision((ev.WorkflowWaiting(scope=scope, stream=name, kind=kind, at=context.now),))
-
-
-def releases(stream: Stream, mark: Stream | None) -> tuple[ReleaseName, ...]:
-    """What the scope is asked before the stream goes; a mark stream made by itself holds a name of its own."""
-    going = [stream]
-    if mark is not None and mark.incarnation != stream.incarnation:
-        going.append(mark)
-    return tuple(ReleaseName(s.scope, NameKind.STREAM, s.name, s.incarnation) for s in going)
+    return Decision((ev.WorkflowQueued(scope=scope, stream=name, kind=kind, at=context.now),))
 
 
 def finish_update(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
@@ -255,13 +251,14 @@ def _in_turn(decide: Decide) -> Decide:
         stream = find_stream(reader, command.scope, command.stream)
         if stream is None or stream.waiting is None:
             return decision
-        taken = ev.WorkflowTurnTaken(scope=stream.scope, stream=stream.name)
+        taken = ev.WorkflowAdmitted(scope=stream.scope, stream=stream.name)
         return msgspec.structs.replace(decision, events=(*decision.events, taken))
 
     return decided
 
 
 DECIDE: dict[type, Decide] = {
+    CreateStream: decide_create,
     UpdateStream: _in_turn(decide_update),
     ScaleStream: _in_turn(scale.decide_scale),
     TruncateStream: _in_turn(decide_truncate),

@@ -9,20 +9,20 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.domain import events as ev
-from sluice.domain.commands import NoteDecision
+from sluice.domain.commands import RecordDecision
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.stream.state import NotedDecision, Stream, find_stream
+from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 
 
-def decide_note(reader: Reader, command: NoteDecision, _context: Context) -> Decision:
+def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> Decision:
     """Nothing to note of an earlier stream of that name, or if it is known."""
     stream = find_stream(reader, command.scope, command.stream)
-    if stream is None or stream.incarnation != command.incarnation:
+    if stream is None or stream.creation_id != command.creation_id:
         return Decision()
     known = stream.decisions.get(command.kind)
     if known is not None and (known.at > command.at or (known.code, known.reason) == (command.code, command.reason)):
         return Decision()
-    noted = ev.DecisionNoted(
+    noted = ev.DecisionRecorded(
         scope=command.scope,
         stream=command.stream,
         kind=command.kind,
@@ -33,11 +33,11 @@ def decide_note(reader: Reader, command: NoteDecision, _context: Context) -> Dec
     return Decision((noted,))
 
 
-def _noted(state: Stream, event: ev.DecisionNoted) -> Stream:
-    state.decisions = {**state.decisions, event.kind: NotedDecision(event.code, event.reason, event.at)}
+def _noted(state: Stream, event: ev.DecisionRecorded) -> Stream:
+    state.decisions = {**state.decisions, event.kind: RecordedDecision(event.code, event.reason, event.at)}
     return state
 
 
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {NoteDecision: decide_note}
+DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {RecordDecision: decide_note}
 
-EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.DecisionNoted: _noted}
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.DecisionRecorded: _noted}

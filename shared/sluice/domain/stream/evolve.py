@@ -1,11 +1,13 @@
 """How each event changes a stream. Nothing is decided here: events are facts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sluice.domain import events as ev
 from sluice.domain.segment_id import number_of, segment_id
-from sluice.domain.stream.state import DeletedStream, Epoch, Stream, StreamState, StreamWorkflow, Waiting
+from sluice.domain.stream import cuts
+from sluice.domain.stream.history import Epoch, History
+from sluice.domain.stream.state import DeletedStream, Stream, StreamState, StreamWorkflow, Waiting
 from sluice.domain.workflow import WorkflowKind
 
 
@@ -14,14 +16,19 @@ def _creation_started(_state: Any, event: ev.StreamCreationStarted) -> Stream:
     return Stream(
         scope=event.scope,
         name=event.stream,
-        incarnation=event.incarnation,
+        creation_id=event.creation_id,
         state=StreamState.CREATING,
         config=event.config,
         created_at=event.created_at,
-        epochs=[Epoch(0, 0, event.created_at, ids)],
-        segments={s.id: s for s in event.segments},
+        history=History([Epoch(0, 0, event.created_at, ids)], {s.id: s for s in event.segments}),
+        next_number=_after(ids),
         workflow=StreamWorkflow(WorkflowKind.CREATE_STREAM, event.request, event.at),
     )
+
+
+def _after(segments: Iterable[int]) -> int:
+    """The number after the highest one of these segments."""
+    return max((number_of(s) + 1 for s in segments), default=0)
 
 
 def _done(state: Stream, _event: Any) -> Stream:
@@ -55,20 +62,21 @@ def _scale_started(state: Stream, event: ev.StreamScaleStarted) -> Stream:
 def _epoch_added(state: Stream, event: ev.StreamEpochAdded) -> Stream:
     assert state.workflow is not None and state.workflow.replacement is not None
     replacement = state.workflow.replacement
-    number = len(state.epochs)
+    number = state.history.count
     gone = set(replacement.seals)
     survivors = tuple(s for s in state.active_epoch.segments if s not in gone)
     created = tuple(s.id for s in replacement.creates)
-    state.epochs.append(Epoch(number, number, event.created_at, survivors + created))
-    state.segments.update((s.id, s) for s in replacement.creates)
-    state.sealed_in = {**state.sealed_in, **dict.fromkeys(replacement.seals, number)}
+    epoch = Epoch(number, number, event.created_at, survivors + created)
+    state.history.add(epoch, replacement.creates, replacement.seals)
+    state.next_number = max(state.next_number, _after(created))
     return state
 
 
 def _scale_cancelled(state: Stream, _event: ev.StreamScaleCancelled) -> Stream:
     if state.workflow is not None and state.workflow.replacement is not None:
-        creates = (s.id for s in state.workflow.replacement.creates)
+        creates = [s.id for s in state.workflow.replacement.creates]
         state.spare = tuple(sorted({*state.spare, *creates}))
+        state.next_number = max(state.next_number, _after(creates))
     state.cancelled_scale = state.active_epoch.number
     return _done(state, _event)
 
@@ -78,9 +86,8 @@ def _scaled(state: Stream, event: ev.StreamScaled) -> Stream:
 
 
 def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream:
-    if sealed_sizes:
-        state.sealed_sizes = {**state.sealed_sizes, **sealed_sizes}
-    state.active = len(state.epochs) - 1
+    state.history.record_sizes(sealed_sizes)
+    state.active = state.history.count - 1
     state.state = StreamState.ACTIVE
     state.workflow = None
     return state
@@ -89,6 +96,7 @@ def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream
 def _truncation_started(state: Stream, event: ev.StreamTruncationStarted) -> Stream:
     state.cut = event.cut
     state.cut_size = event.size_till
+    state.history.condense(cuts.first_epoch(state))
     state.state = StreamState.TRUNCATING
     state.workflow = StreamWorkflow(WorkflowKind.TRUNCATE_STREAM, event.request, event.at, deletes=event.deleted)
     return state
@@ -111,38 +119,36 @@ def _deletion_started(state: Stream, event: ev.StreamDeletionStarted) -> Stream:
     return state
 
 
-def _deleted(state: Stream, event: ev.StreamDeleted) -> DeletedStream:
-    return DeletedStream(event.next_number, state.incarnation)
+def _deleted(_state: Stream, event: ev.StreamDeleted) -> DeletedStream:
+    return DeletedStream(event.next_number)
 
 
-def _waiting(state: Stream, event: ev.WorkflowWaiting) -> Stream:
+def _waiting(state: Stream, event: ev.WorkflowQueued) -> Stream:
     state.waiting = Waiting(event.kind, event.at)
     return state
 
 
-def _turn_taken(state: Stream, _event: ev.WorkflowTurnTaken) -> Stream:
+def _turn_taken(state: Stream, _event: ev.WorkflowAdmitted) -> Stream:
     state.waiting = None
     return state
 
 
 def _epochs_rolled(state: Stream, event: ev.StreamEpochsRolled) -> Stream:
-    active, old = state.active_epoch, state.epochs[event.duplicates]
-    committed, next_active = active.number + 1, active.number + 2
-    for number, of, at in ((committed, old, event.created_at), (next_active, active, event.created_at + 1)):
-        segments = [state.segments[s] for s in of.segments]
+    history, active = state.history, state.active_epoch
+    before = active
+    for of, at in ((history.epoch(event.duplicates), event.created_at), (active, event.created_at + 1)):
+        number, segments = history.count, [history.segment(s) for s in of.segments]
         copies = [ev.Segment(segment_id(number, number_of(s.id)), s.low, s.high) for s in segments]
-        state.segments.update((s.id, s) for s in copies)
-        state.epochs.append(Epoch(number, of.reference, at, tuple(s.id for s in copies)))
-    replaced = dict.fromkeys(active.segments, committed)
-    replaced.update(dict.fromkeys(state.epochs[committed].segments, next_active))
-    state.sealed_in = {**state.sealed_in, **replaced}
-    state.sealed_sizes = {**state.sealed_sizes, **event.sealed_sizes}
+        epoch = Epoch(number, of.reference, at, tuple(s.id for s in copies))
+        history.add(epoch, copies, before.segments)
+        before = epoch
+    history.record_sizes(event.sealed_sizes)
     return state
 
 
 def _rolled(state: Stream, event: ev.StreamRolled) -> Stream:
-    state.sealed_sizes = {**state.sealed_sizes, **event.sealed_sizes}
-    state.active = len(state.epochs) - 1
+    state.history.record_sizes(event.sealed_sizes)
+    state.active = state.history.count - 1
     return state
 
 
@@ -157,8 +163,8 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.StreamScaled: _scaled,
     ev.StreamTruncationStarted: _truncation_started,
     ev.StreamTruncated: _done,
-    ev.WorkflowWaiting: _waiting,
-    ev.WorkflowTurnTaken: _turn_taken,
+    ev.WorkflowQueued: _waiting,
+    ev.WorkflowAdmitted: _turn_taken,
     ev.StreamEpochsRolled: _epochs_rolled,
     ev.StreamRolled: _rolled,
     ev.StreamSealStarted: _seal_started,

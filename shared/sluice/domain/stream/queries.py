@@ -19,14 +19,14 @@ def current_segments(stream: Stream) -> list[Segment]:
 def epoch_segments(stream: Stream, epoch: int) -> list[Segment]:
     if epoch < 0:
         raise InvalidArgumentError(f"epoch {epoch} is negative")
-    if epoch >= len(stream.epochs):
+    if epoch >= stream.history.count:
         raise NotFoundError(f"{stream.scope}/{stream.name} has no epoch {epoch}")
-    return stream.epoch_segments(stream.epochs[epoch])
+    return stream.history.segments_of(epoch)
 
 
 def head(stream: Stream) -> dict[int, int]:
     """Where reading begins: segment ids with offsets, -1 for a segment the head has not reached."""
-    return dict(stream.cut) if stream.cut else dict.fromkeys(stream.epochs[0].segments, 0)
+    return dict(stream.cut) if stream.cut else dict.fromkeys(stream.history.epoch(0).segments, 0)
 
 
 def is_current(stream: Stream, segment: int) -> bool:
@@ -38,10 +38,10 @@ def successors_with_predecessors(stream: Stream, segment: int) -> list[tuple[Seg
 
     Empty for a segment that is active or unknown, or whose stream was sealed: clients read that as "stream sealed".
     """
-    replaced_in = stream.sealed_in.get(segment)
+    replaced_in = stream.history.replaced_in(segment)
     if replaced_in is None:
         return []
-    before = cuts.RangeIndex(stream.segments[s] for s in stream.epochs[replaced_in - 1].segments)
+    before = cuts.RangeIndex(stream.history.segments_of(replaced_in - 1))
     return [
         (successor, sorted(p.id for p in before.overlapping(successor.low, successor.high)))
         for successor in cuts.successors(stream, segment)

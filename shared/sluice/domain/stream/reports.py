@@ -17,13 +17,14 @@ from sluice.domain.commands import (
 )
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
+from sluice.domain.status import Status
 from sluice.domain.stream import cuts
-from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_stream
+from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_life, find_stream
 
 
 def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Context) -> Decision:
     """Nothing to record if the group is known with this generation or a later one."""
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_life(reader, command.scope, command.stream, command.creation_id)
     known = stream.subscribers.get(command.subscriber) if stream else None
     if stream is None or (known and known.group_id == command.group_id and known.generation >= command.generation):
         return Decision()
@@ -39,7 +40,7 @@ def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Conte
 
 
 def decide_remove_subscriber(reader: Reader, command: RemoveSubscriber, _context: Context) -> Decision:
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_life(reader, command.scope, command.stream, command.creation_id)
     known = stream.subscribers.get(command.subscriber) if stream else None
     if known is None or command.generation < known.generation or command.group_id not in ("", known.group_id):
         return Decision()
@@ -50,36 +51,36 @@ def decide_remove_subscriber(reader: Reader, command: RemoveSubscriber, _context
 def decide_update_cut(reader: Reader, command: UpdateSubscriberCut, context: Context) -> Decision:
     stream = find_stream(reader, command.scope, command.stream)
     if stream is None:
-        return refuse("STREAM_NOT_FOUND")
+        return refuse(Status.STREAM_NOT_FOUND)
     known = stream.subscribers.get(command.subscriber)
     if known is None or known.group_id != command.group_id:
-        return refuse("SUBSCRIBER_NOT_FOUND")
+        return refuse(Status.SUBSCRIBER_NOT_FOUND)
     if known.generation != command.generation:
-        return refuse("GENERATION_MISMATCH", f"the reader group is at generation {known.generation}")
+        return refuse(Status.GENERATION_MISMATCH, f"the reader group is at generation {known.generation}")
     try:
         if not cuts.is_valid(stream, command.cut):
-            return refuse("STREAM_CUT_NOT_VALID", "not a valid cut of the stream")
+            return refuse(Status.STREAM_CUT_NOT_VALID, "not a valid cut of the stream")
         if known.cut and not cuts.is_equal_or_after(stream, command.cut, known.cut):
-            return refuse("STREAM_CUT_NOT_VALID", "the cut lies behind the one reported before")
+            return refuse(Status.STREAM_CUT_NOT_VALID, "the cut lies behind the one reported before")
     except (InvalidArgumentError, NotFoundError) as error:
-        return refuse("STREAM_CUT_NOT_VALID", str(error))
+        return refuse(Status.STREAM_CUT_NOT_VALID, str(error))
     updated = ev.SubscriberCutUpdated(
         scope=command.scope, stream=command.stream, subscriber=command.subscriber, cut=command.cut, at=context.now
     )
-    return Decision((updated,), Reply("SUCCESS"))
+    return Decision((updated,), Reply(Status.SUCCESS))
 
 
 def decide_note_time(reader: Reader, command: NoteWriterTime, _context: Context) -> Decision:
     stream = find_stream(reader, command.scope, command.stream)
     if stream is None:
-        return refuse("STREAM_NOT_FOUND")
+        return refuse(Status.STREAM_NOT_FOUND)
     known = stream.writers.get(command.writer)
     if known is not None:
         if known.timestamp > command.timestamp:
-            return refuse("INVALID_TIME", f"the writer was at {known.timestamp} already")
+            return refuse(Status.INVALID_TIME, f"the writer was at {known.timestamp} already")
         common = known.position.keys() & command.position.keys()
         if any(command.position[s] < known.position[s] for s in common):
-            return refuse("INVALID_POSITION", "the position lies behind the one reported before")
+            return refuse(Status.INVALID_POSITION, "the position lies behind the one reported before")
     noted = ev.WriterTimeNoted(
         scope=command.scope,
         stream=command.stream,
@@ -87,15 +88,15 @@ def decide_note_time(reader: Reader, command: NoteWriterTime, _context: Context)
         timestamp=command.timestamp,
         position=command.position,
     )
-    return Decision((noted,), Reply("SUCCESS"))
+    return Decision((noted,), Reply(Status.SUCCESS))
 
 
 def decide_remove_writer(reader: Reader, command: RemoveWriter, _context: Context) -> Decision:
     stream = find_stream(reader, command.scope, command.stream)
     if stream is None or command.writer not in stream.writers:
-        return refuse("UNKNOWN_WRITER")
+        return refuse(Status.UNKNOWN_WRITER)
     removed = ev.WriterRemoved(scope=command.scope, stream=command.stream, writer=command.writer)
-    return Decision((removed,), Reply("SUCCESS"))
+    return Decision((removed,), Reply(Status.SUCCESS))
 
 
 def _subscriber_added(state: Stream, event: ev.SubscriberAdded) -> Stream:

@@ -43,7 +43,7 @@ class RetentionReport(msgspec.Struct, frozen=True):
     at: int
     scope: str
     stream: str
-    incarnation: str
+    creation_id: str
     policy: RetentionPolicy | None
     head: SizedCut
     sample: SizedCut | None = None
@@ -78,7 +78,8 @@ def report(
     # A subscriber behind the head has nothing left to wait for: it is where the head is.
     subscribers = {name: _sized(stream, cut) or at_head for name, cut in reported.items()}
     named = {*here, *(tail or ()), *(s for cut in reported.values() for s in cut)}
-    ranges = {s: (stream.segments[s].low, stream.segments[s].high) for s in sorted(named)}
+    segments = (stream.history.segment(s) for s in sorted(named))
+    ranges = {s.id: (s.low, s.high) for s in segments}
     bound = lower_bound((s.cut for s in subscribers.values()), ranges)
     return RetentionReport(
         id=id,
@@ -86,7 +87,7 @@ def report(
         at=at,
         scope=stream.scope,
         stream=stream.name,
-        incarnation=stream.incarnation,
+        creation_id=stream.creation_id,
         policy=stream.config.retention if stream.state is not StreamState.SEALED else None,
         head=at_head,
         sample=sample,
@@ -105,7 +106,7 @@ def gone(scope: str, name: str, id: str, by: str, at: int, version: int = 0) -> 
         at=at,
         scope=scope,
         stream=name,
-        incarnation="",
+        creation_id="",
         policy=None,
         head=SizedCut({}, 0),
         version=version,
@@ -121,10 +122,10 @@ def _sized(stream: Stream, cut: Mapping[int, int]) -> SizedCut | None:
     return SizedCut(dict(cut), stream.cut_size + cuts.size_between(stream, stream.cut, cut, between))
 
 
-def note_announced(reader: Reader, scope: str, name: str, incarnation: str, policy: RetentionPolicy | None) -> Decision:
+def note_announced(reader: Reader, scope: str, name: str, creation_id: str, policy: RetentionPolicy | None) -> Decision:
     """Nothing to note if that is known; a policy that has changed meanwhile has yet to be announced."""
     stream = find_stream(reader, scope, name)
-    if stream is None or stream.incarnation != incarnation or stream.announced == policy:
+    if stream is None or stream.creation_id != creation_id or stream.announced == policy:
         return Decision()
     return Decision((ev.RetentionPolicyAnnounced(scope=scope, stream=name, policy=policy),))
 

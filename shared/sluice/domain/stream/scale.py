@@ -15,6 +15,7 @@ from sluice.domain.config import MAX_SEGMENTS, ScaleType, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.segment_id import segment_id
+from sluice.domain.status import Status
 from sluice.domain.stream.state import Stream, StreamState, find_stream, idle_stream
 from sluice.domain.workflow import WorkflowKind
 
@@ -36,32 +37,32 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
     """Begin a scale; the reply says at once which segments will come."""
     stream = idle_stream(reader, command.scope, command.stream)
     if stream is None:
-        return refuse("FAILURE", "no such stream")
+        return refuse(Status.FAILURE, "no such stream")
     if stream.state in (StreamState.CREATING, StreamState.SEALING, StreamState.SEALED):
-        return refuse("FAILURE", f"the stream is {stream.state.value}")
+        return refuse(Status.FAILURE, f"the stream is {stream.state.value}")
     if max(len(command.seals), len(command.ranges)) > MAX_SEGMENTS:
-        return refuse("FAILURE", f"a scale seals and creates at most {MAX_SEGMENTS} segments")
+        return refuse(Status.FAILURE, f"a scale seals and creates at most {MAX_SEGMENTS} segments")
     active = stream.active_epoch
     seals = set(command.seals)
     gone = seals.difference(active.segments)
     if gone:
-        return refuse("PRECONDITION_FAILED", f"not segments of the active epoch: {sorted(gone)}")
+        return refuse(Status.PRECONDITION_FAILED, f"not segments of the active epoch: {sorted(gone)}")
     if not seals or not command.ranges:
-        return refuse("FAILURE", "a scale needs segments to seal and ranges to create")
+        return refuse(Status.FAILURE, "a scale needs segments to seal and ranges to create")
     if any(low >= high for low, high in command.ranges):
-        return refuse("FAILURE", "a range must begin before it ends")
-    sealed = [stream.segments[s] for s in seals]
+        return refuse(Status.FAILURE, "a range must begin before it ends")
+    sealed = [stream.history.segment(s) for s in seals]
     if _blocks((s.low, s.high) for s in sealed) != _blocks(command.ranges):
-        return refuse("FAILURE", "the new ranges do not tile exactly those of the sealed segments")
+        return refuse(Status.FAILURE, "the new ranges do not tile exactly those of the sealed segments")
     count = len(active.segments) - len(sealed) + len(command.ranges)
     least = stream.config.scaling.min_segments
     if count > MAX_SEGMENTS:
-        return refuse("FAILURE", f"{count} segments would be active, the limit is {MAX_SEGMENTS}")
+        return refuse(Status.FAILURE, f"{count} segments would be active, the limit is {MAX_SEGMENTS}")
     if count < least:
-        return refuse("PRECONDITION_FAILED", f"{count} segments would be left, the policy's minimum is {least}")
+        return refuse(Status.PRECONDITION_FAILED, f"{count} segments would be left, the policy's minimum is {least}")
     replacement = plan(stream, tuple(sorted(seals)), command.ranges, command.at)
     started = ev.StreamScaleStarted(scope=stream.scope, stream=stream.name, replacement=replacement, at=context.now)
-    return Decision((started,), Reply("STARTED", segments=replacement.creates, epoch=active.number))
+    return Decision((started,), Reply(Status.STARTED, segments=replacement.creates, epoch=active.number))
 
 
 def answer_at_once(stream: Stream | None, command: ScaleStream) -> Reply | None:
@@ -72,14 +73,14 @@ def answer_at_once(stream: Stream | None, command: ScaleStream) -> Reply | None:
     if stream is None or stream.workflow is None or stream.workflow.cancelled:
         return None
     if stream.state is StreamState.SEALING:
-        return Reply("FAILURE", "the stream is SEALING")
+        return Reply(Status.FAILURE, "the stream is SEALING")
     replacement = stream.workflow.replacement
     if stream.workflow.kind is not WorkflowKind.SCALE_STREAM or replacement is None:
         return None
     created = {(s.low, s.high) for s in replacement.creates}
     if created.issuperset(command.ranges) and set(replacement.seals).issuperset(command.seals):
-        return Reply("STARTED", segments=replacement.creates, epoch=stream.active)
-    return Reply("FAILURE", "another scale of the stream is running")
+        return Reply(Status.STARTED, segments=replacement.creates, epoch=stream.active)
+    return Reply(Status.FAILURE, "another scale of the stream is running")
 
 
 def plan(stream: Stream, seals: tuple[int, ...], ranges: Iterable[Range], at: int) -> ev.Replacement:
@@ -105,7 +106,7 @@ def add_epoch(reader: Reader, scope: str, name: str) -> Decision:
     stream = find_stream(reader, scope, name)
     if stream is None or stream.workflow is None or stream.workflow.replacement is None or stream.workflow.cancelled:
         return Decision()
-    if len(stream.epochs) > stream.active + 1:
+    if stream.history.count > stream.active + 1:
         return Decision()
     created_at = max(stream.workflow.replacement.at, stream.active_epoch.created_at + 1)
     return Decision((ev.StreamEpochAdded(scope=scope, stream=name, created_at=created_at),))

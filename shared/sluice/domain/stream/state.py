@@ -1,14 +1,13 @@
 """What a stream is: configuration, epochs and segments, head, and the workflow that is changing it.
 
 `evolve` owns the state it is given and may change it in place: a stream with a thousand epochs is not copied to add
-one. Whoever reads a state across an await must take out what it needs first.
+one. Whoever reads a state across an await must take out what it needs first; its epochs and segments, which are in its
+`history`, stay the same.
 Rules: stream-and-transaction-semantics 1 and 2.
 """
 
 from collections.abc import Mapping
 from enum import Enum
-from types import MappingProxyType
-from typing import Any
 
 import msgspec
 
@@ -18,11 +17,8 @@ from sluice.domain.decision import Reader
 from sluice.domain.errors import BusyError
 from sluice.domain.events import Replacement, Segment
 from sluice.domain.names import commits_aggregate, stream_aggregate
-from sluice.domain.segment_id import number_of
+from sluice.domain.stream.history import NONE, Epoch, History
 from sluice.domain.workflow import Workflow, running
-
-NONE: Mapping[Any, Any] = MappingProxyType({})
-"""What most streams have of most things, shared by all: a new mapping takes its place when something is added."""
 
 
 class StreamState(Enum):
@@ -33,15 +29,6 @@ class StreamState(Enum):
     TRUNCATING = "TRUNCATING"
     SEALING = "SEALING"
     SEALED = "SEALED"
-
-
-class Epoch(msgspec.Struct, frozen=True):
-    """One generation of segments; ids in the order of their key ranges' creation. `created_at` grows strictly."""
-
-    number: int
-    reference: int
-    created_at: int
-    segments: tuple[int, ...]
 
 
 class StreamWorkflow(Workflow):
@@ -83,7 +70,7 @@ class WatermarkBounds(msgspec.Struct, frozen=True):
     at: int
 
 
-class NotedDecision(msgspec.Struct, frozen=True):
+class RecordedDecision(msgspec.Struct, frozen=True):
     """A decision on scaling or retention, and why; `at` in epoch ms."""
 
     code: str
@@ -94,20 +81,19 @@ class NotedDecision(msgspec.Struct, frozen=True):
 class Stream(msgspec.Struct):
     """`cut` is the head, empty before the first truncation, `cut_size` the bytes before it.
 
+    `next_number` is the number after the highest one ever used: numbers of one name are never used again.
     `spare` are segments that cancelled scales may have created; they go with the stream.
     """
 
     scope: str
     name: str
-    incarnation: str
+    creation_id: str
     state: StreamState
     config: StreamConfig
     created_at: int
-    epochs: list[Epoch]
-    segments: dict[int, Segment]
+    history: History
+    next_number: int
     active: int = 0
-    sealed_in: Mapping[int, int] = NONE
-    sealed_sizes: Mapping[int, int] = NONE
     cut: Mapping[int, int] = NONE
     cut_size: int = 0
     workflow: StreamWorkflow | None = None
@@ -122,32 +108,23 @@ class Stream(msgspec.Struct):
     """How far each segment has been passed on; only the stream that segment stores report to has this."""
     announced: RetentionPolicy | None = None
     """The retention policy that whoever decides on retention knows of."""
-    decisions: Mapping[DecisionKind, NotedDecision] = NONE
+    decisions: Mapping[DecisionKind, RecordedDecision] = NONE
     """The last decision of each kind that said something new."""
 
     @property
     def active_epoch(self) -> Epoch:
         """The epoch that writers write to; while a replacement is under way the newest one comes after it."""
-        return self.epochs[self.active]
-
-    @property
-    def next_number(self) -> int:
-        """The number after the highest one ever used: numbers of one name are never used again."""
-        return max(number_of(s) for s in (*self.segments, *self.spare)) + 1
+        return self.history.epoch(self.active)
 
     def active_segments(self) -> list[Segment]:
         """The segments of the active epoch, by key range."""
-        return self.epoch_segments(self.active_epoch)
-
-    def epoch_segments(self, epoch: Epoch) -> list[Segment]:
-        return sorted((self.segments[i] for i in epoch.segments), key=lambda s: s.low)
+        return self.history.segments_of(self.active)
 
 
 class DeletedStream(msgspec.Struct, frozen=True):
-    """What is left of a deleted stream: where its successor's numbers begin, and which creation must not return."""
+    """What is left of a deleted stream: where its successor's numbers begin."""
 
     next_number: int
-    incarnation: str
 
 
 def find_stream(reader: Reader, scope: str, name: str) -> Stream | None:
@@ -155,12 +132,19 @@ def find_stream(reader: Reader, scope: str, name: str) -> Stream | None:
     return state if isinstance(state, Stream) else None
 
 
-def idle_stream(reader: Reader, scope: str, name: str) -> Stream | None:
-    """The stream to begin a workflow on. Raises BusyError while another one is running, a batch of commits included.
-
-    Both are read, and so guarded: of a workflow and a batch that begin at the same moment only one counts.
-    """
+def find_life(reader: Reader, scope: str, name: str, creation_id: str) -> Stream | None:
+    """The stream if it is of that creation; "" is whichever."""
     stream = find_stream(reader, scope, name)
+    return stream if stream is not None and creation_id in ("", stream.creation_id) else None
+
+
+def idle_stream(reader: Reader, scope: str, name: str, creation_id: str = "") -> Stream | None:
+    """The stream to begin a workflow on; with a creation id only that life of it.
+
+    Raises BusyError while another workflow is running, a batch of commits included. Both are read, and so guarded: of a
+    workflow and a batch that begin at the same moment only one counts.
+    """
+    stream = find_life(reader, scope, name, creation_id)
     if stream is not None:
         for state in (stream, reader.get(commits_aggregate(scope, name))):
             workflow = running(state)
@@ -172,9 +156,3 @@ def idle_stream(reader: Reader, scope: str, name: str) -> Stream | None:
 def first_number(reader: Reader, scope: str, name: str) -> int:
     state = reader.get(stream_aggregate(scope, name))
     return state.next_number if isinstance(state, DeletedStream) else 0
-
-
-def incarnation_of(reader: Reader, scope: str, name: str) -> str | None:
-    """The creation that made the stream of this name, also if it is deleted by now."""
-    state = reader.get(stream_aggregate(scope, name))
-    return state.incarnation if isinstance(state, Stream | DeletedStream) else None

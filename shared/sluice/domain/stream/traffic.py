@@ -61,7 +61,7 @@ class ScaleReport(msgspec.Struct, frozen=True):
     at: int
     scope: str
     stream: str
-    incarnation: str
+    creation_id: str
     segment: int
     direction: Direction
     splits: int
@@ -77,7 +77,7 @@ class ScaleReport(msgspec.Struct, frozen=True):
 
 def scale_report(stream: Stream, traffic: Traffic, id: str, by: str) -> ScaleReport | None:
     """What to tell of a report on the stream; None if it is about a segment that the stream does not have."""
-    segment = stream.segments.get(traffic.segment)
+    segment = stream.history.find(traffic.segment)
     if segment is None:
         return None
     epoch, scaling = stream.active_epoch, stream.config.scaling
@@ -89,7 +89,7 @@ def scale_report(stream: Stream, traffic: Traffic, id: str, by: str) -> ScaleRep
         at=traffic.at,
         scope=stream.scope,
         stream=stream.name,
-        incarnation=stream.incarnation,
+        creation_id=stream.creation_id,
         segment=segment.id,
         direction=traffic.direction,
         splits=traffic.splits,
@@ -117,12 +117,13 @@ def to_carry(stream: Stream) -> dict[int, int]:
 
 def carried_cut(stream: Stream) -> dict[int, int]:
     """Where the stream may be truncated: over the newest epoch before which everything has been passed on."""
-    done = 0
-    for epoch in stream.epochs[1 : stream.active + 1]:
-        if not all(_is_done(stream, s) for s, sealed_in in stream.sealed_in.items() if sealed_in == epoch.number):
+    history, done = stream.history, cuts.first_epoch(stream)
+    while done < stream.active:
+        last = (s for s in history.epoch(done).segments if history.replaced_in(s) == done + 1)
+        if not all(_is_done(stream, s) for s in last):
             break
-        done = epoch.number
-    return {s: position(stream, s) for s in stream.epochs[done].segments}
+        done += 1
+    return {s: position(stream, s) for s in history.epoch(done).segments}
 
 
 def carried_bytes(stream: Stream) -> int:
@@ -134,23 +135,23 @@ def carried_bytes(stream: Stream) -> int:
 
 
 def _is_done(stream: Stream, segment: int) -> bool:
-    size = stream.sealed_sizes.get(segment)
+    size = stream.history.sealed_sizes.get(segment)
     return size is not None and position(stream, segment) >= size
 
 
-def note_carried(reader: Reader, scope: str, name: str, incarnation: str, segment: int, offset: int) -> Decision:
+def note_carried(reader: Reader, scope: str, name: str, creation_id: str, segment: int, offset: int) -> Decision:
     """Nothing to note if somebody has come as far already."""
     stream = find_stream(reader, scope, name)
-    if stream is None or stream.incarnation != incarnation or (stream.carried or {}).get(segment, 0) >= offset:
+    if stream is None or stream.creation_id != creation_id or (stream.carried or {}).get(segment, 0) >= offset:
         return Decision()
-    return Decision((ev.ReportsCarried(scope=scope, stream=name, segment=segment, offset=offset),))
+    return Decision((ev.ReportsForwarded(scope=scope, stream=name, segment=segment, offset=offset),))
 
 
-def _carried(state: Stream, event: ev.ReportsCarried) -> Stream:
+def _carried(state: Stream, event: ev.ReportsForwarded) -> Stream:
     if state.carried is None:
         state.carried = {}
     state.carried[event.segment] = event.offset
     return state
 
 
-EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.ReportsCarried: _carried}
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.ReportsForwarded: _carried}

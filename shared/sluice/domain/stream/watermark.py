@@ -69,8 +69,9 @@ def next_watermark(stream: Stream, found: Turnout, previous: Watermark | None) -
     bound = UpperBound()
     for mark in found.active.values():
         for segment, offset in mark.position.items():
-            if segment in stream.segments:
-                bound.add(stream.segments[segment], offset)
+            known = stream.history.find(segment)
+            if known is not None:
+                bound.add(known, offset)
     missing = list(bound.gaps())
     for segment_before, offset in previous.cut.items() if previous is not None else ():
         bound.add(segment_before, offset)
@@ -87,9 +88,9 @@ def _fill(stream: Stream, bound: "UpperBound", missing: list[tuple[float, float]
     """
     while True:
         newest = max((epoch_of(s) for s in bound.ids()), default=-1)
-        if not 0 <= newest < len(stream.epochs):
+        if not 0 <= newest < stream.history.count:
             return False
-        epoch = RangeIndex(stream.epoch_segments(stream.epochs[newest]))
+        epoch = RangeIndex(stream.history.segments_of(newest))
         for low, high in missing:
             for segment in list(epoch.overlapping(low, high)):
                 bound.add(segment, 0)
@@ -160,10 +161,10 @@ def _is_newer_over(segment: Segment, other: Segment) -> bool:
     return segment.id > other.id and segment.low < other.high and other.low < segment.high
 
 
-def note_emitted(reader: Reader, scope: str, name: str, incarnation: str, mark: Watermark, at: int) -> Decision:
+def note_emitted(reader: Reader, scope: str, name: str, creation_id: str, mark: Watermark, at: int) -> Decision:
     """Show a watermark that stands in the mark stream, unless a later one is known."""
     stream = find_stream(reader, scope, name)
-    if stream is None or stream.incarnation != incarnation:
+    if stream is None or stream.creation_id != creation_id:
         return Decision()
     if stream.watermark is not None and stream.watermark.lower >= mark.lower:
         return Decision()

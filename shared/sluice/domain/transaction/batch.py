@@ -102,14 +102,14 @@ def _started(
     stream = find_stream(reader, scope, name)
     if stream is None or why_not_now(reader, scope, name, context.now) is not None:
         return ()
-    rolls = stream.epochs[epoch_of(transactions[0])].reference != stream.active_epoch.reference
+    rolls = stream.history.reference(epoch_of(transactions[0])) != stream.active_epoch.reference
     fitting = _fitting(reader, stream, transactions)
     return (ev.CommitBatchStarted(scope=scope, stream=name, transactions=fitting, at=context.now, rolls=rolls),)
 
 
 def _fitting(reader: Reader, stream: Stream, transactions: tuple[str, ...]) -> tuple[str, ...]:
     """The first of these transactions, one at least, the positions of whose writers fit into one record."""
-    segments = max(len(e.segments) for e in (stream.active_epoch, stream.epochs[epoch_of(transactions[0])]))
+    segments = max(len(e.segments) for e in (stream.active_epoch, stream.history.epoch(epoch_of(transactions[0]))))
     most = max(1, MAX_POSITIONS // segments)
     if len(transactions) <= most:
         return transactions
@@ -127,7 +127,7 @@ def targets(stream: Stream, transactions: tuple[str, ...], rolls: bool) -> dict[
     """Where the batch's segments go: by the number of each segment of its epoch the id of the one to merge into."""
     if not rolls:
         return {number_of(s): s for s in stream.active_epoch.segments}
-    epoch = stream.epochs[epoch_of(transactions[0])]
+    epoch = stream.history.epoch(epoch_of(transactions[0]))
     return {number_of(s): segment_id(stream.active + 1, number_of(s)) for s in epoch.segments}
 
 
@@ -138,7 +138,7 @@ def next_duplicates(stream: Stream) -> list[int]:
 
 def has_rolled(stream: Stream) -> bool:
     """Whether the duplicates are named as successors already."""
-    return len(stream.epochs) > stream.active + 1
+    return stream.history.count > stream.active + 1
 
 
 def end_batch(reader: Reader, scope: str, name: str, context: Context, positions: Positions, most: int) -> Decision:

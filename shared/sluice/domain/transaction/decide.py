@@ -14,11 +14,11 @@ from sluice.domain.commands import (
     OpenTransaction,
     PingTransaction,
 )
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
-from sluice.domain.names import transaction_aggregate
-from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.decision import Context, Decision, Reader, Reply, refusal, refuse
+from sluice.domain.status import Status
+from sluice.domain.stream.state import StreamState, find_stream
 from sluice.domain.transaction.batch import batch_of_one
-from sluice.domain.transaction.ids import transaction_id, transaction_ids
+from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import (
     MAX_LEASE_MS,
@@ -31,7 +31,7 @@ from sluice.domain.transaction.state import (
     segments_to_write,
 )
 
-_SUCCESS = Decision(reply=Reply("SUCCESS"))
+_SUCCESS = Decision(reply=Reply(Status.SUCCESS))
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -42,46 +42,28 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 def decide_open(reader: Reader, command: OpenTransaction, context: Context, limits: Limits) -> Decision:
-    """Give the transaction its id. It is answered when its segments exist, with `decide_ready`.
-
-    A request that comes again finds the transaction it has opened. When that one was forgotten nobody waits any more.
-    """
+    """Give the transaction its id. The reply comes when its segments exist, with `decide_ready`."""
     assert context.request is not None
     stream = find_stream(reader, command.scope, command.stream)
     if stream is None or stream.state is StreamState.CREATING:
-        return refuse("STREAM_NOT_FOUND", "no such stream")
+        return refuse(Status.STREAM_NOT_FOUND, "no such stream")
     if not MIN_LEASE_MS <= command.lease_ms <= MAX_LEASE_MS:
         return refuse(
-            "LEASE_OUT_OF_BOUNDS", f"a lease lasts {MIN_LEASE_MS} to {MAX_LEASE_MS} ms, not {command.lease_ms}"
+            Status.LEASE_OUT_OF_BOUNDS, f"a lease lasts {MIN_LEASE_MS} to {MAX_LEASE_MS} ms, not {command.lease_ms}"
         )
     if stream.state in (StreamState.SEALING, StreamState.SEALED):
-        return refuse("STREAM_SEALED", f"the stream is {stream.state.value}")
-    if opened_by(reader, stream, context.request) is not None:
-        return Decision()
-    if context.is_late(context.asked_at):
-        return refuse("FAILURE", "the request is so old that nobody waits for its answer")
+        return refuse(Status.STREAM_SEALED, f"the stream is {stream.state.value}")
     if len(transactions_of(reader, command.scope, command.stream).open) >= limits.open:
-        return refuse("TOO_MANY_OPEN", f"{limits.open} transactions of this stream are open, no more may be")
+        return refuse(Status.TOO_MANY_OPEN, f"{limits.open} transactions of this stream are open, no more may be")
     opened = ev.TransactionOpened(
         scope=command.scope,
         stream=command.stream,
         transaction=transaction_id(stream.active_epoch.reference, context.request),
         lease_ms=command.lease_ms,
         at=context.now,
+        request=context.request,
     )
     return Decision((opened,))
-
-
-def opened_by(reader: Reader, stream: Stream, request: str) -> str | None:
-    """The id of the transaction that a request has opened, however many epochs ago.
-
-    That there is none in an older epoch needs no guard: nothing is opened there any more.
-    """
-    for transaction in transaction_ids(dict.fromkeys(e.reference for e in reversed(stream.epochs)), request):
-        aggregate = transaction_aggregate(stream.scope, stream.name, transaction)
-        if reader.version(aggregate) and reader.get(aggregate) is not None:
-            return transaction
-    return None
 
 
 def decide_ready(reader: Reader, scope: str, stream_name: str, transaction: str, at: int) -> Decision:
@@ -89,8 +71,8 @@ def decide_ready(reader: Reader, scope: str, stream_name: str, transaction: str,
     stream = find_stream(reader, scope, stream_name)
     found = open_transaction(reader, scope, stream_name, transaction)
     if stream is None or found is None:
-        return refuse("ENDED", "the transaction was ended while its segments were created")
-    reply = Reply("OK", transaction=transaction, segments=tuple(segments_to_write(stream, transaction)))
+        return refuse(Status.ENDED, "the transaction was ended while its segments were created")
+    reply = Reply(Status.OK, transaction=transaction, segments=tuple(segments_to_write(stream, transaction)))
     if found.ready:
         return Decision(reply=reply)
     return Decision((ev.TransactionReady(scope=scope, stream=stream_name, transaction=transaction, at=at),), reply)
@@ -99,17 +81,17 @@ def decide_ready(reader: Reader, scope: str, stream_name: str, transaction: str,
 def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> Decision:
     found = find_transaction(reader, command.scope, command.stream, command.transaction)
     if found is None:
-        return refuse("UNKNOWN", "no such transaction")
+        return refuse(Status.UNKNOWN, "no such transaction")
     if found.state in (TransactionState.COMMITTING, TransactionState.COMMITTED):
-        return refuse("COMMITTED")
+        return refuse(Status.COMMITTED)
     if not isinstance(found, Transaction) or found.state is not TransactionState.OPEN:
-        return refuse("ABORTED", _why(found))
+        return refuse(Status.ABORTED, _why(found))
     if command.lease_ms > MAX_LEASE_MS:
-        return refuse("LEASE_TOO_LARGE", f"a lease lasts at most {MAX_LEASE_MS} ms, not {command.lease_ms}")
-    if context.asked_at + command.lease_ms > found.dies_at:
+        return refuse(Status.LEASE_TOO_LARGE, f"a lease lasts at most {MAX_LEASE_MS} ms, not {command.lease_ms}")
+    if context.appended_at + command.lease_ms > found.dies_at:
         life = found.dies_at - found.opened_at
         return refuse(
-            "MAX_EXECUTION_TIME_EXCEEDED", f"it may live for {life} ms from its creation at {found.opened_at}"
+            Status.MAX_EXECUTION_TIME_EXCEEDED, f"it may live for {life} ms from its creation at {found.opened_at}"
         )
     pinged = ev.TransactionPinged(
         scope=command.scope,
@@ -118,7 +100,7 @@ def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> D
         lease_ms=command.lease_ms,
         at=context.now,
     )
-    return Decision((pinged,), Reply("OK"))
+    return Decision((pinged,), Reply(Status.OK))
 
 
 def decide_commit(reader: Reader, command: CommitTransaction, context: Context, limits: Limits) -> Decision:
@@ -128,15 +110,15 @@ def decide_commit(reader: Reader, command: CommitTransaction, context: Context, 
     """
     found = find_transaction(reader, command.scope, command.stream, command.transaction)
     if found is None:
-        return refuse("FAILURE", "no such transaction")
+        return refuse(Status.FAILURE, "no such transaction")
     if found.state in (TransactionState.COMMITTING, TransactionState.COMMITTED):
         return _SUCCESS
     if found.state is not TransactionState.OPEN:
-        return refuse("FAILURE", _why(found))
+        return refuse(Status.FAILURE, _why(found))
     before = transactions_of(reader, command.scope, command.stream).committing
     if len(before) >= limits.waiting_commits:
         most = limits.waiting_commits
-        return refuse("TOO_MANY_WAITING", f"{most} transactions of this stream wait for their commit, no more may")
+        return refuse(Status.TOO_MANY_WAITING, f"{most} transactions of this stream wait for their commit, no more may")
     committing = ev.TransactionCommitting(
         scope=command.scope,
         stream=command.stream,
@@ -146,7 +128,7 @@ def decide_commit(reader: Reader, command: CommitTransaction, context: Context, 
         timestamp=command.timestamp,
     )
     begun = () if before else batch_of_one(reader, command.scope, command.stream, context, command.transaction)
-    return Decision((committing, *begun), Reply("SUCCESS"))
+    return Decision((committing, *begun), Reply(Status.SUCCESS))
 
 
 def decide_abort(reader: Reader, command: AbortTransaction, context: Context) -> Decision:
@@ -155,11 +137,11 @@ def decide_abort(reader: Reader, command: AbortTransaction, context: Context) ->
     if command.version is not None and command.version != reader.version(command.aggregate):
         return Decision()
     if found is None:
-        return refuse("FAILURE", "no such transaction")
+        return refuse(Status.FAILURE, "no such transaction")
     if found.state in (TransactionState.ABORTING, TransactionState.ABORTED):
         return _SUCCESS
     if found.state is not TransactionState.OPEN:
-        return refuse("FAILURE", f"the transaction is {found.state.value}")
+        return refuse(Status.FAILURE, f"the transaction is {found.state.value}")
     aborting = ev.TransactionAborting(
         scope=command.scope,
         stream=command.stream,
@@ -167,14 +149,17 @@ def decide_abort(reader: Reader, command: AbortTransaction, context: Context) ->
         reason=command.reason,
         at=context.now,
     )
-    return Decision((aborting,), Reply("SUCCESS"))
+    return Decision((aborting,), Reply(Status.SUCCESS))
 
 
 def finish_abort(reader: Reader, scope: str, stream: str, transaction: str, now: int) -> Decision:
     found = find_transaction(reader, scope, stream, transaction)
     if not isinstance(found, Transaction) or found.state is not TransactionState.ABORTING:
         return Decision()
-    return Decision((ev.TransactionAborted(scope=scope, stream=stream, transaction=transaction, at=now),))
+    aborted = ev.TransactionAborted(scope=scope, stream=stream, transaction=transaction, at=now)
+    is_opener_waiting = found.workflow is not None and found.workflow.request is not None
+    ended = refusal(Status.ENDED, "the transaction was ended while its segments were created")
+    return Decision((aborted,), ended if is_opener_waiting else None)
 
 
 def _why(found: Transaction | EndedTransaction) -> str:

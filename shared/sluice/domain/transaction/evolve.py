@@ -21,25 +21,26 @@ def _opened(_state: Any, event: ev.TransactionOpened) -> Transaction:
         id=event.transaction,
         opened_at=event.at,
         lease_ms=event.lease_ms,
-        heard_at=event.at,
+        last_activity_at=event.at,
         dies_at=event.at + min(1000 * event.lease_ms, LONGEST_LIFE_MS),
+        workflow=Workflow(WorkflowKind.OPEN_TRANSACTION, event.request, event.at),
     )
 
 
 def _ready(state: Transaction, event: ev.TransactionReady) -> Transaction:
-    state.ready = True
-    state.heard_at = max(state.heard_at, event.at)
+    state.ready, state.workflow = True, None
+    state.last_activity_at = max(state.last_activity_at, event.at)
     return state
 
 
 def _pinged(state: Transaction, event: ev.TransactionPinged) -> Transaction:
-    if event.at >= state.heard_at:
-        state.heard_at, state.lease_ms = event.at, event.lease_ms
+    if event.at >= state.last_activity_at:
+        state.last_activity_at, state.lease_ms = event.at, event.lease_ms
     return state
 
 
 def _committing(state: Transaction, event: ev.TransactionCommitting) -> Transaction:
-    state.state = TransactionState.COMMITTING
+    state.state, state.workflow = TransactionState.COMMITTING, None
     state.writer, state.timestamp = event.writer, event.timestamp
     return state
 
@@ -47,7 +48,8 @@ def _committing(state: Transaction, event: ev.TransactionCommitting) -> Transact
 def _aborting(state: Transaction, event: ev.TransactionAborting) -> Transaction:
     state.state = TransactionState.ABORTING
     state.reason = event.reason
-    state.workflow = Workflow(WorkflowKind.ABORT_TRANSACTION, None, event.at)
+    opener = state.workflow.request if state.workflow is not None else None
+    state.workflow = Workflow(WorkflowKind.ABORT_TRANSACTION, opener, event.at)
     return state
 
 

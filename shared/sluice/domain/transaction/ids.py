@@ -4,7 +4,6 @@ The high 32 bits are the epoch whose segments the transaction writes to; the low
 client that decodes it as a signed number would lose the high half (controller-grpc-api 6.2). Pure functions.
 """
 
-from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from uuid import UUID
 
@@ -13,15 +12,9 @@ _MAX_INT64 = 0x7FFFFFFFFFFFFFFF
 
 
 def transaction_id(epoch: int, request: str) -> str:
-    """The id of the transaction that a request opens: the same whenever the request is handled in the same epoch."""
-    return next(transaction_ids((epoch,), request))
-
-
-def transaction_ids(epochs: Iterable[int], request: str) -> Iterator[str]:
-    """The ids that a request may have given, by the epoch it was handled in."""
+    """The id of the transaction that a request opens in an epoch."""
     low = int.from_bytes(blake2b(request.encode(), digest_size=8).digest(), "big") & _MAX_INT64
-    rest = f"-0000-0000-{low >> 48:04x}-{low & 0xFFFFFFFFFFFF:012x}"
-    return (f"{epoch:08x}{rest}" for epoch in epochs)
+    return f"{epoch:08x}-0000-0000-{low >> 48:04x}-{low & 0xFFFFFFFFFFFF:012x}"
 
 
 def text_of(high: int, low: int) -> str:

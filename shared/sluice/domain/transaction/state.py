@@ -38,8 +38,9 @@ class TransactionState(Enum):
 class Transaction(msgspec.Struct):
     """A transaction that has not ended; times in epoch ms, as the broker counts them.
 
-    The lease runs out `lease_ms` after `heard_at`, the last sign of life; none may reach beyond `dies_at`.
-    `writer` and `timestamp` are what its commit said, `workflow` is there while it is being aborted.
+    The lease runs out `lease_ms` after `last_activity_at`, the last sign of life; none may reach beyond `dies_at`.
+    `writer` and `timestamp` are what its commit said, `workflow` is there while it is
+    being opened or aborted.
     """
 
     scope: str
@@ -47,7 +48,7 @@ class Transaction(msgspec.Struct):
     id: str
     opened_at: int
     lease_ms: int
-    heard_at: int
+    last_activity_at: int
     dies_at: int
     state: TransactionState = TransactionState.OPEN
     ready: bool = False
@@ -60,7 +61,7 @@ class Transaction(msgspec.Struct):
     def lease_ends_at(self) -> int:
         """When it may be aborted unless something is heard of it."""
         creation = 0 if self.ready else LONGEST_CREATION_MS
-        return self.heard_at + self.lease_ms + creation
+        return self.last_activity_at + self.lease_ms + creation
 
 
 class EndedTransaction(msgspec.Struct, frozen=True):
@@ -92,17 +93,17 @@ def segments_to_write(stream: Stream, transaction: str) -> list[Segment]:
     (controller-grpc-api 6.2).
     """
     epoch = epoch_of(transaction)
-    parents = stream.epoch_segments(stream.epochs[epoch])
+    parents = stream.history.segments_of(epoch)
     return [Segment(segment_id(epoch, number_of(s.id)), s.low, s.high) for s in parents]
 
 
 def segment_names(stream: Stream, transaction: str) -> dict[int, str]:
     """The names of the transaction's own segments on the data plane, by the number of the segment they stand for."""
     epoch = epoch_of(transaction)
-    if epoch >= len(stream.epochs):
+    if epoch >= stream.history.count:
         return {}
     high, low = halves(transaction)
     return {
         number_of(s): transaction_segment_name(stream.scope, stream.name, s, high, low)
-        for s in stream.epochs[epoch].segments
+        for s in stream.history.epoch(epoch).segments
     }

@@ -4,12 +4,12 @@ from typing import Any
 
 from support import group_state as written
 
-from api_gateway.rest.group_state import MARK
 from conformance.calls import create_scope, create_stream
 from conformance.case import Step, Subject, step
 from conformance.group_calls import ID, OTHER_ID, ZERO_ID, create_group
 from conformance.rest.calls import delete_group, get_group, list_groups
 from conformance.run import Run
+from sluice.pravega.store import MARK_ATTRIBUTE
 
 # The original reads a state with its own client, in the few threads that this client's questions need as well.
 REST_GROUPS = Subject("rest_group", alone=True)
@@ -37,7 +37,7 @@ def marks_the_end() -> Step:
     async def act(run: Run) -> bool:
         scope = run.scope("sc")
         end = await run.target.append(scope, "_RGrg", 0, written.updates(written.create_checkpoint("cp")))
-        return await run.target.mark(scope, "_RGrg", 0, MARK, end)
+        return await run.target.mark(scope, "_RGrg", 0, MARK_ATTRIBUTE, end)
 
     return step("mark the end of the state", act, True)
 

@@ -1,6 +1,5 @@
-"""The HTTP application over a journal, a segment store and a topic of dead letters in memory."""
+"""The HTTP application with all that stands behind it in memory."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,11 +11,12 @@ from unit.gateway.rest.world import World
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     world = World()
-    world.open()
+    await world.start()
     transport = httpx.ASGITransport(world.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
         world.client = client
         yield world
+    await world.stop()
 
 
 @pytest.fixture
@@ -32,5 +32,4 @@ async def stream(world: World, scope: str) -> str:
     path = f"/sluice/v1/scopes/{scope}/streams/st"
     body: Any = {"scaling": {"type": "fixed", "minSegments": 2}}
     assert (await world.call("PUT", path, body)).status_code == 201
-    await asyncio.sleep(0)
     return path

@@ -7,13 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 from unit.gateway.rest.test_sluice_streams import S, problem
-from unit.gateway.rest.world import FIRST_AT, World
+from unit.gateway.rest.world import World
 
-from api_gateway.rest.dead_letters import MOST_READINGS, _readings
+from api_gateway.rest.dead_letters import MOST_READINGS, readings
 from sluice.domain.commands import CreateScope
-from sluice.messaging.dead_letters import DeadLetterSettled, Settlement, settled_in
-from sluice.messaging.requests import Headers, Request, decode_request, encode_request
-from sluice.messaging.topics import DEAD_LETTERS
+from sluice.domain.scope import find_scope
+from sluice.kafka.dead_letters import DeadLetterSettled, Settlement, settled_in
+from sluice.kafka.headers import Headers
+from sluice.kafka.requests import Request, decode_request, encode_request
+from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS
 
 LETTERS = f"{S}/dead-letters"
 
@@ -23,8 +25,9 @@ async def values(world: World, **query: Any) -> list[str]:
 
 
 async def test_a_letter_is_shown_as_it_came(world: World) -> None:
-    partition, offset = world.kafka.letter("sc/st", b"hello", reason="nobody knows it")
-    world.kafka.letter("sc/st", b"\xff\x00")
+    partition, offset = world.letters.letter("sc/st", b"hello", reason="nobody knows it")
+    (record,) = world.records(DEAD_LETTERS.name)
+    world.letters.letter("sc/st", b"\xff\x00")
     later, first = (await world.get(LETTERS))["items"]
     assert first == {
         "partition": partition,
@@ -33,7 +36,7 @@ async def test_a_letter_is_shown_as_it_came(world: World) -> None:
         "key": "sc/st",
         "reason": "nobody knows it",
         "service": "txn-manager/a",
-        "at": FIRST_AT + 1,
+        "at": record.timestamp()[1],
         "value": "hello",
         "encoding": "text",
     }
@@ -41,7 +44,7 @@ async def test_a_letter_is_shown_as_it_came(world: World) -> None:
 
 
 async def test_one_letter_is_shown_by_its_place(world: World) -> None:
-    place = world.kafka.letter("sc/st", b"hello")
+    place = world.letters.letter("sc/st", b"hello")
     path = f"{LETTERS}/{place[0]}/{place[1]}"
     (item,) = (await world.get(LETTERS))["items"]
     assert await world.get(path) == item
@@ -52,26 +55,26 @@ async def test_one_letter_is_shown_by_its_place(world: World) -> None:
 
 
 async def test_what_lies_between_letters_of_a_page_is_passed_over(world: World) -> None:
-    first = world.kafka.letter("sc/st", b"first")
+    first = world.letters.letter("sc/st", b"first")
     for _ in range(1000):
-        partition, offset = world.kafka.letter("sc/st", b"between")
+        partition, offset = world.letters.letter("sc/st", b"between")
         settled = DeadLetterSettled(partition=partition, offset=offset, how=Settlement.DROPPED, at=1, by="a/b")
         headers: Headers = [("ce_type", "DeadLetterSettled")]
-        world.kafka.append("sc/st", msgspec.json.encode(settled), headers)
-    world.kafka.letter("sc/st", b"last")
+        world.letters.append("sc/st", msgspec.json.encode(settled), headers)
+    world.letters.letter("sc/st", b"last")
     assert await values(world) == ["last", "first"]
-    told = world.kafka.told
+    told = world.letters.told
     assert await values(world) == ["last", "first"]
-    assert world.kafka.told - told == 2
+    assert world.letters.told - told == 2
     assert (await world.get(f"{LETTERS}/{first[0]}/{first[1]}"))["value"] == "first"
 
 
 def test_a_page_is_read_between_its_longest_gaps() -> None:
     near = [(0, 1), (0, 50), (1, 7)]
-    assert _readings([*near, (0, 500)]) == [({0: 1, 1: 7}, {0: 50, 1: 7}), ({0: 500}, {0: 500})]
-    assert _readings([]) == []
+    assert readings([*near, (0, 500)]) == [({0: 1, 1: 7}, {0: 50, 1: 7}), ({0: 500}, {0: 500})]
+    assert readings([]) == []
     many = [(0, number * 1000 + number**2) for number in range(100)]
-    found = _readings(many)
+    found = readings(many)
     assert len(found) == MOST_READINGS
     assert all(any(first[0] <= offset <= last[0] for first, last in found) for _, offset in many)
     passed_over = [after[0] - before[0] for (_, before), (after, _) in pairwise(sorted(found, key=lambda r: r[0][0]))]
@@ -83,23 +86,23 @@ async def test_a_reading_has_a_deadline_and_goes_on_from_where_it_ended(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
-        world.kafka.letter("sc/st", str(number).encode())
+        world.letters.letter("sc/st", str(number).encode())
     monkeypatch.setattr("api_gateway.rest.dead_letters.MOST_S", -1)
     for _ in range(3):
         assert problem(await world.call("GET", LETTERS)) == (503, None)
-    assert world.kafka.told == 3
+    assert world.letters.told == 3
     monkeypatch.setattr("api_gateway.rest.dead_letters.MOST_S", 10)
     assert await values(world) == ["2", "1", "0"]
 
 
 async def test_of_several_settlements_a_replay_counts(world: World) -> None:
-    place = world.kafka.letter("sc/st", b"report", "sluice.scale")
+    place = world.letters.letter("sc/st", b"report", "sluice.scale")
     path = f"{LETTERS}/{place[0]}/{place[1]}"
-    world.kafka.meanwhile = lambda: _settle(world, place, Settlement.REPLAYED)
+    world.meanwhile = lambda: _settle(world, place, Settlement.REPLAYED)
     assert problem(await world.call("POST", f"{path}/drop")) == (409, None)
     assert (await world.get(path))["settled"] == "replayed"
-    other = world.kafka.letter("sc/st", b"report", "sluice.scale")
-    world.kafka.meanwhile = lambda: _settle(world, other, Settlement.DROPPED)
+    other = world.letters.letter("sc/st", b"report", "sluice.scale")
+    world.meanwhile = lambda: _settle(world, other, Settlement.DROPPED)
     assert (await world.call("POST", f"{LETTERS}/{other[0]}/{other[1]}/replay")).status_code == 200
     assert (await world.get(f"{LETTERS}/{other[0]}/{other[1]}"))["settled"] == "replayed"
 
@@ -107,12 +110,12 @@ async def test_of_several_settlements_a_replay_counts(world: World) -> None:
 def _settle(world: World, place: tuple[int, int], how: Settlement) -> None:
     """As another gateway does at the same moment."""
     settled = DeadLetterSettled(partition=place[0], offset=place[1], how=how, at=1, by="api-gateway/other")
-    world.kafka.append("sc/st", msgspec.json.encode(settled), [("ce_type", "DeadLetterSettled")])
+    world.letters.append("sc/st", msgspec.json.encode(settled), [("ce_type", "DeadLetterSettled")])
 
 
 async def test_letters_come_in_pages_the_latest_first(world: World) -> None:
     for number in range(5):
-        world.kafka.letter(f"sc/st{number}", str(number).encode())
+        world.letters.letter(f"sc/st{number}", str(number).encode())
     seen: list[str] = []
     after = ""
     while True:
@@ -121,34 +124,36 @@ async def test_letters_come_in_pages_the_latest_first(world: World) -> None:
         if "next" not in page:
             break
         after = page["next"]
-    assert seen == ["4", "3", "2", "1", "0"]
+    records = world.records(DEAD_LETTERS.name)
+    records.sort(key=lambda record: (record.timestamp()[1], record.partition(), record.offset()), reverse=True)
+    assert seen == [record.value().decode() for record in records]
 
 
 async def test_a_page_of_large_letters_is_shorter(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api_gateway.rest.dead_letters.PAGE_BYTES", 10)
     for _ in range(3):
-        world.kafka.letter("sc/st", b"x" * 20)
+        world.letters.letter("sc/st", b"x" * 20)
     page = await world.get(LETTERS)
     assert len(page["items"]) == 1
     assert len((await world.get(LETTERS, after=page["next"]))["items"]) == 1
 
 
 async def test_what_is_read_once_is_not_read_again(world: World) -> None:
-    world.kafka.letter("sc/st", b"first")
+    world.letters.letter("sc/st", b"first")
     assert await values(world) == ["first"]
-    world.kafka.letter("sc/st", b"second")
+    world.letters.letter("sc/st", b"second")
     assert await values(world) == ["second", "first"]
 
 
 async def test_only_the_latest_are_known(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api_gateway.rest.dead_letters.KEPT_MOST", 2)
     for number in range(7):
-        world.kafka.letter("sc/st", str(number).encode())
+        world.letters.letter("sc/st", str(number).encode())
     assert await values(world) == ["6", "5"]
 
 
 async def test_a_dropped_letter_is_left_out(world: World) -> None:
-    partition, offset = world.kafka.letter("sc/st", b"hello")
+    partition, offset = world.letters.letter("sc/st", b"hello")
     answer = await world.call("POST", f"{LETTERS}/{partition}/{offset}/drop")
     assert answer.json() == {"partition": partition, "offset": offset, "settled": "dropped"}
     assert await values(world) == []
@@ -156,9 +161,9 @@ async def test_a_dropped_letter_is_left_out(world: World) -> None:
     assert (item["value"], item["settled"]) == ("hello", "dropped")
     again = await world.call("POST", f"{LETTERS}/{partition}/{offset}/drop")
     assert problem(again) == (409, None)
-    ((topic, key, value, headers),) = world.kafka.sent
-    assert (topic, key, dict(headers)["ce_type"]) == (DEAD_LETTERS.name, "sc/st", "DeadLetterSettled")
-    body = json.loads(value)
+    _, settlement = world.records(DEAD_LETTERS.name)
+    assert (settlement.key(), dict(settlement.headers())["ce_type"]) == (b"sc/st", b"DeadLetterSettled")
+    body = json.loads(settlement.value())
     assert body.pop("at") > 0
     assert body == {
         "type": "DeadLetterSettled",
@@ -170,68 +175,74 @@ async def test_a_dropped_letter_is_left_out(world: World) -> None:
 
 
 async def test_another_gateway_sees_what_was_settled(world: World) -> None:
-    place = world.kafka.letter("sc/st", b"hello")
+    place = world.letters.letter("sc/st", b"hello")
     await world.call("POST", f"{LETTERS}/{place[0]}/{place[1]}/drop")
-    other = World()
-    other.kafka = world.kafka
-    other.open()
-    other.client = world.client
-    other_page = await other.app.state.backend.dead_letters.page(10, None, True)
-    assert [(letter.place, how) for letter, _, how in other_page.letters] == [(place, Settlement.DROPPED)]
+    page = await world.dead_letters().page(10, None, True)
+    assert [(letter.place, how) for letter, _, how in page.letters] == [(place, Settlement.DROPPED)]
 
 
-async def test_a_replayed_request_gets_an_id_of_its_own(world: World) -> None:
+async def test_a_replayed_request_is_a_new_one_and_is_decided(world: World) -> None:
     request = Request(id="r-1", at=5, by="api-gateway/a", command=CreateScope(scope="sc"))
     headers = {"ce_id": "r-1", "ce_type": "CreateScope"}
-    partition, offset = world.kafka.letter("sc", encode_request(request), "sluice.requests.streams", **headers)
+    partition, offset = world.letters.letter("sc", encode_request(request), REQUESTS_STREAMS.name, **headers)
     answer = await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")
-    assert answer.json() == {"partition": partition, "offset": offset, "settled": "replayed", "request": "r-1~"}
-    assert answer.headers["sluice-request"] == "r-1~"
-    topic, key, value, sent = world.kafka.sent[0]
-    assert (topic, key) == ("sluice.requests.streams", "sc")
-    again = decode_request(value)
-    assert (again.id, again.at, again.command) == ("r-1~", 5, request.command)
-    assert sent == [("ce_id", "r-1~"), ("ce_type", b"CreateScope")]
+    (record,) = (record for record in world.records(REQUESTS_STREAMS.name) if record.key() == b"sc")
+    sent = decode_request(record.value())
+    assert sent.id != "r-1"
+    assert (sent.at, sent.command) == (5, request.command)
+    assert record.headers() == [("ce_id", sent.id.encode()), ("ce_type", b"CreateScope")]
+    assert answer.json() == {"partition": partition, "offset": offset, "settled": "replayed", "request": sent.id}
+    assert answer.headers["sluice-request"] == sent.id
+    await world.runtime.journal.until("sc", lambda view: find_scope(view, "sc") is not None)
     assert await values(world) == []
     twice = await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")
     assert problem(twice) == (409, None)
-    assert len(world.kafka.sent) == 2
+    assert len(world.records(DEAD_LETTERS.name)) == 2
+
+
+async def test_two_replays_of_one_request_are_two_requests(world: World) -> None:
+    request = encode_request(Request(id="r-1", at=5, by="api-gateway/a", command=CreateScope(scope="sc")))
+    ids = set()
+    for _ in range(2):
+        partition, offset = world.letters.letter("sc", request, REQUESTS_STREAMS.name)
+        ids.add((await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")).json()["request"])
+    assert len(ids) == 2
 
 
 async def test_what_is_no_request_is_replayed_as_it_is(world: World) -> None:
-    partition, offset = world.kafka.letter("sc/st", b"\xffreport", "sluice.scale", extra="kept")
+    partition, offset = world.letters.letter("sc/st", b"\xffreport", "sluice.scale", extra="kept")
     answer = await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")
     assert "request" not in answer.json()
-    assert world.kafka.sent[0] == ("sluice.scale", "sc/st", b"\xffreport", [("extra", b"kept")])
+    (record,) = world.records("sluice.scale")
+    assert (record.key(), record.value(), record.headers()) == (b"sc/st", b"\xffreport", [("extra", b"kept")])
 
 
 @pytest.mark.parametrize("topic", ["", "elsewhere", "sluice.journal", DEAD_LETTERS.name])
 async def test_not_everything_can_be_replayed(world: World, topic: str) -> None:
-    partition, offset = world.kafka.letter("sc/st", b"hello", topic)
+    partition, offset = world.letters.letter("sc/st", b"hello", topic)
     assert problem(await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")) == (409, None)
-    assert world.kafka.sent == []
+    assert len(world.records(DEAD_LETTERS.name)) == 1
 
 
 async def test_a_letter_that_is_not_there(world: World) -> None:
     for what in ("drop", "replay"):
         assert problem(await world.call("POST", f"{LETTERS}/3/9/{what}")) == (404, None)
-    gone = world.kafka.letter("sc/st", b"hello")
+    gone = world.letters.letter("sc/st", b"hello")
     assert await values(world) == ["hello"]
-    world.kafka.gone.add(gone)
+    world.letters.gone.add(gone)
     assert problem(await world.call("POST", f"{LETTERS}/{gone[0]}/{gone[1]}/replay")) == (404, None)
     assert await values(world) == []
 
 
 async def test_while_kafka_is_away_nobody_can_say(world: World) -> None:
-    world.kafka.away = True
+    world.letters.away = True
     assert problem(await world.call("GET", LETTERS)) == (503, None)
     assert problem(await world.call("POST", f"{LETTERS}/0/0/drop")) == (503, None)
 
 
 async def test_a_letter_about_a_settlement_is_a_letter(world: World) -> None:
-    partition, offset = world.kafka.letter("sc/st", b"hello", ce_type="DeadLetterSettled")
-    message: Any = world.kafka.log[partition][offset]
-    assert settled_in(message) is None
+    partition, offset = world.letters.letter("sc/st", b"hello", ce_type="DeadLetterSettled")
+    (letter,) = world.records(DEAD_LETTERS.name)
+    assert settled_in(letter) is None
     await world.call("POST", f"{LETTERS}/{partition}/{offset}/drop")
-    last: Any = world.kafka.log[partition][-1]
-    assert isinstance(settled_in(last), DeadLetterSettled)
+    assert isinstance(settled_in(world.records(DEAD_LETTERS.name)[-1]), DeadLetterSettled)

@@ -8,10 +8,10 @@ from api_gateway import errors
 from api_gateway.reads import MissingError
 from api_gateway.rest.failures import Failure, NotStartedError, RefusedError, failure_of
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
-from sluice.journal.journal import JournalUnavailableError, PartitionFailedError
-from sluice.messaging.dead_letters import DeadLettersUnavailableError
-from sluice.messaging.producer import ProduceError, ProducerOverloadedError, RecordTooLargeError
-from sluice.segmentstore.errors import RouteStale
+from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
+from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
+from sluice.kafka.dead_letters import DeadLettersUnavailableError
+from sluice.pravega.errors import RouteStale
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ from sluice.segmentstore.errors import RouteStale
         (errors.OverloadedError("why"), 503, ""),
         (NotStartedError("why"), 503, ""),
         (errors.NoOwnerError("why"), 503, ""),
-        (ProducerOverloadedError("why"), 503, ""),
-        (ProduceError("why"), 503, ""),
+        (SendQueueFullError("why"), 503, ""),
+        (SendError("why"), 503, ""),
         (JournalUnavailableError("why"), 503, ""),
         (PartitionFailedError("why"), 503, ""),
         (DeadLettersUnavailableError("why"), 503, ""),
@@ -44,7 +44,7 @@ def test_a_segment_store_that_is_away_is_no_error_of_ours() -> None:
     assert (failure.status, failure.level) == (503, logging.DEBUG)
 
 
-def test_a_failure_nobody_expected_is_an_error_of_ours_and_says_nothing_of_its_inside() -> None:
+def test_an_unexpected_failure_is_a_defect_and_says_nothing_of_its_inside() -> None:
     failure = failure_of(KeyError("secret"))
     assert (failure.status, failure.level) == (500, logging.ERROR)
     assert "secret" not in failure.detail

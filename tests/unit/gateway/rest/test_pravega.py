@@ -14,6 +14,7 @@ from sluice.domain import events as ev
 from sluice.domain.commands import Host
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.decision import Reply
+from sluice.domain.status import Status
 
 FIXED = {"type": "FIXED_NUM_SEGMENTS", "minSegments": 1}
 
@@ -81,7 +82,7 @@ def test_times_are_shown_without_what_is_less_than_a_minute(minimum: int, days: 
 async def test_a_limit_of_ours_is_a_wrong_request(world: World, scope: str) -> None:
     body = {"streamName": "st", "scalingPolicy": {**FIXED, "minSegments": 10_001}}
     assert (await world.call("POST", "/v1/scopes/sc/streams", body)).status_code == 400
-    assert len(world.runtime.sent) == 1
+    assert len(world.sent) == 1
 
 
 async def test_a_tag_that_is_no_text_is_a_wrong_request(world: World, scope: str) -> None:
@@ -97,17 +98,18 @@ async def test_a_tag_that_is_no_text_is_a_wrong_request(world: World, scope: str
 async def test_a_refusal_has_no_body_and_a_change_the_id_of_its_request(world: World, stream: str) -> None:
     answer = await world.call("DELETE", "/v1/scopes/sc/streams/st")
     assert (answer.status_code, answer.content) == (412, b"")
-    assert answer.headers["sluice-request"] == world.runtime.sent[-1][1].id
-    world.runtime.answer = Reply("FAILURE", "kept as a dead letter")
+    assert answer.headers["sluice-request"] == world.sent[-1][1].id
+    await world.system.answer_all(Reply(Status.FAILURE, "kept as a dead letter"))
     assert (await world.call("PUT", "/v1/scopes/sc/streams/st/state", {"streamState": "SEALED"})).status_code == 500
 
 
 async def test_streams_that_are_being_created_are_not_listed(world: World, stream: str) -> None:
     segments = (ev.Segment(0, 0.0, 1.0),)
     started = ev.StreamCreationStarted(
-        scope="sc", stream="st", incarnation="i", config=StreamConfig(tags=("a",)), created_at=1, segments=segments
+        scope="sc", stream="st", creation_id="i", config=StreamConfig(tags=("a",)), created_at=1, segments=segments
     )
-    world.runtime.journal.append("sc/st", started)
+    await world.system.stop_deciding()
+    await world.system.append("sc/st", started)
     assert (await world.get("/v1/scopes/sc/streams"))["streams"] == []
     (found,) = (await world.get("/v1/scopes/sc/streams", filter_type="tag", filter_value="a"))["streams"]
     assert found["streamName"] == "st"
@@ -116,8 +118,7 @@ async def test_streams_that_are_being_created_are_not_listed(world: World, strea
 async def test_a_long_list_lets_others_have_their_turn(
     world: World, scope: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api_gateway.rest.pravega_v1.streams.AT_A_TIME", 1)
-    monkeypatch.setattr("api_gateway.rest.pravega_v1.groups.AT_A_TIME", 1)
+    monkeypatch.setattr("api_gateway.reads.AT_A_TIME", 1)
     for name in ("a", "b", "c"):
         await world.call("PUT", f"/sluice/v1/scopes/sc/streams/{name}", {})
     assert [s["streamName"] for s in (await world.get("/v1/scopes/sc/streams"))["streams"]] == ["a", "b", "c"]
@@ -128,7 +129,6 @@ async def test_a_group_is_deleted_by_the_id_its_readers_know(world: World, strea
     body: Any = {"config": {"streams": {"sc/st": {}}}}
     created = await world.call("PUT", "/sluice/v1/scopes/sc/readergroups/rg", body)
     segment = "sc/_RGrg/0.#epoch.0"
-    await world.store.create_segment(segment, 0, 0)
     path = "/v1/scopes/sc/readergroups/rg"
     assert (await world.call("GET", path)).status_code == 500
     other = written.config(["sc/st"], str(uuid4()), 0)
@@ -143,21 +143,21 @@ async def test_a_group_is_deleted_by_the_id_its_readers_know(world: World, strea
 
 async def test_a_state_that_cannot_be_made_out_is_a_failure(world: World, stream: str) -> None:
     await world.call("PUT", "/sluice/v1/scopes/sc/readergroups/rg", {"config": {"streams": {"sc/st": {}}}})
-    await world.store.create_segment("sc/_RGrg/0.#epoch.0", 0, 0)
     await world.store.append("sc/_RGrg/0.#epoch.0", uuid4(), b"nonsense")
     assert (await world.call("GET", "/v1/scopes/sc/readergroups/rg")).status_code == 500
 
 
 async def test_a_group_whose_segment_is_gone_is_not_there(world: World, stream: str) -> None:
     await world.call("PUT", "/sluice/v1/scopes/sc/readergroups/rg", {"config": {"streams": {"sc/st": {}}}})
+    await world.store.delete_segment("sc/_RGrg/0.#epoch.0")
     assert (await world.call("GET", "/v1/scopes/sc/readergroups/rg")).status_code == 404
 
 
 async def test_health_is_about_this_process_and_shows_the_others(world: World) -> None:
-    world.process.checks["journal"] = lambda: None
-    world.process.degraded["segment stores"] = lambda: "container 3 does not answer"
+    world.runtime.checks["journal"] = lambda: None
+    world.runtime.degraded["segment stores"] = lambda: "container 3 does not answer"
     host = Host("store", 1)
-    world.runtime.journal.append(
+    await world.system.append(
         "cluster",
         ev.MemberJoined(service="txn-manager", instance="txn-1", endpoints={"rest": "h:1"}, at=3),
         ev.ContainersAssigned(containers={0: host, 1: host}, hosts=(host, Host("spare", 2)), at=5),
@@ -180,7 +180,7 @@ async def test_health_is_about_this_process_and_shows_the_others(world: World) -
         "store:1": "2 containers",
     }
     assert await world.get("/v1/health/liveness/segment stores") is False
-    world.process.checks["journal"] = lambda: "loading"
+    world.runtime.checks["journal"] = lambda: "loading"
     assert await world.get("/v1/health/status") == "STARTING"
     assert await world.get("/v1/health/readiness") is False
     assert await world.get("/v1/health/liveness") is True

@@ -1,12 +1,13 @@
 """Every status the domain can reply has its place among those of HTTP."""
 
 import pytest
-from unit.gateway.test_statuses import DECISIONS, _statuses
+from unit.gateway.test_statuses import DECISIONS, statuses_of
 
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.sluice_v1.replies import DONE, STATUSES, done
 from sluice.domain import commands as c
 from sluice.domain.decision import Reply
+from sluice.domain.status import Status
 
 ASKED = (
     c.CreateScope,
@@ -26,7 +27,7 @@ ASKED = (
     c.PingTransaction,
     c.CommitTransaction,
     c.AbortTransaction,
-    c.KickWorkflow,
+    c.RetryWorkflow,
     c.CancelWorkflow,
 )
 
@@ -34,19 +35,19 @@ ASKED = (
 @pytest.mark.parametrize("command", ASKED, ids=lambda command: command.__name__)
 def test_every_reply_has_its_status(command: type) -> None:
     assert command in DECISIONS
-    statuses = _statuses(command)
+    statuses = statuses_of(command)
     assert statuses & DONE, "nothing can succeed"
     assert statuses - DONE - STATUSES.keys() == set()
 
 
 def test_a_refusal_says_the_reason_or_else_the_status_in_words() -> None:
-    with pytest.raises(RefusedError, match="scope sc: 2 x stream") as refused:
-        done(Reply("SCOPE_NOT_EMPTY", "2 x stream"), "scope sc")
+    with pytest.raises(RefusedError, match="scope sc: 2 streams") as refused:
+        done(Reply(Status.SCOPE_NOT_EMPTY, "2 streams"), "scope sc")
     assert (refused.value.status, refused.value.reason) == (409, "SCOPE_NOT_EMPTY")
     with pytest.raises(RefusedError, match="scope sc: scope not found"):
-        done(Reply("SCOPE_NOT_FOUND"), "scope sc")
+        done(Reply(Status.SCOPE_NOT_FOUND), "scope sc")
 
 
 def test_a_status_that_is_not_in_the_table_is_a_defect() -> None:
     with pytest.raises(KeyError):
-        done(Reply("NEW_STATUS"), "scope sc")
+        done(Reply(Status.INVALID_TIME), "scope sc")

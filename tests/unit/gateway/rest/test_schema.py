@@ -8,20 +8,26 @@ examples, about 20 s. Two of its checks do not fit:
   round, as the original does.
 """
 
+import asyncio
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import CHECKS
 from unit.gateway.rest.world import World
 
+from api_gateway.rest.app import build_app
+from sluice.telemetry.health import HttpServer
+
 EXAMPLES = 6
 
-_WORLD = World()
-_WORLD.open()
-SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", _WORLD.app)
+_PROCESS: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+SCHEMA = schemathesis.openapi.from_dict(build_app(_PROCESS, max_calls=1).openapi())
 OURS = SCHEMA.include(path_regex="^/sluice/")
 PRAVEGAS = SCHEMA.exclude(path_regex="^/sluice/")
 
@@ -38,14 +44,39 @@ bounded = settings(
 )
 
 
+@pytest.fixture(scope="module")
+def base_url(unused_tcp_port_factory: Callable[[], int]) -> Iterator[str]:
+    """A gateway that is served by a loop of its own."""
+    port, loop = unused_tcp_port_factory(), asyncio.new_event_loop()
+    serving, ending = threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        world = World()
+        await world.start()
+        server = HttpServer(world.app, "127.0.0.1", port)
+        await server.start()
+        serving.set()
+        await ending.wait()
+        await server.stop()
+        await world.stop()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="gateway")
+    thread.start()
+    assert serving.wait(10)
+    yield f"http://127.0.0.1:{port}"
+    loop.call_soon_threadsafe(ending.set)
+    thread.join()
+    loop.close()
+
+
 def _calls_of(schema: Any, excluded_checks: list[Any]) -> dict[str, Callable[[Any], None]]:
     """A test for each call, with a name of its own: what schemathesis makes of one test for all has one id only."""
 
     def test_of(label: str) -> Callable[[Any], None]:
         @SCHEMA.include(name=label).parametrize()
         @bounded
-        def test(case: Any) -> None:
-            case.call_and_validate(excluded_checks=excluded_checks)
+        def test(case: Any, base_url: str) -> None:
+            case.call_and_validate(base_url=base_url, excluded_checks=excluded_checks)
 
         return cast(Callable[[Any], None], test)
 

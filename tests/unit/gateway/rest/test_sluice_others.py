@@ -1,20 +1,20 @@
 """Reader groups, tables, workflows and the cluster in Sluice's own interface."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from unit.gateway.rest.test_sluice_streams import S, problem
-from unit.gateway.rest.world import FakeMessage, World
+from unit.gateway.rest.world import World
 
 from sluice.domain import commands as c
 from sluice.domain import events as ev
 from sluice.domain.commands import Host
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Reply
-from sluice.journal.journal import JournalError
-from sluice.messaging.poll_thread import Batch
-from sluice.messaging.requests import Request, encode_request
-from sluice.messaging.topics import REQUESTS_CLUSTER
+from sluice.domain.status import Status
+from sluice.kafka.requests import Request, encode_request
+from sluice.kafka.topics import REQUESTS_CLUSTER
+from sluice.memory.broker import MemoryMessage
 
 RG = f"{S}/scopes/sc/readergroups/rg"
 KV = f"{S}/scopes/sc/tables/kv"
@@ -92,19 +92,20 @@ async def test_the_life_of_a_table(world: World, scope: str) -> None:
     assert problem(await world.call("PUT", KV, {**config, "primaryKeyLength": 0})) == (400, None)
 
 
-def under_way(world: World, *streams: str) -> None:
-    """Have creations of streams begin that nobody finishes."""
+async def under_way(world: World, *streams: str) -> None:
+    """Have creations of streams begin that are not finished."""
+    await world.system.stop_deciding()
     for name in streams:
         segments = (ev.Segment(0, 0.0, 1.0),)
         started = ev.StreamCreationStarted(
-            scope="sc", stream=name, incarnation="i", config=StreamConfig(), created_at=1, segments=segments, at=1
+            scope="sc", stream=name, creation_id="i", config=StreamConfig(), created_at=1, segments=segments, at=1
         )
         failed = ev.WorkflowStepFailed(aggregate=f"stream:sc/{name}", step="create", attempts=4, error="away")
-        world.runtime.journal.append(f"sc/{name}", started, failed)
+        await world.system.append(f"sc/{name}", started, failed)
 
 
 async def test_running_workflows(world: World, scope: str) -> None:
-    under_way(world, "a", "b", "c")
+    await under_way(world, "a", "b", "c")
     first = await world.get(f"{S}/workflows", limit=2)
     rest = await world.get(f"{S}/workflows", limit=2, after=first["next"])
     assert [w["aggregate"] for w in first["items"] + rest["items"]] == [f"stream:sc/{n}" for n in "abc"]
@@ -116,7 +117,7 @@ async def test_running_workflows(world: World, scope: str) -> None:
         "since": 1,
         "attempts": 4,
         "lastError": "away",
-        "kicks": 0,
+        "retryRequests": 0,
         "cancelled": False,
         "canCancel": True,
     }
@@ -128,8 +129,8 @@ async def test_running_workflows(world: World, scope: str) -> None:
     assert (workflow["kind"], workflow["lastError"]) == ("create-stream", "away")
 
 
-async def test_where_nothing_is_under_way_there_is_nothing_to_kick_or_cancel(world: World, stream: str) -> None:
-    for what in ("kick", "cancel"):
+async def test_where_nothing_is_under_way_there_is_nothing_to_retry_or_cancel(world: World, stream: str) -> None:
+    for what in ("retry", "cancel"):
         idle = await world.call("POST", f"{S}/workflows/{what}", {"aggregate": "stream:sc/st"})
         assert problem(idle) == (409, "NOT_RUNNING")
         assert idle.json()["detail"] == "stream:sc/st: nothing is under way there"
@@ -138,41 +139,42 @@ async def test_where_nothing_is_under_way_there_is_nothing_to_kick_or_cancel(wor
             assert problem(wrong) == (400, None)
 
 
-async def test_a_workflow_is_kicked(world: World, scope: str) -> None:
-    under_way(world, "a")
-    world.runtime.answer = Reply("SUCCESS")
-    assert (await world.call("POST", f"{S}/workflows/kick", {"aggregate": "stream:sc/a"})).status_code == 200
-    assert world.runtime.sent[-1][1].command == c.KickWorkflow("stream:sc/a")
+async def test_a_workflow_is_retried(world: World, scope: str) -> None:
+    await under_way(world, "a")
+    await world.system.answer_all(Reply(Status.SUCCESS))
+    assert (await world.call("POST", f"{S}/workflows/retry", {"aggregate": "stream:sc/a"})).status_code == 200
+    assert world.sent[-1][1].command == c.RetryWorkflow("stream:sc/a")
 
 
 async def test_a_cancellation_names_the_workflow_that_runs_now(world: World, scope: str) -> None:
     idle = await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})
     assert problem(idle) == (409, "NOT_RUNNING")
-    assert "CancelWorkflow" not in (type(request.command).__name__ for _, request in world.runtime.sent)
-    under_way(world, "a")
-    world.runtime.journal.barriers.clear()
-    world.runtime.answer = Reply("SUCCESS")
+    assert "CancelWorkflow" not in (type(request.command).__name__ for _, request in world.sent)
+    await under_way(world, "a")
+    await world.system.answer_all(Reply(Status.SUCCESS))
     assert (await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})).status_code == 200
-    assert world.runtime.journal.barriers == [{world.runtime.journal.partition_of("sc/a")}]
-    assert world.runtime.sent[-1][1].command == c.CancelWorkflow("stream:sc/a", "create-stream-1")
+    assert world.sent[-1][1].command == c.CancelWorkflow("stream:sc/a", "create-stream-1")
 
 
 async def test_the_workflow_to_be_cancelled_can_be_named(world: World, scope: str) -> None:
-    under_way(world, "a")
+    await under_way(world, "a")
     (seen,) = (await world.get(f"{S}/workflows"))["items"]
-    for id, answer in ((seen["id"], Reply("SUCCESS")), ("scale-stream-1", Reply("NOT_RUNNING", "another one is"))):
-        world.runtime.answer = answer
+    for id, answer in (
+        (seen["id"], Reply(Status.SUCCESS)),
+        ("scale-stream-1", Reply(Status.NOT_RUNNING, "another one is")),
+    ):
+        await world.system.answer_all(answer)
         body = {"aggregate": seen["aggregate"], "workflow": id}
         told = await world.call("POST", f"{S}/workflows/cancel", body)
         assert told.json().get("reason", "SUCCESS") == answer.status
-        assert world.runtime.sent[-1][1].command == c.CancelWorkflow("stream:sc/a", id)
+        assert world.sent[-1][1].command == c.CancelWorkflow("stream:sc/a", id)
 
 
 async def test_nothing_is_cancelled_blindly_while_the_journal_is_away(world: World, scope: str) -> None:
-    under_way(world, "a")
-    world.runtime.journal.unavailable = JournalError("away")
+    await under_way(world, "a")
+    await world.system.stop_partition_of("sc/a")
     away = await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})
-    assert (away.status_code, world.runtime.sent[-1][1].command) == (503, c.CreateScope("sc"))
+    assert (away.status_code, world.sent[-1][1].command) == (503, c.CreateScope("sc"))
 
 
 async def test_the_container_map(world: World) -> None:
@@ -180,24 +182,27 @@ async def test_the_container_map(world: World) -> None:
     assert empty == {"items": [{"container": n} for n in range(4)], "stores": [], "assignedAt": 0}
     host = Host("store", 1)
     assigned = ev.ContainersAssigned(containers={0: host, 2: host}, hosts=(host,), at=5)
-    world.runtime.journal.append("cluster", assigned)
+    await world.system.append("cluster", assigned)
     told = await world.get(f"{S}/containers")
     assert [item.get("store") for item in told["items"]] == ["store:1", None, "store:1", None]
     assert (told["stores"], told["assignedAt"]) == (["store:1"], 5)
 
 
-def heartbeat(instance: str, at: int) -> FakeMessage:
+def heartbeat(instance: str, at: int) -> MemoryMessage:
     beat = c.Heartbeat(service="txn-manager", instance=instance, endpoints={})
-    value = encode_request(Request(id="i", at=0, by="x", command=beat))
-    return FakeMessage(REQUESTS_CLUSTER.name, 0, 0, at, "cluster", value, [])
+    return in_cluster_topic(encode_request(Request(id="i", at=0, by="x", command=beat)), at)
+
+
+def in_cluster_topic(value: bytes, at: int) -> MemoryMessage:
+    return MemoryMessage(REQUESTS_CLUSTER.name, 0, 0, "cluster", value, at)
 
 
 async def test_members_and_their_last_signs_of_life(world: World) -> None:
     for instance in ("b", "a"):
         joined = ev.MemberJoined(service="txn-manager", instance=instance, endpoints={"rest": "h:1"}, at=3)
-        world.runtime.journal.append("cluster", joined)
-    nonsense = FakeMessage(REQUESTS_CLUSTER.name, 0, 0, 9, "cluster", b"nonsense", [])
-    world.signs_of_life.hear(cast(Batch, [heartbeat("a", 7), nonsense, heartbeat("stranger", 8), heartbeat("a", 9)]))
+        await world.system.append("cluster", joined)
+    nonsense = in_cluster_topic(b"nonsense", 9)
+    world.signs_of_life.hear([heartbeat("a", 7), nonsense, heartbeat("stranger", 8), heartbeat("a", 9)])
     told = await world.get(f"{S}/members")
     plain = {"service": "txn-manager", "endpoints": {"rest": "h:1"}, "since": 3}
     assert told == {"items": [{**plain, "instance": "a", "lastSeen": 9}, {**plain, "instance": "b"}]}
@@ -208,6 +213,6 @@ async def test_members_and_their_last_signs_of_life(world: World) -> None:
 
 async def test_signs_of_life_are_forgotten_in_time(world: World) -> None:
     hour = 3_600_000
-    world.signs_of_life.hear(cast(Batch, [heartbeat("old", 1), heartbeat("new", hour), heartbeat("new", 2 * hour + 1)]))
+    world.signs_of_life.hear([heartbeat("old", 1), heartbeat("new", hour), heartbeat("new", 2 * hour + 1)])
     assert world.signs_of_life.last("old") is None
     assert world.signs_of_life.last("new") == 2 * hour + 1

@@ -10,15 +10,23 @@ from sluice.domain import commands as c
 from sluice.domain import events as ev
 from sluice.domain.commands import Host
 from sluice.domain.segment_id import segment_id
+from sluice.domain.stream import history
+from sluice.domain.stream.state import find_stream
 
 SPLIT = {"sealed": [0], "ranges": [[0.0, 0.25], [0.25, 0.5]]}
 SECOND, THIRD = segment_id(1, 2), segment_id(1, 3)
 
 
-async def test_a_scale_says_what_comes(world: World, stream: str) -> None:
-    answer = await world.call("POST", f"{ST}/scale", SPLIT)
+async def scale(world: World, body: Any) -> Any:
+    """What was answered to a scale that has ended meanwhile."""
+    answer = await world.call("POST", f"{ST}/scale", body)
     assert answer.status_code == 202
-    told = answer.json()
+    await world.until_idle("sc/st", "stream:sc/st")
+    return answer.json()
+
+
+async def test_a_scale_says_what_comes(world: World, stream: str) -> None:
+    told = await scale(world, SPLIT)
     assert (told["epoch"], [s["id"] for s in told["segments"]]) == (0, [SECOND, THIRD])
     assert await world.get(f"{ST}/scales/0") == {"epoch": 0, "done": True}
     assert await world.get(f"{ST}/scales/1") == {"epoch": 1, "done": False}
@@ -29,7 +37,7 @@ async def test_a_scale_says_what_comes(world: World, stream: str) -> None:
 async def test_a_cancelled_scale_is_not_one_under_way(world: World, stream: str) -> None:
     replacement = ev.Replacement((0,), (ev.Segment(SECOND, 0.0, 0.5),), 5)
     started = ev.StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
-    world.runtime.journal.append("sc/st", started, ev.StreamScaleCancelled(scope="sc", stream="st"))
+    await world.system.append("sc/st", started, ev.StreamScaleCancelled(scope="sc", stream="st"))
     assert problem(await world.call("GET", f"{ST}/scales/0")) == (409, "INTERNAL_ERROR")
 
 
@@ -48,7 +56,7 @@ async def test_a_wrong_scale_is_a_wrong_request(world: World, stream: str, body:
 
 
 async def test_segments_of_now_of_an_epoch_and_of_a_time(world: World, stream: str) -> None:
-    await world.call("POST", f"{ST}/scale", SPLIT)
+    await scale(world, SPLIT)
     began = (await world.get("/v1/scopes/sc/streams/st/scaling-events?from=0&to=9999999999999"))[1]["timestamp"]
 
     async def ids(**query: Any) -> list[int]:
@@ -63,7 +71,7 @@ async def test_segments_of_now_of_an_epoch_and_of_a_time(world: World, stream: s
 
 async def test_a_list_of_segments_goes_on_in_the_epoch_it_began_with(world: World, stream: str) -> None:
     first = await world.get(f"{ST}/segments", limit=1)
-    await world.call("POST", f"{ST}/scale", SPLIT)
+    await scale(world, SPLIT)
     rest = await world.get(f"{ST}/segments", limit=1, after=first["next"])
     assert [s["id"] for s in first["items"] + rest["items"]] == [0, 1]
     assert "next" not in rest
@@ -71,7 +79,7 @@ async def test_a_list_of_segments_goes_on_in_the_epoch_it_began_with(world: Worl
 
 
 async def test_successors_and_location(world: World, stream: str) -> None:
-    await world.call("POST", f"{ST}/scale", SPLIT)
+    await scale(world, SPLIT)
     found = (await world.get(f"{ST}/segments/0/successors"))["items"]
     assert [(s["id"], s["replaces"]) for s in found] == [(SECOND, [0]), (THIRD, [0])]
     assert (await world.get(f"{ST}/segments/1/successors"))["items"] == []
@@ -79,12 +87,39 @@ async def test_successors_and_location(world: World, stream: str) -> None:
     assert problem(await world.call("GET", f"{ST}/segments/0/location")) == (503, None)
     host = Host("store", 12345)
     assigned = ev.ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=1)
-    world.runtime.journal.append("cluster", assigned)
+    await world.system.append("cluster", assigned)
     located = await world.get(f"{ST}/segments/0/location")
     assert (located["segment"], located["store"]) == ("sc/st/0.#epoch.0", "store:12345")
     assert problem(await world.call("GET", f"{ST}/segments/9/location")) == (404, None)
     assert problem(await world.call("GET", f"{ST}/segments/x/location")) == (400, None)
     assert {s["store"] for s in (await world.get(ST))["segments"]} == {"store:12345"}
+
+
+async def test_replies_about_the_past_stay_the_same_when_it_is_condensed(
+    world: World, stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "CHUNK_EPOCHS", 2)
+    active = [s["id"] for s in (await world.get(f"{ST}/segments"))["items"]]
+    segments = list(active)
+    for _ in range(5):
+        body = {"sealed": [active[0]], "ranges": [[0.0, 0.5]]}
+        active[0] = (await scale(world, body))["segments"][0]["id"]
+        segments.append(active[0])
+
+    async def past() -> list[Any]:
+        events = "/v1/scopes/sc/streams/st/scaling-events"
+        found = await world.get(f"{events}?from=0&to=9999999999999")
+        began = [event["timestamp"] for event in found]
+        part = await world.get(f"{events}?from={began[1]}&to={began[4]}")
+        of_epochs = [await world.get(f"{ST}/segments", epoch=epoch) for epoch in range(6)]
+        of_times = [await world.get(f"{ST}/segments", time=time) for time in began]
+        return [found, part, of_epochs, of_times, [await world.get(f"{ST}/segments/{s}/successors") for s in segments]]
+
+    before = await past()
+    assert (await world.call("POST", f"{ST}/truncate", {"cut": dict.fromkeys(active, 0)})).status_code == 200
+    state = find_stream(world.runtime.journal.reader("sc/st"), "sc", "st")
+    assert state is not None and state.history.first_recent == 4
+    assert await past() == before
 
 
 async def begin(world: World, lease_ms: int = 30_000) -> str:
@@ -105,7 +140,7 @@ async def test_the_life_of_a_transaction(world: World, stream: str) -> None:
     assert (await world.get(ST))["transactions"] == {"open": 1, "waiting": 0, "aborting": 0}
     committed = await world.call("POST", f"{one}/commit", {"writer": "w", "timestamp": 5})
     assert (committed.status_code, committed.json()) == (200, {"state": "COMMITTING"})
-    command = world.runtime.sent[-1][1].command
+    command = world.sent[-1][1].command
     assert isinstance(command, c.CommitTransaction)
     assert (command.writer, command.timestamp) == ("w", 5)
     assert problem(await world.call("POST", f"{one}/abort")) == (409, "FAILURE")
@@ -153,7 +188,7 @@ async def test_those_that_have_ended_come_the_latest_first(world: World, stream:
     ids = [await begin(world) for _ in range(3)]
     for at, id in enumerate(ids):
         assert (await world.call("POST", f"{ST}/transactions/{id}/abort")).json() == {"state": "ABORTING"}
-        world.runtime.journal.append("sc/st", ev.TransactionAborted(scope="sc", stream="st", transaction=id, at=at))
+        await world.system.append("sc/st", ev.TransactionAborted(scope="sc", stream="st", transaction=id, at=at))
     first = await world.get(f"{ST}/transactions", state="ended", limit=2)
     rest = await world.get(f"{ST}/transactions", state="ended", limit=2, after=first["next"])
     assert [t["id"] for t in first["items"] + rest["items"]] == ids[::-1]

@@ -10,8 +10,8 @@ from sluice.domain import commands as c
 from sluice.domain import events as ev
 from sluice.domain.commands import DecisionKind
 from sluice.domain.decision import Reply
-from sluice.journal.journal import JournalUnavailableError
-from sluice.messaging.producer import ProduceError
+from sluice.domain.status import Status
+from sluice.kafka.topics import REQUESTS_STREAMS
 
 S = "/sluice/v1"
 ST = f"{S}/scopes/sc/streams/st"
@@ -49,11 +49,11 @@ async def test_a_scope_is_put_once_and_again(world: World) -> None:
 
 async def test_a_change_is_answered_with_the_id_of_its_request(world: World) -> None:
     answer = await world.call("PUT", f"{S}/scopes/sc")
-    ((_, request),) = world.runtime.sent
+    ((_, request),) = world.sent
     assert answer.headers["sluice-request"] == request.id
     refused = await world.call("DELETE", f"{S}/scopes/nobody")
     assert problem(refused) == (404, "SCOPE_NOT_FOUND")
-    assert refused.headers["sluice-request"] == world.runtime.sent[-1][1].id
+    assert refused.headers["sluice-request"] == world.sent[-1][1].id
     assert "sluice-request" not in (await world.call("GET", f"{S}/scopes")).headers
 
 
@@ -67,7 +67,7 @@ async def test_scopes_come_in_pages(world: World) -> None:
         after = page.get("next")
         if after is None:
             break
-    assert seen == [["a", "b", "c"], ["d"]]
+    assert seen == [["_system", "a", "b"], ["c", "d"]]
 
 
 @pytest.mark.parametrize("query", [{"limit": 0}, {"limit": 1001}, {"limit": "x"}, {"after": "!"}, {"after": "0w"}])
@@ -86,7 +86,7 @@ async def test_a_scope_says_how_much_is_in_it(world: World, stream: str) -> None
 async def test_a_scope_is_deleted_with_all_in_it(world: World, stream: str) -> None:
     answer = await world.call("DELETE", f"{S}/scopes/sc", recursive="true")
     assert (answer.status_code, answer.content) == (204, b"")
-    assert isinstance(world.runtime.sent[-1][1].command, c.DeleteScopeRecursive)
+    assert isinstance(world.sent[-1][1].command, c.DeleteScopeRecursive)
 
 
 FULL: dict[str, Any] = {
@@ -125,7 +125,7 @@ async def test_a_stream_that_comes_to_be_meanwhile_is_updated(world: World, stre
     reads.stream_or_none = sees_none
     answer = await world.call("PUT", ST, FULL)
     assert answer.status_code == 200
-    assert [type(request.command) for _, request in world.runtime.sent[-2:]] == [c.CreateStream, c.UpdateStream]
+    assert [type(request.command) for _, request in world.sent[-2:]] == [c.CreateStream, c.UpdateStream]
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ async def test_a_stream_that_comes_to_be_meanwhile_is_updated(world: World, stre
     ],
 )
 async def test_a_wrong_configuration_is_a_wrong_request(world: World, scope: str, body: Any) -> None:
-    sent = len(world.runtime.sent)
+    sent = len(world.sent)
     assert problem(await world.call("PUT", ST, body)) == (400, None)
-    assert len(world.runtime.sent) == sent
+    assert len(world.sent) == sent
 
 
 async def test_a_body_of_another_type_is_not_read(world: World, scope: str) -> None:
@@ -179,23 +179,6 @@ async def test_streams_are_listed_by_tag_and_in_pages(world: World, scope: str) 
     assert problem(await world.call("GET", f"{S}/scopes/no/streams")) == (404, "SCOPE_NOT_FOUND")
 
 
-async def test_one_page_looks_at_a_bounded_number_of_streams(
-    world: World, scope: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api_gateway.rest.sluice_v1.streams.LOOKED_AT_MOST", 2)
-    for name in ("a", "b"):
-        await world.call("PUT", f"{S}/scopes/sc/streams/{name}", {"tags": ["rare"] if name == "b" else []})
-    seen: list[list[str]] = []
-    after = ""
-    while True:
-        page = await world.get(f"{S}/scopes/sc/streams", tag="rare", after=after)
-        seen.append([item["name"] for item in page["items"]])
-        if "next" not in page:
-            break
-        after = page["next"]
-    assert seen == [[], ["b"], []]
-
-
 async def test_seal_and_delete(world: World, stream: str) -> None:
     assert problem(await world.call("DELETE", ST)) == (409, "STREAM_NOT_SEALED")
     assert (await world.call("POST", f"{ST}/seal")).json() == {"status": "SUCCESS"}
@@ -220,8 +203,8 @@ async def test_truncate(world: World, stream: str) -> None:
 
 async def test_decisions_are_shown_the_latest_first(world: World, stream: str) -> None:
     for kind, at in ((DecisionKind.SCALE, 5), (DecisionKind.RETENTION, 7)):
-        noted = ev.DecisionNoted(scope="sc", stream="st", kind=kind, code="calm", reason=f"because {at}", at=at)
-        world.runtime.journal.append("sc/st", noted)
+        noted = ev.DecisionRecorded(scope="sc", stream="st", kind=kind, code="calm", reason=f"because {at}", at=at)
+        await world.system.append("sc/st", noted)
     expected = [
         {"kind": "retention", "code": "calm", "reason": "because 7", "at": 7},
         {"kind": "scale", "code": "calm", "reason": "because 5", "at": 5},
@@ -231,16 +214,14 @@ async def test_decisions_are_shown_the_latest_first(world: World, stream: str) -
 
 
 async def test_what_comes_in_the_way_has_its_status(world: World, scope: str) -> None:
-    world.runtime.journal.unavailable = JournalUnavailableError("end of journal not reached")
-    assert problem(await world.call("GET", f"{S}/scopes")) == (503, None)
-    world.runtime.journal.unavailable = None
-    world.runtime.refusing = ProduceError("the broker is away")
+    world.system.broker.faulty_topic, world.system.broker.refusals = REQUESTS_STREAMS.name, 1
     assert problem(await world.call("PUT", f"{S}/scopes/other")) == (503, None)
-    world.runtime.refusing = None
-    world.runtime.answer = Reply("FAILURE", "kept as a dead letter")
+    await world.system.answer_all(Reply(Status.FAILURE, "kept as a dead letter"))
     assert problem(await world.call("PUT", f"{S}/scopes/other")) == (409, "FAILURE")
-    world.runtime.answer = Reply("NEW_STATUS")
+    await world.system.answer_all(Reply(Status.INVALID_TIME))
     assert problem(await world.call("PUT", f"{S}/scopes/other")) == (500, None)
+    await world.system.stop_partition_of("sc")
+    assert problem(await world.call("GET", f"{S}/scopes")) == (503, None)
 
 
 async def test_where_no_route_is_the_answer_has_the_form_of_its_interface(world: World) -> None:
@@ -254,13 +235,13 @@ async def test_where_no_route_is_the_answer_has_the_form_of_its_interface(world:
 
 async def test_a_stream_that_is_there_is_left_alone_if_so_asked(world: World, stream: str) -> None:
     before = (await world.get(stream))["config"]
-    asked = len(world.runtime.sent)
+    asked = len(world.sent)
     only_new = {"If-None-Match": "*"}
     refused = await world.client.put(stream, json={}, headers=only_new)
-    assert problem(refused) == (412, "STREAM_EXISTS") and len(world.runtime.sent) == asked
+    assert problem(refused) == (412, "STREAM_EXISTS") and len(world.sent) == asked
     assert (await world.get(stream))["config"] == before
     assert (await world.client.put(f"{stream}2", json={}, headers=only_new)).status_code == 201
-    world.runtime.answer = Reply("STREAM_EXISTS")
+    await world.system.answer_all(Reply(Status.STREAM_EXISTS))
     late = await world.client.put(f"{stream}3", json={}, headers=only_new)
     assert problem(late) == (412, "STREAM_EXISTS"), "somebody else was quicker"
     assert problem(await world.client.put(stream, json={}, headers={"If-None-Match": '"tag"'})) == (400, None)

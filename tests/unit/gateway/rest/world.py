@@ -1,13 +1,10 @@
 """What the HTTP application stands on in these tests."""
 
-import asyncio
-from collections.abc import Callable, Mapping
-from types import SimpleNamespace
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import httpx
-from confluent_kafka import Message
-from unit.gateway.memory import PARTITIONS, MemoryRuntime
+from unit.gateway.system import CONTAINERS, PARTITIONS, MemorySystem
 
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
@@ -15,131 +12,127 @@ from api_gateway.rest.app import build_app, open_app
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import DeadLetters
 from api_gateway.rest.signs_of_life import SignsOfLife
-from sluice.messaging.dead_letters import DeadLettersUnavailableError
-from sluice.messaging.partition import partition_of
-from sluice.messaging.requests import Headers
-from sluice.messaging.topics import DEAD_LETTERS
-from sluice.segmentstore.memory import InMemorySegmentStore
+from api_gateway.rest.statistics import Statistics
+from api_gateway.settings import GatewaySettings
+from sluice.engine.ports import Message
+from sluice.kafka.dead_letters import DeadLettersUnavailableError
+from sluice.kafka.headers import Headers
+from sluice.kafka.requests import Request
+from sluice.kafka.topics import DEAD_LETTERS
+from sluice.memory.broker import MemoryBroker, MemoryMessage
+from sluice.pravega.memory import InMemorySegmentStore
 
-CONTAINERS = 4
-FIRST_AT = 1_700_000_000_000
-
-
-class FakeMessage:
-    """A record as a consumer hands it out."""
-
-    def __init__(self, topic: str, partition: int, offset: int, at: int, key: str, value: bytes, headers: Headers):
-        self._place = topic, partition, offset
-        self._at, self._key, self._value = at, key, value
-        self._headers = [(name, text.encode() if isinstance(text, str) else text) for name, text in headers]
-
-    def topic(self) -> str:
-        return self._place[0]
-
-    def partition(self) -> int:
-        return self._place[1]
-
-    def offset(self) -> int:
-        return self._place[2]
-
-    def timestamp(self) -> tuple[int, int]:
-        return 2, self._at
-
-    def key(self) -> bytes:
-        return self._key.encode()
-
-    def value(self) -> bytes:
-        return self._value
-
-    def headers(self) -> Any:
-        return self._headers
-
-    def error(self) -> None:
-        return None
+OFFSET_OF_ORIGIN = "7"
 
 
-class MemoryKafka:
-    """A producer and the topic of dead letters. `gone` are places that retention has removed; `away`: no answer.
+class Letters:
+    """The topic of dead letters. `gone` are places that retention has removed; `away`: no answer.
 
-    `told` counts the records that were read; `meanwhile` is done once, before the next record is sent.
+    `told` counts the records that were read.
     """
 
-    def __init__(self) -> None:
-        self.log: list[list[FakeMessage]] = [[] for _ in range(PARTITIONS)]
-        self.sent: list[tuple[str, str, bytes, Headers]] = []
+    def __init__(self, broker: MemoryBroker) -> None:
         self.gone: set[tuple[int, int]] = set()
         self.away = False
-        self.reads = self.told = 0
-        self.meanwhile: Callable[[], None] = lambda: None
-        self._count = 0
-
-    def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]:
-        meanwhile, self.meanwhile = self.meanwhile, lambda: None
-        meanwhile()
-        self.sent.append((topic, key, value, headers))
-        if topic == DEAD_LETTERS.name:
-            self.append(key, value, headers)
-        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        sent.set_result(None)
-        return sent
+        self.told = 0
+        self._broker = broker
 
     def append(self, key: str, value: bytes, headers: Headers) -> tuple[int, int]:
         """Where the record stands."""
-        partition = partition_of(key, PARTITIONS)
-        offset = len(self.log[partition])
-        self._count += 1
-        at = FIRST_AT + self._count
-        self.log[partition].append(FakeMessage(DEAD_LETTERS.name, partition, offset, at, key, value, headers))
-        return partition, offset
+        message = self._broker.land(DEAD_LETTERS.name, key, value, headers)
+        return message.partition(), message.offset()
 
-    def letter(self, key: str, value: bytes, topic: str = "sluice.commit", reason: str = "why", **more: str) -> Any:
+    def letter(
+        self, key: str, value: bytes, topic: str = "sluice.commit", reason: str = "why", **more: str
+    ) -> tuple[int, int]:
         """Append a dead letter; where it stands."""
         headers: Headers = [
             ("sluice_reason", reason),
             ("sluice_service", "txn-manager/a"),
             *([("sluice_topic", topic)] if topic else []),
-            ("sluice_offset", "7"),
+            ("sluice_offset", OFFSET_OF_ORIGIN),
             *more.items(),
         ]
         return self.append(key, value, headers)
 
     def read(self, begin: Mapping[int, int], end: Mapping[int, int], on_message: Callable[[Message], None]) -> None:
-        self.reads += 1
+        """As `read_dead_letters` does."""
         if self.away:
             raise DeadLettersUnavailableError("nothing came")
+        for message in self._between(begin, end):
+            if (message.partition(), message.offset()) not in self.gone:
+                self.told += 1
+                on_message(message)
+
+    def _between(self, begin: Mapping[int, int], end: Mapping[int, int]) -> Iterator[MemoryMessage]:
         for partition, offset in begin.items():
-            for message in self.log[partition][offset : end.get(partition, len(self.log[partition])) + 1]:
-                if (partition, message.offset()) not in self.gone:
-                    self.told += 1
-                    on_message(cast(Message, message))
+            log = self._broker.log(DEAD_LETTERS.name, partition)
+            yield from log[offset : end.get(partition, len(log)) + 1]
 
 
 class World:
-    """The application, and everything behind it."""
+    """The application, and everything behind it. Call `start` before anything else, and `stop` at the end.
+
+    `meanwhile` is done once, before this process next sends a record about a dead letter.
+    """
 
     client: httpx.AsyncClient
 
     def __init__(self, max_pending: int = 100) -> None:
-        self.runtime = MemoryRuntime()
-        self.process = SimpleNamespace(checks={}, degraded={}, facts={})
-        self.kafka = MemoryKafka()
-        self.store = InMemorySegmentStore()
+        settings = GatewaySettings(instance="test", container_count=CONTAINERS)
+        self.system = MemorySystem(settings, self._touch)
+        self.runtime = self.system.runtime
+        self.letters = Letters(self.system.broker)
         self.signs_of_life = SignsOfLife()
+        self.statistics = Statistics(PARTITIONS)
         self.max_pending = max_pending
-        self.app = build_app(cast(Any, self.process), max_calls=100)
+        self.meanwhile: Callable[[], Any] = lambda: None
+        self.app = build_app(self.runtime, max_calls=100)
 
-    def open(self) -> None:
-        """The journal is loaded."""
-        runtime: Any = self.runtime
+    @property
+    def store(self) -> InMemorySegmentStore:
+        return self.system.store
+
+    @property
+    def sent(self) -> list[tuple[str, Request]]:
+        """The requests of this gateway, each with its topic."""
+        return self.system.sent
+
+    async def start(self) -> None:
+        """Load the journal and answer from then on."""
+        await self.system.start()
         backend = Backend(
-            reads=Reads(runtime.journal),
-            requests=Requests(runtime, self.max_pending, 5),
+            reads=Reads(self.runtime.journal),
+            requests=Requests(self.runtime, self.max_pending, 5),
             store=self.store,
-            dead_letters=DeadLetters(self.kafka.read, cast(Any, self.kafka), PARTITIONS, "api-gateway/test"),
+            dead_letters=self.dead_letters(),
             signs_of_life=self.signs_of_life,
+            statistics=self.statistics,
             container_count=CONTAINERS,
+            clock=self.runtime.clock,
         )
         open_app(self.app, backend)
+
+    async def stop(self) -> None:
+        await self.system.stop()
+
+    def dead_letters(self) -> DeadLetters:
+        """What a process knows of dead letters that has just begun."""
+        runtime, chance = self.runtime, self.system.connections.chance
+        return DeadLetters(self.letters.read, runtime.producer, PARTITIONS, runtime.source, runtime.clock, chance)
+
+    def records(self, topic: str) -> list[MemoryMessage]:
+        """All there are, partition by partition."""
+        return [message for log in self.system.broker.logs(topic) for message in log]
+
+    async def until_idle(self, key: str, aggregate: str) -> None:
+        """Return once no workflow changes the aggregate."""
+        await self.runtime.journal.until(key, lambda view: aggregate not in view.under_way())
+
+    def _touch(self, what: str) -> None:
+        if what == f"append to {DEAD_LETTERS.name}":
+            meanwhile, self.meanwhile = self.meanwhile, lambda: None
+            meanwhile()
 
     async def call(self, method: str, path: str, body: Any = None, **query: Any) -> httpx.Response:
         """The answer; a body that is bytes is sent as it is."""

@@ -1,24 +1,20 @@
 """Reader groups (admin-rest-api 5.12 to 5.14)."""
 
-import asyncio
-
 from fastapi import Response
 
-from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Asks, Backend, Served, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.group_state import GroupState, StateError, read_group_state
 from api_gateway.rest.pravega_v1.base import GROUPS, ONE_GROUP, GroupName, ScopeName, changed, refusals, router
 from api_gateway.rest.pravega_v1.models import ReaderGroupName, ReaderGroupProperty, ReaderGroupsList
 from api_gateway.rest.pravega_v1.replies import done
-from api_gateway.rest.pravega_v1.streams import AT_A_TIME
 from sluice.domain.commands import DeleteReaderGroup
 from sluice.domain.errors import NotFoundError
 from sluice.domain.group import ZERO_ID
 from sluice.domain.names import READER_GROUP_PREFIX, group_stream
 from sluice.domain.segment_id import segment_name
 from sluice.domain.stream.state import StreamState
-from sluice.segmentstore.errors import SegmentMissing
+from sluice.pravega.errors import SegmentMissing
 
 routes = router()
 
@@ -26,15 +22,11 @@ routes = router()
 @routes.get(GROUPS, operation_id="listReaderGroups", response_model=ReaderGroupsList, responses=refusals(404))
 async def list_groups(backend: Served, scope: ScopeName) -> Response:
     """List the reader groups of a scope: those whose state stream is there."""
-    streams = await backend.reads.streams_in(scope, "")
-    if streams is None:
-        raise missing_scope(scope)
-    names: list[str] = []
-    for looked_at, stream in enumerate(streams, start=1):
-        if stream.name.startswith(READER_GROUP_PREFIX) and stream.state is not StreamState.CREATING:
-            names.append(stream.name.removeprefix(READER_GROUP_PREFIX))
-        if looked_at % AT_A_TIME == 0:
-            await asyncio.sleep(0)
+    names = [
+        stream.name.removeprefix(READER_GROUP_PREFIX)
+        async for stream in backend.reads.all_streams(scope)
+        if stream.name.startswith(READER_GROUP_PREFIX) and stream.state is not StreamState.CREATING
+    ]
     return as_json(ReaderGroupsList(reader_groups=[ReaderGroupName(reader_group_name=n) for n in names] or None))
 
 

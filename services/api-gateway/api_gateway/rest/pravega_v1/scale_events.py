@@ -1,7 +1,6 @@
 """What a stream looked like over time (admin-rest-api 5.11)."""
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -38,23 +37,22 @@ async def scaling_events(
     if begin < 0 or end < 0 or begin > end:
         raise BadRequestError("from and to must not be negative, and not the wrong way round")
     found = await backend.reads.stream(scope, stream)
-    # What is taken out here never changes, so others may get their turn below.
-    epochs, segments = found.epochs[: found.active + 1], found.segments
-    begins = [epoch.created_at for epoch in epochs]
-    first = max(bisect_right(begins, begin) - 1, 0)
+    # What a history says of an epoch never changes, so others may get their turn below.
+    history, active = found.history, found.active
+    first, last = (min(history.epoch_at(time), active) for time in (begin, end))
     events: list[ScaleEvent] = []
     before: list[Segment] = []
-    for epoch in epochs[first : bisect_right(begins, end)]:
-        present = sorted((segments[id] for id in epoch.segments), key=lambda s: s.low)
+    for number in range(max(first, 0), last + 1):
+        present = history.segments_of(number)
         # Only the first one can have begun earlier: it is the one that was active at `from`.
         events.append(
             ScaleEvent(
-                timestamp=epoch.created_at,
+                timestamp=history.created_at(number),
                 segments=[
                     ScaledSegment(
                         number=number_of(s.id),
                         epoch=epoch_of(s.id),
-                        start=begins[epoch_of(s.id)],
+                        start=history.created_at(epoch_of(s.id)),
                         key_start=s.low,
                         key_end=s.high,
                     )

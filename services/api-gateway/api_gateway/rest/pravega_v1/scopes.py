@@ -17,7 +17,7 @@ routes = router()
 @routes.get(SCOPES, operation_id="listScopes", response_model=ScopesList, responses=refusals())
 async def list_scopes(backend: Served) -> Response:
     """List all scopes, the internal one included."""
-    names = await backend.reads.scopes()
+    names = await backend.reads.scopes("")
     return as_json(ScopesList(scopes=[ScopeProperty(scope_name=name) for name in names] or None))
 
 

@@ -1,13 +1,11 @@
 """Streams (admin-rest-api 5.5 to 5.10)."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Query, Response
 
 from api_gateway.errors import BadRequestError
-from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Asks, Served, as_json
 from api_gateway.rest.pravega_v1.base import ONE_STREAM, STREAMS, ScopeName, StreamName, changed, refusals, router
 from api_gateway.rest.pravega_v1.convert import config_of, stream_property
@@ -26,9 +24,6 @@ from sluice.domain.stream.state import Stream
 
 routes = router()
 
-AT_A_TIME = 500
-"""After so many streams of a list others get their turn."""
-
 _MISSING = {"SCOPE_NOT_FOUND": 404, "STREAM_NOT_FOUND": 404}
 
 
@@ -42,16 +37,9 @@ async def list_streams(
     filter_value: Annotated[str | None, Query(description="The tag.")] = None,
 ) -> Response:
     """List the streams of a scope, or its internal ones, or those with a tag."""
-    streams = await backend.reads.streams_in(scope, "")
-    if streams is None:
-        raise missing_scope(scope)
     wanted = _filter(filter_type, filter_value)
-    found: list[StreamProperty] = []
-    for looked_at, stream in enumerate(streams, start=1):
-        if wanted(stream):
-            found.append(stream_property(scope, stream.name, stream.config))
-        if looked_at % AT_A_TIME == 0:
-            await asyncio.sleep(0)
+    streams = backend.reads.all_streams(scope)
+    found = [stream_property(scope, one.name, one.config) async for one in streams if wanted(one)]
     return as_json(StreamsList(streams=found))
 
 

@@ -11,7 +11,7 @@ from api_gateway.rest.dead_letters import Letter, NoSuchLetterError, NotReplayab
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, numbers_in, token_of
 from api_gateway.rest.sluice_v1.base import INT32_MAX, INT64_MAX, Model, refusals, router
-from sluice.messaging.dead_letters import Settlement
+from sluice.kafka.dead_letters import Settlement
 
 routes = router("dead letters")
 
@@ -87,8 +87,8 @@ async def describe_dead_letter(backend: Served, partition: Partition, offset: Of
 async def replay(request: Request, backend: Served, partition: Partition, offset: Offset) -> Response:
     """Send the record back into its source topic, a request under an id of its own.
 
-    At least once: if gateways are asked at the same moment, or one ends before it has noted what it sent, the record
-    is sent more than once. Of a request one counts, for all have the same id.
+    At least once: if gateways are asked at the same moment, or one ends before it has recorded what it sent, the
+    record is sent more than once, each time as a new request.
     """
     try:
         id = await backend.dead_letters.replay((partition, offset))

@@ -8,38 +8,39 @@ from collections.abc import Mapping
 
 from api_gateway.rest.failures import RefusedError
 from sluice.domain.decision import Reply
+from sluice.domain.status import Status
 
-DONE = frozenset({"SUCCESS", "OK", "STARTED"})
+DONE = frozenset({Status.SUCCESS, Status.OK, Status.STARTED})
 
-STATUSES: Mapping[str, int] = {
-    "INVALID_SCOPE_NAME": 400,
-    "INVALID_STREAM_NAME": 400,
-    "INVALID_RG_NAME": 400,
-    "INVALID_TABLE_NAME": 400,
-    "LEASE_OUT_OF_BOUNDS": 400,
-    "LEASE_TOO_LARGE": 400,
-    "SCOPE_NOT_FOUND": 404,
-    "STREAM_NOT_FOUND": 404,
-    "RG_NOT_FOUND": 404,
-    "TABLE_NOT_FOUND": 404,
-    "UNKNOWN": 404,
-    "SCOPE_EXISTS": 409,
-    "SCOPE_NOT_EMPTY": 409,
-    "STREAM_EXISTS": 409,
-    "STREAM_NOT_SEALED": 409,
-    "STREAM_SEALED": 409,
-    "TABLE_EXISTS": 409,
-    "INVALID_CONFIG": 409,
-    "PRECONDITION_FAILED": 409,
-    "FAILURE": 409,
-    "NOT_RUNNING": 409,
-    "TOO_LATE": 409,
-    "ENDED": 409,
-    "COMMITTED": 409,
-    "ABORTED": 409,
-    "MAX_EXECUTION_TIME_EXCEEDED": 409,
-    "TOO_MANY_OPEN": 503,
-    "TOO_MANY_WAITING": 503,
+STATUSES: Mapping[Status, int] = {
+    Status.INVALID_SCOPE_NAME: 400,
+    Status.INVALID_STREAM_NAME: 400,
+    Status.INVALID_RG_NAME: 400,
+    Status.INVALID_TABLE_NAME: 400,
+    Status.LEASE_OUT_OF_BOUNDS: 400,
+    Status.LEASE_TOO_LARGE: 400,
+    Status.SCOPE_NOT_FOUND: 404,
+    Status.STREAM_NOT_FOUND: 404,
+    Status.RG_NOT_FOUND: 404,
+    Status.TABLE_NOT_FOUND: 404,
+    Status.UNKNOWN: 404,
+    Status.SCOPE_EXISTS: 409,
+    Status.SCOPE_NOT_EMPTY: 409,
+    Status.STREAM_EXISTS: 409,
+    Status.STREAM_NOT_SEALED: 409,
+    Status.STREAM_SEALED: 409,
+    Status.TABLE_EXISTS: 409,
+    Status.INVALID_CONFIG: 409,
+    Status.PRECONDITION_FAILED: 409,
+    Status.FAILURE: 409,
+    Status.NOT_RUNNING: 409,
+    Status.TOO_LATE: 409,
+    Status.ENDED: 409,
+    Status.COMMITTED: 409,
+    Status.ABORTED: 409,
+    Status.MAX_EXECUTION_TIME_EXCEEDED: 409,
+    Status.TOO_MANY_OPEN: 503,
+    Status.TOO_MANY_WAITING: 503,
 }
 
 

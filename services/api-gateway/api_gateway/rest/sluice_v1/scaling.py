@@ -1,6 +1,5 @@
 """Scaling by hand, and the segments that come of it."""
 
-from bisect import bisect_right
 from typing import Annotated
 
 from fastapi import Path, Query, Response
@@ -36,7 +35,6 @@ from sluice.domain.segment_id import segment_name
 from sluice.domain.stream import queries
 from sluice.domain.stream import scale as scales
 from sluice.domain.stream.state import Stream, StreamState
-from sluice.journal.journal import now_ms
 
 routes = router("segments")
 
@@ -55,7 +53,9 @@ async def scale_stream(backend: Served, ask: Asks, scope: ScopeName, stream: Str
     """Replace segments of a stream by new ones over the same keys. Answered when it has begun."""
     await backend.reads.stream(scope, stream)
     ranges = tuple((low, high) for low, high in body.ranges)
-    command = ScaleStream(scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=now_ms())
+    command = ScaleStream(
+        scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=backend.clock.now_ms()
+    )
     reply = done(await ask(command), f"stream {scope}/{stream}")
     segments = list(Shown(backend, scope, stream).models(reply.segments))
     return as_json(ScaleStarted(epoch=reply.epoch, segments=segments), 202)
@@ -106,9 +106,9 @@ def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
         return epoch
     if time is None:
         return stream.active
-    number = bisect_right(stream.epochs, time, key=lambda e: e.created_at) - 1
+    number = stream.history.epoch_at(time)
     if number < 0:
-        raise NotFoundError(f"{stream.scope}/{stream.name} was created later, at {stream.epochs[0].created_at}")
+        raise NotFoundError(f"{stream.scope}/{stream.name} was created later, at {stream.history.created_at(0)}")
     return number
 
 
@@ -121,7 +121,7 @@ def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
 async def successors(backend: Served, scope: ScopeName, stream: StreamName, segment: SegmentId) -> Response:
     """List the segments that came for one, each with all it came for."""
     found = await backend.reads.stream(scope, stream)
-    if segment not in found.segments:
+    if found.history.find(segment) is None:
         raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
     shown = Shown(backend, scope, stream)
     pairs = queries.successors_with_predecessors(found, segment)
@@ -138,7 +138,7 @@ async def successors(backend: Served, scope: ScopeName, stream: StreamName, segm
 async def location(backend: Served, scope: ScopeName, stream: StreamName, segment: SegmentId) -> Response:
     """Say which segment store has a segment."""
     found = await backend.reads.stream(scope, stream)
-    if segment not in found.segments:
+    if found.history.find(segment) is None:
         raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
     shown = Shown(backend, scope, stream)
     container = shown.container(segment)

@@ -1,16 +1,18 @@
 """Scopes: list, describe, create, delete."""
 
+from itertools import islice, takewhile
 from typing import Annotated
 
 from fastapi import Query, Response
 from pydantic import Field
 
 from api_gateway.rest.backend import Asks, Served, as_json
-from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, position_in, token_of
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
-from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive, NameKind
+from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive, ResourceKind
+from sluice.domain.status import Status
 
 routes = router("scopes")
 
@@ -42,8 +44,8 @@ class ScopeDescription(Model):
 @routes.get("/scopes", operation_id="listScopeNames", response_model=ScopeList, responses=refusals())
 async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = "") -> Response:
     """List the scopes, the internal one included."""
-    behind = position_in(after)
-    names = [name for name in await backend.reads.scopes() if name > behind and name.startswith(prefix)]
+    behind = await backend.reads.scopes(begin_of(position_in(after), prefix))
+    names = list(islice(takewhile(lambda name: name.startswith(prefix), behind), limit + 1))
     page = names[:limit]
     following = token_of(page[-1]) if len(names) > limit else None
     return as_json(ScopeList(items=[ScopeItem(name=name) for name in page], next=following))
@@ -52,15 +54,15 @@ async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAU
 @routes.get("/scopes/{scope}", operation_id="describeScope", response_model=ScopeDescription, responses=refusals(404))
 async def describe_scope(backend: Served, scope: ScopeName) -> Response:
     """Describe a scope."""
+    counts = await backend.reads.contents(scope)
     found = await backend.reads.scope(scope)
-    counts = {kind: len(names) for kind, names in found.names.items()}
     return as_json(
         ScopeDescription(
-            name=found.name,
+            name=scope,
             created_at=found.created_at,
-            streams=counts[NameKind.STREAM],
-            reader_groups=counts[NameKind.READER_GROUP],
-            tables=counts[NameKind.TABLE],
+            streams=counts[ResourceKind.STREAM],
+            reader_groups=counts[ResourceKind.READER_GROUP],
+            tables=counts[ResourceKind.TABLE],
             workflow=workflow_model(found.workflow),
         )
     )
@@ -79,7 +81,7 @@ async def describe_scope(backend: Served, scope: ScopeName) -> Response:
 async def put_scope(ask: Asks, scope: ScopeName) -> Response:
     """Create a scope if it is not there."""
     reply = await ask(CreateScope(scope=scope))
-    if reply.status == "SCOPE_EXISTS":
+    if reply.status == Status.SCOPE_EXISTS:
         return as_json(Taken(status=reply.status))
     return as_json(Taken(status=done(reply, f"scope {scope}").status), 201)
 

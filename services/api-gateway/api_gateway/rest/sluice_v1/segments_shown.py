@@ -6,7 +6,7 @@ from api_gateway.rest.backend import Backend
 from api_gateway.rest.sluice_v1.stream_models import SegmentModel
 from sluice.domain.events import Segment
 from sluice.domain.segment_id import epoch_of, number_of, segment_name
-from sluice.segmentstore.routing import container_of
+from sluice.pravega.routing import container_of
 
 
 class Shown:

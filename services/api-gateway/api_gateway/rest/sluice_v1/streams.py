@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from fastapi import Header, Query, Response
 
-from api_gateway.reads import missing_scope
+from api_gateway.reads import missing_scope, streams_after, streams_with_tag
 from api_gateway.rest.backend import Asks, Served, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
@@ -37,13 +37,11 @@ from api_gateway.rest.sluice_v1.stream_models import (
 from api_gateway.rest.sluice_v1.workflow_models import workflow_model
 from sluice.domain.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.names import mark_stream
+from sluice.domain.status import Status
 from sluice.domain.stream import queries
 from sluice.domain.stream.state import Stream, StreamState
 
 routes = router("streams")
-
-LOOKED_AT_MOST = 5000
-"""How many streams one page may look at, so that a rare tag in a large scope holds nobody up."""
 
 _ONE = "/scopes/{scope}/streams/{stream}"
 
@@ -61,19 +59,17 @@ async def list_streams(
     after: After = "",
 ) -> Response:
     """List the streams of a scope, by name."""
-    streams = await backend.reads.streams_in(scope, begin_of(position_in(after), prefix))
+    behind = begin_of(position_in(after), prefix)
+    wanted = streams_after(behind, internal=internal)
+    if tag is not None:
+        wanted = streams_with_tag(tag, behind, internal=internal)
+    streams = await backend.reads.streams_in(scope, wanted)
     if streams is None:
         raise missing_scope(scope)
-    items: list[StreamItem] = []
-    looked_at, last = 0, ""
-    for stream in islice(takewhile(lambda one: one.name.startswith(prefix), streams), LOOKED_AT_MOST):
-        if len(items) == limit:
-            return as_json(StreamList(items=items, next=token_of(last)))
-        looked_at, last = looked_at + 1, stream.name
-        if (tag is None or tag in stream.config.tags) and (internal or not stream.name.startswith("_")):
-            items.append(_item(stream))
-    following = token_of(last) if looked_at == LOOKED_AT_MOST else None
-    return as_json(StreamList(items=items, next=following))
+    found = islice(takewhile(lambda one: one.name.startswith(prefix), streams), limit + 1)
+    items = [_item(stream) for stream in found]
+    page = items[:limit]
+    return as_json(StreamList(items=page, next=token_of(page[-1].name) if len(items) > limit else None))
 
 
 def _item(stream: Stream) -> StreamItem:
@@ -163,7 +159,7 @@ async def put_stream(
     config, about = config_of(body), f"stream {scope}/{stream}"
     if await backend.reads.stream_or_none(scope, stream) is None:
         reply = await ask(CreateStream(scope=scope, stream=stream, config=config))
-        if reply.status != "STREAM_EXISTS":
+        if reply.status != Status.STREAM_EXISTS:
             return as_json(Taken(status=done(reply, about).status), 201)
     if if_none_match is not None:
         raise RefusedError(412, f"{about} exists already", "STREAM_EXISTS")

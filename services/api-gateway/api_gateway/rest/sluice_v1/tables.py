@@ -25,6 +25,7 @@ from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
 from sluice.domain.commands import CreateTable, DeleteTable
 from sluice.domain.config import MAX_SEGMENTS, TableConfig, check_table_config
+from sluice.domain.status import Status
 
 routes = router("key-value tables")
 
@@ -131,7 +132,7 @@ async def put_table(backend: Served, ask: Asks, scope: ScopeName, table: TableNa
     )
     check_table_config(config)
     reply = await ask(CreateTable(scope=scope, table=table, config=config))
-    if reply.status == "TABLE_EXISTS":
+    if reply.status == Status.TABLE_EXISTS:
         found = await backend.reads.table_or_none(scope, table)
         if found is not None and found.config == config:
             return as_json(Taken(status=reply.status))

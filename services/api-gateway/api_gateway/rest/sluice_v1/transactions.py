@@ -49,7 +49,7 @@ class TransactionModel(Model):
     state: str = Field(description="OPEN, COMMITTING, ABORTING, COMMITTED or ABORTED.", examples=["OPEN"])
     opened_at: int | None = None
     lease_ms: int | None = Field(default=None, description="How long it lives after each sign of life.")
-    heard_at: int | None = Field(default=None, description="Its last sign of life.")
+    last_activity_at: int | None = Field(default=None, description="Its last sign of life.")
     lease_ends_at: int | None = Field(
         default=None, description="When it may be aborted unless something is heard of it."
     )
@@ -240,7 +240,7 @@ def _model(found: Found, place: int | None) -> TransactionModel:
         state=found.state.value,
         opened_at=found.opened_at,
         lease_ms=found.lease_ms,
-        heard_at=found.heard_at,
+        last_activity_at=found.last_activity_at,
         lease_ends_at=found.lease_ends_at,
         dies_at=found.dies_at,
         writer=found.writer or None,

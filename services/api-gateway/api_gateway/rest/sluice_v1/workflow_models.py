@@ -27,7 +27,7 @@ class RunningWorkflow(Model):
     since: int = Field(description="When it began, epoch ms.")
     attempts: int = Field(description="How often the step was tried in vain, as far as noted.")
     last_error: str = Field(description="Why the last attempt failed, or what the step waits for; empty if neither.")
-    kicks: int = Field(description="How often somebody asked for another attempt.")
+    retry_requests: int = Field(description="How often somebody asked for another attempt.")
     cancelled: bool = Field(description="Whether somebody asked for its end.")
 
 
@@ -65,9 +65,7 @@ class CancelBody(AggregateBody):
     )
 
 
-def workflow_model(workflow: Workflow | None) -> RunningWorkflow | None:
-    if workflow is None:
-        return None
+def running_workflow(workflow: Workflow) -> RunningWorkflow:
     return RunningWorkflow(
         id=workflow.id,
         kind=workflow.kind.value,
@@ -75,6 +73,10 @@ def workflow_model(workflow: Workflow | None) -> RunningWorkflow | None:
         since=workflow.since,
         attempts=workflow.attempts,
         last_error=workflow.last_error,
-        kicks=workflow.kicks,
+        retry_requests=workflow.retry_requests,
         cancelled=workflow.cancelled,
     )
+
+
+def workflow_model(workflow: Workflow | None) -> RunningWorkflow | None:
+    return running_workflow(workflow) if workflow is not None else None

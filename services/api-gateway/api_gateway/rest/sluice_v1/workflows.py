@@ -1,4 +1,4 @@
-"""Running workflows: list, kick, cancel.
+"""Running workflows: list, retry, cancel.
 
 A cancellation names its workflow: it may be delivered again when another one runs there. So it takes one that this
 view shows behind the barrier. Without any there is nothing to be asked for.
@@ -18,10 +18,10 @@ from api_gateway.rest.sluice_v1.workflow_models import (
     CancelBody,
     WorkflowItem,
     WorkflowList,
-    workflow_model,
+    running_workflow,
 )
-from sluice.domain.commands import CancelWorkflow, KickWorkflow
-from sluice.domain.workflow import NOTHING_RUNS, WorkflowKind, can_cancel, running
+from sluice.domain.commands import CancelWorkflow, RetryWorkflow
+from sluice.domain.workflow import NOTHING_RUNS, WorkflowKind
 
 routes = router("workflows")
 
@@ -36,19 +36,18 @@ async def list_workflows(
 ) -> Response:
     """List what is under way, by aggregate."""
     behind = position_in(after)
-    items: list[WorkflowItem] = []
-    async for aggregates in backend.reads.everything():
-        items += [
-            WorkflowItem(**dict(model), aggregate=aggregate, can_cancel=can_cancel(state))
-            for aggregate, state in aggregates
-            if (workflow := running(state)) is not None
-            and aggregate > behind
-            and (kind is None or workflow.kind is kind)
-            and (scope is None or _scope_of(aggregate) == scope)
-            and (model := workflow_model(workflow)) is not None
-        ]
-        # No page needs more than these, however many there are.
-        items = heapq.nsmallest(limit + 1, items, key=lambda item: item.aggregate)
+    wanted = (
+        (aggregate, workflow, can_be_cancelled)
+        for aggregate, workflow, can_be_cancelled in await backend.reads.under_way()
+        if aggregate > behind
+        and (kind is None or workflow.kind is kind)
+        and (scope is None or _scope_of(aggregate) == scope)
+    )
+    found = heapq.nsmallest(limit + 1, wanted, key=lambda item: item[0])
+    items = [
+        WorkflowItem(**dict(running_workflow(workflow)), aggregate=aggregate, can_cancel=can_be_cancelled)
+        for aggregate, workflow, can_be_cancelled in found
+    ]
     page = items[:limit]
     return as_json(WorkflowList(items=page, next=token_of(page[-1].aggregate) if len(items) > limit else None))
 
@@ -58,13 +57,13 @@ def _scope_of(aggregate: str) -> str:
 
 
 @routes.post(
-    "/workflows/kick",
-    operation_id="kickWorkflow",
+    "/workflows/retry",
+    operation_id="retryWorkflow",
     responses={200: changed("It tries its step again now.", Taken), **refusals(409, asks=True)},
 )
-async def kick(ask: Asks, body: AggregateBody) -> Response:
+async def retry(ask: Asks, body: AggregateBody) -> Response:
     """Have a workflow try its step again now instead of waiting any longer."""
-    return as_json(Taken(status=done(await ask(KickWorkflow(body.aggregate)), body.aggregate).status))
+    return as_json(Taken(status=done(await ask(RetryWorkflow(body.aggregate)), body.aggregate).status))
 
 
 @routes.post(

@@ -1,0 +1,80 @@
+"""Keeps the queries running: one thread each, which starts its query again when it has failed.
+
+A query fails when Kafka is away for longer than Spark is patient, or when its sink could not write; it goes on from its
+checkpoint. A stop waits for the batch that runs.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from retention_spark import metrics
+from sluice.engine.retry import delays
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.02
+SETTLED_S = 60.0
+"""A query that has run for so long is started again at once when it fails, as if it had not failed before."""
+
+
+class QueryRunner:
+    """`start` starts the query; the runner belongs to its thread, `stop` and `problem` to any."""
+
+    def __init__(self, name: str, start: Callable[[], StreamingQuery]) -> None:
+        self.name = name
+        self._start = start
+        self._stopping = threading.Event()
+        self._pause = threading.Event()
+        self._query: StreamingQuery | None = None
+        self._problem: str | None = "starting"
+        self._thread = threading.Thread(target=self._run, name=f"query-{name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def problem(self) -> str | None:
+        """What keeps the query from running; None if nothing does."""
+        if not self._thread.is_alive() and not self._stopping.is_set():
+            return "ended"
+        return self._problem
+
+    def stop(self, drain_s: float) -> None:
+        """End the query between two batches, or in one that takes longer than this; blocking.
+
+        A batch that is interrupted is none: it runs again, like one that a kill has ended.
+        """
+        self._stopping.set()
+        end = time.monotonic() + drain_s
+        query = self._query
+        if query is not None:
+            while query.isActive and query.status["isTriggerActive"] and time.monotonic() < end:
+                self._pause.wait(POLL_S)
+            query.stop()
+        self._thread.join(drain_s)
+
+    def _run(self) -> None:
+        waits = delays(max_s=10.0)
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            try:
+                self._query = self._start()
+                self._problem = None
+                self._query.awaitTermination()
+            except Exception as error:  # noqa: BLE001 - whatever ended the query, it is started again and says why
+                self._failed(error)
+            if time.monotonic() - began > SETTLED_S:
+                waits = delays(max_s=10.0)
+            self._stopping.wait(next(waits))
+
+    def _failed(self, error: Exception) -> None:
+        if self._stopping.is_set():
+            return
+        text = error.getMessage() if isinstance(error, StreamingQueryException) else repr(error)
+        self._problem = f"failed, will start again: {(text or '').splitlines()[0] if text else repr(error)}"
+        metrics.FAILURES.labels(self.name).inc()
+        log.warning("query failed", extra={"query": self.name, "error": text})

@@ -1,0 +1,233 @@
+"""One step of a stateful query: what is remembered of a key and what was heard of it become decisions. Pure.
+
+A step depends on nothing but what it is given, so that a batch that runs again decides the same again; the ids of
+what it asks for follow from what was decided, and asking twice is asking once. A key holds a stream and its mark
+stream. Decisions that say what was said before are not told again, or only now and then.
+
+A report that cannot be decided on, be it unreadable or at odds with itself, is a dead letter, and its stream is left as
+it was: were it to end the step, it would end the batch, and so all batches after it.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from retention_spark.rules import Rule, Verdict
+from sluice.domain.commands import Command, RecordDecision
+from sluice.kafka.dead_letters import dead_letter_headers
+from sluice.kafka.headers import Headers, as_text, cloud_event_headers
+from sluice.kafka.requests import Request, encode_request
+from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, topic_of
+
+SERVICE = "retention-spark"
+TELL_AGAIN_MS = 10 * 60 * 1000
+"""After so long a decision with another reason, but of the same case, is told again."""
+
+LONGEST_WAIT_MS = 30 * 24 * 3600 * 1000
+"""A stream is woken up after so long at the latest: what reports say of times need not fit into a timer of Spark's."""
+
+HEADERS_BYTES = 64 * 1024
+"""Room that a dead letter leaves for its headers, beside those that hold its key."""
+
+S = TypeVar("S")
+
+
+class Told(msgspec.Struct, frozen=True):
+    """The last decision that was told, at `at` (epoch ms)."""
+
+    code: str
+    reason: str
+    at: int
+
+
+class Known(msgspec.Struct, Generic[S]):
+    """What is remembered of a stream: the rule's state and what was told last, with what only passes and without."""
+
+    state: S
+    told: Told | None = None
+    noted: Told | None = None
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """A record of a topic of reports."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    value: bytes
+    headers: str = ""
+    """As Spark writes them in JSON, values in Base64; "" if there are none."""
+
+
+class Sending(msgspec.Struct, frozen=True):
+    """A record to send."""
+
+    topic: str
+    key: str
+    value: bytes
+    headers: list[tuple[str, str]]
+
+
+class HistoryRow(msgspec.Struct, frozen=True):
+    """A decision as it is kept for people; `command` is JSON, "" like `request` if nothing was asked for."""
+
+    id: str
+    kind: str
+    at: int
+    scope: str
+    stream: str
+    code: str
+    reason: str
+    request: str
+    command: str
+
+
+class Step(msgspec.Struct):
+    """`memory` None: nothing need be remembered; `wake_at` None: nothing is to be decided before something is heard."""
+
+    memory: bytes | None = None
+    wake_at: int | None = None
+    sendings: list[Sending] = []
+    rows: list[HistoryRow] = []
+
+
+class Decider:
+    """Takes steps for the keys of one rule; `source` is this process as service/instance."""
+
+    def __init__(self, rule: Rule, source: str) -> None:
+        self._rule = rule
+        self._source = source
+        memory_type = dict[str, Known[rule.state_type]]  # type: ignore[name-defined]
+        self._memory = msgspec.msgpack.Decoder(memory_type)
+        self._report = msgspec.json.Decoder(rule.report_type)
+
+    def step(self, memory: bytes | None, heard: Iterable[Heard], now: int) -> Step:
+        """Decide on the streams that are reported on; without any, on all of the key. `now` in epoch ms.
+
+        The rule says whether that is after each report, or once all are heard.
+        """
+        known: dict[str, Known[Any]] = self._memory.decode(memory) if memory is not None else {}
+        step = Step()
+        records = list(heard)
+        if not records:
+            for stream in known.values():
+                self._decide(step, stream, now)
+        for some in [records] if self._rule.waits else [[record] for record in records]:
+            self._hear(step, known, some, now)
+        wakes = {name: self._rule.wake_at(stream.state, now) for name, stream in known.items()}
+        left = {name: stream for name, stream in known.items() if wakes[name] is not None}
+        step.memory = msgspec.msgpack.encode(left) if left else None
+        step.wake_at = min((min(at, now + LONGEST_WAIT_MS) for at in wakes.values() if at is not None), default=None)
+        return step
+
+    def _hear(self, step: Step, known: dict[str, Known[Any]], records: list[Heard], now: int) -> None:
+        """Observe the records, then decide once on each stream that they are about."""
+        about: dict[str, list[Heard]] = {}
+        after: dict[str, Any] = {}
+        for record in records:
+            try:
+                report = self._report.decode(record.value)
+                # Whatever goes into the memory must fit there.
+                msgspec.msgpack.encode(report)
+                name = report.stream
+                before = after[name] if name in after else known[name].state if name in known else None
+                state = self._rule.observe(before, report, now)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it would be the same for ever
+                step.sendings.append(self._dead_letter(record, error, now))
+                continue
+            if state is not None:
+                after[name] = state
+                about.setdefault(name, []).append(record)
+        for name, state in after.items():
+            part = Step()
+            stream = msgspec.structs.replace(known[name], state=state) if name in known else Known(state)
+            try:
+                self._decide(part, stream, now)
+            except Exception as error:  # noqa: BLE001 - likewise
+                step.sendings += [self._dead_letter(record, error, now) for record in about[name]]
+                continue
+            known[name] = stream
+            step.sendings += part.sendings
+            step.rows += part.rows
+
+    def _decide(self, step: Step, stream: Known[Any], now: int) -> None:
+        verdict, state = self._rule.decide(stream.state, now)
+        stream.state = state
+        if is_news(stream.told, verdict, now):
+            stream.told = Told(verdict.code, verdict.reason, now)
+            step.rows.append(self._row(state, verdict, now))
+        if verdict.request is not None:
+            step.sendings.append(self._sending(*verdict.request, now))
+        if not verdict.passing and is_news(stream.noted, verdict, now):
+            stream.noted = Told(verdict.code, verdict.reason, now)
+            step.sendings.append(self._note(state, verdict, now))
+
+    def _row(self, state: Any, verdict: Verdict, now: int) -> HistoryRow:
+        request, command = verdict.request if verdict.request is not None else ("", None)
+        kind = self._rule.kind.value
+        return HistoryRow(
+            id=_id(kind, state.scope, state.stream, state.creation_id, verdict.code, verdict.reason, str(now)),
+            kind=kind,
+            at=now,
+            scope=state.scope,
+            stream=state.stream,
+            code=verdict.code,
+            reason=verdict.reason,
+            request=request,
+            command=msgspec.json.encode(command).decode() if command is not None else "",
+        )
+
+    def _note(self, state: Any, verdict: Verdict, now: int) -> Sending:
+        note = RecordDecision(
+            scope=state.scope,
+            stream=state.stream,
+            creation_id=state.creation_id,
+            kind=self._rule.kind,
+            code=verdict.code,
+            reason=verdict.reason,
+            at=now,
+        )
+        parts = (note.kind.value, note.scope, note.stream, note.creation_id, note.code, note.reason, str(now))
+        return self._sending(f"note-{_id(*parts)}", note, now)
+
+    def _sending(self, id: str, command: Command, now: int) -> Sending:
+        request = Request(id=id, at=now, by=self._source, command=command)
+        attributes = cloud_event_headers(type(command).__name__, id, self._source, now, command.key)
+        return Sending(topic_of(command).name, command.key, encode_request(request), as_text(attributes))
+
+    def _dead_letter(self, record: Heard, error: Exception, now: int) -> Sending:
+        place = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
+        reason = f"{type(error).__name__}: {error}"
+        room = MAX_RECORD_BYTES - HEADERS_BYTES - 2 * len(record.key.encode()) - len(record.headers)
+        value = record.value[: max(room, 0)]
+        if len(value) < len(record.value):
+            reason = f"{reason} (kept are {len(value)} of {len(record.value)} bytes)"
+        headers = dead_letter_headers(place, _headers_of(record), record.key, self._source, reason, now)
+        return Sending(DEAD_LETTERS.name, record.key, value, as_text(headers))
+
+
+class _Header(msgspec.Struct):
+    key: str
+    value: bytes | None = None
+
+
+_headers = msgspec.json.Decoder(list[_Header])
+
+
+def _headers_of(record: Heard) -> Headers:
+    return [(header.key, header.value) for header in _headers.decode(record.headers)] if record.headers else []
+
+
+def is_news(told: Told | None, verdict: Verdict, now: int) -> bool:
+    """Whether the decision says something that has not been said, or not for long."""
+    if told is None or verdict.request is not None or told.code != verdict.code:
+        return True
+    return told.reason != verdict.reason and now - told.at >= TELL_AGAIN_MS
+
+
+def _id(*parts: str) -> str:
+    """No name holds a line break; a reason may, but comes where that leads to nothing else."""
+    return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,81 @@
+"""Fairness between workflows and commits: a stream has one or the other, and neither may starve the other.
+
+A request that finds a batch running says so in the journal, and the next batch lets it go first. A request that comes
+right after a workflow, while commits wait, lets one batch go first; what it needs to know for that is not worth a
+record, and a stream whose commits nobody carries out is not kept waiting for them.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from sluice.domain.commands import ScaleStream, SealStream, StreamCommand, TruncateStream, UpdateStream
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.stream.decide import note_waiting
+from sluice.domain.stream.state import find_stream
+from sluice.domain.transaction.batch import YIELD_MS, find_commits
+from sluice.domain.transaction.index import transactions_of
+from sluice.domain.workflow import running
+from sluice.engine.executor import Permit
+from sluice.engine.journal import Journal, JournalError
+
+REPEAT_S = YIELD_MS / 2000
+"""A request that waits records that anew before the commits stop to heed it."""
+
+COMMITS_FIRST_S = 1.0
+"""How long a request waits at most for a batch that may not come."""
+
+
+ExclusiveCommand = UpdateStream | ScaleStream | TruncateStream | SealStream
+"""What begins a workflow on a stream that commits may be waiting for."""
+
+
+class Fairness:
+    """Belongs to the event loop. `_after` has the streams on which a workflow has just ended while commits waited."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._after: dict[str, int] = {}
+
+    def ended(self, command: ExclusiveCommand) -> None:
+        """What the command has begun on its stream has ended: if commits wait, it is their turn."""
+        reader = self._journal.reader(command.key)
+        if transactions_of(reader, command.scope, command.stream).committing:
+            self._after[command.key] = _batches(reader, command.scope, command.stream)
+
+    async def commits_first(self, command: ExclusiveCommand, permit: Permit) -> None:
+        """Let one batch begin if it is the commits' turn."""
+        before = self._after.pop(command.key, None)
+        if before is None:
+            return
+        scope, stream = command.scope, command.stream
+
+        def holds(view: Reader) -> bool:
+            return _batches(view, scope, stream) != before or not transactions_of(view, scope, stream).committing
+
+        async with permit.released():
+            await self._until(command.key, COMMITS_FIRST_S, holds)
+
+    async def wait(self, command: StreamCommand) -> None:
+        """Return when the stream is free, or after a while. Raises JournalError."""
+        scope, stream = command.scope, command.stream
+
+        def note(reader: Reader, context: Context) -> Decision:
+            return note_waiting(reader, scope, stream, type(command).__name__, context)
+
+        await self._journal.propose(command.key, note)
+        await self._until(command.key, REPEAT_S, lambda view: _is_free(view, scope, stream))
+
+    async def _until(self, key: str, most_s: float, holds: Callable[[Reader], bool]) -> None:
+        with suppress(TimeoutError, JournalError):
+            async with asyncio.timeout(most_s):
+                await self._journal.until(key, holds)
+
+
+def _batches(reader: Reader, scope: str, stream: str) -> int:
+    commits = find_commits(reader, scope, stream)
+    return commits.batches if commits is not None else 0
+
+
+def _is_free(reader: Reader, scope: str, stream: str) -> bool:
+    return running(find_stream(reader, scope, stream)) is None and running(find_commits(reader, scope, stream)) is None

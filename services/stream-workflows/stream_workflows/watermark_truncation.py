@@ -1,0 +1,89 @@
+"""Drops watermarks that no reader can need any more: those behind the head of the stream that they are about.
+
+A stream's marks are looked at when its head has moved, and once when this instance has just come to it. What is decided
+is asked for like anybody's truncation, under an id that follows from where, so asking again changes nothing.
+Rules: domain/policy/internal; background-and-other-workflows 3.1, 3.3, 3.6.
+"""
+
+from sluice.domain.commands import TruncateStream
+from sluice.domain.names import mark_stream, stream_key
+from sluice.domain.policy.internal import InternalDecision, MarkEntry, decide_marks, is_passed
+from sluice.domain.segment_id import segment_name
+from sluice.domain.stream.queries import head
+from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.kafka.topics import topic_of
+from sluice.pravega.store import SegmentStore
+from sluice.pravega.watermarks import decode_watermark
+from sluice.runtime import Runtime
+from stream_workflows.segment_events import read_events
+from stream_workflows.stream_index import StreamIndex, StreamName
+
+MOST = 10_000
+"""Watermarks that are looked at in one round; the next one goes on."""
+
+_Place = tuple[str, dict[int, int]]
+
+
+class Marks:
+    """The job; `most` bounds the watermarks of one stream that it holds in memory."""
+
+    name = "marks"
+
+    def __init__(
+        self, runtime: Runtime, store: SegmentStore, index: StreamIndex, interval_s: float, most: int = MOST
+    ) -> None:
+        self.interval_s = interval_s
+        self._runtime = runtime
+        self._journal = runtime.journal
+        self._store = store
+        self._index = index
+        self._most = most
+        self._done: dict[StreamName, _Place] = {}
+
+    def due(self, partitions: frozenset[int]) -> list[StreamName]:
+        """The streams with watermarks whose head is not where it was when they were last looked at."""
+        owned = self._index.with_marks_behind(partitions)
+        self._done = {stream: self._done[stream] for stream in owned if stream in self._done}
+        return [stream for stream in owned if self._done.get(stream) != self._place(stream)]
+
+    async def work(self, stream: StreamName) -> None:
+        place = self._place(stream)
+        mark = self._find((stream[0], mark_stream(stream[1])))
+        state = self._find(stream)
+        if place is None or state is None or mark is None or not _may_truncate(mark):
+            return
+        segment = mark.active_epoch.segments[0]
+        decision, is_whole = await self._decide(mark, segment, state)
+        if decision.cut is not None:
+            command = TruncateStream(mark.scope, mark.name, cut=decision.cut)
+            id = f"marks-{mark.creation_id}-{segment}@{decision.cut[segment]}"
+            await self._runtime.send(topic_of(command), self._runtime.request(id, command))
+        if is_whole:
+            self._done[stream] = place
+
+    async def _decide(self, mark: Stream, segment: int, stream: Stream) -> tuple[InternalDecision, bool]:
+        """What to drop, and whether all watermarks were seen that the head has passed, so that nothing more can go."""
+        at = head(stream)
+        segments = (stream.history.segment(s) for s in at)
+        ranges = {s.id: (s.low, s.high) for s in segments}
+        name = segment_name(mark.scope, mark.name, segment)
+        start = (await self._store.segment_info(name)).start_offset
+        entries: list[MarkEntry] = []
+        async for found in read_events(self._store, name, start):
+            entries += [MarkEntry(event.start, decode_watermark(event.data)) for event in found.events]
+            is_whole = not is_passed(entries[-1], at, ranges)
+            if is_whole or len(entries) >= self._most:
+                return decide_marks(segment, start, entries, at, ranges), is_whole
+        return decide_marks(segment, start, entries, at, ranges), True
+
+    def _find(self, stream: StreamName) -> Stream | None:
+        return find_stream(self._journal.reader(stream_key(*stream)), *stream)
+
+    def _place(self, stream: StreamName) -> _Place | None:
+        """Where the head of the stream is, in its present life."""
+        state = self._find(stream)
+        return (state.creation_id, head(state)) if state is not None else None
+
+
+def _may_truncate(mark: Stream) -> bool:
+    return mark.workflow is None and mark.state not in (StreamState.CREATING, StreamState.SEALED)

@@ -1,0 +1,131 @@
+"""What the end of transactions takes on the segment stores: merging what was committed, deleting what was not.
+
+Rules: stream-and-transaction-semantics 3.10, 3.11 and 5.1, segment-store-wire-protocol 4.8 and 7.5.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from sluice.domain.config import ScalingPolicy
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.errors import NotFoundError
+from sluice.domain.names import stream_key
+from sluice.domain.segment_id import segment_name
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction import batch
+from sluice.domain.transaction.batch import Commits, Positions
+from sluice.domain.transaction.decide import finish_abort
+from sluice.domain.transaction.state import Transaction, segment_names
+from sluice.domain.workflow import WorkflowKind
+from sluice.engine.step import Step, Workflows, all_done
+from sluice.pravega.errors import SegmentSealed
+from sluice.pravega.store import SegmentStore
+from sluice.workflows.segments import create_segments, seal_and_measure
+from txn_manager.step_context import TransactionStepContext
+
+NO_SCALING = ScalingPolicy()
+"""For segments that nobody writes to in the ordinary way, or not for long: no load of theirs is reported."""
+
+
+def _stream_of(context: TransactionStepContext, scope: str, name: str) -> Stream:
+    stream = find_stream(context.reader(stream_key(scope, name)), scope, name)
+    if stream is None:
+        raise NotFoundError(f"{scope}/{name} has transactions, but does not exist")
+    return stream
+
+
+async def merge(context: TransactionStepContext, commits: Commits) -> Positions:
+    """Append the batch to the active segments, all of them side by side, each in the batch's order."""
+    assert commits.workflow is not None
+    stream, transactions = _stream_of(context, commits.scope, commits.name), commits.workflow.transactions
+    goals = batch.targets(stream, transactions, rolls=False)
+    return await merge_into(context.store, stream, transactions, goals)
+
+
+async def merge_into_duplicates(context: TransactionStepContext, commits: Commits) -> tuple[dict[int, int], Positions]:
+    """Fill and seal duplicates of the batch's own segments, create duplicates of the active ones behind them."""
+    assert commits.workflow is not None
+    stream, transactions = _stream_of(context, commits.scope, commits.name), commits.workflow.transactions
+    if batch.has_rolled(stream):
+        return {}, {}
+    goals = batch.targets(stream, transactions, rolls=True)
+    following = batch.next_duplicates(stream)
+    await create_segments(context.store, stream, goals.values(), NO_SCALING)
+    positions = await merge_into(context.store, stream, transactions, goals)
+    sizes = await seal_and_measure(context.store, stream, goals.values())
+    await create_segments(context.store, stream, following)
+    return sizes, positions
+
+
+async def seal_active(context: TransactionStepContext, commits: Commits) -> dict[int, int]:
+    """Nothing unless successors are named: the roll they were created for may have ended and another one have begun."""
+    stream = _stream_of(context, commits.scope, commits.name)
+    if not batch.has_rolled(stream):
+        return {}
+    return await seal_and_measure(context.store, stream, stream.active_epoch.segments)
+
+
+async def delete_segments(context: TransactionStepContext, transaction: Transaction) -> None:
+    stream = _stream_of(context, transaction.scope, transaction.stream)
+    names = segment_names(stream, transaction.id).values()
+    await all_done(context.store.delete_segment(name) for name in names)
+
+
+async def merge_into(
+    store: SegmentStore, stream: Stream, transactions: tuple[str, ...], goals: Mapping[int, int]
+) -> Positions:
+    names = [segment_names(stream, transaction) for transaction in transactions]
+    active = set(stream.active_epoch.segments)
+    merges = [
+        (store.merge_batch if goal in active else partial(_merge_into_duplicate, store))(
+            segment_name(stream.scope, stream.name, goal), [of[number] for of in names]
+        )
+        for number, goal in goals.items()
+    ]
+    reached = dict(zip(goals.values(), await all_done(merges), strict=True))
+    return {t: {goal: ends[i] for goal, ends in reached.items()} for i, t in enumerate(transactions)}
+
+
+async def _merge_into_duplicate(store: SegmentStore, duplicate: str, sources: Sequence[str]) -> list[int]:
+    """A duplicate is sealed only once everything is merged into all of them; what there is of its sources is empty,
+    created late by an open that was handled again. It counts as merged: each up to the end, behind which nothing comes.
+    """
+    try:
+        return await store.merge_batch(duplicate, sources)
+    except SegmentSealed:
+        found = await store.segment_info(duplicate)
+        if not found.sealed:
+            raise
+        return [found.length] * len(sources)
+
+
+def _end_batch(most: int) -> "Step[TransactionStepContext]":
+    def record(reader: Reader, context: Context, state: Commits, positions: Positions) -> Decision:
+        return batch.end_batch(reader, state.scope, state.name, context, positions, most)
+
+    return Step("merge", merge, record)
+
+
+def _rolled(reader: Reader, context: Context, state: Commits, found: tuple[dict[int, int], Positions]) -> Decision:
+    sizes, positions = found
+    return batch.note_rolled(reader, state.scope, state.name, context, sizes, positions)
+
+
+def _roll_ended(reader: Reader, context: Context, state: Commits, sizes: dict[int, int]) -> Decision:
+    return batch.end_roll(reader, state.scope, state.name, context, sizes)
+
+
+def _aborted(reader: Reader, context: Context, state: Transaction, _outcome: None) -> Decision:
+    return finish_abort(reader, state.scope, state.stream, state.id, context.now)
+
+
+def workflows(most: int) -> Workflows[TransactionStepContext]:
+    """The workflows of this service; `most` transactions make a batch."""
+    return {
+        WorkflowKind.COMMIT_TRANSACTIONS: (_end_batch(most),),
+        WorkflowKind.ROLL_TRANSACTIONS: (
+            Step("merge-into-duplicates", merge_into_duplicates, _rolled),
+            Step("seal-active", seal_active, _roll_ended),
+        ),
+        WorkflowKind.ABORT_TRANSACTION: (Step("delete-segments", delete_segments, _aborted),),
+    }

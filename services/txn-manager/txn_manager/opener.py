@@ -1,0 +1,224 @@
+"""Opens transactions: the decision, the segments, then the reply.
+
+The decision begins a workflow, `open-transaction`, which creates the segments and ends with the reply; whoever owns the
+partition next finds it in the journal. The lease begins with the reply: however long the segments take, the client
+loses nothing of it.
+
+The segments are created while the decision is on its way to the journal, because both take time and the names can be
+those of no other transaction. If it is decided otherwise in the end, they are deleted.
+"""
+
+import asyncio
+import logging
+
+from sluice.domain.commands import OpenTransaction
+from sluice.domain.config import ScalingPolicy
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.events import TransactionOpened
+from sluice.domain.model import JournalEntry
+from sluice.domain.names import stream_key, transaction_aggregate
+from sluice.domain.stream.state import find_stream
+from sluice.domain.transaction.decide import Limits, decide_open, decide_ready
+from sluice.domain.transaction.state import (
+    Transaction,
+    TransactionState,
+    find_transaction,
+    segment_names,
+)
+from sluice.domain.workflow import WorkflowKind
+from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
+from sluice.engine.crash_points import CrashPoints
+from sluice.engine.executor import Permit
+from sluice.engine.fold import GuardedReader
+from sluice.engine.journal import Journal, JournalError
+from sluice.engine.proposer import Decide
+from sluice.engine.retry import delays
+from sluice.engine.runner import Runner
+from sluice.engine.step import Step, Workflows, all_done
+from sluice.engine.workflow import WorkflowRules
+from sluice.kafka.requests import Request
+from sluice.pravega.errors import SegmentStoreError
+from sluice.pravega.store import SegmentStore
+from sluice.workflows.segments import create_named
+
+log = logging.getLogger(__name__)
+
+
+class _StepContext:
+    """`creating` has the creations of segments that have begun before the decision stood, by the segments' names.
+
+    A transaction of a later stream of the name may have the same id, but never the same segments.
+    `overtaken` are the transactions that were ready when our creation of their segments ended.
+    """
+
+    def __init__(self, store: SegmentStore, journal: Journal) -> None:
+        self.creating: dict[tuple[str, ...], asyncio.Future[None]] = {}
+        self.overtaken: set[str] = set()
+        self._store = store
+        self._journal = journal
+
+    def segment_names(self, scope: str, stream: str, transaction: str) -> tuple[str, ...]:
+        """Empty if there is no such stream. A later stream of the name has others, so they are asked for in time."""
+        found = find_stream(self._journal.reader(stream_key(scope, stream)), scope, stream)
+        return tuple(segment_names(found, transaction).values()) if found is not None and transaction else ()
+
+    async def create_segments(self, scope: str, stream: str, names: tuple[str, ...]) -> None:
+        found = find_stream(self._journal.reader(stream_key(scope, stream)), scope, stream)
+        if found is not None:
+            await create_named(self._store, found, names, ScalingPolicy())
+
+
+async def _create_segments(context: _StepContext, transaction: Transaction) -> None:
+    names = context.segment_names(transaction.scope, transaction.stream, transaction.id)
+    creating = context.creating.pop(names, None)
+    await (creating or context.create_segments(transaction.scope, transaction.stream, names))
+    if transaction.ready:
+        context.overtaken.add(transaction_aggregate(transaction.scope, transaction.stream, transaction.id))
+
+
+def _ready(reader: Reader, context: Context, state: Transaction, _outcome: None) -> Decision:
+    return decide_ready(reader, state.scope, state.stream, state.id, context.now)
+
+
+_WORKFLOWS: Workflows[_StepContext] = {
+    WorkflowKind.OPEN_TRANSACTION: (Step("create-segments", _create_segments, _ready),)
+}
+
+
+class TransactionOpener:
+    """Runs the workflows of the partitions that `consumer` owns, at most `max_running` at once."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        rules: WorkflowRules,
+        consumer: RequestConsumer,
+        store: SegmentStore,
+        limits: Limits,
+        crash_points: CrashPoints,
+        max_running: int = 256,
+    ) -> None:
+        self._journal = journal
+        self._consumer = consumer
+        self._store = store
+        self._limits = limits
+        self._crash_points = crash_points
+        self._context = _StepContext(store, journal)
+        self._limit = asyncio.Semaphore(max_running)
+        self._clearing: set[asyncio.Future[None]] = set()
+        self._runner = Runner(journal, rules, _WORKFLOWS, self._context, crash_points)
+        journal.on_entry.append(self._observe)
+
+    def open(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:
+        """Propose the decision in its turn; the continuation ends when it counts, and clears up if it was another."""
+        scope, stream = command.scope, command.stream
+
+        def decide(reader: Reader, context: Context) -> Decision:
+            return decide_open(reader, command, context, self._limits)
+
+        foreseen = self._foresee(request, command, decide, delivery)
+        names = self._context.segment_names(scope, stream, foreseen)
+        decided = self._journal.propose(
+            command.key, decide, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
+        )
+        if names:
+            self._context.creating[names] = asyncio.ensure_future(self._context.create_segments(scope, stream, names))
+
+        async def finish() -> None:
+            creating = self._context.creating.get(names)
+            is_as_foreseen = _opened_by(await decided) == foreseen and self._is_of(scope, stream, foreseen, names)
+            self._crash_points.passed("open-transaction/decided")
+            aggregate = transaction_aggregate(scope, stream, foreseen)
+            if creating is not None and not (is_as_foreseen and self._consumer.executor.has_work(aggregate)):
+                # Nobody here brings it to its end: it is another one, or another process owns it by now.
+                self._context.creating.pop(names, None)
+                await self._clear_up(scope, stream, foreseen, names, creating)
+
+        return finish
+
+    def take_over(self, partition: int) -> None:
+        """Go on with what others have left. The view must be at the end of the journal."""
+        view = self._journal.views()[partition]
+        for aggregate in list(view.under_way()):
+            if self._runner.workflow_of(view.get(aggregate)) is not None:
+                log.info("workflow taken over", extra={"aggregate": aggregate})
+                self._run(partition, aggregate)
+
+    def _observe(self, partition: int, entry: JournalEntry) -> None:
+        if partition in self._consumer.partitions:
+            for event in entry.events:
+                if isinstance(event, TransactionOpened):
+                    self._run(partition, event.aggregate)
+
+    def _run(self, partition: int, aggregate: str) -> None:
+        transaction = self._journal.views()[partition].get(aggregate)
+        if self._runner.workflow_of(transaction) is None or self._consumer.executor.has_work(aggregate):
+            return
+        assert isinstance(transaction, Transaction)
+        names = self._context.segment_names(transaction.scope, transaction.stream, transaction.id)
+
+        async def job(permit: Permit) -> None:
+            try:
+                await self._runner.run_to_completion(aggregate, permit)
+                self._crash_points.passed("open-transaction/after-segments")
+            finally:
+                self._leave(transaction, names)
+
+        self._consumer.executor.run(partition, aggregate, job, self._limit)
+
+    def _leave(self, transaction: Transaction, names: tuple[str, ...]) -> None:
+        """Nothing more is done here for the transaction, but that what was created late is cleared up."""
+        aggregate = transaction_aggregate(transaction.scope, transaction.stream, transaction.id)
+        creating = self._context.creating.pop(names, None)
+        if creating is not None or aggregate in self._context.overtaken or not transaction.ready:
+            self._context.overtaken.discard(aggregate)
+            clearing = asyncio.ensure_future(
+                self._clear_up(transaction.scope, transaction.stream, transaction.id, names, creating)
+            )
+            self._clearing.add(clearing)
+            clearing.add_done_callback(self._clearing.discard)
+
+    def _is_of(self, scope: str, stream: str, transaction: str, names: tuple[str, ...]) -> bool:
+        """The segments are those of a transaction of the stream that is there now."""
+        return self._context.segment_names(scope, stream, transaction) == names
+
+    def _foresee(self, request: Request, command: OpenTransaction, decide: Decide, delivery: Delivery) -> str:
+        """The id that the transaction will have if nothing changes until it is decided; empty if there will be none."""
+        view = self._journal.reader(command.key)
+        if delivery.origin is None or view.is_decided(delivery.origin.source):
+            return ""
+        return _opened_by(decide(GuardedReader(view), Context(self._journal.clock.now_ms(), request.id)))
+
+    async def _clear_up(
+        self,
+        scope: str,
+        stream: str,
+        transaction: str,
+        names: tuple[str, ...],
+        creating: "asyncio.Future[None] | None",
+    ) -> None:
+        """Delete what was created for a transaction that did not come about, or created late when it had ended.
+
+        `creating` is what may create them still. Behind the barrier: one that is open or committing then is cleared by
+        its own end. Never that of a committed one: a segment store that is told to delete a segment soon after it has
+        merged it loses the container (the merge in its long-term storage finds nothing). What is left of those stays.
+        """
+        if creating is not None:
+            await asyncio.gather(creating, return_exceptions=True)
+        key = stream_key(scope, stream)
+        for wait in delays(chance=self._journal.chance):
+            try:
+                await self._journal.barrier((self._journal.partition_of(key),))
+                found = find_transaction(self._journal.reader(key), scope, stream, transaction)
+                is_gone = found is None or found.state in (TransactionState.ABORTING, TransactionState.ABORTED)
+                if is_gone or not self._is_of(scope, stream, transaction, names):
+                    await all_done(self._store.delete_segment(name) for name in names)
+                return
+            except (SegmentStoreError, JournalError) as error:
+                log.warning("segments not deleted yet", extra={"transaction": transaction, "error": str(error)})
+                await asyncio.sleep(wait)
+
+
+def _opened_by(decision: Decision | None) -> str:
+    events = decision.events if decision is not None else ()
+    return next((e.transaction for e in events if isinstance(e, TransactionOpened)), "")

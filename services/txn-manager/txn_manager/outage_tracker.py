@@ -1,0 +1,79 @@
+"""When this instance was not able to hear of clients: such time is not counted against their leases.
+
+Two things make it deaf: a partition that nobody owned, and Kafka being away. Signs of life that were appended are never
+lost by that, for a lease is only judged behind them; but a client that waits for us, or that cannot get through, sends
+none. So a lease is extended by the time we were deaf since the last sign of life, and by a little more, because clients
+wait between two attempts. Times are epoch ms. Belongs to the event loop.
+"""
+
+from collections.abc import Iterable
+
+from sluice.domain.transaction.state import MAX_LEASE_MS
+
+Span = tuple[int, int]
+
+SILENCE_MS = 3_000
+"""Kafka that acknowledges nothing for longer than this is away."""
+
+RETURN_MS = 5_000
+"""How long clients may take to be heard again after an outage."""
+
+_KEPT_MS = 2 * MAX_LEASE_MS
+
+
+class OutageTracker:
+    def __init__(self) -> None:
+        self._outages: list[Span] = []
+        self._unowned: dict[int, list[Span]] = {}
+        self._acknowledged_at: int | None = None
+
+    def acknowledged(self, now: int) -> None:
+        """Kafka has just acknowledged something; called several times within SILENCE_MS while it is there."""
+        before, self._acknowledged_at = self._acknowledged_at, now
+        if before is not None and now - before > SILENCE_MS:
+            self._outages = [*_recent(self._outages, now), (before, now)]
+
+    def owned(self, partition: int, now: int, silent_ms: int | None) -> None:
+        """The partition is ours from now on; it had no owner for so long, None if nobody knows."""
+        since = 0 if silent_ms is None else now - silent_ms
+        self._unowned[partition] = [*_recent(self._unowned.get(partition, ()), now), (since, now)]
+
+    def hears(self, partition: int, now: int) -> bool:
+        """Whether there is nothing that the next owner would have to know of to judge a lease: no silence that still
+        matters to one.
+        """
+        if self._acknowledged_at is None or now - self._acknowledged_at > SILENCE_MS:
+            return False
+        spans = [*self._outages, *self._unowned.get(partition, ())]
+        return all(until - since <= SILENCE_MS or until <= now - MAX_LEASE_MS for since, until in spans)
+
+    def kept(self, partition: int) -> int:
+        """How many silences are remembered that concern the partition."""
+        return len(self._outages) + len(self._unowned.get(partition, ()))
+
+    def extension(self, partition: int, since: int, now: int) -> int:
+        """Milliseconds to add to a lease of the partition whose last sign of life came at `since`."""
+        silent_since = self._acknowledged_at
+        spans = [*self._outages, *self._unowned.get(partition, ())]
+        if silent_since is not None and now - silent_since > SILENCE_MS:
+            spans.append((silent_since, now))
+        deaf = sum(until - begin for begin, until in _joined(spans, since, now))
+        return deaf + RETURN_MS if deaf > SILENCE_MS else deaf
+
+
+def _recent(spans: Iterable[Span], now: int) -> list[Span]:
+    """Those that may still matter to a lease."""
+    return [span for span in spans if span[1] > now - _KEPT_MS]
+
+
+def _joined(spans: Iterable[Span], since: int, now: int) -> list[Span]:
+    """The spans between two times, those that overlap made into one."""
+    joined: list[Span] = []
+    for begin, until in sorted((max(begin, since), min(until, now)) for begin, until in spans):
+        if begin >= until:
+            continue
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(until, joined[-1][1]))
+        else:
+            joined.append((begin, until))
+    return joined

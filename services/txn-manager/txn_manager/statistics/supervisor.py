@@ -1,0 +1,92 @@
+"""Keeps the process of the Faust app going: when it ends another one begins, with exponential waiting.
+
+Faust ends its app for good when something goes wrong that it does not expect, may wait for a minute when it closes
+without Kafka, and takes processor and memory as it likes. In a process of its own none of that matters to anybody: the
+service serves on, and readers of the statistics see how old the figures are. Belongs to the event loop.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Sequence
+
+from txn_manager.settings import TxnSettings
+
+log = logging.getLogger(__name__)
+
+COMMAND = (sys.executable, "-m", "txn_manager.statistics")
+DEGRADED_AFTER_S = 30.0
+MAX_SILENCE_S = 120.0
+STOP_S = 3.0
+RETRY_MIN_S = 1.0
+RETRY_MAX_S = 60.0
+SETTLED_S = 120.0
+
+
+class StatisticsProcess:
+    """The process, whichever life of it. It writes a line for each sign of life; without one for long it is killed."""
+
+    def __init__(self, settings: TxnSettings, command: Sequence[str] = COMMAND) -> None:
+        self._environment = {**os.environ, "SLUICE_INSTANCE": settings.instance}
+        self._command = command
+        self._alive_at = time.monotonic()
+        self._living: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Return at once."""
+        self._alive_at = time.monotonic()
+        self._living = asyncio.get_running_loop().create_task(self._live(), name="statistics")
+
+    async def stop(self) -> None:
+        """End the process; one that does not end by itself is killed."""
+        if self._living is not None:
+            self._living.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._living
+            self._living = None
+
+    def problem(self) -> str | None:
+        """Why statistics grow old, for people."""
+        silent_s = time.monotonic() - self._alive_at
+        return f"no sign of life for {silent_s:.0f} s" if silent_s > DEGRADED_AFTER_S else None
+
+    async def _live(self) -> None:
+        wait_s = RETRY_MIN_S
+        while True:
+            began = time.monotonic()
+            try:
+                status: object = await self._life()
+            except OSError as error:
+                status = repr(error)
+            if time.monotonic() - began > SETTLED_S:
+                wait_s = RETRY_MIN_S
+            log.warning("statistics ended, begin anew", extra={"status": status, "wait_s": wait_s})
+            await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
+            wait_s = min(2 * wait_s, RETRY_MAX_S)
+
+    async def _life(self) -> int:
+        """Its exit status."""
+        process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, env=self._environment)
+        try:
+            assert process.stdout is not None
+            with contextlib.suppress(TimeoutError):
+                while await asyncio.wait_for(process.stdout.readline(), MAX_SILENCE_S):
+                    self._alive_at = time.monotonic()
+        finally:
+            status = await _ended(process)
+        return status
+
+
+async def _ended(process: Process) -> int:
+    """Ask it to end, kill it if it does not; its exit status."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        with contextlib.suppress(TimeoutError):
+            return await asyncio.wait_for(process.wait(), STOP_S)
+        process.kill()
+    return await process.wait()

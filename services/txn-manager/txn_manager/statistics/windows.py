@@ -1,0 +1,91 @@
+"""The table of windows: what a record of `sluice.statistics` changes in it. Pure, but that it changes the table.
+
+Windows expire when a mark of their partition says that their time is over: only what is said in a partition may change
+the part of the table that belongs to it.
+"""
+
+import logging
+from collections.abc import Iterator, MutableMapping
+
+import msgspec
+
+from sluice.domain.names import stream_key
+from sluice.domain.statistics import (
+    Folded,
+    Reported,
+    StatisticsMark,
+    StreamStatistics,
+    WindowKind,
+    fold_report,
+    mark_key,
+    window_key,
+)
+from sluice.engine.partition import partition_of
+
+log = logging.getLogger(__name__)
+
+EXPIRY_INTERVAL_MS = 60_000
+
+_reported = msgspec.json.Decoder(Reported)
+_folded = msgspec.json.Decoder(Folded)
+_encoder = msgspec.json.Encoder()
+
+
+class Windows:
+    """Folds reports into a table of at most `most` windows; a report that would open more is dropped.
+
+    `table` maps keys to encoded `Folded`. It is changed only for the partition of the record that is folded.
+    `by` is this process as service/instance.
+    """
+
+    def __init__(self, table: MutableMapping[bytes, bytes], partitions: int, most: int, by: str) -> None:
+        self._table = table
+        self._partitions = partitions
+        self._most = most
+        self._by = by
+        self._looked_at: dict[int, int] = {}
+
+    def fold(self, value: bytes, offset: int) -> None:
+        """Take in the record that stands there in its partition; what cannot be decoded is logged."""
+        try:
+            fact = _reported.decode(value)
+        except msgspec.DecodeError as error:
+            log.warning("no report", extra={"error": str(error)})
+            return
+        if isinstance(fact, StatisticsMark):
+            self._table[mark_key(fact.partition).encode()] = value
+            self._expire(fact)
+        else:
+            self._add(fact, offset)
+
+    def _add(self, report: StreamStatistics, offset: int) -> None:
+        for kind in WindowKind:
+            key = window_key(report.scope, report.stream, kind, kind.begin(report.minute)).encode()
+            present = self._table.get(key)
+            if present is None and len(self._table) >= self._most:
+                log.warning("statistics dropped: too many windows", extra={"stream": f"{report.scope}/{report.stream}"})
+                return
+            window = _folded.decode(present) if present is not None else None
+            assert not isinstance(window, StatisticsMark)
+            self._table[key] = _encoder.encode(fold_report(window, kind, report, offset, self._by))
+
+    def _expire(self, mark: StatisticsMark) -> None:
+        if mark.at - self._looked_at.get(mark.partition, 0) < EXPIRY_INTERVAL_MS:
+            return
+        self._looked_at[mark.partition] = mark.at
+        for key in list(self._expired(mark)):
+            del self._table[key]
+
+    def _expired(self, mark: StatisticsMark) -> Iterator[bytes]:
+        for key in self._table:
+            stream, _, rest = key.decode().partition(" ")
+            if stream == "mark" or self._partition_of(stream) != mark.partition:
+                continue
+            kind, _, begin = rest.partition(" ")
+            window = WindowKind(kind)
+            if mark.at >= int(begin) + window.length_ms * window.retained:
+                yield key
+
+    def _partition_of(self, stream: str) -> int:
+        scope, _, name = stream.partition("/")
+        return partition_of(stream_key(scope, name), self._partitions)

@@ -1,0 +1,16 @@
+"""What the steps of this service's workflows are given."""
+
+from sluice.domain.decision import Reader
+from sluice.engine.journal import Journal
+from sluice.pravega.store import SegmentStore
+
+
+class TransactionStepContext:
+    """The segment stores, and the view."""
+
+    def __init__(self, store: SegmentStore, journal: Journal) -> None:
+        self.store = store
+        self._journal = journal
+
+    def reader(self, key: str) -> Reader:
+        return self._journal.reader(key)

@@ -1,0 +1,177 @@
+"""Brings to an end what the journal says has been decided: commits, batch after batch, and aborts.
+
+Whoever owns a partition of the topic of commits does this for its streams: it follows the journal, not the
+requests, so that it does not matter which instance has decided. A partition that is taken over is looked through once.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from weakref import WeakValueDictionary
+
+from sluice.domain import events as ev
+from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.model import JournalEntry
+from sluice.domain.names import commits_aggregate, key_of, stream_key
+from sluice.domain.stream.state import find_stream
+from sluice.domain.transaction.batch import begin_batch, why_not_now
+from sluice.domain.transaction.index import StreamTransactions, transactions_of
+from sluice.domain.workflow import WorkflowKind
+from sluice.engine.consumer import RequestConsumer
+from sluice.engine.executor import Permit
+from sluice.engine.journal import Journal, JournalError
+from sluice.engine.retry import delays
+from sluice.engine.runner import Runner
+from txn_manager import metrics
+from txn_manager.step_context import TransactionStepContext
+
+log = logging.getLogger(__name__)
+
+ABORT_CONCURRENCY = 32
+"""Of one stream, so that the many of a stream whose segment store is silent leave room for those of others."""
+
+RECHECK_S = 1.0
+"""How long a stream's commits wait at most before they look again whether they may go on."""
+
+
+class _Both:
+    """A permit of a stream together with one of all."""
+
+    def __init__(self, own: asyncio.Semaphore, shared: asyncio.Semaphore) -> None:
+        self._own = own
+        self._shared = shared
+
+    async def acquire(self) -> None:
+        await self._own.acquire()
+        try:
+            await self._shared.acquire()
+        except BaseException:
+            self._own.release()
+            raise
+
+    def release(self) -> None:
+        self._shared.release()
+        self._own.release()
+
+
+class TransactionCompletion:
+    """Runs on the consumer of commits, in queues and permits of its own.
+
+    So a silent segment store keeps no request waiting. `most` transactions make a batch, `max_running` bounds the
+    batches and aborts that run at once.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        consumer: RequestConsumer,
+        runner: Runner[TransactionStepContext],
+        most: int,
+        max_running: int = 256,
+    ) -> None:
+        self._journal = journal
+        self._consumer = consumer
+        self._runner = runner
+        self._most = most
+        self._committing: dict[int, set[str]] = {}
+        self._limit = asyncio.Semaphore(max_running)
+        self._aborting: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        journal.on_entry.append(self._observe)
+
+    def take_over(self, partition: int) -> None:
+        """Go on with what others have left. The view must be at the end of the journal."""
+        self._committing[partition] = set()
+        view = self._journal.views()[partition]
+        for aggregate, state in list(view.aggregates()):
+            workflow = self._runner.workflow_of(state)
+            if workflow is None:
+                continue
+            log.info("workflow taken over", extra={"aggregate": aggregate})
+            if workflow.kind is WorkflowKind.ABORT_TRANSACTION:
+                self._run(partition, aggregate)
+            else:
+                self._commit(partition, state.scope, state.name)
+        for name, index in list(view.indexes()):
+            if isinstance(index, StreamTransactions) and index.committing:
+                scope, _, stream = name.partition("/")
+                self._commit(partition, scope, stream)
+
+    def drop(self, partition: int) -> None:
+        """Leave the partition to its next owner."""
+        self._committing.pop(partition, None)
+
+    def _observe(self, partition: int, entry: JournalEntry) -> None:
+        if partition not in self._committing:
+            return
+        for event in entry.events:
+            if isinstance(event, ev.TransactionCommitting):
+                metrics.ENDING.labels("commit").inc()
+                self._commit(partition, event.scope, event.stream)
+            elif isinstance(event, ev.TransactionAborting):
+                metrics.ENDING.labels(event.reason.value).inc()
+                self._run(partition, event.aggregate)
+            elif isinstance(event, ev.CommitBatchStarted):
+                metrics.BATCH.observe(len(event.transactions))
+
+    def _run(self, partition: int, aggregate: str) -> None:
+        async def run(permit: Permit) -> None:
+            await self._runner.run_to_completion(aggregate, permit)
+
+        stream = key_of(aggregate)
+        own = self._aborting.get(stream)
+        if own is None:
+            own = self._aborting[stream] = asyncio.Semaphore(ABORT_CONCURRENCY)
+        self._consumer.executor.run(partition, aggregate, run, _Both(own, self._limit))
+
+    def _commit(self, partition: int, scope: str, stream: str) -> None:
+        """Begin to commit what waits, unless that is going on: then it takes what has come since, too."""
+        aggregate = commits_aggregate(scope, stream)
+        committing = self._committing[partition]
+        if aggregate in committing:
+            return
+        committing.add(aggregate)
+
+        async def commit(permit: Permit) -> None:
+            try:
+                await self._commit_all(scope, stream, permit)
+            finally:
+                committing.discard(aggregate)
+
+        self._consumer.executor.run(partition, aggregate, commit, self._limit)
+
+    async def _commit_all(self, scope: str, stream: str, permit: Permit) -> None:
+        key, aggregate = stream_key(scope, stream), commits_aggregate(scope, stream)
+        assert key == key_of(aggregate)
+        view = self._journal.reader(key)
+
+        def begin(reader: Reader, context: Context) -> Decision:
+            return begin_batch(reader, scope, stream, context, self._most)
+
+        waits = delays(chance=self._journal.chance)
+        while True:
+            await self._runner.run_to_completion(aggregate, permit)
+            if not transactions_of(view, scope, stream).committing or find_stream(view, scope, stream) is None:
+                return
+            try:
+                decision = await self._journal.propose(key, begin)
+            except JournalError as error:
+                log.warning("commits wait", extra={"stream": key, "error": str(error)})
+                async with permit.released():
+                    await asyncio.sleep(next(waits))
+                continue
+            if decision is None or not decision.events:
+                async with permit.released():
+                    await self._may_go_on(key, scope, stream)
+
+    async def _may_go_on(self, key: str, scope: str, stream: str) -> None:
+        """Return when nothing keeps the next batch any more, or after a while."""
+
+        def holds(view: Reader) -> bool:
+            return why_not_now(view, scope, stream, self._journal.clock.now_ms()) is None
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RECHECK_S):
+                try:
+                    await self._journal.until(key, holds)
+                except JournalError:
+                    await asyncio.sleep(RECHECK_S)

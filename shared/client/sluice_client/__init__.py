@@ -1,0 +1,80 @@
+"""A client for revisioned streams, and shared state on top of them.
+
+A revisioned stream is an ordinary stream with one segment; one appends to it on condition that nobody else did since
+one last looked. From that follows a state that many processes share. See `docs/client-library.md`.
+"""
+
+from sluice.pravega import (
+    Permanent,
+    RouteStale,
+    SegmentMissing,
+    SegmentSealed,
+    SegmentStore,
+    SegmentStoreError,
+    SegmentTruncated,
+    TryLater,
+)
+from sluice.pravega.event_frames import MalformedEvents, StoredEvent, split_events
+from sluice_client.attempts import Patience
+from sluice_client.codec import Codec, JsonCodec
+from sluice_client.controller import Controller, ControllerApi
+from sluice_client.errors import (
+    ClientClosed,
+    ClientError,
+    Contended,
+    EntryMalformed,
+    EntryTooLarge,
+    NotASingleSegment,
+    NotSent,
+    Refused,
+    RevisionAhead,
+    RevisionTruncated,
+    ScopeMissing,
+    StateLost,
+    StreamMissing,
+    StreamSealed,
+    Unavailable,
+)
+from sluice_client.opening import Client, open_client
+from sluice_client.revision import Revision
+from sluice_client.revisioned_stream import RevisionedStream
+from sluice_client.synchronizer import StateSynchronizer
+
+__all__ = [
+    "Client",
+    "ClientClosed",
+    "ClientError",
+    "Codec",
+    "Contended",
+    "Controller",
+    "ControllerApi",
+    "EntryMalformed",
+    "EntryTooLarge",
+    "JsonCodec",
+    "MalformedEvents",
+    "NotASingleSegment",
+    "NotSent",
+    "Patience",
+    "Permanent",
+    "Refused",
+    "Revision",
+    "RevisionAhead",
+    "RevisionTruncated",
+    "RevisionedStream",
+    "RouteStale",
+    "ScopeMissing",
+    "SegmentMissing",
+    "SegmentSealed",
+    "SegmentStore",
+    "SegmentStoreError",
+    "SegmentTruncated",
+    "StateLost",
+    "StateSynchronizer",
+    "StoredEvent",
+    "StreamMissing",
+    "StreamSealed",
+    "TryLater",
+    "Unavailable",
+    "open_client",
+    "split_events",
+]

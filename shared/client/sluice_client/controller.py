@@ -1,0 +1,184 @@
+"""What the client asks of the controller, by gRPC.
+
+Segments have their qualified names, as the segment stores know them. A call is repeated until it is answered or its
+time is up: an answer that got lost, or was too long in coming for one attempt, is "was there already" the second time.
+Concurrency: any number of calls side by side on one event loop.
+"""
+
+import asyncio
+from types import TracebackType
+from typing import Protocol, Self
+
+import grpc
+
+from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.segment_id import parse_segment_name, segment_name
+from sluice.pravega import Host
+from sluice_client.attempts import Patience
+from sluice_client.channel import Answer, ControllerChannel, Request, Rpc
+from sluice_client.errors import Refused, ScopeMissing, StreamMissing, Unavailable
+from sluice_client.names import check_new_stream, check_scope, check_stream
+
+_TRY_AGAIN = frozenset(
+    {
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        # So answers a controller that does not know the host of a container yet (controller-grpc-api 5).
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.UNKNOWN,
+    }
+)
+_DEFAULT_PATIENCE = Patience(deadline_s=30.0)
+_ATTEMPT_S = 10.0
+
+
+class ControllerApi(Protocol):
+    """What the client needs of a controller.
+
+    Every method may raise Unavailable, ClientClosed, and Refused, which is also what a name that cannot be comes to.
+    """
+
+    async def create_scope(self, scope: str) -> bool:
+        """Creates a scope; False: it was there already."""
+
+    async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
+        """Creates a stream with a fixed number of segments; False: it was there already, whatever it is like.
+
+        Raises ScopeMissing; Refused also for a number below 1.
+        """
+
+    async def segments(self, scope: str, stream: str) -> list[str]:
+        """The current segments in the order of their key ranges; none if the stream is sealed. Raises StreamMissing."""
+
+    async def key_ranges(self, scope: str, stream: str) -> list[tuple[float, str]]:
+        """The current segments in order, each behind the upper end of its range of routing keys, at most 1.
+
+        None if the stream is sealed. Raises StreamMissing.
+        """
+
+    async def head(self, scope: str, stream: str) -> dict[str, int]:
+        """The segments at which reading from the oldest event begins, each with its first offset in bytes.
+
+        Raises StreamMissing.
+        """
+
+    async def successors(self, segment: str) -> dict[str, list[str]]:
+        """The segments that follow a segment which scaling sealed, each with all the segments that it follows.
+
+        None if the segment is not sealed, or if the whole stream is. Raises StreamMissing.
+        """
+
+    async def node_of(self, segment: str) -> Host:
+        """The segment store that has a segment, or would have it: it need not exist."""
+
+
+class Controller:
+    """The controller at an address; has all methods of `ControllerApi`. An async context manager that closes it."""
+
+    def __init__(self, address: str, patience: Patience = _DEFAULT_PATIENCE, *, attempt_s: float = _ATTEMPT_S) -> None:
+        """`address` is `host:port` or `tcp://host:port`; one attempt of a call takes `attempt_s` at most.
+
+        Raises ValueError for any other scheme; TLS is not there.
+        """
+        scheme, separator, rest = address.rpartition("://")
+        if separator and scheme != "tcp":
+            raise ValueError(f"not the address of a controller: {address!r}")
+        self._patience = patience
+        self._channel = ControllerChannel(rest, attempt_s)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the channel; calls under way end with ClientClosed."""
+        await self._channel.close()
+
+    async def create_scope(self, scope: str) -> bool:
+        """See ControllerApi."""
+        check_scope(scope)
+        status = (await self._ask(lambda stub: stub.createScope, pb.ScopeInfo(scope=scope))).status
+        if status in (pb.CreateScopeStatus.SUCCESS, pb.CreateScopeStatus.SCOPE_EXISTS):
+            return status == pb.CreateScopeStatus.SUCCESS
+        raise Refused(f"createScope {scope}: {pb.CreateScopeStatus.Status.Name(status)}")
+
+    async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
+        """See ControllerApi."""
+        check_new_stream(scope, stream, segments)
+        policy = pb.ScalingPolicy(minNumSegments=segments)
+        request = pb.StreamConfig(streamInfo=_stream(scope, stream), scalingPolicy=policy)
+        status = (await self._ask(lambda stub: stub.createStream, request)).status
+        if status in (pb.CreateStreamStatus.SUCCESS, pb.CreateStreamStatus.STREAM_EXISTS):
+            return status == pb.CreateStreamStatus.SUCCESS
+        if status == pb.CreateStreamStatus.SCOPE_NOT_FOUND:
+            raise ScopeMissing(scope)
+        raise Refused(f"createStream {scope}/{stream}: {pb.CreateStreamStatus.Status.Name(status)}")
+
+    async def segments(self, scope: str, stream: str) -> list[str]:
+        """See ControllerApi."""
+        return [segment for _, segment in await self.key_ranges(scope, stream)]
+
+    async def key_ranges(self, scope: str, stream: str) -> list[tuple[float, str]]:
+        """See ControllerApi."""
+        check_stream(scope, stream)
+        answer = await self._ask(lambda stub: stub.getCurrentSegments, _stream(scope, stream))
+        return sorted((found.maxKey, _name(found.segmentId)) for found in answer.segmentRanges)
+
+    async def head(self, scope: str, stream: str) -> dict[str, int]:
+        """See ControllerApi."""
+        check_stream(scope, stream)
+        request = pb.GetSegmentsRequest(streamInfo=_stream(scope, stream))
+        answer = await self._ask(lambda stub: stub.getSegments, request)
+        # A negative offset is that of a segment which is only reached through others (controller-grpc-api 6.3).
+        return {_name(found.segmentId): found.offset for found in answer.segments if found.offset >= 0}
+
+    async def successors(self, segment: str) -> dict[str, list[str]]:
+        """See ControllerApi."""
+        request = _segment(segment)
+        scope, stream = request.streamInfo.scope, request.streamInfo.stream
+        answer = await self._ask(lambda stub: stub.getSegmentsImmediatelyFollowing, request)
+        return {
+            _name(found.segment.segmentId): [segment_name(scope, stream, before) for before in found.value]
+            for found in answer.segments
+        }
+
+    async def node_of(self, segment: str) -> Host:
+        """See ControllerApi."""
+        answer = await self._ask(lambda stub: stub.getURI, _segment(segment))
+        return Host(answer.endpoint, answer.port)
+
+    async def _ask(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._patience.deadline_s
+        for pause in self._patience.pauses():
+            try:
+                return await self._channel.attempt(rpc, request, deadline - clock())
+            except grpc.aio.AioRpcError as error:
+                said = f"{error.code().name}: {error.details()}"
+                if error.code() is grpc.StatusCode.NOT_FOUND:
+                    raise StreamMissing(said) from error
+                if error.code() not in _TRY_AGAIN:
+                    raise Refused(said) from error
+                if clock() + pause >= deadline:
+                    raise Unavailable(said) from error
+            await asyncio.sleep(pause)
+        raise AssertionError("the pauses never end")
+
+
+def _stream(scope: str, stream: str) -> pb.StreamInfo:
+    return pb.StreamInfo(scope=scope, stream=stream)
+
+
+def _segment(name: str) -> pb.SegmentId:
+    scope, stream, segment, _ = parse_segment_name(name)
+    return pb.SegmentId(streamInfo=_stream(scope, stream), segmentId=segment)
+
+
+def _name(segment: pb.SegmentId) -> str:
+    return segment_name(segment.streamInfo.scope, segment.streamInfo.stream, segment.segmentId)

@@ -1,0 +1,52 @@
+"""What a state synchronizer writes as one entry: the whole state, or updates that belong together.
+
+| bytes | |
+|---|---|
+| 1 | version of this format: 1 |
+| 1 | `S`: the rest is a state, by the state codec. `U`: the rest is updates |
+| 4 | of each update: its length, big-endian |
+| so many | of each update: the update, by the update codec |
+
+Pure functions.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+
+from sluice_client.errors import EntryMalformed
+
+_STATE = b"\x01S"
+_UPDATES = b"\x01U"
+_LENGTH = struct.Struct(">I")
+
+
+def state_record(state: bytes) -> bytes:
+    """The entry for a state."""
+    return _STATE + state
+
+
+def updates_record(updates: Sequence[bytes]) -> bytes:
+    """The entry for updates."""
+    return _UPDATES + b"".join(_LENGTH.pack(len(update)) + update for update in updates)
+
+
+def state_in(entry: bytes) -> bytes | None:
+    """The state in an entry, None if it holds updates. Raises EntryMalformed."""
+    head = entry[: len(_STATE)]
+    if head not in (_STATE, _UPDATES):
+        raise EntryMalformed(f"no entry of a state synchronizer: it begins with {head!r}")
+    return entry[len(_STATE) :] if head == _STATE else None
+
+
+def updates_in(entry: bytes) -> Iterator[bytes]:
+    """The updates in an entry that holds no state. Raises EntryMalformed."""
+    at = len(_UPDATES)
+    while at < len(entry):
+        start = at + _LENGTH.size
+        if start > len(entry):
+            raise EntryMalformed(f"updates of {len(entry)} bytes: no length at {at}")
+        end = start + _LENGTH.unpack_from(entry, at)[0]
+        if end > len(entry):
+            raise EntryMalformed(f"updates of {len(entry)} bytes: one would end at {end}")
+        yield entry[start:end]
+        at = end

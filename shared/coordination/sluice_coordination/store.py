@@ -1,0 +1,81 @@
+"""The boundary to where documents are kept: five methods, with one test suite that every store passes.
+
+What each store promises: a write is done only if the document is at the expected version, at once for everybody, and
+it is durable when it is acknowledged, as far as the server is set so. `get` and `under` show every write that was
+acknowledged before they were called. Nothing is attempted twice: a repeated conditional write would meet its own first
+attempt and report a conflict that is none.
+
+Concurrency: a store belongs to one event loop; any number of tasks may use it at a time. A call that is cancelled, or
+ends with StoreUnavailableError, may have been done, and may still be done later.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from sluice_coordination.document import Body, Document, Version
+
+
+class DocumentStore(Protocol):
+    """Documents by id. Every method raises StoreUnavailableError, StoreFailedError."""
+
+    timeout_s: float
+    """How long a call may take before it ends with StoreUnavailableError."""
+
+    async def get(self, id: str) -> Document | None:
+        """Return the document, None if there is none."""
+
+    async def put(self, id: str, body: Body, expected: Version | None) -> Version:
+        """Replace the document if it is at that version; with None create it, if there is none.
+
+        Returns the new version. Raises ConflictError, and then nothing was written by this call.
+        """
+
+    async def delete(self, id: str, expected: Version) -> None:
+        """Remove the document if it is at that version; raise ConflictError if it is not, or not there."""
+
+    async def under(self, prefix: str) -> dict[str, Document]:
+        """Return all documents whose ids begin with the prefix, by id, in the order of ids, as of one moment."""
+
+    async def close(self) -> None:
+        """Let go of connections and files."""
+
+
+@asynccontextmanager
+async def open_store(url: str, timeout_s: float = 2.0) -> AsyncIterator[DocumentStore]:
+    """Open the store that a URL names, and close it at the end of the block.
+
+    `memory:` holds documents for this block alone; `file:/path/to/file`; `redis://host:port/db?namespace=name`, with
+    TLS `rediss://…?ssl_ca_certs=file`; `opensearch://host:port/index`, with TLS `opensearch+https://`. Raises
+    StoreHeldError for a file in use, StoreUnavailableError, StoreFailedError; ValueError for another URL.
+    """
+    store = await _open(url, timeout_s)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def _open(url: str, timeout_s: float) -> DocumentStore:
+    # Each store's client is imported only by those who use that store.
+    parts = urlsplit(url)
+    match parts.scheme:
+        case "memory":
+            from sluice_coordination.memory import MemoryStore
+
+            return MemoryStore(timeout_s)
+        case "file" if not parts.netloc:
+            from sluice_coordination.flat_file import FileStore
+
+            return await FileStore.open(parts.path, timeout_s)
+        case "redis" | "rediss":
+            from sluice_coordination.redis_store import RedisStore
+
+            return RedisStore.open(url, timeout_s)
+        case "opensearch" | "opensearch+https":
+            from sluice_coordination.search_store import SearchStore
+
+            scheme = "https" if parts.scheme.endswith("https") else "http"
+            return await SearchStore.open(f"{scheme}://{parts.netloc}", parts.path.strip("/"), timeout_s)
+    raise ValueError(f"no document store is known for {url!r}")

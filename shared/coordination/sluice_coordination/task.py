@@ -1,0 +1,80 @@
+"""Tasks in documents: a lock, the task itself, and whether it is done.
+
+`{"holder", "expire", "lease_ms", "task": <base64 of JSON>, "state": "outstanding" | "done", "outcome"}`. The task is
+the name of a function and its arguments. `outcome` of a done task is `{"result"}`, `{"error"}` or `{"cancelled"}`.
+`failures` counts how often a task of a source has been begun anew after an error. Pure functions and values.
+"""
+
+import base64
+import binascii
+from typing import Literal
+
+import msgspec
+
+from sluice_coordination.document import Body, Document
+from sluice_coordination.functions import Json
+from sluice_coordination.lease import RELEASED
+
+OUTSTANDING: Literal["outstanding"] = "outstanding"
+DONE: Literal["done"] = "done"
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A call that somebody is to make."""
+
+    function: str
+    arguments: dict[str, Json] = {}
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a task ended: with its function's result, unless one of the others is set."""
+
+    result: Json = None
+    error: str | None = None
+    cancelled: bool = False
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    holder: str
+    expire: int
+    task: str
+    state: Literal["outstanding", "done"]
+    outcome: Outcome | None = None
+    failures: int = 0
+    lease_ms: int | None = None
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A task as it stands on the board."""
+
+    id: str
+    document: Document
+    task: Task
+    holder: str
+    done: bool
+    outcome: Outcome | None
+    failures: int
+
+
+def new_body(task: Task, failures: int = 0) -> Body:
+    """Return the document of a task that nobody has taken yet. Raises TypeError if the arguments are not JSON."""
+    text = base64.b64encode(msgspec.json.encode(task)).decode()
+    body = {"holder": "", "expire": RELEASED, "lease_ms": 0, "task": text, "state": OUTSTANDING}
+    return body | ({"failures": failures} if failures else {})
+
+
+def done_fields(outcome: Outcome) -> Body:
+    """Return what changes in the document when the task is done."""
+    fields: Body = msgspec.to_builtins(outcome)
+    return {"state": DONE, "outcome": fields}
+
+
+def entry_of(id: str, document: Document) -> Entry:
+    """Return the task in a document; raise ValueError if it holds none."""
+    try:
+        fields = msgspec.convert(document.body, _Fields)
+        task = msgspec.json.decode(base64.b64decode(fields.task, validate=True), type=Task)
+    except (binascii.Error, msgspec.MsgspecError) as error:
+        raise ValueError(f"not a task: {error}") from error
+    done = fields.state == DONE
+    return Entry(id, document, task, fields.holder, done, fields.outcome if done else None, fields.failures)

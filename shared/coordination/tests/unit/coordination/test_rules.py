@@ -1,0 +1,337 @@
+"""The pure rules: leases, shares, sources; and what a document can and cannot make a node do."""
+
+import asyncio
+import base64
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import virtual_time
+
+from sluice_coordination import (
+    Document,
+    Functions,
+    Leases,
+    LeaseSettings,
+    Lock,
+    LockLostError,
+    Node,
+    NodeEntry,
+    NodeSettings,
+    PartitionedSource,
+    SingleSource,
+    Situation,
+    SourceState,
+    Task,
+    TaskBoardFullError,
+    TaskContext,
+    UnknownFunctionError,
+    Version,
+    Window,
+    WindowSource,
+)
+from sluice_coordination.functions import Json
+from sluice_coordination.leading import restart_pause_s
+from sluice_coordination.lease import Sightings
+from sluice_coordination.memory import MemoryStore
+from sluice_coordination.shares import own_share
+from sluice_coordination.task import entry_of, new_body
+
+LEASE = LeaseSettings(lease_s=10, margin_s=2)
+QUICK = NodeSettings(workers=2, look_s=0.2, keep_done_s=5, lease=LEASE)
+
+
+class Clock:
+    """A clock that shows what it is told."""
+
+    def __init__(self) -> None:
+        self.at, self.wall = 100.0, 0
+
+    def now(self) -> float:
+        return self.at
+
+    def wall_ms(self) -> int:
+        return self.wall
+
+    def loop_time(self, at: float) -> float:
+        return at
+
+
+class LoopClock(Clock):
+    """The event loop's clock."""
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def held(number: int, expire: int = 1, lease_ms: int = 10_000) -> Document:
+    return Document({"holder": "x", "expire": expire, "lease_ms": lease_ms}, Version(0, number))
+
+
+# --- leases
+
+
+def test_a_lock_runs_out_a_lease_after_it_was_first_seen_whatever_it_says() -> None:
+    clock = Clock()
+    sightings = Sightings(LEASE, clock)
+    sightings.note("a", held(1, expire=1))
+    assert not sightings.is_free("a", held(1))
+    clock.at += 10.05
+    sightings.note("a", held(1))
+    assert not sightings.is_free("a", held(1))
+    clock.at += 0.06
+    assert sightings.is_free("a", held(1)) and not sightings.is_free("a", held(2))
+    sightings.note("a", held(2))
+    assert not sightings.is_free("a", held(2))
+
+
+def test_a_lock_that_was_released_or_is_not_there_is_free() -> None:
+    sightings = Sightings(LEASE, Clock())
+    assert not sightings.is_free("a", None)
+    sightings.note("a", None)
+    assert sightings.is_free("a", None)
+    sightings.note("a", held(1, expire=0))
+    assert sightings.is_free("a", held(1))
+
+
+def test_the_lease_in_the_document_counts_and_without_one_the_own() -> None:
+    clock = Clock()
+    sightings = Sightings(LEASE, clock)
+    sightings.note("a", held(1, lease_ms=60_000))
+    sightings.note("b", Document({"holder": "x", "expire": 1}, Version(0, 1)))
+    clock.at += 11
+    assert not sightings.is_free("a", held(1)) and sightings.is_free("b", held(1))
+
+
+@pytest.mark.parametrize("wrong", [{"margin_s": 0}, {"drift": 0.5}, {"margin_s": 6}, {"retry_s": 0}])
+def test_settings_that_cannot_be_safe_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="lease"):
+        LeaseSettings(**{"lease_s": 10, "margin_s": 2, **wrong})
+
+
+def test_a_margin_shorter_than_the_stores_time_out_is_refused() -> None:
+    with pytest.raises(ValueError, match="margin"):
+        Leases(MemoryStore(timeout_s=3), LEASE)
+
+
+def test_the_block_under_a_lock_is_cancelled_when_somebody_takes_it_away() -> None:
+    async def scenario() -> None:
+        store, clock = MemoryStore(), LoopClock()
+        lock = Lock(Leases(store, LEASE, clock), "lock")
+
+        async def hold() -> None:
+            async with lock.held():
+                found = await store.get("lock")
+                assert found is not None
+                await store.put("lock", {**found.body, "holder": "thief"}, found.version)
+                await asyncio.Event().wait()
+
+        with pytest.raises(LockLostError):
+            await hold()
+        assert clock.now() <= LEASE.renew_s + 0.1
+
+    virtual_time.run(scenario())
+
+
+def test_a_time_out_of_the_block_itself_stays_one() -> None:
+    async def scenario() -> None:
+        lock = Lock(Leases(MemoryStore(), LEASE, LoopClock()), "lock")
+        with pytest.raises(TimeoutError):
+            async with lock.held():
+                raise TimeoutError
+        async with asyncio.timeout(0.1), lock.held() as held_lock:
+            assert held_lock.left_s > 0
+
+    virtual_time.run(scenario())
+
+
+# --- shares
+
+node_lists = st.lists(st.integers(0, 5), min_size=1, max_size=6).map(
+    lambda workers: [NodeEntry(f"n{number}", count) for number, count in enumerate(workers)]
+)
+
+
+@given(node_lists, st.integers(0, 60), st.integers(0, 2**32))
+def test_every_task_is_in_the_share_of_one_node(nodes: list[NodeEntry], tasks: int, seed: int) -> None:
+    shares = [list(own_share(nodes, node, tasks, seed)) for node in nodes]
+    total = sum(node.workers for node in nodes)
+    assert sorted(number for share in shares for number in share) == (list(range(tasks)) if total else [])
+    for node, share in zip(nodes, shares, strict=True):
+        assert not total or abs(len(share) - tasks * node.workers / total) < 1
+
+
+def test_single_tasks_fall_to_all_nodes_in_turn() -> None:
+    nodes = [NodeEntry("a", 1), NodeEntry("b", 3)]
+    to_a = sum(len(own_share(nodes, nodes[0], 1, seed)) for seed in range(400))
+    assert to_a == 100
+
+
+def test_a_node_that_is_not_listed_counts_as_the_last() -> None:
+    assert list(own_share([NodeEntry("a", 1)], NodeEntry("b", 1), 4, 0)) == [2, 3]
+
+
+# --- sources
+
+
+async def test_partitions_are_cut_anew_only_when_all_old_ones_are_gone() -> None:
+    source = PartitionedSource("p", lambda nodes: [Task("f", {"n": node.token}) for node in nodes], settle_s=2)
+    one, two = (NodeEntry("a", 1),), (NodeEntry("a", 1), NodeEntry("b", 1))
+    none: frozenset[str] = frozenset()
+    first = await source.plan(SourceState(), Situation(one, 9, none))
+    assert list(first.tasks) == ["1-0"]
+    assert await source.plan(first, Situation(one, 9, frozenset(first.tasks))) == first
+    assert await source.plan(first, Situation(two, 1, frozenset(first.tasks))) == first
+    stopping = await source.plan(first, Situation(two, 9, frozenset(first.tasks)))
+    assert stopping.tasks == {}
+    assert await source.plan(stopping, Situation(two, 9, frozenset(first.tasks))) == stopping
+    second = await source.plan(stopping, Situation(two, 9, none))
+    assert list(second.tasks) == ["2-0", "2-1"]
+    ended = source.ended(source.ended(second, "2-0"), "2-1")
+    assert ended.complete and await source.plan(ended, Situation(one, 9, none)) == ended
+
+
+async def test_windows_follow_each_other_and_wait_for_room() -> None:
+    async def next_window(position: Json) -> Window | None:
+        number = position or 0
+        return Window(Task("f", {"n": number}), number + 1) if number < 4 else None
+
+    source, nowhere = WindowSource("w", next_window, ahead=3), Situation((), 0, frozenset())
+    state = await source.plan(SourceState(), nowhere)
+    assert [task.arguments["n"] for task in state.tasks.values()] == [0, 1, 2]
+    assert await source.plan(state, nowhere) == state
+    state = await source.plan(source.ended(state, "000000000001"), nowhere)
+    assert sorted(state.tasks) == ["000000000000", "000000000002", "000000000003"]
+    state = await source.plan(source.ended(state, "000000000000"), nowhere)
+    assert sorted(state.tasks) == ["000000000002", "000000000003"]
+
+
+async def test_a_single_task_is_over_when_it_has_returned() -> None:
+    source, nowhere = SingleSource("s", Task("f")), Situation((), 0, frozenset())
+    state = await source.plan(SourceState(), nowhere)
+    assert state.tasks == {"main": Task("f")}
+    ended = source.ended(state, "main")
+    assert ended.tasks == {} and await source.plan(ended, nowhere) == ended
+
+
+def test_a_task_that_fails_rests_longer_each_time() -> None:
+    assert [restart_pause_s(failures) for failures in (0, 1, 3, 100)] == [1, 2, 8, 60]
+
+
+# --- what documents can do
+
+
+def test_functions_are_known_by_name_once() -> None:
+    functions = Functions()
+    functions.register("f")(asyncio.sleep)
+    with pytest.raises(ValueError, match="'f'"):
+        functions.register("f")(asyncio.sleep)
+    with pytest.raises(UnknownFunctionError):
+        functions.find("os.system")
+
+
+def encoded(value: object) -> str:
+    return base64.b64encode(json.dumps(value).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "not base64!",
+        encoded([1]),
+        encoded({"function": 5}),
+        encoded({"function": "f", "arguments": [1]}),
+        base64.b64encode(b"\x80\x04\x8c\x05posix\x94.").decode(),
+    ],
+)
+def test_what_is_no_task_is_refused(task: str) -> None:
+    with pytest.raises(ValueError, match="not a task"):
+        entry_of("a", Document({**new_body(Task("f")), "task": task}, Version(0, 1)))
+
+
+def test_a_node_leaves_alone_what_it_has_not_registered_and_what_is_no_task() -> None:
+    async def scenario() -> None:
+        store, called = MemoryStore(), asyncio.Event()
+        functions = Functions()
+
+        @functions.register("f")
+        async def f(context: TaskContext) -> None:
+            called.set()
+
+        await store.put("t/task/0", new_body(Task("os.system", {"command": "true"})), None)
+        await store.put("t/task/1", {**new_body(Task("f")), "task": "?"}, None)
+        await store.put("t/task/2", new_body(Task("f")), None)
+        before = [await store.get(f"t/task/{number}") for number in (0, 1)]
+        async with Node(store, "t", functions, settings=QUICK, clock=LoopClock()):
+            await called.wait()
+            await asyncio.sleep(10 * QUICK.look_s)
+        assert [await store.get(f"t/task/{number}") for number in (0, 1)] == before
+
+    logging.disable(logging.CRITICAL)
+    virtual_time.run(scenario())
+    logging.disable(logging.NOTSET)
+
+
+def test_a_node_that_leaves_hands_its_tasks_over_at_once() -> None:
+    async def scenario() -> None:
+        store, clock = MemoryStore(), LoopClock()
+        running: list[str] = []
+        runs = {"a": asyncio.Event(), "b": asyncio.Event()}
+
+        def functions(name: str) -> Functions:
+            own = Functions()
+
+            @own.register("f")
+            async def f(context: TaskContext) -> None:
+                running.append(name)
+                runs[name].set()
+                await asyncio.Event().wait()
+
+            return own
+
+        async with Node(store, "t", functions("a"), settings=QUICK, clock=clock) as first:
+            await first.submit("f")
+            await runs["a"].wait()
+        left_at = clock.now()
+        async with Node(store, "t", functions("b"), settings=QUICK, clock=clock):
+            await runs["b"].wait()
+        assert running == ["a", "b"] and clock.now() - left_at < 5 * QUICK.look_s
+
+    virtual_time.run(scenario())
+
+
+def test_a_cancelled_task_stops_and_is_told() -> None:
+    async def scenario() -> None:
+        stopped, started = asyncio.Event(), asyncio.Event()
+        functions = Functions()
+
+        @functions.register("f")
+        async def f(context: TaskContext) -> None:
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+        async with Node(MemoryStore(), "t", functions, settings=QUICK, clock=LoopClock()) as node:
+            future = await node.submit("f")
+            await started.wait()
+            assert not future.done() and await future.cancel()
+            await stopped.wait()
+            assert future.failed() and not await future.cancel()
+
+    virtual_time.run(scenario())
+
+
+def test_a_full_board_takes_no_more() -> None:
+    async def scenario() -> None:
+        settings = NodeSettings(workers=0, look_s=0.2, keep_done_s=5, max_tasks=3, lease=LEASE)
+        async with Node(MemoryStore(), "t", Functions(), settings=settings, clock=LoopClock()) as node:
+            for _ in range(3):
+                await node.submit("f")
+            with pytest.raises(TaskBoardFullError, match="3"):
+                await node.submit("f")
+
+    virtual_time.run(scenario())

@@ -1,0 +1,220 @@
+"""What lists are answered from: the scopes of a partition, and what its keys hold of each scope.
+
+Two projections, folded from the same events as the aggregates, and without versions. A scope's things lie in all
+partitions, so what is in it is the sum over all views; each keeps its part in order. Whoever decides something from
+that has to know why it suffices: `domain.fences` says so for the deletion of a scope.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Protocol
+
+import msgspec
+from sortedcontainers import SortedDict, SortedSet
+
+from sluice.domain import events as ev
+from sluice.domain.commands import ResourceKind
+from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX
+
+SCOPES = "scopes"
+MEMBERS = "members"
+"""The names of the projections; no stream's index has such a name, see `names.transactions_index`."""
+
+Indexes = dict[str, Any]
+_BEHIND_INTERNAL = chr(ord("_") + 1)
+"""It sorts behind every name that begins with an underscore, and no name has it."""
+_NO_TAGS: tuple[str, ...] = ()
+
+
+class Indexed(Protocol):
+    """Whatever shows the indexes of a partition."""
+
+    def index(self, name: str) -> Any | None: ...
+
+
+class Scopes(msgspec.Struct):
+    """The scopes of a partition by name; `deletions` has the position behind the beginning of each deletion."""
+
+    names: SortedSet = msgspec.field(default_factory=SortedSet)
+    deletions: dict[str, int] = {}
+
+    def after(self, name: str) -> Iterator[str]:
+        """The scopes behind this name, in order; nothing may be folded meanwhile."""
+        return _behind(self.names, name, internal=True)
+
+
+class Members(msgspec.Struct):
+    """What one partition holds of a scope: names by kind, those of streams with their tags, and the reverse."""
+
+    names: dict[ResourceKind, SortedDict] = msgspec.field(
+        default_factory=lambda: {kind: SortedDict() for kind in ResourceKind}
+    )
+    tagged: dict[str, SortedSet] = {}
+
+    def is_empty(self) -> bool:
+        return not any(self.names.values())
+
+    def after(self, kind: ResourceKind, name: str, *, internal: bool = True) -> Iterator[str]:
+        """The names of a kind behind this one, in order; nothing may be folded meanwhile.
+
+        Without `internal` those that begin with an underscore are passed over.
+        """
+        return _behind(self.names[kind], name, internal=internal)
+
+    def tagged_after(self, tag: str, name: str, *, internal: bool = True) -> Iterator[str]:
+        """The streams with a tag behind this name, in the same way."""
+        found = self.tagged.get(tag)
+        return _behind(found, name, internal=internal) if found is not None else iter(())
+
+    def goes_along(self, stream: str) -> bool:
+        """Whether a stream is created and deleted together with something else that is here."""
+        if stream.startswith(MARK_PREFIX):
+            return stream.removeprefix(MARK_PREFIX) in self.names[ResourceKind.STREAM]
+        group = stream.removeprefix(READER_GROUP_PREFIX)
+        return group != stream and group in self.names[ResourceKind.READER_GROUP]
+
+    def resources(self, kind: ResourceKind) -> Iterator[str]:
+        """The names of a kind, but for the streams that go along with something else."""
+        names = self.names[kind]
+        return (name for name in names if kind is not ResourceKind.STREAM or not self.goes_along(name))
+
+
+def _behind(names: SortedSet | SortedDict, name: str, *, internal: bool) -> Iterator[str]:
+    between = (False, False)
+    if internal:
+        found: Iterator[str] = names.irange(name, inclusive=between)
+        return found
+    return chain(names.irange(name, "_", between), names.irange(max(name, _BEHIND_INTERNAL), inclusive=between))
+
+
+_EMPTY = Members()
+"""What a partition has of a scope without anything; never changed."""
+
+
+def scopes_of(view: Indexed) -> Scopes:
+    found = view.index(SCOPES)
+    return found if isinstance(found, Scopes) else Scopes()
+
+
+def members_of(view: Indexed, scope: str) -> Members:
+    """What the partition holds of the scope."""
+    found = view.index(MEMBERS)
+    return found.get(scope, _EMPTY) if isinstance(found, dict) else _EMPTY
+
+
+def in_words(views: Sequence[Indexed], scope: str) -> str:
+    """How much of what is in the scope, in words; empty if nothing is."""
+    members = [found for view in views if not (found := members_of(view, scope)).is_empty()]
+    counts = [(kind, sum(1 for one in members for _ in one.resources(kind))) for kind in ResourceKind]
+    return ", ".join(
+        f"{count} {kind.value.replace('-', ' ')}{'s' if count > 1 else ''}" for kind, count in counts if count
+    )
+
+
+def is_empty(views: Sequence[Indexed], scope: str) -> bool:
+    """Whether the views show nothing in the scope."""
+    return all(members_of(view, scope).is_empty() for view in views)
+
+
+def _scopes(indexes: Indexes) -> Scopes:
+    found = indexes.get(SCOPES)
+    if found is None:
+        found = indexes[SCOPES] = Scopes()
+    assert isinstance(found, Scopes)
+    return found
+
+
+def _members(indexes: Indexes, scope: str) -> Members:
+    members: dict[str, Members] = indexes.setdefault(MEMBERS, {})
+    found = members.get(scope)
+    if found is None:
+        found = members[scope] = Members()
+    return found
+
+
+def _scope_created(indexes: Indexes, event: ev.ScopeCreated, _offset: int) -> None:
+    _scopes(indexes).names.add(event.scope)
+
+
+def _scope_deletion_started(indexes: Indexes, event: ev.ScopeDeletionStarted, offset: int) -> None:
+    _scopes(indexes).deletions[event.scope] = offset + 1
+
+
+def _scope_kept(indexes: Indexes, event: ev.ScopeKept, _offset: int) -> None:
+    _scopes(indexes).deletions.pop(event.scope, None)
+
+
+def _scope_deleted(indexes: Indexes, event: ev.ScopeDeleted, _offset: int) -> None:
+    scopes = _scopes(indexes)
+    scopes.names.discard(event.scope)
+    scopes.deletions.pop(event.scope, None)
+
+
+def _stream_created(indexes: Indexes, event: ev.StreamCreationStarted, _offset: int) -> None:
+    _set_tags(_members(indexes, event.scope), event.stream, event.config.tags)
+
+
+def _stream_updated(indexes: Indexes, event: ev.StreamUpdateStarted | ev.StreamUpdated, _offset: int) -> None:
+    if event.config is not None:
+        _set_tags(_members(indexes, event.scope), event.stream, event.config.tags)
+
+
+def _stream_deleted(indexes: Indexes, event: ev.StreamDeleted, _offset: int) -> None:
+    members = _members(indexes, event.scope)
+    _set_tags(members, event.stream, _NO_TAGS)
+    _remove(indexes, members, event.scope, ResourceKind.STREAM, event.stream)
+
+
+def _set_tags(members: Members, stream: str, tags: Iterable[str]) -> None:
+    streams = members.names[ResourceKind.STREAM]
+    before, now = streams.get(stream, _NO_TAGS), tuple(tags)
+    streams[stream] = now
+    if before == now:
+        return
+    for tag in before:
+        if tag not in now:
+            tagged = members.tagged[tag]
+            tagged.discard(stream)
+            if not tagged:
+                del members.tagged[tag]
+    for tag in now:
+        members.tagged.setdefault(tag, SortedSet()).add(stream)
+
+
+def _group_created(indexes: Indexes, event: ev.ReaderGroupCreationStarted, _offset: int) -> None:
+    _members(indexes, event.scope).names[ResourceKind.READER_GROUP][event.group] = _NO_TAGS
+
+
+def _group_deleted(indexes: Indexes, event: ev.ReaderGroupDeleted, _offset: int) -> None:
+    _remove(indexes, _members(indexes, event.scope), event.scope, ResourceKind.READER_GROUP, event.group)
+
+
+def _table_created(indexes: Indexes, event: ev.TableCreationStarted, _offset: int) -> None:
+    _members(indexes, event.scope).names[ResourceKind.TABLE][event.table] = _NO_TAGS
+
+
+def _table_deleted(indexes: Indexes, event: ev.TableDeleted, _offset: int) -> None:
+    _remove(indexes, _members(indexes, event.scope), event.scope, ResourceKind.TABLE, event.table)
+
+
+def _remove(indexes: Indexes, members: Members, scope: str, kind: ResourceKind, name: str) -> None:
+    members.names[kind].pop(name, None)
+    if members.is_empty():
+        del indexes[MEMBERS][scope]
+
+
+PROJECT: dict[type, Callable[[Indexes, Any, int], None]] = {
+    ev.ScopeCreated: _scope_created,
+    ev.ScopeDeletionStarted: _scope_deletion_started,
+    ev.ScopeKept: _scope_kept,
+    ev.ScopeDeleted: _scope_deleted,
+    ev.StreamCreationStarted: _stream_created,
+    ev.StreamUpdateStarted: _stream_updated,
+    ev.StreamUpdated: _stream_updated,
+    ev.StreamDeleted: _stream_deleted,
+    ev.ReaderGroupCreationStarted: _group_created,
+    ev.ReaderGroupDeleted: _group_deleted,
+    ev.TableCreationStarted: _table_created,
+    ev.TableDeleted: _table_deleted,
+}
+"""What each event does to the projections; they are given the offset of its record, too."""

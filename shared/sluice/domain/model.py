@@ -1,0 +1,81 @@
+"""The domain as the engine sees it: what events mean, how records are written, and the rules for workflows.
+
+One instance serves a process; it keeps nothing.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from sluice.domain import aggregates, workflow
+from sluice.domain.decision import Context, Decision, Reader, Reply
+from sluice.domain.events import Event
+from sluice.domain.names import key_of
+from sluice.domain.transaction.index import forget_old
+from sluice.engine.record import Entry, Record
+
+JournalEntry = Entry[Event, Reply]
+JournalRecord = Record[Event, Reply]
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(JournalRecord)
+
+
+def encode_record(record: JournalRecord) -> bytes:
+    return _encoder.encode(record)
+
+
+def decode_record(value: bytes) -> JournalRecord:
+    """Raises msgspec.DecodeError or msgspec.ValidationError for what is not a record."""
+    return _decoder.decode(value)
+
+
+class DomainModel:
+    """See Model and WorkflowRules of the engine."""
+
+    def evolve(self, state: Any, event: Event) -> Any:
+        """See Model."""
+        return aggregates.EVOLVE[type(event)](state, event)
+
+    def project(self, projections: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
+        """See Model."""
+        return aggregates.index(projections, event, offset)
+
+    def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
+        """See Model."""
+        return forget_old(projection, name, now_ms)
+
+    def is_under_way(self, state: Any) -> bool:
+        """See Model."""
+        return workflow.is_under_way(state)
+
+    def encode(self, record: JournalRecord) -> bytes:
+        """See Model."""
+        return _encoder.encode(record)
+
+    def decode(self, value: bytes) -> JournalRecord:
+        """See Model."""
+        return _decoder.decode(value)
+
+    def key_of(self, aggregate: str) -> str:
+        """See WorkflowRules."""
+        return key_of(aggregate)
+
+    def running(self, state: Any) -> workflow.Workflow | None:
+        """See WorkflowRules."""
+        return workflow.running(state)
+
+    def can_cancel(self, state: Any) -> bool:
+        """See WorkflowRules."""
+        return workflow.can_cancel(state)
+
+    def cancel(self, reader: Reader, context: Context, state: Any) -> Decision:
+        """See WorkflowRules."""
+        return aggregates.cancel(reader, context, state)
+
+    def step_failed(
+        self, reader: Reader, aggregate: str, kind: workflow.WorkflowKind, step: str, attempts: int, error: str
+    ) -> Decision:
+        """See WorkflowRules."""
+        return workflow.decide_step_failed(reader, aggregate, kind, step, attempts, error)

@@ -1,0 +1,86 @@
+"""How the deletion of a scope goes on and ends: what in it has to go, what to ask each thing next, and the outcome.
+
+The outcome is decided when the views show the fences of all partitions raised (`domain.fences`): from then on the set
+of things in the scope only shrinks. A thing at work is asked nothing: it will be when that is done. So nothing waits in
+the queue of a thing that is stuck.
+Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from sluice.domain import events as ev
+from sluice.domain.commands import Command, DeleteReaderGroup, DeleteStream, DeleteTable, ResourceKind, SealStream
+from sluice.domain.decision import Decision, Reader, View, refusal
+from sluice.domain.fences import all_raised
+from sluice.domain.group import ReaderGroup
+from sluice.domain.listings import in_words, is_empty, members_of
+from sluice.domain.names import key_of
+from sluice.domain.scope import find_scope, is_deleted_plainly, is_deleted_recursively
+from sluice.domain.status import Status
+from sluice.domain.stream.state import Stream, StreamState
+from sluice.domain.table import Table
+from sluice.domain.workflow import last_reply, running
+
+_ORDER = (ResourceKind.READER_GROUP, ResourceKind.TABLE, ResourceKind.STREAM)
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """A stream, reader group or table of a scope."""
+
+    kind: ResourceKind
+    scope: str
+    name: str
+
+    @property
+    def aggregate(self) -> str:
+        return self.kind.aggregate(self.scope, self.name)
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+
+def resources(views: Sequence[View], scope: str) -> Iterator[Resource]:
+    """What is in the scope, but for the streams that go along with something else; groups before what they read."""
+    members = [members_of(view, scope) for view in views]
+    return (Resource(kind, scope, name) for kind in _ORDER for one in members for name in one.resources(kind))
+
+
+def next_command(state: Any) -> Command | None:
+    """What brings a thing of this state closer to its end; None while it is at work, or not there."""
+    if running(state) is not None:
+        return None
+    match state:
+        case Stream():
+            is_sealed = state.state is StreamState.SEALED
+            return (DeleteStream if is_sealed else SealStream)(state.scope, state.name, state.creation_id)
+        case ReaderGroup():
+            return DeleteReaderGroup(state.scope, state.name, creation_id=state.creation_id)
+        case Table():
+            return DeleteTable(state.scope, state.name, state.creation_id)
+        case _:
+            return None
+
+
+def finish_delete(reader: Reader, name: str) -> Decision:
+    """The outcome of a plain deletion: nothing is in the scope and it is gone, or it is kept."""
+    scope = find_scope(reader, name)
+    if scope is None or not is_deleted_plainly(scope) or not all_raised(reader.elsewhere(name), name):
+        return Decision()
+    if held := in_words(reader.everywhere(), name):
+        reply = refusal(Status.SCOPE_NOT_EMPTY, held) if last_reply(scope.workflow) else None
+        return Decision((ev.ScopeKept(scope=name),), reply)
+    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope.workflow))
+
+
+def finish_delete_recursive(reader: Reader, name: str) -> Decision:
+    """The end of a recursive deletion, when nothing is left in the scope."""
+    scope = find_scope(reader, name)
+    if scope is None or not is_deleted_recursively(scope) or not all_raised(reader.elsewhere(name), name):
+        return Decision()
+    if not is_empty(reader.everywhere(), name):
+        return Decision()
+    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope.workflow))

@@ -1,0 +1,360 @@
+"""The journal as a service uses it: follow it, read the view, propose, await replies.
+
+The log hands batches of records to the event loop, where everything here belongs. Every process follows all
+partitions. How proposals are decided and gathered is in `sluice.engine.proposer`.
+"""
+
+import asyncio
+import gc
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sluice.engine.decision import Decision
+from sluice.engine.errors import JournalError, JournalUnavailableError, MissingRecordsError, PartitionFailedError
+from sluice.engine.fold import Outcome, PartitionView
+from sluice.engine.offsets import Origin
+from sluice.engine.partition import partition_keys, partition_of
+from sluice.engine.ports import (
+    Chance,
+    Clock,
+    Ends,
+    EndsUnknownError,
+    Log,
+    Message,
+    Model,
+    RecordFacts,
+    SendError,
+    SystemChance,
+    SystemClock,
+)
+from sluice.engine.proposer import MAX_ENTRIES, Decide, Proposer
+from sluice.engine.record import Entry, Mark, Record, record_kind
+from sluice.telemetry import metrics, tracing
+
+__all__ = [
+    "Journal",
+    "JournalError",
+    "JournalUnavailableError",
+    "MissingRecordsError",
+    "Outcomes",
+    "PartitionFailedError",
+]
+
+log = logging.getLogger(__name__)
+
+LOAD_RETRY_S = 0.05
+
+
+Outcomes = list[Outcome]
+Listener = Callable[[int, Entry[Any, Any]], None]
+
+
+class Journal:
+    """Follows all partitions of the log from their begin. `source` is this process as service/instance."""
+
+    def __init__(
+        self,
+        log: Log,
+        model: Model,
+        source: str,
+        timeout_s: float = 10.0,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+        max_entries: int = MAX_ENTRIES,
+    ) -> None:
+        self.source = source
+        self.partitions = log.partitions
+        self.clock = clock or SystemClock()
+        self.chance = chance or SystemChance()
+        self.loaded = asyncio.Event()
+        self.failed: dict[int, str] = {}
+        self.on_entry: list[Listener] = []
+        """Called with the partition and each entry that counts, after it was folded."""
+        self._timeout_s = timeout_s
+        self._log = log
+        self._model = model
+        self._loop = asyncio.get_running_loop()
+        self._views = [PartitionView(model, key, self.reader, self.views) for key in partition_keys(log.partitions)]
+        self._appended: dict[str, asyncio.Future[Outcomes]] = {}
+        self._replies: dict[str, asyncio.Future[Any]] = {}
+        self._awaited: list[dict[asyncio.Future[Any], None]] = [{} for _ in self._views]
+        self._reached: list[dict[asyncio.Future[None], int]] = [{} for _ in self._views]
+        self._changed: list[dict[asyncio.Future[None], None]] = [{} for _ in self._views]
+        self._ids = map(f"{self.chance.token()}-{{:x}}".format, itertools.count(1))
+        self._loading: asyncio.Task[None] | None = None
+        self._proposer = Proposer(self, max_entries)
+
+    def start(self) -> None:
+        self._log.start(self._on_batch)
+        self._loading = self._loop.create_task(self._load())
+
+    async def stop(self) -> None:
+        if self._loading is not None:
+            self._loading.cancel()
+        await self._proposer.stop()
+        await self._log.stop()
+
+    @property
+    def failure(self) -> str | None:
+        """Why this journal can not be followed any further, in words; None while it can."""
+        if self.failed:
+            return "; ".join(f"partition {p}: {reason}" for p, reason in sorted(self.failed.items()))
+        return self._log.failure
+
+    # Reading.
+
+    def partition_of(self, key: str) -> int:
+        return partition_of(key, self.partitions)
+
+    def ends(self) -> asyncio.Future[Ends]:
+        """Where the partitions end now; fails with EndsUnknownError."""
+        return self._log.ends()
+
+    def reader(self, key: str) -> PartitionView:
+        """The view of the partition that a key belongs to. Read it behind a barrier, and not across an await."""
+        return self._views[partition_of(key, self.partitions)]
+
+    def views(self) -> list[PartitionView]:
+        return self._views
+
+    async def barrier(self, partitions: Iterable[int]) -> None:
+        """Return once the view of these partitions holds all that was acknowledged before this call.
+
+        Raises JournalUnavailableError or PartitionFailedError.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                ends = await self._log.ends()
+                for partition in partitions:
+                    self._check(partition)
+                    if self._views[partition].next_offset < ends[partition]:
+                        await self._reach(partition, ends[partition])
+        except (EndsUnknownError, TimeoutError) as error:
+            raise JournalUnavailableError(f"end of journal not reached: {error}") from error
+
+    async def until(self, key: str, holds: Callable[[PartitionView], bool]) -> None:
+        """Return once `holds(view)` is true of the key's partition; looked at after every change of it.
+
+        Raises PartitionFailedError.
+        """
+        partition = self.partition_of(key)
+        while not holds(self._views[partition]):
+            self._check(partition)
+            changed: asyncio.Future[None] = self._loop.create_future()
+            self._changed[partition][changed] = None
+            try:
+                await changed
+            finally:
+                del self._changed[partition][changed]
+
+    def expect_reply(self, request: str, keys: Iterable[str]) -> asyncio.Future[Any]:
+        """A future for the reply to a request that is about to be sent; cancel it to forget.
+
+        It takes the partitions of these keys to reply. Raises PartitionFailedError if one of them has stopped, as the
+        future does if one stops meanwhile.
+        """
+        partitions = {self.partition_of(key) for key in keys}
+        for partition in partitions:
+            self._check(partition)
+        reply: asyncio.Future[Any] = self._loop.create_future()
+        self._replies[request] = reply
+        for partition in partitions:
+            self._awaited[partition][reply] = None
+
+        def forget(_: asyncio.Future[Any]) -> None:
+            if self._replies.get(request) is reply:
+                del self._replies[request]
+            for partition in partitions:
+                self._awaited[partition].pop(reply, None)
+
+        reply.add_done_callback(forget)
+        return reply
+
+    @property
+    def replies_expected(self) -> int:
+        return len(self._replies)
+
+    # Proposing.
+
+    def propose(
+        self,
+        key: str,
+        decide: Decide,
+        *,
+        request: str | None = None,
+        origin: Origin | None = None,
+        appended_at: int = 0,
+    ) -> "asyncio.Future[Decision | None]":
+        """Decide on the key's aggregates and append; see Proposer."""
+        return self._proposer.submit(key, decide, request=request, origin=origin, appended_at=appended_at)
+
+    def everything_before(self, key: str) -> "asyncio.Future[Decision | None]":
+        """Done when all that was proposed so far for the key's partition is decided."""
+        return self._proposer.everything_before(key)
+
+    @property
+    def undecided(self) -> int:
+        """Proposals that are in no record yet."""
+        return self._proposer.waiting
+
+    async def append(
+        self,
+        key: str,
+        entries: tuple[Entry[Any, Any], ...],
+        *,
+        floors: dict[str, Mark] | None = None,
+    ) -> Outcomes:
+        """Append one record and wait until it is folded; the outcome of each entry.
+
+        Raises JournalError; whether it counts is open then.
+        """
+        record: Record[Any, Any] = Record(
+            id=next(self._ids),
+            at=self.clock.now_ms(),
+            by=self.source,
+            entries=entries,
+            floors=floors or {},
+        )
+        self._check(self.partition_of(key))
+        folded: asyncio.Future[Outcomes] = self._loop.create_future()
+        self._appended[record.id] = folded
+
+        def failed(error: SendError) -> None:
+            if not folded.done():
+                folded.set_exception(error)
+
+        kind = record_kind(record)
+        span = tracing.appending(self._log.name, kind) if tracing.is_on() else tracing.NOTHING
+        try:
+            with tracing.within(span):
+                facts = RecordFacts(kind, record.id, record.by, record.at)
+                self._log.append(key, self._model.encode(record), facts, span.carrier(), failed)
+                async with asyncio.timeout(self._timeout_s):
+                    outcomes = await folded
+                span.note({"sluice.outcome": ",".join(sorted({o.value for o in outcomes}))})
+            return outcomes
+        except SendError as error:
+            raise JournalUnavailableError(str(error)) from error
+        except TimeoutError:
+            raise JournalUnavailableError(f"record not folded within {self._timeout_s} s") from None
+        finally:
+            self._appended.pop(record.id, None)
+
+    # Following.
+
+    async def _load(self) -> None:
+        started = self._loop.time()
+        while not self.loaded.is_set():
+            try:
+                ends = await self._log.ends()
+            except EndsUnknownError:
+                await asyncio.sleep(LOAD_RETRY_S)
+                continue
+            for partition, end in ends.items():
+                if self._views[partition].next_offset < end:
+                    # A partition that stops on the way is no reason to keep the others from serving.
+                    with suppress(PartitionFailedError):
+                        await self._reach(partition, end)
+            records = sum(v.next_offset for v in self._views)
+            log.info("journal loaded", extra={"records": records, "seconds": round(self._loop.time() - started, 3)})
+            self.loaded.set()
+
+    async def _reach(self, partition: int, offset: int) -> None:
+        self._check(partition)
+        reached: asyncio.Future[None] = self._loop.create_future()
+        self._reached[partition][reached] = offset
+        try:
+            await reached
+        finally:
+            del self._reached[partition][reached]
+
+    def _check(self, partition: int) -> None:
+        if partition in self.failed:
+            raise PartitionFailedError(f"journal partition {partition}: {self.failed[partition]}")
+
+    def _on_batch(self, batch: Sequence[Message]) -> None:
+        touched = set()
+        loading = not self.loaded.is_set()
+        is_awaited = bool(self._appended or self._replies or self.on_entry)
+        if loading:
+            # What is loaded lives on: spare the collector from walking through all of it each time.
+            gc.disable()
+        for message in batch:
+            partition = message.partition()
+            offset = message.offset()
+            if partition in self.failed:
+                continue
+            touched.add(partition)
+            view = self._views[partition]
+            try:
+                # The journal is neither compacted nor written in transactions: its offsets have no gaps.
+                if offset != view.next_offset:
+                    raise MissingRecordsError(f"the last one before it is at {view.next_offset - 1}")
+                if message.error() is not None:
+                    continue
+                record = self._model.decode(message.value() or b"")
+                outcomes = view.fold(record, offset, message.timestamp()[1])
+            except Exception as error:  # noqa: BLE001 - whatever it is, the partition stops there
+                self._stop_partition(partition, offset, error)
+                continue
+            if is_awaited:
+                self._announce(partition, record, outcomes)
+            else:
+                _count_void(record, outcomes)
+        metrics.JOURNAL_RECORDS.inc(len(batch))
+        if loading:
+            gc.freeze()
+            gc.enable()
+        for partition in touched:
+            self._wake(partition)
+
+    def _announce(self, partition: int, record: Record[Any, Any], outcomes: Outcomes) -> None:
+        appended = self._appended.get(record.id)
+        if appended is not None and not appended.done():
+            appended.set_result(outcomes)
+        _count_void(record, outcomes)
+        for entry, outcome in zip(record.entries, outcomes, strict=True):
+            if outcome is not Outcome.COUNTED:
+                continue
+            if entry.reply is not None and entry.request is not None:
+                awaited = self._replies.get(entry.request)
+                if awaited is not None and not awaited.done():
+                    awaited.set_result(entry.reply)
+            for listener in self.on_entry:
+                try:
+                    listener(partition, entry)
+                except Exception:
+                    # What comes behind it must be folded all the same, and the other listeners learn of it.
+                    facts = {"partition": partition, "record": record.id}
+                    log.critical("entry not observed", extra=facts, exc_info=True)
+
+    def _wake(self, partition: int) -> None:
+        for future in self._changed[partition]:
+            if not future.done():
+                future.set_result(None)
+        reached = self._views[partition].next_offset
+        for waiting, offset in self._reached[partition].items():
+            if offset <= reached and not waiting.done():
+                waiting.set_result(None)
+
+    def _stop_partition(self, partition: int, offset: int, error: Exception) -> None:
+        self.failed[partition] = f"record at offset {offset} cannot be applied: {error!r}"
+        log.critical("journal partition stopped", extra={"partition": partition, "offset": offset}, exc_info=error)
+        failure = PartitionFailedError(f"journal partition {partition}: {self.failed[partition]}")
+        waiting: list[asyncio.Future[Any]] = [
+            *self._changed[partition],
+            *self._reached[partition],
+            *self._awaited[partition],
+        ]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(failure)
+
+
+def _count_void(record: Record[Any, Any], outcomes: Outcomes) -> None:
+    for outcome in outcomes:
+        if outcome is not Outcome.COUNTED:
+            metrics.JOURNAL_VOID.labels(record.by.partition("/")[0], outcome.value).inc()

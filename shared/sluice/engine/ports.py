@@ -1,0 +1,212 @@
+"""What the engine needs of the outside: a log, requests, a clock, and a model of what the events mean.
+
+`sluice.kafka` has these on Kafka, `sluice.memory` in memory; one suite of tests runs over both.
+"""
+
+import asyncio
+import random
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+Ends = dict[int, int]
+"""For each partition the offset of the next record that will be appended to it."""
+
+
+class Message(Protocol):
+    """A record as a consumer gets it: as much of confluent_kafka's `Message` as is looked at here."""
+
+    def topic(self) -> Any: ...
+
+    def partition(self) -> Any: ...
+
+    def offset(self) -> Any: ...
+
+    def key(self) -> Any: ...
+
+    def value(self) -> Any: ...
+
+    def timestamp(self) -> tuple[int, int]:
+        """The type of the time, and when the broker appended the record, in epoch ms."""
+        ...
+
+    def headers(self) -> Any: ...
+
+    def leader_epoch(self) -> Any:
+        """Under which leader of the partition the record was appended: it grows with every change; None if unknown."""
+        ...
+
+    def error(self) -> Any:
+        """None for a record; else the mark that says that a partition was read to its end."""
+        ...
+
+
+class SendError(Exception):
+    """The record was not acknowledged in time: it may or may not be in the topic."""
+
+
+class SendQueueFullError(SendError):
+    """More records wait for acknowledgement than the queue may hold."""
+
+
+class RecordTooLargeError(SendError):
+    """The record is larger than any topic takes: sending it a second time is no use."""
+
+
+class EndsUnknownError(Exception):
+    """Where the partitions end could not be learned: the log is away."""
+
+
+class RecordFacts(msgspec.Struct, frozen=True):
+    """What a record says of itself outside its value: type, id, sender, and the sender's time in epoch ms."""
+
+    kind: str
+    id: str
+    by: str
+    at: int
+
+
+class Log(Protocol):
+    """An ordered, partitioned log that this process follows from its begin and appends to."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def partitions(self) -> int: ...
+
+    @property
+    def failure(self) -> str | None:
+        """Why the log cannot be followed any further, in words; None while it can."""
+        ...
+
+    def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
+        """Follow all partitions; batches come on the event loop, in offset order within a partition."""
+        ...
+
+    async def stop(self) -> None: ...
+
+    def append(
+        self,
+        key: str,
+        value: bytes,
+        facts: RecordFacts,
+        carrier: Mapping[str, str],
+        failed: Callable[[SendError], None],
+    ) -> None:
+        """Append to the key's partition; `failed(error)` is called on the loop if it was not acknowledged.
+
+        `carrier` are headers of the trace. Raises SendError for what can be told at once.
+        """
+        ...
+
+    def ends(self) -> asyncio.Future[Ends]:
+        """Where each partition ends at some time after this call; fails with EndsUnknownError."""
+        ...
+
+
+class SourceListener(Protocol):
+    """Who is told of requests. All but `positions` are called on the event loop."""
+
+    def assigned(self, partitions: list[int]) -> None: ...
+
+    def revoked(self, partitions: list[int]) -> None: ...
+
+    def lost(self, partitions: list[int]) -> None:
+        """The group has gone on without this member, which joins it anew by itself."""
+        ...
+
+    def received(self, batch: Sequence[Message]) -> None: ...
+
+    def positions(self) -> Mapping[int, int]:
+        """For each owned partition the first offset that is not acknowledged; called from any thread."""
+        ...
+
+
+class RequestSource(Protocol):
+    """A topic of requests, of which this process gets some partitions as the member of a group."""
+
+    @property
+    def topic(self) -> str: ...
+
+    @property
+    def failure(self) -> BaseException | None: ...
+
+    def start(self, listener: SourceListener) -> None: ...
+
+    async def stop(self) -> None:
+        """Commit what is acknowledged and leave the group."""
+        ...
+
+    def commit(self) -> None:
+        """Have the listener's positions committed soon."""
+        ...
+
+    def pause(self, partitions: Collection[int] | None) -> None:
+        """From now on exactly these of the owned partitions are paused; None: all."""
+        ...
+
+    async def identity(self) -> str:
+        """The topic's name with its id, which a topic made anew does not share. Raises EndsUnknownError."""
+        ...
+
+
+class Clock(Protocol):
+    def now_ms(self) -> int:
+        """Epoch ms."""
+        ...
+
+
+class SystemClock:
+    def now_ms(self) -> int:
+        """See Clock."""
+        return time.time_ns() // 1_000_000
+
+
+class Chance(Protocol):
+    """Where ids and the jitter of pauses come from."""
+
+    def token(self) -> str:
+        """A few characters that no other process has."""
+        ...
+
+    def jitter(self, low: float, high: float) -> float: ...
+
+
+class SystemChance:
+    def token(self) -> str:
+        """See Chance."""
+        return secrets.token_hex(5)
+
+    def jitter(self, low: float, high: float) -> float:
+        """See Chance."""
+        return random.uniform(low, high)
+
+
+class Model(Protocol):
+    """What the events mean. All of it is pure, and alike in every process."""
+
+    def evolve(self, state: Any, event: Any) -> Any:
+        """The state after the event; the given one may be changed in place."""
+        ...
+
+    def project(self, projections: dict[str, Any], event: Any, offset: int) -> Iterable[str]:
+        """Bring what is kept about several aggregates up to date; names the aggregates not needed any more."""
+        ...
+
+    def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
+        """Have a projection forget what is old by the log's time; names the aggregates not needed any more."""
+        ...
+
+    def is_under_way(self, state: Any) -> bool:
+        """Whether a workflow is changing an aggregate of this state, or waits to."""
+        ...
+
+    def encode(self, record: Any) -> bytes: ...
+
+    def decode(self, value: bytes) -> Any:
+        """The record (`sluice.engine.record.Record`). Raises msgspec.DecodeError or msgspec.ValidationError."""
+        ...

@@ -1,0 +1,70 @@
+"""One record of the journal: a batch of entries, each an atomic decision on aggregates of one partition.
+
+Each entry counts or is void by itself. Requests that arrive together share a record, and nothing else.
+"""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+EventT = TypeVar("EventT")
+ReplyT = TypeVar("ReplyT")
+
+
+class Source(msgspec.Struct, frozen=True, gc=False):
+    """Where the request stands that an entry decides: `topic` is its name and id, the partition that of the record.
+
+    `epoch` is the leader epoch under which it was appended.
+    """
+
+    topic: str
+    epoch: int
+    offset: int
+
+    @property
+    def mark(self) -> "Mark":
+        return self.epoch, self.offset
+
+
+class Entry(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=True, gc=False):
+    """`expect` guards aggregates by the versions the decision was taken on.
+
+    `request` is the id of the request that `reply` goes to. Only the entry that decides a request has its `source`;
+    what its workflow records later does not.
+    """
+
+    expect: dict[str, int] = {}
+    events: tuple[EventT, ...] = ()
+    request: str | None = None
+    reply: ReplyT | None = None
+    source: Source | None = None
+
+
+Mark = tuple[int, int]
+"""A place in a partition of requests: the leader epoch under which it was appended, and the offset.
+
+In a log epochs do not fall as offsets rise. So a place is behind all others that were ever appended before it, also
+where the topic has lost its end and offsets are used a second time.
+"""
+
+
+class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=True, gc=False):
+    """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
+
+    `floors` says for topics of requests (name and id, see Source) below which mark all of the partition's requests are
+    decided, as far as the proposer has seen.
+    """
+
+    id: str
+    at: int
+    by: str
+    entries: tuple[Entry[EventT, ReplyT], ...] = ()
+    floors: dict[str, Mark] = {}
+
+
+def record_kind(record: Record[Any, Any]) -> str:
+    """What a record says it is, for the headers: its first event, or that there is none."""
+    for entry in record.entries:
+        if entry.events:
+            return type(entry.events[0]).__name__
+    return "Refusal"

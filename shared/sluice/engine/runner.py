@@ -1,0 +1,199 @@
+"""Runs an aggregate's workflow to completion: its steps, the waiting between attempts, the last record.
+
+There is one runner per key at a time (the consumer's executor sees to that). It keeps nothing: after a crash the
+workflow stands in the journal, and whoever owns the partition next begins its idempotent steps anew. Attempts are
+unbounded, but visible: every doubling of their number is recorded in the journal with the last error. A step with
+unmet dependencies (`sluice.engine.dependencies`) is carried out once more when they are met, and shows as well.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Any, Generic
+
+from sluice.engine.crash_points import CrashPoints
+from sluice.engine.decision import Context, Decision, Reader
+from sluice.engine.dependencies import Blockers, Dependencies, DependenciesPending, SendRequest
+from sluice.engine.executor import Permit
+from sluice.engine.fold import PartitionView
+from sluice.engine.journal import Journal, JournalError
+from sluice.engine.ports import SendError
+from sluice.engine.retry import delays
+from sluice.engine.step import InputRecord, Step, StepContextT, Workflows
+from sluice.engine.workflow import WorkflowRules
+from sluice.telemetry import metrics, tracing
+
+log = logging.getLogger(__name__)
+
+
+class ForeseenError(Exception):
+    """What is outside does not serve now: worth a line in the log, not a stack trace."""
+
+
+class UnendedError(Exception):
+    """The last step of a workflow has not ended it: tried once more like a step that failed, so that it shows."""
+
+
+def _span(name: str, aggregate: str) -> tracing.Span:
+    return tracing.child(name, "internal", {"sluice.aggregate": aggregate}) if tracing.is_on() else tracing.NOTHING
+
+
+def _in_words(error: Exception) -> str:
+    """With nothing in it that a record cannot hold."""
+    return f"{type(error).__name__}: {error}".encode(errors="replace").decode()
+
+
+class Runner(Generic[StepContextT]):
+    """Runs the kinds of workflows in its table; those of other kinds are for another service.
+
+    `send` sends what steps need of other keys; None if none of them needs anything.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        rules: WorkflowRules,
+        workflows: Workflows[StepContextT],
+        step_context: StepContextT,
+        crash_points: CrashPoints,
+        send: SendRequest | None = None,
+        blockers: Blockers | None = None,
+    ) -> None:
+        self._journal = journal
+        self._rules = rules
+        self._workflows = workflows
+        self._step_context = step_context
+        self._crash_points = crash_points
+        self._send = send
+        self._blockers = blockers
+
+    def workflow_of(self, state: Any) -> Any:
+        """The workflow of an aggregate of this state, if there is one and it is of a kind that runs here."""
+        workflow = self._rules.running(state)
+        return workflow if workflow is not None and workflow.kind in self._workflows else None
+
+    async def run_to_completion(self, aggregate: str, permit: Permit) -> None:
+        """Return when the aggregate has no workflow any more that runs here."""
+        waits = delays(chance=self._journal.chance)
+        attempts = 0
+        dependencies: Dependencies | None = None
+        try:
+            while (workflow := self.workflow_of(self._state(aggregate))) is not None:
+                kind, since, seen = workflow.kind, workflow.since, (workflow.retry_requests, workflow.cancelled)
+                progress = [""]
+                if dependencies is None or dependencies.workflow is not workflow:
+                    dependencies = self._dependencies(aggregate, workflow)
+                try:
+                    with tracing.within(_span(f"workflow {kind.value}", aggregate)):
+                        await self._attempt(aggregate, dependencies, permit, progress)
+                    now_ms = self._journal.clock.now_ms()
+                    metrics.WORKFLOW_SECONDS.labels(kind.value).observe((now_ms - since) / 1000)
+                    attempts, waits = 0, delays(chance=self._journal.chance)
+                except Exception as error:  # noqa: BLE001 - whatever it is, the workflow must go on, and show it
+                    attempts += 1
+                    self._report(aggregate, kind, progress[0], attempts, error)
+                    async with permit.released():
+                        if attempts >= 2 and not attempts & (attempts - 1):
+                            await self._record_step(aggregate, kind, progress[0], attempts, _in_words(error))
+                        await self._wait(aggregate, seen, next(waits))
+        finally:
+            if dependencies is not None:
+                dependencies.forget()
+
+    def _dependencies(self, aggregate: str, workflow: Any) -> Dependencies:
+        return Dependencies(self._journal, self._rules, self._send, self._blockers, aggregate, workflow)
+
+    async def _wait(self, aggregate: str, seen: tuple[int, bool], seconds: float) -> None:
+        """Return after a while, or as soon as the workflow is retried or cancelled beyond what was `seen`."""
+
+        def is_wanted(view: PartitionView) -> bool:
+            workflow = self._rules.running(view.get(aggregate))
+            return workflow is None or (workflow.retry_requests, workflow.cancelled) != seen
+
+        try:
+            async with asyncio.timeout(seconds):
+                await self._journal.until(self._rules.key_of(aggregate), is_wanted)
+        except TimeoutError:
+            return
+        except JournalError:
+            await asyncio.sleep(seconds)
+
+    def _state(self, aggregate: str) -> Any:
+        return self._journal.reader(self._rules.key_of(aggregate)).get(aggregate)
+
+    async def _attempt(self, aggregate: str, dependencies: Dependencies, permit: Permit, progress: list[str]) -> None:
+        workflow, kind = dependencies.workflow, dependencies.workflow.kind
+        for step in self._workflows[kind]:
+            progress[0] = step.name
+            self._crash_points.passed(f"{kind.value}/before-{step.name}")
+            with tracing.within(_span(f"step {step.name}", aggregate)):
+                done = await self._carry_out(step, aggregate, dependencies, permit)
+            if done is None:
+                return
+            state, outcome = done
+            self._crash_points.passed(f"{kind.value}/after-{step.name}")
+            if step.record is not None:
+                await self._record(aggregate, workflow, step.record, state, outcome)
+                self._crash_points.passed(f"{kind.value}/recorded-{step.name}")
+        if self._rules.running(self._state(aggregate)) is workflow:
+            raise UnendedError(f"all steps of {kind.value} are done, but it has not ended")
+
+    async def _carry_out(
+        self, step: Step[StepContextT], aggregate: str, dependencies: Dependencies, permit: Permit
+    ) -> tuple[Any, Any] | None:
+        """The state that the step was carried out for, and the outcome; None if the workflow has ended meanwhile."""
+        workflow = dependencies.workflow
+        while True:
+            state = self._state(aggregate)
+            if self._rules.running(state) is not workflow:
+                return None
+            if workflow.cancelled and self._rules.can_cancel(state):
+                await self._record(aggregate, workflow, self._cancelled, state, None)
+                return None
+            try:
+                return state, await step.carry_out(self._step_context, state)
+            except DependenciesPending as pending:
+                async with permit.released():
+                    await self._wait_for(step.name, aggregate, dependencies, pending)
+
+    async def _wait_for(
+        self, step: str, aggregate: str, dependencies: Dependencies, pending: DependenciesPending
+    ) -> None:
+        """Return when the step is worth to be carried out once more."""
+        if dependencies.is_due_for_record():
+            kind, text = dependencies.workflow.kind, dependencies.describe(pending.unmet)
+            facts = {"aggregate": aggregate, "workflow": kind.value, "step": step, "why": text}
+            log.info("workflow waits", extra=facts)
+            await self._record_step(aggregate, kind, step, 0, text)
+        await dependencies.wait_for(pending.unmet, self._rules.key_of(aggregate))
+
+    def _cancelled(self, reader: Reader, context: Context, state: Any, _outcome: Any) -> Decision:
+        return self._rules.cancel(reader, context, state)
+
+    async def _record(self, aggregate: str, workflow: Any, record: InputRecord, state: Any, outcome: Any) -> None:
+        """Append what a step brought about, unless the workflow has ended: the next one may be of the same kind."""
+
+        def decide(reader: Reader, context: Context) -> Decision:
+            running = self._rules.running(reader.get(aggregate))
+            if running is None or running.id != workflow.id:
+                return Decision()
+            return record(reader, context, state, outcome)
+
+        await self._journal.propose(self._rules.key_of(aggregate), decide, request=workflow.request)
+
+    def _report(self, aggregate: str, kind: Any, step: str, attempts: int, error: Exception) -> None:
+        metrics.WORKFLOW_RETRIES.labels(kind.value).inc()
+        is_foreseen = isinstance(error, ForeseenError | JournalError | SendError)
+        facts = {"aggregate": aggregate, "workflow": kind.value, "step": step, "attempts": attempts}
+        log.warning(
+            "workflow step failed", extra={**facts, "error": repr(error)}, exc_info=None if is_foreseen else error
+        )
+
+    async def _record_step(self, aggregate: str, kind: Any, step: str, attempts: int, text: str) -> None:
+        """For operators; should the journal be what fails, the log has said so already."""
+
+        def record(reader: Reader, _context: Context) -> Decision:
+            return self._rules.step_failed(reader, aggregate, kind, step, attempts, text)
+
+        with suppress(JournalError):
+            await self._journal.propose(self._rules.key_of(aggregate), record)

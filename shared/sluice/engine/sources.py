@@ -1,0 +1,51 @@
+"""Which requests are decided: the one rule against duplicates, as the fold keeps it for one journal partition.
+
+For each topic there is a floor, below which every request is decided, and the decided ones at or above it. Floors only
+grow. What is kept is bounded by the requests under way.
+"""
+
+from collections.abc import Mapping
+
+from sluice.engine.record import Mark, Source
+
+_TIDY_AT = 64
+
+
+class _Topic:
+    __slots__ = ("decided", "floor", "tidy_at")
+
+    def __init__(self) -> None:
+        self.floor: Mark = (-1, 0)
+        self.decided: set[Mark] = set()
+        self.tidy_at = _TIDY_AT
+
+
+class DecidedSources:
+    def __init__(self) -> None:
+        self._topics: dict[str, _Topic] = {}
+
+    def is_decided(self, source: Source) -> bool:
+        topic = self._topics.get(source.topic)
+        return topic is not None and (source.mark < topic.floor or source.mark in topic.decided)
+
+    def kept(self) -> int:
+        """How many decided requests are remembered one by one."""
+        return sum(len(topic.decided) for topic in self._topics.values())
+
+    def mark(self, source: Source) -> None:
+        topic = self._of(source.topic)
+        topic.decided.add(source.mark)
+        if len(topic.decided) > topic.tidy_at:
+            topic.decided = {mark for mark in topic.decided if mark >= topic.floor}
+            topic.tidy_at = max(_TIDY_AT, 2 * len(topic.decided))
+
+    def raise_floors(self, floors: Mapping[str, Mark]) -> None:
+        for name, floor in floors.items():
+            topic = self._of(name)
+            topic.floor = max(topic.floor, floor)
+
+    def _of(self, name: str) -> _Topic:
+        topic = self._topics.get(name)
+        if topic is None:
+            topic = self._topics[name] = _Topic()
+        return topic

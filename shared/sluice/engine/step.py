@@ -1,0 +1,50 @@
+"""The form of a workflow: steps that act on the outside or on other keys, and what they record in the journal.
+
+A step does only what the journal has decided for good, and may be carried out twice or late: "already so" counts as
+done. What a step needs of the state is taken out before its first await, because the state changes in place.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from sluice.engine.decision import Context, Decision, Reader
+
+T = TypeVar("T")
+StepContextT = TypeVar("StepContextT")
+"""What the steps of a service are given to work with."""
+InputRecord = Callable[[Reader, Context, Any, Any], Decision]
+"""Decides what a step records: of a reader, a context, the state that the step began with, and the outcome."""
+
+
+class Step(msgspec.Struct, Generic[StepContextT], frozen=True):
+    """`carry_out` gets the step context and the aggregate's state; `record` decides what is recorded of it."""
+
+    name: str
+    carry_out: Callable[[StepContextT, Any], Awaitable[Any]]
+    record: InputRecord | None = None
+
+
+Workflows = Mapping[Any, tuple[Step[StepContextT], ...]]
+"""For each kind of workflow that a service runs its steps, in order."""
+
+
+def plain(finish: Callable[[Reader, str, str], Decision]) -> InputRecord:
+    """A record that needs nothing but the names."""
+    return lambda reader, _context, state, _outcome: finish(reader, state.scope, state.name)
+
+
+def with_outcome(finish: Callable[[Reader, str, str, Any], Decision]) -> InputRecord:
+    """A record that says what the step found."""
+    return lambda reader, _context, state, outcome: finish(reader, state.scope, state.name, outcome)
+
+
+async def all_done(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """Await all of them, side by side; then raise the first failure, if any."""
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [o for o in outcomes if not isinstance(o, BaseException)]

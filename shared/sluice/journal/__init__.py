@@ -1,1 +1,0 @@
-"""The journal: the event log that is the only truth, folded by every service into the same view."""

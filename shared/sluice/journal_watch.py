@@ -1,0 +1,101 @@
+"""What is told about the journal as this process follows it: how far behind it is, and which workflows have not ended.
+
+The end of the journal is asked of Kafka every few seconds, for that alone; everything else is counted when Prometheus
+asks, and bounded. Every instance follows the whole journal, so all of them tell the same about workflows: take the
+maximum over instances, not the sum. Belongs to the event loop.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from sluice.domain.transaction.batch import YIELD_MS
+from sluice.domain.workflow import WorkflowKind, running
+from sluice.engine.journal import Journal
+from sluice.engine.ports import Ends, EndsUnknownError
+from sluice.telemetry import metrics
+from sluice.telemetry.scrape import on_scrape
+
+ASK_S = 5.0
+COUNTED_MOST = 20_000
+"""Workflows looked at in one scrape: some ten milliseconds. More than that are not told apart any more."""
+
+STATES = ("running", "waiting", "failing")
+
+
+class JournalWatch:
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._ends: Ends = {}
+        self._goals: dict[int, tuple[int, float]] = {}
+        metrics.PARTITIONS.set(journal.partitions)
+        on_scrape("journal", self.publish_lag)
+        on_scrape("workflows", self.publish_workflows)
+
+    async def watch(self) -> None:
+        """Ask for ever where the journal ends; while Kafka does not say, what was heard last holds."""
+        while True:
+            with suppress(EndsUnknownError):
+                self.heard(await self._journal.ends(), time.monotonic())
+            await asyncio.sleep(ASK_S)
+
+    def heard(self, ends: Ends, now_s: float) -> None:
+        """The partitions ended there at `now_s`, on a monotonic clock."""
+        self._ends = ends
+        for partition, end in ends.items():
+            goal, since_s = self._goals.get(partition, (0, now_s))
+            if self._folded(partition) >= goal:
+                goal, since_s = end, now_s
+            self._goals[partition] = (goal, since_s)
+
+    def lag(self, partition: int) -> int:
+        """Records that are known to be there and are not folded."""
+        return max(0, self._ends.get(partition, 0) - self._folded(partition))
+
+    def behind_s(self, partition: int, now_s: float) -> float:
+        """For how long a record that is known to be there has not been folded; 0 if there is none such."""
+        goal, since_s = self._goals.get(partition, (0, now_s))
+        return 0.0 if self._folded(partition) >= goal else now_s - since_s
+
+    def publish_lag(self) -> None:
+        now_s = time.monotonic()
+        for partition in range(self._journal.partitions):
+            metrics.JOURNAL_LAG.labels(partition).set(self.lag(partition))
+            metrics.JOURNAL_BEHIND.labels(partition).set(self.behind_s(partition, now_s))
+        metrics.JOURNAL_STOPPED.set(len(self._journal.failed))
+
+    def publish_workflows(self) -> None:
+        now = self._journal.clock.now_ms()
+        counts = {(kind.value, state): 0 for kind in WorkflowKind for state in STATES}
+        oldest = dict.fromkeys(counts, now)
+        for kind, state, since in islice(self._under_way(now), COUNTED_MOST):
+            counts[kind, state] = counts.get((kind, state), 0) + 1
+            oldest[kind, state] = min(oldest.get((kind, state), now), since)
+        for (kind, state), count in counts.items():
+            metrics.WORKFLOWS.labels(kind, state).set(count)
+            metrics.WORKFLOW_OLDEST.labels(kind, state).set((now - oldest[kind, state]) / 1000)
+
+    def _under_way(self, now: int) -> Iterator[tuple[str, str, int]]:
+        """The kind, the state and the beginning, in epoch ms, of each workflow that has not ended."""
+        for view in self._journal.views():
+            for aggregate, since in view.under_way().items():
+                state = view.get(aggregate)
+                workflow = running(state)
+                if workflow is not None:
+                    yield workflow.kind.value, "failing" if workflow.attempts else "running", workflow.since
+                elif (waiting := _waits(state, now)) is not None:
+                    yield waiting, "waiting", since
+
+    def _folded(self, partition: int) -> int:
+        return self._journal.views()[partition].next_offset
+
+
+def _waits(state: Any, now: int) -> str | None:
+    """The kind of workflow that waits for the stream's commits; one that has not said so again was given up."""
+    waiting = state.waiting
+    if waiting is None or now - waiting.at >= YIELD_MS:
+        return None
+    return "".join(f"-{c.lower()}" if c.isupper() else c for c in str(waiting.kind)).removeprefix("-")

@@ -1,0 +1,60 @@
+"""All that a process reaches of Kafka, made in one place."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from sluice.engine.ports import Chance, Clock, Log, RequestSource, SendError, SystemChance, SystemClock
+from sluice.kafka.headers import Headers
+from sluice.kafka.log import KafkaLog
+from sluice.kafka.producer import KafkaProducer
+from sluice.kafka.request_source import KafkaRequestSource
+
+
+class RecordProducer(Protocol):
+    """See KafkaProducer."""
+
+    def start(self) -> None: ...
+
+    def stop(self, timeout_s: float = 5.0) -> None: ...
+
+    def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]: ...
+
+    def send_quietly(
+        self, topic: str, key: str, value: bytes, headers: Headers, failed: Callable[[SendError], None]
+    ) -> None: ...
+
+
+class Connections(Protocol):
+    """The outside of a process, but for the segment stores."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def chance(self) -> Chance: ...
+
+    @property
+    def producer(self) -> RecordProducer: ...
+
+    @property
+    def log(self) -> Log: ...
+
+    def request_source(self, topic: str, group: str) -> RequestSource:
+        """The requests of a topic, as a member of the group."""
+        ...
+
+
+class KafkaConnections:
+    """See Connections. `client` is the common librdkafka configuration."""
+
+    def __init__(self, client: dict[str, Any], partitions: int) -> None:
+        self.clock = SystemClock()
+        self.chance = SystemChance()
+        self.producer = KafkaProducer(client)
+        self.log = KafkaLog(client, self.producer, partitions)
+        self._client = client
+
+    def request_source(self, topic: str, group: str) -> RequestSource:
+        """See Connections."""
+        return KafkaRequestSource(self._client, topic, group)

@@ -1,0 +1,192 @@
+"""Dead letters: the records nobody could handle, kept with the reason, so that their key can go on.
+
+A dead letter is the source record passed on: its key, its value and its attributes of CloudEvents; further headers
+(`sluice_…`) name where it came from and what went wrong. A record that came without such attributes is given some.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any
+
+import msgspec
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from sluice.engine.ports import Message, RecordTooLargeError, SendError
+from sluice.kafka.connections import RecordProducer
+from sluice.kafka.headers import Headers, cloud_event_headers
+from sluice.kafka.topics import DEAD_LETTERS
+from sluice.telemetry import metrics
+
+log = logging.getLogger(__name__)
+
+UNREADABLE = "UnreadableRecord"
+"""The type of a dead letter that did not say itself what it is."""
+
+AGAIN_S = 1.0
+
+_OURS = "sluice_"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The record that could not be handled, and where it stands."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    value: bytes
+    headers: Headers = []
+
+
+def source_of(message: Message) -> Source:
+    return Source(
+        topic=message.topic() or "",
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        key=(message.key() or b"").decode(errors="replace"),
+        value=message.value() or b"",
+        headers=_listed(message.headers()),
+    )
+
+
+def _listed(headers: Mapping[str, str | bytes | None] | Headers | None) -> Headers:
+    return list(headers.items()) if isinstance(headers, Mapping) else list(headers or [])
+
+
+def dead_letter_headers(
+    place: dict[str, str], own: Headers, key: str, service: str, reason: str, time_ms: int
+) -> Headers:
+    """The headers of a dead letter that was given up at `time_ms` (epoch ms).
+
+    `place` says where the record stands: names and values, the same for the same record. `own` are its own headers;
+    what earlier dead letters of it said is left out.
+    """
+    told: Headers = [("sluice_reason", reason), ("sluice_service", service)]
+    told += [(_OURS + name, text) for name, text in place.items()]
+    kept: dict[str, str | bytes | None] = {}
+    for name, text in own:
+        if text and not name.startswith(_OURS):
+            kept.setdefault(name, text)
+    given = dict(cloud_event_headers(UNREADABLE, "/".join(place.values()), service, time_ms, key))
+    given["content-type"] = "application/octet-stream"
+    return [*told, *{**given, **kept}.items()]
+
+
+async def send_dead_letter(producer: RecordProducer, source: Source, service: str, reason: str) -> None:
+    """Keep the record, through any outage of Kafka; of one that no topic can hold the log is the last place left."""
+    place = {"topic": source.topic, "partition": str(source.partition), "offset": str(source.offset)}
+    now = time.time_ns() // 1_000_000
+    headers = dead_letter_headers(place, source.headers, source.key, service, reason, now)
+    log.error("dead letter", extra={"key": source.key, "reason": reason, "offset": source.offset})
+    metrics.DEAD_LETTERS.labels(source.topic).inc()
+    while True:
+        try:
+            await producer.send(DEAD_LETTERS.name, source.key, source.value, headers)
+            return
+        except RecordTooLargeError as error:
+            log.critical(
+                "dead letter lost",
+                extra={"key": source.key, "reason": reason, "value": source.value, "error": str(error)},
+            )
+            return
+        except SendError as error:
+            log.warning("dead letter not kept yet", extra={"key": source.key, "error": str(error)})
+            await asyncio.sleep(AGAIN_S)
+
+
+class Settlement(Enum):
+    """What a person decided on a dead letter."""
+
+    DROPPED = "dropped"
+    REPLAYED = "replayed"
+
+
+class DeadLetterSettled(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """The dead letter at this place of the topic is dealt with; `at` in epoch ms, `by` is service/instance.
+
+    Kafka keeps what is written, so this is a record of the same topic, with the key of the letter.
+    """
+
+    partition: int
+    offset: int
+    how: Settlement
+    at: int
+    by: str
+
+
+class DeadLettersUnavailableError(Exception):
+    """Kafka did not answer in time."""
+
+
+_settled_encoder = msgspec.json.Encoder()
+_settled_decoder = msgspec.json.Decoder(DeadLetterSettled)
+
+
+def settled_in(message: Message) -> DeadLetterSettled | None:
+    """The settlement that a record of the topic is; None for a dead letter."""
+    headers = dict(_listed(message.headers()))
+    if "sluice_reason" in headers or headers.get("ce_type") != DeadLetterSettled.__name__.encode():
+        return None
+    return _settled_decoder.decode(message.value() or b"")
+
+
+async def send_settlement(producer: RecordProducer, key: str, settled: DeadLetterSettled) -> None:
+    """Note what became of a dead letter. Raises SendError."""
+    id = f"{settled.partition}-{settled.offset}-{settled.how.value}"
+    headers = cloud_event_headers(DeadLetterSettled.__name__, id, settled.by, settled.at, key)
+    await producer.send(DEAD_LETTERS.name, key, _settled_encoder.encode(settled), headers)
+
+
+def read_dead_letters(
+    client: dict[str, Any],
+    begin: Mapping[int, int],
+    end: Mapping[int, int],
+    on_message: Callable[[Message], None],
+    silence_s: float = 5.0,
+) -> None:
+    """Tell every record from the offsets in `begin`, by partition, up to the ends there are now; blocking.
+
+    An offset in `end` is the last one that matters of its partition. The reader belongs to no group and commits
+    nothing. Raises DeadLettersUnavailableError when nothing came for `silence_s` seconds.
+    """
+    config = {
+        **client,
+        "group.id": "sluice-dead-letters-reader",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+        "fetch.wait.max.ms": 10,
+    }
+    consumer = Consumer(config)
+    left = set(begin)
+    heard = time.monotonic()
+    try:
+        consumer.assign([TopicPartition(DEAD_LETTERS.name, p, offset) for p, offset in begin.items()])
+        while left:
+            # Asked for many, a consumer waits until it has as many, or the time is up.
+            first = consumer.poll(0.1)
+            messages = [first, *consumer.consume(500, 0)] if first is not None else []
+            if messages:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > silence_s:
+                raise DeadLettersUnavailableError(f"{DEAD_LETTERS.name} could not be read for {silence_s:g} s")
+            for message in messages:
+                left -= _passed(message, end, on_message)
+    finally:
+        consumer.close()
+
+
+def _passed(message: Message, end: Mapping[int, int], on_message: Callable[[Message], None]) -> set[int]:
+    """Tell the record; the partition, if it was the last one of it that matters."""
+    partition, offset, error = message.partition(), message.offset(), message.error()
+    if partition is None or offset is None or (error is not None and error.code() != KafkaError._PARTITION_EOF):  # noqa: SLF001 - that is its public name
+        log.warning("dead letters not read", extra={"error": error.str() if error is not None else "no place"})
+        return set()
+    if error is not None:
+        return {partition}
+    on_message(message)
+    last = end.get(partition)
+    return {partition} if last is not None and offset >= last else set()

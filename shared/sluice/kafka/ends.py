@@ -1,0 +1,99 @@
+"""The read barrier: where the journal ends, asked once for all partitions and for all readers that wait.
+
+One question is outstanding at a time, on a connection of its own in a thread of its own; readers that come meanwhile
+share the next one. So a read sees all that was acknowledged before it began, on any instance, for one short question.
+"""
+
+import asyncio
+import logging
+import threading
+from typing import Any
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from sluice.engine.ports import Ends, EndsUnknownError
+
+log = logging.getLogger(__name__)
+
+
+class EndOffsets:
+    """Asks for the end offsets of a topic's partitions."""
+
+    def __init__(self, client: dict[str, Any], topic: str, partitions: int, timeout_s: float) -> None:
+        self._client = client
+        self._question = {TopicPartition(topic, p): OffsetSpec.latest() for p in range(partitions)}  # type: ignore[no-untyped-call]
+        self._timeout_s = timeout_s
+        self._waiting: list[asyncio.Future[Ends]] = []
+        self._lock = threading.Condition()
+        self._stopping = False
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name="read-barrier", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def failure(self) -> str | None:
+        """Why nobody is answered any more, for people; None while questions are, and before the start."""
+        ended = self._thread.ident is not None and not self._thread.is_alive() and not self._stopping
+        return "the thread that asks where the journal ends has ended" if ended else None
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopping = True
+            self._lock.notify()
+
+    def ask(self) -> asyncio.Future[Ends]:
+        """The end offset of each partition at some time after this call; fails with EndsUnknownError."""
+        answer: asyncio.Future[Ends] = self._loop.create_future()
+        with self._lock:
+            self._waiting.append(answer)
+            self._lock.notify()
+        return answer
+
+    def _new_client(self) -> AdminClient | None:
+        """One that connects while nobody asks; None if there cannot be one now."""
+        try:
+            return AdminClient(self._client)
+        except Exception:
+            log.exception("no client for the read barrier")
+            return None
+
+    def _run(self) -> None:
+        admin = self._new_client()
+        while True:
+            with self._lock:
+                while not self._waiting and not self._stopping:
+                    self._lock.wait()
+                if self._stopping:
+                    return
+                waiting, self._waiting = self._waiting, []
+            try:
+                # Not by its truth: a client is as long as its queue, so an idle one is false.
+                admin = AdminClient(self._client) if admin is None else admin
+                answers = admin.list_offsets(self._question, request_timeout=self._timeout_s)
+                ends = {p.partition: f.result().offset for p, f in answers.items()}
+                # A broker that does not answer in time is no error to the client: it gives an offset that is none.
+                if any(end < 0 for end in ends.values()):
+                    raise EndsUnknownError(f"no answer within {self._timeout_s} s")
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next ones that wait are to be answered
+                # A client goes by the leaders it remembers, long after the brokers came back with new ones.
+                admin = self._new_client()
+                self._loop.call_soon_threadsafe(_fail, waiting, str(error))
+            else:
+                self._loop.call_soon_threadsafe(_answer, waiting, ends)
+
+
+def _answer(waiting: list[asyncio.Future[Ends]], ends: Ends) -> None:
+    for future in waiting:
+        if not future.done():
+            future.set_result(ends)
+
+
+def _fail(waiting: list[asyncio.Future[Ends]], reason: str) -> None:
+    log.warning("end of journal unknown", extra={"error": reason})
+    for future in waiting:
+        if not future.done():
+            future.set_exception(EndsUnknownError(reason))

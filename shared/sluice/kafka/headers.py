@@ -1,0 +1,24 @@
+"""The headers of records: attributes of CloudEvents 1.0 in the binary mode of its Kafka binding."""
+
+from datetime import UTC, datetime
+
+Headers = list[tuple[str, str | bytes | None]]
+
+
+def cloud_event_headers(kind: str, id: str, source: str, time_ms: int, subject: str) -> Headers:
+    """The attributes of CloudEvents 1.0 in the binary mode of its Kafka binding; an empty subject is none at all."""
+    attributes: Headers = [
+        ("ce_specversion", "1.0"),
+        ("ce_type", kind),
+        ("ce_id", id),
+        ("ce_source", source),
+        ("ce_time", datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")),
+        ("content-type", "application/json"),
+    ]
+    # As text it would end at a zero character, which a name that is refused may hold.
+    return [*attributes, ("ce_subject", subject.encode())] if subject else attributes
+
+
+def as_text(headers: Headers) -> list[tuple[str, str]]:
+    """The same for whoever takes text only; a header without a value is left out."""
+    return [(name, v.decode(errors="replace") if isinstance(v, bytes) else v) for name, v in headers if v is not None]

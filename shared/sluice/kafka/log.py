@@ -1,0 +1,78 @@
+"""The journal's log on Kafka: one topic, followed from its begin by a consumer of no group."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+from sluice.engine.ports import Ends, Message, RecordFacts, SendError
+from sluice.kafka.ends import EndOffsets
+from sluice.kafka.headers import cloud_event_headers
+from sluice.kafka.poll_thread import PollThread
+from sluice.kafka.producer import KafkaProducer
+from sluice.kafka.topics import JOURNAL
+
+
+class KafkaLog:
+    """See Log. `client` is the common librdkafka configuration; the topic has so many partitions."""
+
+    def __init__(
+        self, client: dict[str, Any], producer: KafkaProducer, partitions: int, topic: str = JOURNAL.name
+    ) -> None:
+        self.name = topic
+        self.partitions = partitions
+        self._producer = producer
+        self._ends = EndOffsets(client, topic, partitions, timeout_s=2.0)
+        self._config = {
+            **client,
+            "group.id": "sluice-journal-follower",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 100,
+            "fetch.queue.backoff.ms": 10,
+            "queued.min.messages": 2000,
+            "max.partition.fetch.bytes": 512 * 1024,
+            "fetch.max.bytes": 2 * 1024 * 1024,
+        }
+        self._follower: PollThread | None = None
+
+    @property
+    def failure(self) -> str | None:
+        """See Log."""
+        if self._follower is not None and self._follower.failure is not None:
+            return repr(self._follower.failure)
+        return self._ends.failure
+
+    def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
+        """See Log."""
+        self._ends.start()
+        self._follower = PollThread("journal-follower", self._config, self._attach, on_batch)
+        self._follower.start()
+
+    async def stop(self) -> None:
+        """See Log."""
+        self._ends.stop()
+        if self._follower is not None:
+            await self._follower.stop()
+
+    def append(
+        self,
+        key: str,
+        value: bytes,
+        facts: RecordFacts,
+        carrier: Mapping[str, str],
+        failed: Callable[[SendError], None],
+    ) -> None:
+        """See Log."""
+        headers = cloud_event_headers(facts.kind, facts.id, facts.by, facts.at, key)
+        headers.extend(carrier.items())
+        self._producer.send_quietly(self.name, key, value, headers, failed)
+
+    def ends(self) -> asyncio.Future[Ends]:
+        """See Log."""
+        return self._ends.ask()
+
+    def _attach(self, consumer: Consumer) -> None:
+        consumer.assign([TopicPartition(self.name, p, 0) for p in range(self.partitions)])

@@ -1,0 +1,154 @@
+"""A topic of requests on Kafka: the member of a consumer group, with cooperative rebalancing.
+
+The consumer belongs to its poll thread; what the loop wants of it is a job for that thread.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from sluice.engine.ports import EndsUnknownError, Message, SourceListener
+from sluice.kafka.poll_thread import PollThread
+
+log = logging.getLogger(__name__)
+
+IDENTITY_TIMEOUT_S = 5.0
+_MASK_64 = (1 << 64) - 1
+
+
+class KafkaRequestSource:
+    """See RequestSource. `client` is the common librdkafka configuration."""
+
+    def __init__(self, client: dict[str, Any], topic: str, group: str) -> None:
+        self.topic = topic
+        self._client = client
+        self._config = {
+            **client,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "partition.assignment.strategy": "cooperative-sticky",
+            "session.timeout.ms": 1500,
+            "heartbeat.interval.ms": 300,
+            "fetch.wait.max.ms": 100,
+            "fetch.message.max.bytes": 8 * 1024 * 1024,
+            "queued.min.messages": 2000,
+        }
+        self._loop = asyncio.get_running_loop()
+        self._listener: SourceListener | None = None
+        self._poll: PollThread | None = None
+        self._committed: dict[int, int] = {}
+        self._commit_due = False
+        self._still: set[int] = set()
+        self._admin: AdminClient | None = None
+
+    @property
+    def failure(self) -> BaseException | None:
+        """See RequestSource."""
+        return self._poll.failure if self._poll is not None else None
+
+    def start(self, listener: SourceListener) -> None:
+        """See RequestSource."""
+        self._listener = listener
+        self._poll = PollThread(f"consumer-{self.topic}", self._config, self._attach, self._received)
+        self._poll.start()
+
+    async def stop(self) -> None:
+        """See RequestSource."""
+        if self._poll is not None:
+            self._poll.submit(self._commit)
+            await self._poll.stop()
+
+    def commit(self) -> None:
+        """See RequestSource."""
+        if self._poll is not None and not self._commit_due and self._uncommitted():
+            self._commit_due = True
+            self._poll.submit(self._commit)
+
+    def pause(self, partitions: Collection[int] | None) -> None:
+        """See RequestSource."""
+        if self._poll is not None:
+            self._poll.submit(lambda consumer: self._pause(consumer, partitions))
+
+    async def identity(self) -> str:
+        """See RequestSource."""
+        try:
+            # Not by its truth: a client is as long as its queue, so an idle one is false.
+            self._admin = AdminClient(self._client) if self._admin is None else self._admin
+            return await asyncio.to_thread(self._identity, self._admin)
+        except Exception as error:
+            raise EndsUnknownError(f"{self.topic}: {error}") from error
+
+    def _identity(self, admin: AdminClient) -> str:
+        described = admin.describe_topics(TopicCollection([self.topic]), request_timeout=IDENTITY_TIMEOUT_S)
+        id = described[self.topic].result().topic_id
+        bits = id.get_most_significant_bits() & _MASK_64, id.get_least_significant_bits() & _MASK_64
+        return f"{self.topic}@{bits[0]:016x}{bits[1]:016x}"
+
+    def _received(self, batch: Sequence[Message]) -> None:
+        if self._listener is not None:
+            self._listener.received(batch)
+
+    # The poll thread's side.
+
+    def _attach(self, consumer: Consumer) -> None:
+        listener = self._listener
+        assert listener is not None
+
+        def assigned(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            self._loop.call_soon_threadsafe(listener.assigned, [p.partition for p in partitions])
+
+        def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            try:
+                self._commit(consumer)
+            except KafkaException as error:
+                # Raised from here it would end the thread. The next owner gets some requests a second time.
+                log.warning("not committed before the partitions went", extra={"error": str(error)})
+            self._let_go(consumer, [p.partition for p in partitions])
+            self._loop.call_soon_threadsafe(listener.revoked, [p.partition for p in partitions])
+
+        def lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            self._let_go(consumer, [p.partition for p in partitions])
+            self._loop.call_soon_threadsafe(listener.lost, [p.partition for p in partitions])
+
+        consumer.subscribe([self.topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def _uncommitted(self) -> dict[int, int]:
+        positions = self._listener.positions() if self._listener is not None else {}
+        return {p: at for p, at in positions.items() if self._committed.get(p) != at}
+
+    def _commit(self, consumer: Consumer) -> None:
+        self._commit_due = False
+        due = self._uncommitted()
+        if due:
+            consumer.commit(offsets=[TopicPartition(self.topic, p, at) for p, at in due.items()], asynchronous=False)
+            self._committed.update(due)
+
+    def _pause(self, consumer: Consumer, partitions: Collection[int] | None) -> None:
+        """Only what is paused may be resumed: otherwise librdkafka begins again where the partition was begun."""
+        assigned = {p.partition for p in consumer.assignment()}
+        wanted = assigned if partitions is None else assigned.intersection(partitions)
+        if more := wanted - self._still:
+            consumer.pause(self._named(more))
+        if fewer := self._still - wanted:
+            consumer.resume(self._named(fewer))
+        self._still = wanted
+
+    def _let_go(self, consumer: Consumer, partitions: list[int]) -> None:
+        """What is paused while it goes would still be so when it comes back."""
+        for partition in partitions:
+            self._committed.pop(partition, None)
+        paused = self._still.intersection(partitions)
+        self._still -= paused
+        try:
+            if paused:
+                consumer.resume(self._named(paused))
+        except KafkaException as error:
+            log.warning("not resumed before the partitions went", extra={"error": str(error)})
+
+    def _named(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(self.topic, partition) for partition in sorted(partitions)]

@@ -1,0 +1,197 @@
+"""The topics, declared once: this declaration creates them and is what the documentation of topics is made from."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from sluice.domain import commands as c
+
+log = logging.getLogger(__name__)
+
+_DAY_MS = 24 * 3600 * 1000
+_COMPACTED_AFTER_MS = 3600 * 1000
+"""Kafka compacts what is no longer written to; whoever reads a topic from its beginning waits for the rest."""
+MAX_RECORD_BYTES = 8 * 1024 * 1024
+MAX_REQUEST_BYTES = 7 * 1024 * 1024
+"""Of what a client asks for: so there is room for what the records say that decide on it and pass it on."""
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """`partitions` None: as many as the deployment has for keyed topics. `retention_ms` -1: for ever."""
+
+    name: str
+    key: str
+    holds: str
+    written_by: tuple[str, ...]
+    read_by: tuple[str, ...]
+    partitions: int | None = None
+    retention_ms: int = 7 * _DAY_MS
+    cleanup: str = "delete"
+
+    def config(self) -> dict[str, str]:
+        return {
+            "cleanup.policy": self.cleanup,
+            "retention.ms": str(self.retention_ms),
+            "max.message.bytes": str(MAX_RECORD_BYTES),
+            "message.timestamp.type": "LogAppendTime",
+            **({"segment.ms": str(_COMPACTED_AFTER_MS)} if self.cleanup == "compact" else {}),
+        }
+
+
+_ALL = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")
+
+REQUESTS_STREAMS = Topic(
+    name="sluice.requests.streams",
+    key="scope, scope/name or #number",
+    holds="commands on scopes, streams, reader groups and key-value tables",
+    written_by=("api-gateway", "stream-workflows", "retention-spark"),
+    read_by=("stream-workflows",),
+)
+REQUESTS_TRANSACTIONS = Topic(
+    name="sluice.requests.transactions",
+    key="scope/stream",
+    holds="commands that open transactions and keep them alive",
+    written_by=("api-gateway", "txn-manager"),
+    read_by=("txn-manager",),
+)
+COMMIT = Topic(
+    name="sluice.commit",
+    key="scope/stream",
+    holds="which transaction to commit",
+    written_by=("api-gateway", "txn-manager"),
+    read_by=("txn-manager",),
+)
+ABORT = Topic(
+    name="sluice.abort",
+    key="scope/stream",
+    holds="which transaction to abort, why, and on which version of it that was decided",
+    written_by=("api-gateway", "stream-workflows", "txn-manager"),
+    read_by=("txn-manager",),
+)
+REQUESTS_CLUSTER = Topic(
+    name="sluice.requests.cluster",
+    key="cluster",
+    holds="heartbeats of our own services",
+    written_by=_ALL,
+    read_by=("cluster-manager", "api-gateway"),
+    partitions=1,
+    retention_ms=_DAY_MS,
+)
+SCALE = Topic(
+    name="sluice.scale",
+    key="scope/stream",
+    holds="traffic reports of segments, with the epoch and the policy they meet",
+    written_by=("stream-workflows",),
+    read_by=("retention-spark",),
+)
+RETENTION = Topic(
+    name="sluice.retention",
+    key="scope/stream",
+    holds="retention policies, sampled stream cuts with size and time, subscribers' positions",
+    written_by=("stream-workflows",),
+    read_by=("retention-spark",),
+)
+JOURNAL = Topic(
+    name="sluice.journal",
+    key="scope, scope/name, #number or cluster",
+    holds="the events: what is true",
+    written_by=_ALL,
+    read_by=_ALL,
+    retention_ms=-1,
+)
+DEAD_LETTERS = Topic(
+    name="sluice.dead-letters",
+    key="as the source",
+    holds="records nobody could handle, with the reason, and what became of them",
+    written_by=(*_ALL, "retention-spark"),
+    read_by=("api-gateway", "people"),
+    retention_ms=30 * _DAY_MS,
+)
+STATISTICS = Topic(
+    name="sluice.statistics",
+    key="scope/stream",
+    holds="how many transactions and operations of a stream there were; marks of how far that is counted",
+    written_by=("stream-workflows", "txn-manager"),
+    read_by=("txn-manager",),
+    retention_ms=3 * _DAY_MS,
+)
+STATISTICS_WINDOWS = Topic(
+    name="sluice.statistics.windows",
+    key="scope/stream window begin",
+    holds="the same by minute, hour and day; the change log of a table, in which windows that expired have no value",
+    written_by=("txn-manager",),
+    read_by=("txn-manager", "api-gateway"),
+    retention_ms=-1,
+    cleanup="compact",
+)
+TOPICS = (
+    REQUESTS_STREAMS,
+    REQUESTS_TRANSACTIONS,
+    COMMIT,
+    ABORT,
+    REQUESTS_CLUSTER,
+    SCALE,
+    RETENTION,
+    JOURNAL,
+    DEAD_LETTERS,
+    STATISTICS,
+    STATISTICS_WINDOWS,
+)
+
+
+_ELSEWHERE: Mapping[type[c.Command], Topic] = {
+    c.OpenTransaction: REQUESTS_TRANSACTIONS,
+    c.PingTransaction: REQUESTS_TRANSACTIONS,
+    c.CommitTransaction: COMMIT,
+    c.AbortTransaction: ABORT,
+    c.CheckLease: REQUESTS_TRANSACTIONS,
+    c.Heartbeat: REQUESTS_CLUSTER,
+}
+
+
+def topic_of(command: c.Command) -> Topic:
+    """The topic in which a command is asked for."""
+    return topics_of(type(command))[0]
+
+
+def is_control(command: c.Command) -> bool:
+    """Whether the command passes the queue of its key by: it concerns the workflow that holds that queue up."""
+    return isinstance(command, c.RetryWorkflow | c.CancelWorkflow)
+
+
+def topics_of(kind: type) -> tuple[Topic, ...]:
+    """The topics that commands of a kind pass, the one they are asked for in first."""
+    first = _ELSEWHERE.get(kind, REQUESTS_STREAMS)
+    return (first, COMMIT) if kind is c.CheckLease else (first,)
+
+
+class TopicsUnfitError(Exception):
+    """A topic exists with another number of partitions than this deployment is configured for."""
+
+
+def ensure_topics(client: dict[str, Any], partitions: int, replication: int, timeout_s: float = 10.0) -> None:
+    """Create what is missing and check what is there; blocking.
+
+    Raises TopicsUnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached.
+    """
+    admin = AdminClient(client)
+    present = admin.list_topics(timeout=timeout_s).topics
+    wanted = {t.name: t.partitions or partitions for t in TOPICS}
+    missing = [t for t in TOPICS if t.name not in present]
+    new = [NewTopic(t.name, wanted[t.name], replication, config=t.config()) for t in missing]
+    if new:
+        for name, created in admin.create_topics(new, operation_timeout=timeout_s).items():
+            try:
+                created.result()
+                log.info("topic created", extra={"topic": name, "partitions": wanted[name]})
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+    for name, topic in present.items():
+        if name in wanted and len(topic.partitions) != wanted[name]:
+            raise TopicsUnfitError(f"{name} has {len(topic.partitions)} partitions, configured are {wanted[name]}")

@@ -1,0 +1,229 @@
+"""Consumer groups in memory: which process reads which partition of a topic, and what it has committed.
+
+A member that dies or freezes loses its partitions after the session's time to whoever is there; one that wakes goes on
+for a while with what it believes to own. Offsets are committed now and then, so that what a member has handled may be
+delivered a second time to the next.
+"""
+
+import contextvars
+from collections.abc import Callable, Collection, Sequence
+
+from sluice.engine.ports import EndsUnknownError, SourceListener
+from sluice.memory.broker import Fetching, MemoryBroker, MemoryMessage
+
+SESSION_S = 1.5
+
+OnOwned = Callable[[int, object | None], None]
+
+
+class MemoryRequestSource:
+    """See RequestSource. `process` is whoever the member belongs to."""
+
+    def __init__(self, group: "MemoryGroup", process: object) -> None:
+        self.topic = group.topic
+        self.failure: BaseException | None = None
+        self.process = process
+        self.paused: frozenset[int] | None = frozenset()
+        self.context = contextvars.copy_context()
+        self.fetching: Fetching | None = None
+        self._group = group
+        self._listener: SourceListener | None = None
+
+    def start(self, listener: SourceListener) -> None:
+        """See RequestSource."""
+        self._listener = listener
+        self.context = contextvars.copy_context()
+        self.fetching = Fetching(self._group.broker, self.topic, self._received)
+        self._group.join(self)
+
+    async def stop(self) -> None:
+        """See RequestSource. The listener is told that its partitions go, as by Kafka's consumer when it is closed."""
+        owned = sorted(self.fetching.at) if self.fetching is not None else []
+        self._group.leave(self, commit=True)
+        if owned:
+            self.revoke(owned)
+
+    def commit(self) -> None:
+        """See RequestSource."""
+        self._group.commit(self)
+
+    def pause(self, partitions: Collection[int] | None) -> None:
+        """See RequestSource."""
+        self.paused = None if partitions is None else frozenset(partitions)
+        self._hold()
+
+    async def identity(self) -> str:
+        """See RequestSource."""
+        if self._group.broker.back_s is not None:
+            raise EndsUnknownError("Local: Timed out")
+        return f"{self.topic}@{self._group.broker.topic_id(self.topic)}"
+
+    def assign(self, partitions: list[int], positions: dict[int, int]) -> None:
+        """The group gives these to the member."""
+        assert self._listener is not None and self.fetching is not None
+        # What is assigned while everything is paused is paused, too.
+        self.fetching.start(positions)
+        self._listener.assigned(partitions)
+        self._hold()
+
+    def revoke(self, partitions: list[int]) -> None:
+        """The group takes these from the member."""
+        assert self._listener is not None
+        self._listener.revoked(partitions)
+
+    def position(self, partition: int) -> int | None:
+        """Where the next owner may begin; None: where this one began."""
+        return self._listener.positions().get(partition) if self._listener is not None else None
+
+    def _hold(self) -> None:
+        if self.fetching is not None:
+            held = set(self.fetching.at) if self.paused is None else set(self.paused)
+            self.fetching.held = held
+            self.fetching.notice()
+
+    def _received(self, batch: Sequence[MemoryMessage]) -> None:
+        if self._listener is not None:
+            self._listener.received(batch)
+
+
+class MemoryGroup:
+    """The readers of one topic. `on_owned` is told when a partition has lost its owner (None), and when it has one."""
+
+    def __init__(self, broker: MemoryBroker, topic: str, on_owned: OnOwned = lambda _partition, _process: None) -> None:
+        self.broker = broker
+        self.topic = topic
+        self.committed = [0] * broker.partitions
+        self.owners: list[MemoryRequestSource | None] = [None] * broker.partitions
+        self._on_owned = on_owned
+        self._members: list[MemoryRequestSource] = []
+        self._given = [0] * broker.partitions
+        self._lost: list[MemoryRequestSource] = []
+
+    def source(self, process: object) -> MemoryRequestSource:
+        """One more member, for a process; it joins when it is started."""
+        return MemoryRequestSource(self, process)
+
+    def join(self, member: MemoryRequestSource) -> None:
+        self._members.append(member)
+        self.balance()
+
+    def leave(self, member: MemoryRequestSource, commit: bool = False) -> None:
+        """The member goes at once."""
+        if member not in self._members:
+            return
+        if commit:
+            self.commit(member)
+        self._members.remove(member)
+        if member.fetching is not None:
+            member.fetching.end()
+        self._free(member)
+        self.balance()
+
+    def lose(self, process: object) -> None:
+        """It has died or is frozen: its partitions are free after the session's time."""
+        for partition, owner in enumerate(self.owners):
+            if owner is not None and owner.process is process:
+                self._on_owned(partition, None)
+        self.broker.loop.call_later(SESSION_S, self._expire, process, context=self.broker.outside)
+
+    def wake(self, process: object) -> None:
+        """It was frozen: it learns what it has lost, and joins again."""
+        if any(member.process is process for member in self._members):
+            return
+        for member in self._lost:
+            if member.process is process:
+                delay_s = self.broker.random.choice((0.001, 0.05, 0.3))
+                self.broker.loop.call_later(delay_s, self._rejoin, member, context=member.context)
+
+    def commit(self, member: MemoryRequestSource) -> None:
+        if self.broker.back_s is not None or not self.broker.is_running(member.process):
+            return
+        for partition, owner in enumerate(self.owners):
+            position = member.position(partition) if owner is member else None
+            if position is not None:
+                self.committed[partition] = position
+
+    def lose_offsets(self) -> None:
+        """Nothing is committed any more: whoever begins reads all there is."""
+        self.committed = [0] * self.broker.partitions
+
+    def balance(self, bounce: bool = False) -> None:
+        """Give each partition to somebody who is there; with `bounce` take all away first, uncommitted."""
+        if not self._members:
+            return
+        random = self.broker.random
+        wanted: list[MemoryRequestSource] = []
+        for owner in self.owners:
+            stays = owner in self._members and not bounce and random.random() < 0.7
+            wanted.append(owner if stays and owner is not None else random.choice(self._members))
+        moved = [p for p, owner in enumerate(self.owners) if bounce or owner is not wanted[p]]
+        leaving: dict[MemoryRequestSource, list[int]] = {}
+        for partition in moved:
+            owner = self.owners[partition]
+            if owner is not None and owner in self._members:
+                leaving.setdefault(owner, []).append(partition)
+        for member, partitions in leaving.items():
+            if not bounce or random.random() < 0.5:
+                self.commit(member)
+            self._take(member, partitions)
+        coming: dict[MemoryRequestSource, list[int]] = {}
+        for partition in moved:
+            self.owners[partition] = wanted[partition]
+            coming.setdefault(wanted[partition], []).append(partition)
+        for member, partitions in coming.items():
+            self._give(member, partitions)
+
+    def _take(self, member: MemoryRequestSource, partitions: list[int]) -> None:
+        for partition in partitions:
+            if member.fetching is not None:
+                member.fetching.at.pop(partition, None)
+            self._on_owned(partition, None)
+        self.broker.loop.call_soon(member.revoke, partitions, context=member.context)
+
+    def _give(self, member: MemoryRequestSource, partitions: list[int]) -> None:
+        """A member that is frozen may learn of several assignments at once: only the last of each partition holds."""
+        for partition in partitions:
+            self._given[partition] += 1
+        given = {partition: self._given[partition] for partition in partitions}
+
+        def begin() -> None:
+            assert member.fetching is not None
+            mine = [p for p in partitions if self.owners[p] is member and self._given[p] == given[p]]
+            if mine and member in self._members:
+                member.assign(mine, {p: self._begin(p) for p in mine})
+                for partition in mine:
+                    self._on_owned(partition, member.process)
+
+        delay_s = self.broker.delay_s()
+        self.broker.loop.call_later(delay_s, begin, context=member.context)
+
+    def _begin(self, partition: int) -> int:
+        """Where the partition's next owner begins: at the first record if what is committed is not there any more."""
+        committed = self.committed[partition]
+        return committed if committed <= len(self.broker.log(self.topic, partition)) else 0
+
+    def _free(self, member: MemoryRequestSource) -> None:
+        for partition, owner in enumerate(self.owners):
+            if owner is member:
+                self.owners[partition] = None
+
+    def _expire(self, process: object) -> None:
+        if self.broker.is_running(process):
+            return
+        for member in [m for m in self._members if m.process is process]:
+            self._members.remove(member)
+            self._lost.append(member)
+            self._free(member)
+        self.balance()
+
+    def _rejoin(self, member: MemoryRequestSource) -> None:
+        if member not in self._lost:
+            # It has woken twice since it was lost.
+            return
+        self._lost.remove(member)
+        assert member.fetching is not None
+        believed = sorted(member.fetching.at)
+        member.fetching.at.clear()
+        member.revoke(believed)
+        self._members.append(member)
+        self.broker.loop.call_soon(self.balance, context=self.broker.outside)

@@ -1,0 +1,40 @@
+"""Auto-scale reports: the events by which segment stores say that a segment has too much to do, or too little.
+
+They are one type of a family that has all events of Pravega's controller. Rules: segment-store-cluster A9. Pure.
+"""
+
+from sluice.domain.stream.traffic import Direction, Traffic
+from sluice.pravega.envelope import MalformedPayload, PayloadReader
+
+AUTO_SCALE = 2
+"""The type of a report in the family of the controller's events."""
+
+
+class OtherEvent(Exception):
+    """An event of the controller's family that is no auto-scale report."""
+
+    def __init__(self, type: int) -> None:
+        super().__init__(f"event of type {type}")
+        self.type = type
+
+
+def decode_report(payload: bytes) -> Traffic:
+    """Raises OtherEvent, MalformedPayload."""
+    type, revisions = PayloadReader(payload).typed_envelope()
+    if type != AUTO_SCALE:
+        raise OtherEvent(type)
+    data = revisions[0]
+    scope, stream, segment = data.text(), data.text(), data.int64()
+    direction = data.byte()
+    if direction not in (0, 1):
+        raise MalformedPayload(f"direction {direction}")
+    at, splits, silent = data.int64(), data.compact_int(), data.byte()
+    return Traffic(
+        scope=scope,
+        stream=stream,
+        segment=segment,
+        direction=Direction.DOWN if direction else Direction.UP,
+        at=at,
+        splits=splits,
+        silent=bool(silent),
+    )

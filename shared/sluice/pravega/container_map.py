@@ -1,0 +1,46 @@
+"""The container map and the hosts in it, as the bytes that segment stores read and write in ZooKeeper.
+
+Both use Pravega's versioned envelope. Rules: segment-store-cluster A3 to A5. Pure functions.
+"""
+
+from collections.abc import Collection, Mapping
+
+from sluice.pravega.envelope import PayloadReader, collection, envelope, int32, text
+from sluice.pravega.host import Host
+
+CONTAINER_MAP_NODE = "cluster/segmentContainerHostMapping"
+"""Where the map stands, below `/pravega/<cluster name>`."""
+HOSTS_NODE = "cluster/hosts"
+"""Whose children are the live segment stores, below `/pravega/<cluster name>`; their payload is a `Host`."""
+
+
+def encode_host(host: Host) -> bytes:
+    """The payload of a host's node (A4)."""
+    return envelope(text(host.address) + int32(host.port) + text(host.endpoint_id))
+
+
+def decode_host(data: bytes) -> Host:
+    """The host in a node's payload (A4). Raises MalformedPayload."""
+    return _read_host(PayloadReader(data))
+
+
+def encode_container_map(containers: Mapping[Host, Collection[int]]) -> bytes:
+    """The payload of the map's node (A5); hosts and containers in order, so that equal maps are equal bytes."""
+    entries = (
+        encode_host(host) + envelope(collection(map(int32, sorted(ids)))) for host, ids in sorted(containers.items())
+    )
+    return envelope(collection(entries))
+
+
+def decode_container_map(data: bytes) -> dict[Host, frozenset[int]]:
+    """Which containers each host has (A5); a host may have none. Raises MalformedPayload."""
+    return PayloadReader(data).envelope()[0].mapping(_read_host, _read_container_set)
+
+
+def _read_host(payload: PayloadReader) -> Host:
+    data = payload.envelope()[0]
+    return Host(data.text(), data.int32(), data.text())
+
+
+def _read_container_set(payload: PayloadReader) -> frozenset[int]:
+    return frozenset(payload.envelope()[0].collection(PayloadReader.int32))

@@ -1,0 +1,111 @@
+"""Events as they lie in a segment: each behind a header of type 0 and its length, both 32 bits, big-endian.
+
+The format has no largest event: those above MAX_EVENT_BYTES are merged into the segment as a whole, in one frame.
+Offsets and lengths are bytes; offsets are those of headers. Rules: segment-store-wire-protocol 2.1. No I/O.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sluice.pravega.envelope import MalformedPayload
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+"""What one append may hold of an event, without its header. Entries and events of the control plane are no larger."""
+
+_EVENT = 0
+_HEADER = struct.Struct(">ii")
+_INT32_MAX = 2**31 - 1
+HEADER_BYTES = _HEADER.size
+
+
+class MalformedEvents(MalformedPayload):
+    """What stands at `offset` is no event, so that no one knows where the next one begins."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(f"{reason} at {offset}")
+        self.offset = offset
+        self.reason = reason
+
+
+class StoredEvent(NamedTuple):
+    """An event, and the offsets in its segment where it begins and where the next one does."""
+
+    data: bytes
+    start: int
+    end: int
+
+
+class SplitEvents(NamedTuple):
+    """Events that follow each other, and the offset where the last one ends.
+
+    `next_bytes` is what the event at `end` takes: 0 if nothing of it is there, HEADER_BYTES if its length is not known.
+    """
+
+    events: list[StoredEvent]
+    end: int
+    next_bytes: int
+
+
+def frame_event(event: bytes) -> bytes:
+    """The event behind its header."""
+    return _HEADER.pack(_EVENT, len(event)) + event
+
+
+def read_header(data: bytes, at: int) -> int:
+    """The length of the event whose header is at `at`. Raises MalformedPayload if it is not that of an event."""
+    kind, length = _HEADER.unpack_from(data, at)
+    if kind != _EVENT or length < 0:
+        raise MalformedPayload(f"event header of type {kind} and {length} bytes")
+    return int(length)
+
+
+def split_events(data: bytes, offset: int, max_event_bytes: int = _INT32_MAX) -> SplitEvents:
+    """The whole events that `data` begins with; `data` begins at `offset`.
+
+    Raises MalformedEvents if it begins with what can be no event, or one that is larger than it may be.
+    """
+    events: list[StoredEvent] = []
+    at = next_bytes = 0
+    while at < len(data):
+        next_bytes = HEADER_BYTES
+        if len(data) - at < HEADER_BYTES:
+            break
+        try:
+            length = read_header(data, at)
+            if length > max_event_bytes:
+                raise MalformedPayload(f"event of {length} bytes")
+        except MalformedPayload as error:
+            if events:
+                break
+            raise MalformedEvents(offset, str(error)) from error
+        next_bytes = HEADER_BYTES + length
+        end = at + next_bytes
+        if end > len(data):
+            break
+        events.append(StoredEvent(data[at + HEADER_BYTES : end], offset + at, offset + end))
+        at, next_bytes = end, 0
+    return SplitEvents(events, offset + at, next_bytes)
+
+
+class EventSplitter:
+    """Cuts what is read of a segment piece by piece into events; the first byte is that at `offset`."""
+
+    def __init__(self, offset: int, max_event_bytes: int = _INT32_MAX) -> None:
+        self.offset = offset
+        """Where the next event begins."""
+        self._max_event_bytes = max_event_bytes
+        self._pending = b""
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much of the next event has been fed."""
+        return len(self._pending)
+
+    def feed(self, data: bytes) -> Iterator[SplitEvents]:
+        """The events that are whole now, if any. Raises MalformedEvents behind them."""
+        self._pending += data
+        while (found := split_events(self._pending, self.offset, self._max_event_bytes)).events:
+            self._pending = self._pending[found.end - self.offset :]
+            self.offset = found.end
+            yield found

@@ -1,0 +1,275 @@
+"""A segment store in memory: the twin of the real one, for simulated tests.
+
+It answers the same requests with the same replies, so that everything above the connection, the table of errors
+included, is the code that runs in production. Faults are injected before or after a request has its effect. Rules:
+segment-store-wire-protocol 2 to 5. Concurrency: a request takes effect at once, between two turns of the event loop.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, Literal
+from uuid import UUID
+
+import msgspec
+
+from sluice.pravega.calls import Line, SegmentCalls
+from sluice.pravega.event_frames import frame_event
+from sluice.pravega.failure import ConnectionFailure, Failure
+from sluice.pravega.memory_table import MemoryTable
+from sluice.pravega.wire import appends, refusals, segments, tables
+from sluice.pravega.wire.command import Command, Numbered
+from sluice.pravega.wire.fields import MergedSource
+
+Moment = Literal["before", "after"]
+Fault = Callable[[Moment, str, str], Awaitable[None] | None]
+"""Told the moment, the request's type name and its segment; may raise ConnectionFailure, or return what to wait for."""
+
+_LARGEST_READ = 2 * 1024 * 1024
+
+
+_TABLE_REQUESTS = (
+    tables.DeleteTableSegment,
+    tables.GetTableSegmentInfo,
+    tables.UpdateTableEntries,
+    tables.RemoveTableKeys,
+    tables.ReadTable,
+)
+
+
+class MemorySegment(msgspec.Struct, eq=False):
+    """One segment and all that is stored with it; `data` holds the bytes from `start_offset` on."""
+
+    scale_type: int = 0
+    target_rate: int = 0
+    rollover_size_bytes: int = 0
+    data: bytes = b""
+    start_offset: int = 0
+    sealed: bool = False
+    last_modified_ms: int = 0
+    attributes: dict[UUID, int] = msgspec.field(default_factory=dict)
+    evicted: set[UUID] = msgspec.field(default_factory=set)
+    """Attributes that read as not set until somebody changes them, or tries to."""
+    table: MemoryTable | None = None
+
+    @property
+    def length(self) -> int:
+        """Where the next byte goes."""
+        return self.start_offset + len(self.data)
+
+
+class InMemorySegmentStore(SegmentCalls):
+    """Has all methods of `SegmentStore`. `fault` is asked around every request; `clock_ms` dates modifications."""
+
+    def __init__(self, fault: Fault | None = None, clock_ms: Callable[[], int] = lambda: 0) -> None:
+        super().__init__(call_timeout_s=30.0, token=lambda: "")
+        self.fault = fault
+        self.segments: dict[str, MemorySegment] = {}
+        """What is stored, by name, for tests to look at."""
+        self._clock_ms = clock_ms
+        # The segment that each writer was set up for, and its last number as far as is known there (2.5).
+        self._writers: dict[UUID, tuple[str, int]] = {}
+
+    def evict(self, name: str) -> None:
+        """Forgets of a segment what a segment store forgets when nobody has used it for a minute (4.10)."""
+        self.segments[name].evicted = set(self.segments[name].attributes)
+
+    async def _line(self, _: str) -> Line:
+        return self
+
+    async def call(self, request: Numbered, timeout_s: float) -> Command:
+        """Answers one request as a segment store would.
+
+        Raises ConnectionFailure where a segment store would close the connection.
+        """
+        name = self._segment_of(request)
+        await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._fault("before", request, name)
+                reply = self._answer(request, name)
+                await self._fault("after", request, name)
+        except TimeoutError as error:
+            raise ConnectionFailure(Failure.TIMED_OUT, type(request).__name__) from error
+        return reply
+
+    def _segment_of(self, request: Any) -> str:
+        """The segment that a request is about; for an append that of the writer's latest set-up."""
+        name = getattr(request, "segment", "")
+        return name or self._writers.get(request.writer_id, ("", 0))[0]
+
+    async def _fault(self, moment: Moment, request: Numbered, name: str) -> None:
+        if self.fault is not None:
+            wait = self.fault(moment, type(request).__name__, name)
+            if wait is not None:
+                await wait
+
+    def _answer(self, request: Any, name: str) -> Command:
+        if isinstance(request, segments.CreateSegment | tables.CreateTableSegment):
+            return self._create(request)
+        segment = self.segments.get(name)
+        if segment is None:
+            return self._without(request, name)
+        if isinstance(request, _TABLE_REQUESTS):
+            if segment.table is None:
+                raise ConnectionFailure(Failure.CLOSED_BY_PEER, "not a table segment")
+            if isinstance(request, tables.DeleteTableSegment):
+                return self._delete_table(request, segment.table)
+            return segment.table.answer(request)
+        answer = self._ANSWERS[type(request)]
+        return answer(self, request, segment)
+
+    def _without(self, request: Any, name: str) -> Command:
+        offset = request.offset if isinstance(request, appends.ReadSegment) else -1
+        return refusals.NoSuchSegment(request.request_id, name, "", offset)
+
+    # Segments
+
+    def _create(self, request: segments.CreateSegment | tables.CreateTableSegment) -> Command:
+        if request.segment in self.segments:
+            return refusals.SegmentAlreadyExists(request.request_id, request.segment)
+        segment = MemorySegment(last_modified_ms=self._clock_ms())
+        segment.rollover_size_bytes = max(0, request.rollover_size_bytes)
+        if isinstance(request, tables.CreateTableSegment):
+            segment.table = MemoryTable(request.key_length)
+        else:
+            segment.scale_type, segment.target_rate = request.scale_type, request.target_rate
+        self.segments[request.segment] = segment
+        return segments.SegmentCreated(request.request_id, request.segment)
+
+    def _update_policy(self, request: segments.UpdateSegmentPolicy, segment: MemorySegment) -> Command:
+        if segment.sealed:
+            return refusals.SegmentIsSealed(request.request_id, request.segment)
+        segment.scale_type, segment.target_rate = request.scale_type, request.target_rate
+        return segments.SegmentPolicyUpdated(request.request_id, request.segment)
+
+    def _seal(self, request: segments.SealSegment, segment: MemorySegment) -> Command:
+        if segment.sealed:
+            return refusals.SegmentIsSealed(request.request_id, request.segment)
+        segment.sealed = True
+        segment.last_modified_ms = self._clock_ms()
+        return segments.SegmentSealed(request.request_id, request.segment)
+
+    def _truncate(self, request: segments.TruncateSegment, segment: MemorySegment) -> Command:
+        offset, start = request.truncation_offset, segment.start_offset
+        if not start <= offset <= segment.length:
+            return refusals.SegmentIsTruncated(request.request_id, request.segment, start, "", offset)
+        segment.data = segment.data[offset - start :]
+        segment.start_offset = offset
+        return segments.SegmentTruncated(request.request_id, request.segment)
+
+    def _delete(self, request: segments.DeleteSegment, _: MemorySegment) -> Command:
+        del self.segments[request.segment]
+        return segments.SegmentDeleted(request.request_id, request.segment)
+
+    def _delete_table(self, request: tables.DeleteTableSegment, table: MemoryTable) -> Command:
+        refusal = table.refuse_delete(request)
+        if refusal is None:
+            del self.segments[request.segment]
+            return segments.SegmentDeleted(request.request_id, request.segment)
+        return refusal
+
+    def _info(self, request: segments.GetStreamSegmentInfo, segment: MemorySegment) -> Command:
+        return segments.StreamSegmentInfo(
+            request.request_id,
+            request.segment,
+            exists=True,
+            is_sealed=segment.sealed,
+            is_deleted=False,
+            last_modified_ms=segment.last_modified_ms,
+            write_offset=segment.length,
+            start_offset=segment.start_offset,
+        )
+
+    def _merge(self, request: segments.MergeSegmentsBatch, target: MemorySegment) -> Command:
+        merged = []
+        for name in request.sources:
+            source = self.segments.get(name)
+            if source is not None:
+                if source.start_offset > 0:
+                    raise ConnectionFailure(Failure.CLOSED_BY_PEER, "a merge source is truncated")
+                if target.sealed:
+                    return refusals.SegmentIsSealed(request.request_id, request.segment)
+                self._store(target, source.data)
+                del self.segments[name]
+            merged.append(MergedSource(name, target.length))
+        return segments.SegmentsBatchMerged(request.request_id, request.segment, tuple(merged))
+
+    def _store(self, segment: MemorySegment, data: bytes) -> None:
+        segment.data += data
+        segment.last_modified_ms = self._clock_ms()
+
+    # Attributes, reading and appending
+
+    def _attribute(self, request: segments.GetSegmentAttribute, segment: MemorySegment) -> Command:
+        value = segment.attributes.get(request.attribute_id, segments.NULL_ATTRIBUTE_VALUE)
+        if request.attribute_id in segment.evicted:
+            value = segments.NULL_ATTRIBUTE_VALUE
+        return segments.SegmentAttribute(request.request_id, value)
+
+    def _update_attribute(self, request: segments.UpdateSegmentAttribute, segment: MemorySegment) -> Command:
+        if segment.sealed:
+            return refusals.SegmentIsSealed(request.request_id, request.segment)
+        segment.evicted.discard(request.attribute_id)
+        present = segment.attributes.get(request.attribute_id, segments.NULL_ATTRIBUTE_VALUE)
+        if present == request.expected_value:
+            segment.attributes[request.attribute_id] = request.new_value
+        return segments.SegmentAttributeUpdated(request.request_id, present == request.expected_value)
+
+    def _read(self, request: appends.ReadSegment, segment: MemorySegment) -> Command:
+        at = request.offset - segment.start_offset
+        if at < 0:
+            return refusals.SegmentIsTruncated(
+                request.request_id, request.segment, segment.start_offset, "", request.offset
+            )
+        wanted = min(_LARGEST_READ, max(8, request.suggested_length))
+        data = segment.data[at : at + wanted]
+        ends = at + len(data) == len(segment.data) and len(data) < wanted
+        return appends.SegmentRead(
+            request.segment,
+            request.offset,
+            ends and not segment.sealed,
+            ends and segment.sealed,
+            data,
+            request.request_id,
+        )
+
+    def _set_up(self, request: appends.SetupAppend, segment: MemorySegment) -> Command:
+        last = segment.attributes.get(request.writer_id, segments.NULL_ATTRIBUTE_VALUE)
+        self._writers[request.writer_id] = (request.segment, last)
+        return appends.AppendSetup(request.request_id, request.segment, request.writer_id, last)
+
+    def _append(self, request: appends.AppendBlockEnd | appends.ConditionalAppend, segment: MemorySegment) -> Command:
+        writer = request.writer_id
+        number = request.event_number if isinstance(request, appends.ConditionalAppend) else request.last_event_number
+        name, last = self._writers[writer]
+        if number < last:
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER, f"event number {number} after {last}")
+        if segment.sealed:
+            return refusals.SegmentIsSealed(request.request_id, name, "", number)
+        if segment.attributes.get(writer, segments.NULL_ATTRIBUTE_VALUE) != last:
+            return refusals.InvalidEventNumber(writer, request.request_id, "", number)
+        if isinstance(request, appends.AppendBlockEnd):
+            data = request.data
+        elif request.expected_offset == segment.length:
+            data = frame_event(request.event)
+        else:
+            return appends.ConditionalCheckFailed(writer, number, request.request_id)
+        segment.attributes[writer] = number
+        self._writers[writer] = (name, number)
+        self._store(segment, data)
+        return appends.DataAppended(writer, number, last, request.request_id, segment.length)
+
+    _ANSWERS: ClassVar[dict[type[Command], Callable[..., Command]]] = {
+        segments.UpdateSegmentPolicy: _update_policy,
+        segments.SealSegment: _seal,
+        segments.TruncateSegment: _truncate,
+        segments.DeleteSegment: _delete,
+        segments.GetStreamSegmentInfo: _info,
+        segments.MergeSegmentsBatch: _merge,
+        segments.GetSegmentAttribute: _attribute,
+        segments.UpdateSegmentAttribute: _update_attribute,
+        appends.ReadSegment: _read,
+        appends.SetupAppend: _set_up,
+        appends.AppendBlockEnd: _append,
+        appends.ConditionalAppend: _append,
+    }

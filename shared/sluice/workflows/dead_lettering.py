@@ -1,0 +1,58 @@
+"""Requests as deliveries: how one is read, and what becomes of one that could not be handled."""
+
+import logging
+
+import msgspec
+
+from sluice.domain.decision import Context, Decision, Reader, refusal
+from sluice.domain.status import Status
+from sluice.engine.consumer import Delivery
+from sluice.engine.journal import JournalError
+from sluice.kafka.dead_letters import send_dead_letter, source_of
+from sluice.kafka.requests import Request, decode_request
+from sluice.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+
+class MisplacedRequestError(Exception):
+    """The request stands under another key than its command's."""
+
+
+def request_of(delivery: Delivery) -> Request:
+    """The request that was delivered.
+
+    Raises msgspec.DecodeError or msgspec.ValidationError for what is none, MisplacedRequestError.
+    """
+    request = decode_request(delivery.value)
+    if request.command.key != delivery.key:
+        raise MisplacedRequestError(f"the command belongs to {request.command.key!r}, not to {delivery.key!r}")
+    return request
+
+
+async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) -> None:
+    """Keep the request as a dead letter and, if it can be read at all, reply to its caller; through outages of Kafka.
+
+    The reply marks the request as decided, so that it does nothing when it is delivered a second time. What was decided
+    already is no dead letter: its workflow goes on.
+    """
+    log.error("request not handled", extra={"key": delivery.key, "offset": delivery.offset}, exc_info=error)
+    is_in_place = runtime.journal.partition_of(delivery.key) == delivery.partition
+    origin = delivery.origin if is_in_place else None
+    if origin is not None and runtime.journal.reader(delivery.key).is_decided(origin.source):
+        return
+    await send_dead_letter(runtime.producer, source_of(delivery.message), runtime.source, repr(error))
+    try:
+        request = decode_request(delivery.value)
+    except msgspec.DecodeError:
+        return
+    reply = refusal(Status.FAILURE, f"kept as a dead letter: {error!r}")
+
+    def refused(_reader: Reader, _context: Context) -> Decision:
+        return Decision(reply=reply)
+
+    try:
+        await runtime.journal.propose(delivery.key, refused, request=request.id, origin=origin)
+    except JournalError as problem:
+        # The partition has stopped, or no record can hold the reply: the letter says it all.
+        log.error("failure not replied", extra={"request": request.id, "error": str(problem)})

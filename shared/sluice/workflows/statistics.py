@@ -1,0 +1,110 @@
+"""Reports what is counted of the journal: per stream and minute, every few seconds, by the owner of the partition.
+
+At least once and approximate: a report that Kafka did not acknowledge is sent with the next one. What is counted and
+not reported yet goes with the process. Everything here belongs to the event loop.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from sluice.domain.events import StreamEvent, TransactionEvent
+from sluice.domain.model import JournalEntry
+from sluice.domain.names import stream_key
+from sluice.domain.statistics import (
+    Counted,
+    Counter,
+    Figures,
+    PendingFigures,
+    StatisticsMark,
+    StreamStatistics,
+    WindowKind,
+)
+from sluice.engine.partition import partition_keys
+from sluice.engine.ports import SendError
+from sluice.kafka.headers import cloud_event_headers
+from sluice.kafka.topics import STATISTICS
+from sluice.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+_encoder = msgspec.json.Encoder()
+
+
+class StatisticsReporter:
+    """Counts with `counter` what happens in the partitions that are `owned` here.
+
+    With `marks` it tells, beside the reports, how far each partition is counted; one service does that for all.
+    """
+
+    def __init__(
+        self, runtime: Runtime, counter: Counter, owned: Callable[[], Collection[int]], *, marks: bool = False
+    ) -> None:
+        self._runtime = runtime
+        self._counter = counter
+        self._owned = owned
+        self._marks = marks
+        self._before: set[int] = set()
+        self._pending = PendingFigures()
+        runtime.journal.on_entry.append(self._observe)
+
+    async def run(self, interval_s: float) -> None:
+        """Report for ever."""
+        while True:
+            await asyncio.sleep(interval_s)
+            try:
+                await self.report()
+            except Exception:
+                log.exception("statistics not reported")
+
+    async def report(self) -> None:
+        """Send what was counted; return when Kafka has acknowledged it, or what it did not is counted once more."""
+        owned, at = set(self._owned()), self._runtime.clock.now_ms()
+        if self._before - owned:
+            self._counter.forget()
+        self._before = owned
+        taken = self._pending.take()
+        sending = [self._report(counted, figures, at, n) for n, (counted, figures) in enumerate(taken.items())]
+        if self._marks:
+            sending += [self._mark(partition, at) for partition in sorted(owned)]
+        await asyncio.gather(*sending)
+        if self._pending.dropped:
+            log.warning("statistics dropped: too many streams", extra={"events": self._pending.dropped})
+            self._pending.dropped = 0
+
+    def _observe(self, partition: int, entry: JournalEntry) -> None:
+        if partition not in self._owned():
+            return
+        view = self._runtime.journal.views()[partition]
+        for event in entry.events:
+            if not isinstance(event, StreamEvent | TransactionEvent):
+                continue
+            figures = self._counter.figures(event, view)
+            if figures is not None:
+                self._pending.add((event.scope, event.stream, WindowKind.MINUTE.begin(view.last_ms)), figures)
+
+    async def _report(self, counted: Counted, figures: Figures, at: int, number: int) -> None:
+        scope, stream, minute = counted
+        by = self._runtime.source
+        report = StreamStatistics(
+            id=f"{by}-{at}-{number}", by=by, at=at, scope=scope, stream=stream, minute=minute, figures=figures
+        )
+        try:
+            await self._send(stream_key(scope, stream), report)
+        except SendError as error:
+            log.warning("statistics wait", extra={"stream": f"{scope}/{stream}", "error": str(error)})
+            self._pending.add(counted, figures)
+
+    async def _mark(self, partition: int, at: int) -> None:
+        by = self._runtime.source
+        mark = StatisticsMark(id=f"{by}-{at}-mark-{partition}", by=by, at=at, partition=partition)
+        try:
+            await self._send(partition_keys(self._runtime.journal.partitions)[partition], mark)
+        except SendError as error:
+            log.warning("mark of statistics not sent", extra={"partition": partition, "error": str(error)})
+
+    def _send(self, key: str, fact: StreamStatistics | StatisticsMark) -> asyncio.Future[None]:
+        headers = cloud_event_headers(type(fact).__name__, fact.id, fact.by, fact.at, key)
+        return self._runtime.producer.send(STATISTICS.name, key, _encoder.encode(fact), headers)

@@ -1,0 +1,148 @@
+"""A real OpenSearch of the tests' own, on free ports of the loopback, that can be killed, frozen and started again.
+
+The server comes as a zip through Maven, once per state folder. It refuses to run as root, so root runs it as nobody,
+from a copy that nobody can read.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+from support.processes import stands_still
+from support.wait import eventually
+
+from sluice_local import java, stamp
+from sluice_local.ports import find_block
+from sluice_local.settings import HOST, LocalSettings
+
+HERE = Path(__file__).parent / "opensearch"
+STARTS_S = 120.0
+_NOBODY = 65534
+_OPTIONS = (
+    *("-Xms256m", "-Xmx256m", "-Xss1m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"),
+    *("-Djna.nosys=true", "-Dio.netty.noUnsafe=true", "-Dio.netty.noKeySetOptimization=true"),
+    *("-Dio.netty.allocator.numDirectArenas=0", "-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true"),
+    *("-Djava.locale.providers=SPI,COMPAT", "-Djava.security.manager=allow"),
+    "-Djava.util.concurrent.ForkJoinPool.common.threadFactory="
+    "org.opensearch.secure_sm.SecuredForkJoinWorkerThreadFactory",
+    *("-Dopensearch.distribution.type=zip", "-Dopensearch.bundled_jdk=false"),
+)
+
+
+class NotFetched(Exception):
+    """Maven could not fetch the server."""
+
+
+class SearchServer:
+    """One server with one node."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self._folder, self._home = folder, home
+        self.port, self._transport_port = find_block(2)
+        self._process: subprocess.Popen[bytes] | None = None
+        for name in ("config/jvm.options.d", "data", "logs", "tmp"):
+            (folder / name).mkdir(parents=True)
+        for name in ("opensearch.yml", "log4j2.properties"):
+            shutil.copy(HERE / name, folder / "config")
+        self._user = _NOBODY if os.getuid() == 0 else None
+        if self._user is not None:
+            for each in (folder, *folder.rglob("*")):
+                os.chown(each, self._user, self._user)
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"opensearch://{HOST}:{self.port}"
+
+    def start(self) -> None:
+        """Start the server on what it has stored, and wait until it answers."""
+        folder = self._folder
+        command = [
+            java.executable(),
+            *_OPTIONS,
+            f"-Djava.io.tmpdir={folder}/tmp",
+            f"-Djna.tmpdir={folder}/tmp",
+            f"-Dopensearch.path.home={self._home}",
+            f"-Dopensearch.path.conf={folder}/config",
+            *("-cp", f"{self._home}/lib/*", "org.opensearch.bootstrap.OpenSearch"),
+        ]
+        ports = {"HTTP_PORT": str(self.port), "TRANSPORT_PORT": str(self._transport_port), "RUN_DIR": str(folder)}
+        with (folder / "output.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=self._home,
+                env={**os.environ, **ports},
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                group=self._user,
+                extra_groups=None if self._user is None else [],
+            )
+        eventually(self._answers, STARTS_S, "OpenSearch answers")
+
+    def kill(self) -> None:
+        """End the server at once."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
+    def freeze(self) -> None:
+        """Have the server stand still; it does on return."""
+        assert self._process is not None
+        process = self._process
+        process.send_signal(signal.SIGSTOP)
+        eventually(lambda: stands_still(process.pid), 60, "OpenSearch stands still")
+
+    def thaw(self) -> None:
+        """Have a frozen server go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise AssertionError(f"OpenSearch has ended: {(self._folder / 'output.log').read_text()[-4000:]}")
+        url = f"http://{HOST}:{self.port}/_cluster/health?wait_for_status=yellow&timeout=1s"
+        return httpx.get(url, timeout=5).status_code == 200
+
+
+@contextmanager
+def private_search() -> Iterator[SearchServer]:
+    """A server that ends with the block. Raises NotFetched."""
+    fetched = _fetched()
+    folder = Path(tempfile.mkdtemp(prefix="sluice-opensearch-"))
+    folder.chmod(0o755)
+    try:
+        home = folder / "home"
+        shutil.copytree(fetched, home)
+        server = SearchServer(folder / "run", home)
+        try:
+            yield server
+        finally:
+            server.kill()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fetched() -> Path:
+    """Fetch the server, if it is not there; return its folder."""
+    folder, description = LocalSettings().jars_dir / "opensearch", HERE / "pom.xml"
+    value = stamp.digest([description])
+    if not stamp.is_current(folder / ".stamp", value):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        command = ["mvn", "-q", "-B", "-f", str(description), "dependency:unpack", f"-Dunpack.to={folder}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        if done.returncode:
+            raise NotFetched(done.stdout[-2000:])
+        stamp.set_current(folder / ".stamp", value)
+    (home,) = folder.glob("opensearch-*")
+    return home

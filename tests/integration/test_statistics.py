@@ -1,0 +1,126 @@
+"""Statistics on the whole system: what happened to a stream is in its windows soon, and their age is told."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.controller import Controller, controller, unique
+from support.kafka import header, read
+from support.transactions import Transactions
+
+from harness import System, eventually
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import STATISTICS, STATISTICS_WINDOWS
+
+pytestmark = pytest.mark.integration
+
+COMES_S = 90.0
+YOUNG_S = 30.0
+
+
+@pytest.fixture
+def gateway(system: System) -> Iterator[Controller]:
+    with controller(system.grpc_address) as client:
+        yield client
+
+
+@pytest.fixture
+def client(system: System) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=system.rest_url, timeout=60, trust_env=False) as client:
+        yield client
+
+
+class Statistics:
+    """The figures of a stream over all windows of a kind."""
+
+    def __init__(self, client: httpx.Client, scope: str, window: str) -> None:
+        answer = client.get(f"/sluice/v1/scopes/{scope}/streams/st/statistics", params={"window": window, "count": 120})
+        assert answer.status_code == 200, answer.text
+        self.body: dict[str, Any] = answer.json()
+
+    def total(self, name: str) -> int:
+        return sum(item[name] for item in self.body["items"])
+
+    def counts(self, name: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for item in self.body["items"]:
+            for what, count in item[name].items():
+                found[what] = found.get(what, 0) + count
+        return found
+
+    @property
+    def figures(self) -> tuple[object, ...]:
+        sums = (self.total(name) for name in ("opened", "committed", "timed"))
+        return (*sums, self.counts("aborted"), self.counts("operations"))
+
+
+def test_transactions_and_operations_are_counted_by_minute_hour_and_day(
+    system: System, gateway: Controller, client: httpx.Client
+) -> None:
+    scope = unique("statistics")
+    assert gateway.create_scope(scope) == gateway.create_stream(scope, "st") == "SUCCESS"
+    transactions = Transactions(gateway, scope)
+    committed, aborted, abandoned, sealed = (transactions.open() for _ in range(4))
+    assert transactions.commit(committed) == transactions.abort(aborted) == "SUCCESS"
+    transactions.await_state(committed, "COMMITTED")
+    assert transactions.ping(abandoned, lease_ms=0) == "OK"
+    transactions.await_state(abandoned, "ABORTED")
+    assert transactions.ping(sealed) == "OK"
+    assert gateway.seal(scope, "st") == "SUCCESS"
+
+    wanted = (4, 1, 4, {"user": 1, "lease": 1, "seal": 1}, {"create": 1, "seal": 1})
+    for window in ("minute", "hour", "day"):
+        eventually(lambda w=window: Statistics(client, scope, w).figures == wanted, COMES_S, f"all is in a {window}")  # type: ignore[misc]
+    assert Statistics(client, scope, "day").body["items"][0]["longestMs"] > 0
+    eventually(lambda: Statistics(client, scope, "day").body["ageS"] < YOUNG_S, COMES_S, "the figures are young")
+
+
+def test_what_has_not_happened_has_an_age_all_the_same(gateway: Controller, client: httpx.Client) -> None:
+    scope = unique("statistics")
+    assert gateway.create_scope(scope) == gateway.create_stream(scope, "st") == "SUCCESS"
+    eventually(lambda: Statistics(client, scope, "day").counts("operations"), COMES_S, "its creation is counted")
+    before = Statistics(client, scope, "day").body
+    eventually(lambda: Statistics(client, scope, "day").body["asOf"] > before["asOf"], COMES_S, "it is counted further")
+    assert Statistics(client, scope, "day").body["items"] == before["items"]
+
+
+@pytest.mark.parametrize("topic", [STATISTICS, STATISTICS_WINDOWS], ids=lambda topic: topic.name)
+def test_records_have_the_attributes_of_cloud_events(system: System, topic: Any, client: httpx.Client) -> None:
+    records = eventually(lambda: read(system.kafka_bootstrap, topic.name), COMES_S, "there are records")
+    for message in records:
+        assert header(message, "ce_type") in {"StreamStatistics", "StatisticsMark", "WindowStatistics"}
+        assert header(message, "ce_subject") == (message.key() or b"").decode()
+        if topic is STATISTICS:
+            assert message.partition() == partition_of(header(message, "ce_subject"), system.settings.partitions)
+
+
+def faust_of(system: System) -> int:
+    """The process of the Faust app of the only txn-manager; 0 while there is none."""
+    parent = system.pid("txn-manager-0")
+    for task in Path(f"/proc/{parent}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if b"txn_manager.statistics" in Path(f"/proc/{child}/cmdline").read_bytes():
+                return int(child)
+    return 0
+
+
+def test_when_faust_is_killed_only_the_age_shows_it(system: System, gateway: Controller, client: httpx.Client) -> None:
+    scope = unique("statistics")
+    assert gateway.create_scope(scope) == gateway.create_stream(scope, "st") == "SUCCESS"
+    eventually(lambda: Statistics(client, scope, "day").counts("operations") == {"create": 1}, COMES_S, "it is counted")
+    killed = eventually(lambda: faust_of(system), COMES_S, "Faust runs")
+    os.kill(killed, signal.SIGKILL)
+    before = Statistics(client, scope, "day").body["asOf"]
+    transactions = Transactions(gateway, scope)
+    assert transactions.commit(transactions.open()) == "SUCCESS"
+    assert system.is_ready("txn-manager-0")
+    wanted: tuple[object, ...] = (1, 1, 1, {}, {"create": 1})
+    eventually(
+        lambda: Statistics(client, scope, "day").figures == wanted, COMES_S, "the next life counts on, nothing twice"
+    )
+    assert Statistics(client, scope, "day").body["asOf"] > before
+    assert faust_of(system) not in (0, killed)

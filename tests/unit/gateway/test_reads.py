@@ -1,0 +1,144 @@
+"""Which partitions a read waits for: it holds all that was acknowledged there before it, and needs no others."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+from support import virtual_time
+from unit.gateway.support import cut_message, group_info
+from unit.gateway.system import PARTITIONS, MemorySystem, running_system
+
+from api_gateway.main import handlers
+from api_gateway.reads import Reads
+from api_gateway.requests import Requests
+from api_gateway.settings import GatewaySettings
+from sluice.controller_api import controller_pb2 as pb
+from sluice.domain import events as ev
+from sluice.domain.config import StreamConfig
+from sluice.domain.segment_id import segment_id
+from sluice.engine.journal import JournalUnavailableError
+
+Read = Callable[[], Awaitable[Any]]
+
+STREAM = pb.StreamInfo(scope="sc", stream="st")
+MARKS = pb.StreamInfo(scope="sc", stream="_MARKst")
+SEGMENT = pb.SegmentId(streamInfo=STREAM, segmentId=0)
+SCOPE = pb.ScopeInfo(scope="sc")
+TRANSACTION = pb.TxnRequest(streamInfo=STREAM, txnId=pb.TxnId(lowBits=7))
+TABLE = pb.KeyValueTableInfo(scope="sc", kvtName="kv")
+ALL: tuple[str, ...] = ("all",)
+
+
+async def waits_for(system: MemorySystem, read: Read) -> set[int]:
+    """The partitions that keep a read waiting while they alone lag behind."""
+    log, found = system.connections.log, set()
+    for partition in range(PARTITIONS):
+        log.freeze(partition)
+        system.land_without_entries(partition)
+        asking = asyncio.ensure_future(read())
+        await asyncio.wait([asking], timeout=1)
+        if not asking.done():
+            found.add(partition)
+        log.thaw(partition)
+        await asyncio.wait([asking])
+        # Whether there is such a thing does not matter here.
+        asking.exception()
+    return found
+
+
+def partitions_of(system: MemorySystem, keys: tuple[str, ...]) -> set[int]:
+    return set(range(PARTITIONS)) if keys == ALL else {system.journal.partition_of(key) for key in keys}
+
+
+def handled(system: MemorySystem, rpc: str, message: Any) -> Read:
+    settings = GatewaySettings(instance="test")
+    table = handlers(Reads(system.runtime.journal), Requests(system.runtime, 1, 1), settings)
+    return lambda: table[rpc](message, cast(Any, None))
+
+
+async def _reads(rpc: str, message: Any, keys: tuple[str, ...]) -> None:
+    async with running_system(deciding=False) as system:
+        assert await waits_for(system, handled(system, rpc, message)) == partitions_of(system, keys)
+
+
+@pytest.mark.parametrize(
+    ("rpc", "message", "keys"),
+    [
+        ("checkScopeExists", SCOPE, ("sc",)),
+        ("checkStreamExists", STREAM, ("sc/st",)),
+        ("getCurrentSegments", STREAM, ("sc/st",)),
+        ("getCurrentSegments", MARKS, ("sc/st",)),
+        ("isStreamCutValid", cut_message({0: 0}), ("sc/st",)),
+        ("checkScale", pb.ScaleStatusRequest(streamInfo=STREAM, epoch=0), ("sc/st",)),
+        ("checkTransactionState", TRANSACTION, ("sc/st",)),
+        ("listCompletedTransactions", pb.ListCompletedTxnRequest(streamInfo=STREAM), ("sc/st",)),
+        ("listSubscribers", STREAM, ("sc", "sc/st")),
+        ("getReaderGroupConfig", group_info(), ("sc", "sc/_RGrg")),
+        ("getKeyValueTableConfiguration", TABLE, ("sc/kv",)),
+        ("listScopes", pb.ScopesRequest(), ALL),
+        ("listStreamsInScope", pb.StreamsInScopeRequest(scope=SCOPE), ALL),
+        ("listStreamsInScopeForTag", pb.StreamsInScopeWithTagRequest(scope=SCOPE, tag="red"), ALL),
+        ("listKeyValueTablesInScope", pb.KVTablesInScopeRequest(scope=SCOPE), ALL),
+        ("getURI", SEGMENT, ()),
+        ("getControllerServerList", pb.ServerRequest(), ()),
+    ],
+)
+def test_a_read_waits_for_the_partitions_of_what_it_shows(rpc: str, message: Any, keys: tuple[str, ...]) -> None:
+    virtual_time.run(_reads(rpc, message, keys))
+
+
+async def _workflows() -> None:
+    async with running_system(deciding=False) as system:
+        reads = Reads(system.runtime.journal)
+        assert await waits_for(system, lambda: reads.workflow("stream:sc/st")) == partitions_of(system, ("sc/st",))
+        assert await waits_for(system, reads.under_way) == partitions_of(system, ALL)
+
+
+def test_a_read_of_workflows_waits_for_their_partitions() -> None:
+    virtual_time.run(_workflows())
+
+
+async def _outage() -> None:
+    async with running_system(deciding=False) as system:
+        system.broker.go_away(60)
+        with pytest.raises(JournalUnavailableError, match="end of journal not reached"):
+            await handled(system, "checkScopeExists", SCOPE)()
+
+
+def test_a_read_without_the_journal_is_unavailable() -> None:
+    virtual_time.run(_outage())
+
+
+async def _scales() -> None:
+    segments = (ev.Segment(0, 0.0, 1.0),)
+    begun = ev.StreamCreationStarted(
+        scope="sc", stream="st", creation_id="r", config=StreamConfig(), created_at=1, segments=segments
+    )
+    first, second = (
+        ev.StreamScaleStarted(
+            scope="sc",
+            stream="st",
+            replacement=ev.Replacement((seal,), (ev.Segment(segment_id(epoch, epoch), 0.0, 1.0),), 1),
+        )
+        for seal, epoch in ((0, 1), (segment_id(1, 1), 2))
+    )
+    added = ev.StreamEpochAdded(scope="sc", stream="st", created_at=2)
+    done = ev.StreamScaled(scope="sc", stream="st", sealed_sizes={})
+    async with running_system(deciding=False) as system:
+        reads, loop = Reads(system.runtime.journal), system.broker.loop
+        await system.append("sc/st", begun, ev.StreamCreated(scope="sc", stream="st"), first, added, done, second)
+        before = loop.time()
+        for epoch in (0, 2):
+            assert await reads.scaled_stream("sc", "st", epoch, 60) is not None
+        assert loop.time() - before < 1
+        waiting = asyncio.ensure_future(reads.scaled_stream("sc", "st", 1, 60))
+        await asyncio.sleep(30)
+        assert not waiting.done()
+        await system.append("sc/st", ev.StreamEpochAdded(scope="sc", stream="st", created_at=3), done)
+        assert await waiting is not None
+        assert loop.time() - before < 60
+
+
+def test_only_a_caller_of_the_scale_that_runs_waits_for_its_end() -> None:
+    virtual_time.run(_scales())

@@ -1,0 +1,105 @@
+"""The table of errors: complete, without contradiction, and as the original controller decides (wire protocol 8.1)."""
+
+from typing import Any
+
+import pytest
+
+from sluice.pravega import errors
+from sluice.pravega.errors import RULES, Outcome, check, rule_for
+from sluice.pravega.failure import Failure
+from sluice.pravega.wire import appends, refusals, segments, tables
+from sluice.pravega.wire.command import LAYOUTS, Command
+
+REQUESTS = {rule.request for rule in RULES if rule.request is not None}
+NOT_ASKED = {"Hello", "KeepAlive"}
+
+
+def example(command: type[Command], **fields: Any) -> Command:
+    """A command of a type, with any values."""
+    values = {name: fields.get(name, 1 if wire.name.startswith("i") else "") for name, wire in LAYOUTS[command].fields}
+    return command(**values)
+
+
+def test_every_request_has_one_reply_that_means_done() -> None:
+    for request in REQUESTS:
+        assert [rule.outcome for rule in RULES if rule.request is request].count(Outcome.DONE) == 1
+
+
+def test_every_command_is_a_request_or_an_answer() -> None:
+    answers = {rule.answer for rule in RULES}
+    assert {command for command in LAYOUTS if command not in REQUESTS | answers} == {
+        command for command in LAYOUTS if command.__name__ in NOT_ASKED
+    }
+
+
+def test_no_two_rules_are_about_the_same() -> None:
+    pairs = [(rule.request, rule.answer, rule.code) for rule in RULES]
+    assert len(pairs) == len(set(pairs))
+
+
+def test_every_failure_has_a_rule() -> None:
+    assert {rule.answer for rule in RULES if isinstance(rule.answer, Failure)} == set(Failure)
+
+
+def test_a_rule_raises_exactly_when_it_does_not_count_as_success() -> None:
+    kinds = {
+        Outcome.FRESH_ROUTE: errors.RouteStale,
+        Outcome.LATER: errors.TryLater,
+        Outcome.PERMANENT: errors.Permanent,
+    }
+    for rule in RULES:
+        if rule.outcome in (Outcome.DONE, Outcome.DONE_ALREADY):
+            assert rule.error is None
+        else:
+            assert rule.error is not None
+            assert issubclass(rule.error, kinds[rule.outcome])
+            assert rule.error.__doc__
+
+
+@pytest.mark.parametrize("request_type", sorted(REQUESTS, key=str))
+def test_every_pair_succeeds_or_raises_what_the_table_says(request_type: type[Command]) -> None:
+    request = example(request_type)
+    for answer in LAYOUTS:
+        reply = example(answer, error_code=0)
+        error = rule_for(request_type, reply).error
+        if error is None:
+            check(request, reply, "s/t/0", "h:1")
+        else:
+            with pytest.raises(error, match="s/t/0 at h:1") as caught:
+                check(request, reply, "s/t/0", "h:1")
+            assert caught.value.reply is reply
+
+
+ALREADY = {
+    (segments.CreateSegment, refusals.SegmentAlreadyExists),
+    (tables.CreateTableSegment, refusals.SegmentAlreadyExists),
+    (segments.DeleteSegment, refusals.NoSuchSegment),
+    (tables.DeleteTableSegment, refusals.NoSuchSegment),
+    (segments.SealSegment, refusals.SegmentIsSealed),
+    (segments.TruncateSegment, refusals.SegmentIsTruncated),
+    (tables.RemoveTableKeys, refusals.TableKeyDoesNotExist),
+    (appends.ReadSegment, refusals.SegmentIsSealed),
+}
+
+
+def test_exactly_these_refusals_count_as_success() -> None:
+    assert {(rule.request, rule.answer) for rule in RULES if rule.outcome is Outcome.DONE_ALREADY} == ALREADY
+
+
+def test_an_expired_token_is_worth_another_try_and_a_wrong_one_is_not() -> None:
+    request = example(segments.SealSegment)
+    with pytest.raises(errors.TryLater):
+        check(request, refusals.AuthTokenCheckFailed(1, "", 1), "s/t/0")
+    for code in (0, -1):
+        with pytest.raises(errors.AccessDenied):
+            check(request, refusals.AuthTokenCheckFailed(1, "", code), "s/t/0")
+
+
+def test_an_error_says_what_where_and_why() -> None:
+    with pytest.raises(errors.RouteStale) as caught:
+        check(example(segments.SealSegment), Failure.TIMED_OUT, "s/t/0", "h:1", "detail")
+    assert str(caught.value) == (
+        "The segment store could not be reached or does not have the container: try again where the map says by then. "
+        "[SealSegment s/t/0 at h:1: the call's time was up, detail]"
+    )
+    assert caught.value.reply is None

@@ -1,0 +1,48 @@
+"""Watermarks as bytes: background-and-other-workflows 3.6."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.domain.events import Segment
+from sluice.domain.stream.watermark import Watermark
+from sluice.pravega.envelope import MalformedPayload
+from sluice.pravega.watermarks import decode_watermark, encode_watermark
+
+WATERMARK = bytes.fromhex(
+    "0000010000000039 00000000000003e8 00000000000007d0 01 00000100 00000018"
+    "0000000000000000 0000000000000000 3ff0000000000000 0000000000000049"
+)
+
+segments = st.builds(Segment, st.integers(0, 2**62), st.floats(0, 1, allow_nan=False), st.floats(0, 1, allow_nan=False))
+offsets = st.integers(-(2**63), 2**63 - 1)
+
+
+def test_the_watermark_of_the_reference() -> None:
+    mark = Watermark(1000, 2000, {Segment(0, 0.0, 1.0): 73})
+    assert encode_watermark(mark) == WATERMARK and len(WATERMARK) == 65
+    assert decode_watermark(WATERMARK) == mark
+
+
+@given(st.builds(Watermark, offsets, offsets, st.dictionaries(segments, offsets, max_size=200)))
+def test_a_watermark_is_read_as_it_was_written(mark: Watermark) -> None:
+    assert decode_watermark(encode_watermark(mark)) == mark
+
+
+def test_a_watermark_over_twenty_thousand_segments() -> None:
+    mark = Watermark(1, 2, {Segment(i, i / 20_000, (i + 1) / 20_000): i for i in range(20_000)})
+    assert decode_watermark(encode_watermark(mark)) == mark
+
+
+@pytest.mark.parametrize("cut", range(len(WATERMARK)))
+def test_a_watermark_cut_short_is_malformed(cut: int) -> None:
+    with pytest.raises(MalformedPayload):
+        decode_watermark(WATERMARK[:cut])
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_watermark_or_refused(payload: bytes) -> None:
+    try:
+        decode_watermark(payload)
+    except MalformedPayload:
+        return

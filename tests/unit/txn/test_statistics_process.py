@@ -1,0 +1,61 @@
+"""The process of the Faust app: begun anew when it ends, ended with the service, visible when it is silent."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import eventually_async
+from txn_manager.settings import TxnSettings
+from txn_manager.statistics import supervisor
+from txn_manager.statistics.supervisor import StatisticsProcess
+
+DEADLINE_S = 30.0
+SETTINGS = TxnSettings(instance="txn-manager-7")
+LIVES = """
+import os, sys, time
+with open(sys.argv[1], "a") as lives:
+    print(os.environ["SLUICE_INSTANCE"], file=lives)
+{then}
+"""
+
+
+def process(lives: Path, then: str) -> StatisticsProcess:
+    return StatisticsProcess(SETTINGS, (sys.executable, "-c", LIVES.format(then=then), str(lives)))
+
+
+def begun(lives: Path) -> list[str]:
+    return lives.read_text().splitlines() if lives.exists() else []
+
+
+async def test_a_process_that_ends_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "RETRY_MIN_S", 0.01)
+    statistics = process(tmp_path / "lives", "sys.exit(1)")
+    statistics.start()
+    await eventually_async(lambda: len(begun(tmp_path / "lives")) > 2, DEADLINE_S, "it has begun anew twice")
+    await statistics.stop()
+    assert set(begun(tmp_path / "lives")) == {"txn-manager-7"}
+
+
+async def test_a_silent_process_is_shown_and_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in {"RETRY_MIN_S": 0.01, "DEGRADED_AFTER_S": 0.1, "MAX_SILENCE_S": 0.5}.items():
+        monkeypatch.setattr(supervisor, name, seconds)
+    statistics = process(tmp_path / "lives", "time.sleep(600)")
+    statistics.start()
+    assert statistics.problem() is None
+    await eventually_async(lambda: statistics.problem() is not None, DEADLINE_S, "its silence shows")
+    await eventually_async(lambda: len(begun(tmp_path / "lives")) > 1, DEADLINE_S, "another one has begun")
+    await statistics.stop()
+
+
+async def test_a_process_that_does_not_end_is_killed_when_the_service_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "STOP_S", 0.2)
+    ignores = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    statistics = process(tmp_path / "lives", ignores)
+    statistics.start()
+    await eventually_async(lambda: begun(tmp_path / "lives"), DEADLINE_S, "it has begun")
+    await asyncio.wait_for(statistics.stop(), DEADLINE_S)
+    assert len(begun(tmp_path / "lives")) == 1

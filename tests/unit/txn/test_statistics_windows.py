@@ -1,0 +1,102 @@
+"""The table of windows: what reports and marks change in it, and that it stays bounded."""
+
+import msgspec
+
+from sluice.domain.statistics import (
+    MINUTE_MS,
+    Figures,
+    Folded,
+    StatisticsMark,
+    StreamStatistics,
+    WindowKind,
+    WindowStatistics,
+)
+from sluice.engine.partition import partition_of
+from txn_manager.statistics.windows import Windows
+
+PARTITIONS = 4
+OF = partition_of("sc/st", PARTITIONS)
+HOUR_MS = 60 * MINUTE_MS
+BY = "txn-manager/1"
+
+
+class Table(dict[bytes, bytes]):
+    """The table, and what stands in it."""
+
+    def facts(self) -> list[Folded]:
+        return [msgspec.json.decode(value, type=Folded) for value in self.values()]
+
+    def windows(self) -> dict[WindowKind, list[WindowStatistics]]:
+        found: dict[WindowKind, list[WindowStatistics]] = {}
+        for fact in self.facts():
+            if isinstance(fact, WindowStatistics):
+                found.setdefault(fact.window, []).append(fact)
+        return found
+
+
+def report(minute: int, stream: str = "st", opened: int = 1) -> bytes:
+    told = StreamStatistics("r", "t/1", minute, "sc", stream, minute, Figures(opened=opened))
+    return msgspec.json.encode(told)
+
+
+def mark(at: int, partition: int = OF) -> bytes:
+    return msgspec.json.encode(StatisticsMark("m", "t/1", at, partition))
+
+
+def test_a_report_is_in_a_window_of_each_kind() -> None:
+    table = Table()
+    windows = Windows(table, PARTITIONS, 100, BY)
+    for offset, minute in enumerate((0, MINUTE_MS, HOUR_MS)):
+        windows.fold(report(minute), offset)
+    found = {kind: [w.figures.opened for w in of] for kind, of in table.windows().items()}
+    assert found == {WindowKind.MINUTE: [1, 1, 1], WindowKind.HOUR: [2, 1], WindowKind.DAY: [3]}
+    assert all(key.decode().startswith("sc/st ") for key in table)
+    assert {fact.by for fact in table.facts()} == {BY}
+
+
+def test_a_redelivered_report_changes_nothing() -> None:
+    table = Table()
+    windows = Windows(table, PARTITIONS, 100, BY)
+    windows.fold(report(0), 5)
+    before = dict(table)
+    Windows(table, PARTITIONS, 100, BY).fold(report(0), 5)
+    assert table == before
+
+
+def test_the_last_mark_of_a_partition_stands_in_the_table() -> None:
+    table = Table()
+    windows = Windows(table, PARTITIONS, 100, BY)
+    windows.fold(mark(10), 0)
+    windows.fold(mark(20), 1)
+    assert table == {f"mark {OF}".encode(): mark(20)}
+
+
+def test_windows_expire_by_marks_of_their_own_partition() -> None:
+    table = Table()
+    windows = Windows(table, PARTITIONS, 100, BY)
+    windows.fold(report(0), 0)
+    last = WindowKind.MINUTE.retained * MINUTE_MS
+    windows.fold(mark(last, (OF + 1) % PARTITIONS), 1)
+    windows.fold(mark(last - MINUTE_MS), 2)
+    assert set(table.windows()) == set(WindowKind)
+    windows.fold(mark(last), 3)
+    assert set(table.windows()) == {WindowKind.HOUR, WindowKind.DAY}
+    windows.fold(mark(WindowKind.DAY.retained * WindowKind.DAY.length_ms), 4)
+    assert table.windows() == {}
+
+
+def test_a_full_table_takes_no_more_windows_and_keeps_counting_in_those_it_has() -> None:
+    table = Table()
+    windows = Windows(table, PARTITIONS, 3, BY)
+    windows.fold(report(0), 0)
+    windows.fold(report(0, "other"), 0)
+    windows.fold(report(0), 1)
+    assert [(w.stream, w.figures.opened) for w in table.facts() if isinstance(w, WindowStatistics)] == [("st", 2)] * 3
+
+
+def test_what_is_no_report_is_passed_over() -> None:
+    table = Table()
+    windows = Windows(table, PARTITIONS, 100, BY)
+    for value in (b"", b"{", b"\xff", b'{"type":"Unheard"}'):
+        windows.fold(value, 0)
+    assert not table

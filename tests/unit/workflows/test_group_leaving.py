@@ -1,0 +1,62 @@
+"""Groups that leave streams: what a view does not show may be what it has not folded yet."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+from support.memory_world import MemoryWorld, Process, settle
+
+from sluice.domain import events as ev
+from sluice.domain.commands import RemoveSubscriber
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, StreamConfig
+from sluice.domain.group import find_group
+from sluice.domain.names import group_aggregate, key_of, stream_key
+from sluice.engine.dependencies import DependenciesPending
+from sluice.workflows.sending import Sender
+from stream_workflows import group_steps
+from stream_workflows.step_context import StreamStepContext
+
+CONFIG = ReaderGroupConfig(id="i", starts={"sc/st": {}}, retention=GroupRetention.MANUAL)
+
+
+async def required(step: Coroutine[Any, Any, None], behind: Process) -> list[Any]:
+    """The commands that a step depends on which began while its process was behind."""
+    task = asyncio.ensure_future(step)
+    await settle()
+    assert not task.done(), "it goes on without knowing"
+    behind.log.thaw()
+    with pytest.raises(DependenciesPending) as pending:
+        await asyncio.wait_for(task, 10)
+    return [dependency.command for dependency in pending.value.unmet]
+
+
+async def test_a_group_leaves_a_stream_that_its_new_owner_does_not_show_yet() -> None:
+    world = MemoryWorld()
+    behind, key = world.process(), stream_key("sc", "st")
+    group = next(
+        name
+        for name in (f"g{i}" for i in range(99))
+        if behind.journal.partition_of(key_of(group_aggregate("sc", name))) != behind.journal.partition_of(key)
+    )
+    group_key = key_of(group_aggregate("sc", group))
+    behind.log.freeze(behind.journal.partition_of(key))
+    created = ev.StreamCreationStarted(
+        scope="sc",
+        stream="st",
+        creation_id="r",
+        config=StreamConfig(),
+        created_at=1,
+        segments=(ev.Segment(0, 0.0, 1.0),),
+    )
+    subscribed = ev.SubscriberAdded(scope="sc", stream="st", subscriber=f"sc/{group}", group_id="i", generation=0, at=1)
+    await world.seed(key, created, ev.StreamCreated(scope="sc", stream="st"), subscribed)
+    begun = ev.ReaderGroupCreationStarted(scope="sc", group=group, creation_id="q", config=CONFIG, created_at=1)
+    await world.seed(group_key, begun, ev.ReaderGroupCreated(scope="sc", group=group))
+    await world.seed(group_key, ev.ReaderGroupDeletionStarted(scope="sc", group=group, request="d", at=2))
+    state = find_group(behind.journal.reader(group_key), "sc", group)
+    assert state is not None
+    context = StreamStepContext(world.store, behind.journal, Sender(behind.runtime))
+    assert await required(group_steps.unsubscribe(context, state), behind) == [
+        RemoveSubscriber("sc", "st", f"sc/{group}", 0, "i", "r")
+    ]
