@@ -40,15 +40,18 @@ def _commits_in_order(model: Model) -> None:
 def left_over(plant: Plant) -> str | None:
     """A segment of an aborted transaction. Of a committed one, or one that never came about, it is at least empty.
 
+    The latter may be of the same id: created for a former life of the stream by a process that died before it decided.
     Created late it stays for good then: a real segment store must not be told to delete what it has just merged.
     """
     known = {id.replace("-", ""): txn for (_, _, id), txn in plant.auditor.model.txns.items()}
     for name, segment in plant.stores.segments.items():
         id = name.partition(MARK)[2]
         txn = known.get(id)
-        if txn is not None and txn.state == "ABORTED":
+        number = int(name.rpartition("/")[2].partition(".")[0]) if id else -1
+        is_its_own = txn is not None and number in txn.numbers
+        if txn is not None and txn.state == "ABORTED" and is_its_own:
             return f"{name} is left over of {txn}"
-        if id and segment.length and (txn is None or txn.state == "COMMITTED"):
+        if id and segment.length and (txn is None or not is_its_own or txn.state == "COMMITTED"):
             return f"{name} is left over, and not empty"
     return None
 

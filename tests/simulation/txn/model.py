@@ -18,7 +18,10 @@ ENDED = {"COMMITTING": "COMMITTED", "ABORTING": "ABORTED"}
 
 @dataclass(eq=False)
 class Txn:
-    """A transaction. Times in ms; `last_activity_at` is the last sign of life as it was decided."""
+    """A transaction. Times in ms; `last_activity_at` is the last sign of life as it was decided.
+
+    `numbers` are those of its segments: a stream's next life has others.
+    """
 
     scope: str
     stream: str
@@ -29,6 +32,7 @@ class Txn:
     last_activity_at: int
     first_lease_ms: int
     request: str | None
+    numbers: frozenset[int]
     state: str = "OPEN"
     ready: bool = False
     reason: str = ""
@@ -103,7 +107,8 @@ class Model:
             raise Violation(f"{event} while the stream is {stream.state}")
         if epoch != stream.reference:
             raise Violation(f"{event}: its epoch is {epoch}, the active reference {stream.reference}")
-        txn = Txn(*key, epoch, event.at, event.lease_ms, event.at, event.lease_ms, event.request)
+        numbers = frozenset(s.id & 0xFFFFFFFF for s in stream.segments(epoch))
+        txn = Txn(*key, epoch, event.at, event.lease_ms, event.at, event.lease_ms, event.request, numbers)
         self.txns[key] = self.live[key] = txn
 
     def on_ready(self, event: ev.TransactionReady, _at: int) -> None:
