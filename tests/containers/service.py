@@ -119,6 +119,11 @@ class ServiceContainer(Backing):
         self.reload()
         return Ended(self.setting("State", "ExitCode"), seconds, self.setting("State", "OOMKilled"))
 
+    def start_again(self) -> None:
+        """Start what has ended, and return once it is ready."""
+        cast(Any, self.get_wrapped_container()).start()
+        self.wait_ready()
+
     def tail(self, lines: int = 20) -> str:
         """The last lines of its log."""
         return "\n".join(b"".join(self.get_logs()).decode(errors="replace").splitlines()[-lines:])

@@ -78,10 +78,10 @@ def standing(neighbours: Neighbours, store: SegmentStoreServer) -> object:
 def test_all_that_is_asked_is_answered_once(
     neighbours: Neighbours, store: SegmentStoreServer, scope: str, version: Version, status: dict[str, str]
 ) -> None:
-    """Each request twice at once, from services of this, a later and the first version."""
+    """From services of this, a later and the first version."""
     places = []
     for request in (relocated(version(example), scope) for example in asked()):
-        places += neighbours.send(request, request)
+        places += neighbours.send(request)
         if request.type != UNANSWERED:
             assert (request.type, answered(neighbours, request)) == (request.type, status.get(request.type, "SUCCESS"))
     neighbours.consumed(GROUP, places)
@@ -93,10 +93,15 @@ def test_all_that_is_asked_is_answered_once(
     assert not [name for name in store.segments if name.startswith(f"{scope}/")]
 
 
-def test_what_comes_again_later_changes_nothing(neighbours: Neighbours, store: SegmentStoreServer) -> None:
+def test_what_is_delivered_again_changes_nothing(
+    neighbours: Neighbours, store: SegmentStoreServer, service: ServiceContainer
+) -> None:
+    """All of it, to a service that has lost its offsets."""
     before = standing(neighbours, store)
-    requests = [relocated(example, "equals") for example in asked()]
-    neighbours.consumed(GROUP, neighbours.send(*requests))
+    service.end()
+    neighbours.rewind(GROUP, REQUESTS_STREAMS.name)
+    service.start_again()
+    neighbours.consumed(GROUP, [place for place in neighbours.sent if place.topic == REQUESTS_STREAMS.name])
     assert standing(neighbours, store) == before
 
 

@@ -42,7 +42,10 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 def decide_open(reader: Reader, command: OpenTransaction, context: Context, limits: Limits) -> Decision:
-    """Give the transaction its id. The reply comes when its segments exist, with `decide_ready`."""
+    """Give the transaction its id. The reply comes when its segments exist, with `decide_ready`.
+
+    A request that is in its topic twice opens one transaction.
+    """
     assert context.request is not None
     stream = find_stream(reader, command.scope, command.stream)
     if stream is None or stream.state is StreamState.CREATING:
@@ -55,10 +58,13 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
         return refuse(Status.STREAM_SEALED, f"the stream is {stream.state.value}")
     if len(transactions_of(reader, command.scope, command.stream).open) >= limits.open:
         return refuse(Status.TOO_MANY_OPEN, f"{limits.open} transactions of this stream are open, no more may be")
+    id = transaction_id(stream.active_epoch.reference, context.request)
+    if find_transaction(reader, command.scope, command.stream, id) is not None:
+        return Decision()
     opened = ev.TransactionOpened(
         scope=command.scope,
         stream=command.stream,
-        transaction=transaction_id(stream.active_epoch.reference, context.request),
+        transaction=id,
         lease_ms=command.lease_ms,
         at=context.now,
         request=context.request,
