@@ -58,7 +58,7 @@ class JournalWatch:
         """The answer to a request, if there is one yet. Who is asked twice may answer twice, but not otherwise."""
         self.catch_up()
         answers = self._answers.get(request, [])
-        assert len({answer.status for answer in answers}) <= 1, f"{request} was answered differently: {answers}"
+        assert all(answer == answers[0] for answer in answers), f"{request} was answered differently: {answers}"
         return answers[0] if answers else None
 
     def versions(self, but: str = "cluster") -> dict[str, int]:

@@ -42,6 +42,12 @@ def relocated(example: Example, scope: str) -> Example:
     return Example(example.topic, renamed(example.key), headers, renamed(example.value.decode()).encode())
 
 
+def with_id(request: Example, id: str) -> Example:
+    """The request under another id."""
+    headers: Headers = [(name, id if name == "ce_id" else value) for name, value in request.headers]
+    return Example(request.topic, request.key, headers, msgspec.json.encode({**request.json(), "id": id}))
+
+
 def same(example: Example) -> Example:
     """As services of this version write it."""
     return example

@@ -12,7 +12,7 @@ from support.kafka import header
 
 from containers.backing import RedisContainer
 from containers.container_contract import ContainerContract, EndContract, FollowerContract
-from containers.lives import Version, newer, older, relocated, same
+from containers.lives import Version, newer, older, relocated, same, with_id
 from containers.neighbours import Neighbours, Place, source_of
 from containers.service import ServiceContainer
 from containers.store_server import SegmentStoreServer
@@ -61,9 +61,7 @@ def asked() -> list[Example]:
     told = [e for e in examples.requests() if e.topic in GROUPS and e.header("ce_source").startswith("api-gateway/")]
     by_type = {e.type: e for e in told}
     opening = by_type["OpenTransaction"]
-    value = {**opening.json(), "id": SECOND_OPEN}
-    headers = [(name, SECOND_OPEN if name == "ce_id" else text) for name, text in opening.headers]
-    second = Example(opening.topic, opening.key, list(headers), msgspec.json.encode(value))
+    second = with_id(opening, SECOND_OPEN)
     kinds = ("OpenTransaction", "PingTransaction", "CommitTransaction")
     return [*(by_type[kind] for kind in kinds), second, by_type["AbortTransaction"]]
 
@@ -172,7 +170,7 @@ def test_dead_letters_are_what_nobody_can_handle(neighbours: Neighbours, store: 
     places = neighbours.send(*bad)
     # The same ids were answered already, as what came in the wrong place; so the good ones have others.
     good = [relocated(e, f"{scope}") for e in asked()]
-    good = [_with_id(e, f"{e.json()['id']}.good") for e in good]
+    good = [with_id(e, f"{e.json()['id']}.good") for e in good]
     opening = good[0]
     places += neighbours.send(opening)
     assert answered(neighbours, opening) == "OK"
@@ -201,9 +199,3 @@ def id_of(transaction: str, scope: str) -> str:
         e for e in examples.journal_records() if e.type == "TransactionOpened" and transaction.encode() in e.value
     )
     return str(relocated(opened, scope).json()["entries"][0]["events"][0]["transaction"])
-
-
-def _with_id(request: Example, id: str) -> Example:
-    headers = [(name, id if name == "ce_id" else text) for name, text in request.headers]
-    value = msgspec.json.encode({**request.json(), "id": id})
-    return Example(request.topic, request.key, list(headers), value)
