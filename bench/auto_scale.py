@@ -24,7 +24,7 @@ from support.wait import NotInTime, eventually
 
 from harness import System
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
+from sluice.domain.stream import events as ev
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.topics import SCALE
 

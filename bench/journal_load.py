@@ -22,11 +22,13 @@ from confluent_kafka import Producer
 from bench.figures import Loaded
 from bench.load import LoadFailedError
 from harness import System
-from sluice.domain.aggregates import DECIDE
-from sluice.domain.commands import Command, CreateScope, CreateStream, UpdateStream
+from sluice.domain.commands import Command
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, encode_record
+from sluice.domain.registry import DECIDE
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.stream.commands import CreateStream, UpdateStream
 from sluice.domain.stream.decide import finish_create
 from sluice.engine.fold import GuardedReader, Outcome, PartitionView
 from sluice.engine.journal import Journal

@@ -25,7 +25,7 @@ from support.spark import SPARK, kafka_and_spark
 from bench.figures import quantile
 from bench.processor_time import cpu_s
 from harness import System, eventually
-from sluice.domain.commands import ScaleStream
+from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_STREAMS, SCALE, ensure_topics

@@ -16,7 +16,8 @@ import uvloop
 from confluent_kafka import KafkaException
 from starlette.applications import Starlette
 
-from sluice.domain.commands import Command, Heartbeat
+from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.commands import Command
 from sluice.domain.model import DomainModel
 from sluice.engine.consumer import CONTROL_HEADER
 from sluice.engine.journal import Journal

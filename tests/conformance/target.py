@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from conformance.answers import Refused
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import SegmentMissing
 from sluice.pravega.host import Host

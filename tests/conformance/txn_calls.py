@@ -15,7 +15,7 @@ from conformance.calls import info
 from conformance.case import Step, call, step
 from conformance.run import Run, ScopeName
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.segment_id import segment_name, transaction_segment_name
+from sluice.domain.segment import segment_name, transaction_segment_name
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import RouteStale, SegmentMissing, SegmentSealed, TryLater
 from sluice.pravega.event_frames import split_events

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from sluice.domain import commands as c
+from sluice.domain.transaction import commands as c
 from sluice.engine.partition import partition_of
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import (

@@ -19,7 +19,7 @@ from containers.surroundings import Surroundings, tell_history
 from harness import eventually
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
-from sluice.domain import events as ev
+from sluice.domain.cluster import events as ev
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,

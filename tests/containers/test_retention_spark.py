@@ -16,7 +16,7 @@ from containers.surroundings import Surroundings
 from harness import eventually
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
-from sluice.domain import commands as c
+from sluice.domain.stream import commands as c
 from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import REQUESTS_STREAMS
 

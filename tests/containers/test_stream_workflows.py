@@ -19,7 +19,9 @@ from harness import eventually
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
 from sluice.catalog.examples.names import ABORTED, STREAM
-from sluice.domain import events as ev
+from sluice.domain.scope.events import ScopeCreated, ScopeDeleted
+from sluice.domain.stream.events import DecisionRecorded, StreamDeletionStarted, StreamSealStarted
+from sluice.domain.table.events import TableCreationStarted
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import ABORT, REQUESTS_CLUSTER, REQUESTS_STREAMS
 
@@ -85,8 +87,8 @@ def test_all_that_is_asked_is_answered_once(
         if request.type != UNANSWERED:
             assert (request.type, answered(neighbours, request)) == (request.type, status.get(request.type, "SUCCESS"))
     neighbours.consumed(GROUP, places)
-    assert [e.code for e in neighbours.journal.events(ev.DecisionRecorded) if e.scope == scope] == ["split"]
-    kinds = (ev.ScopeCreated, ev.TableCreationStarted, ev.StreamSealStarted, ev.StreamDeletionStarted, ev.ScopeDeleted)
+    assert [e.code for e in neighbours.journal.events(DecisionRecorded) if e.scope == scope] == ["split"]
+    kinds = (ScopeCreated, TableCreationStarted, StreamSealStarted, StreamDeletionStarted, ScopeDeleted)
     for kind in kinds:
         found = [e for e in neighbours.journal.events(kind) if e.scope == scope]
         assert len(found) == 1, found

@@ -21,8 +21,8 @@ from harness import eventually
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
 from sluice.catalog.examples.names import ABORTED, COMMITTED, FIRST, SCOPE, STREAM, UPPER_LEFT, UPPER_RIGHT, request_id
-from sluice.domain import events as ev
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
+from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.state import MIN_LEASE_MS
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
 

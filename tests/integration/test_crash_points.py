@@ -18,7 +18,7 @@ from support.kafka import Folded, fold
 
 from harness import System
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.aggregates import evolve
+from sluice.domain.registry import evolve
 from sluice.domain.workflow import WorkflowKind, running
 from stream_workflows.workflows import WORKFLOWS
 

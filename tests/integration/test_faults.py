@@ -24,8 +24,8 @@ from support.writer import WriterProcess
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
-from sluice.domain.commands import CreateStream
+from sluice.domain.cluster import events as ev
+from sluice.domain.stream.commands import CreateStream
 from sluice.engine.fold import Outcome
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL

@@ -18,9 +18,9 @@ from support.pace import Pace
 from support.transactions import LEASE_MS, Pinging, Transactions
 
 from harness import System, eventually
-from sluice.domain import events as ev
 from sluice.domain.model import decode_record
 from sluice.domain.names import stream_key
+from sluice.domain.transaction import events as ev
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
 from txn_manager.leases import GRACE_SHARE

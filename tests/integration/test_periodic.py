@@ -14,7 +14,7 @@ from support.kafka import header, read
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream.watermark import Watermark
 from sluice.kafka.topics import RETENTION, SCALE
 from sluice.pravega import Host, SegmentStoreClient

@@ -10,8 +10,8 @@ from confluent_kafka import Producer
 from support.kafka import events, fold, produce
 
 from harness import System, eventually
-from sluice.domain import events as ev
-from sluice.domain.commands import CreateScope
+from sluice.domain.scope import events as ev
+from sluice.domain.scope.commands import CreateScope
 from sluice.engine.partition import partition_of
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import Request, encode_request

@@ -20,8 +20,8 @@ from support.wait import eventually
 from harness import System
 from retention_spark.checkpoint_compatibility import FORMAT
 from retention_spark.history import last_decisions
-from sluice.domain.commands import DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.stream.commands import DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.stream.traffic import Direction
 from sluice.kafka.topics import DEAD_LETTERS, SCALE, ensure_topics
 

@@ -24,9 +24,9 @@ from support.truncations import Dues, beyond_size, beyond_time, consumed, overdu
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
-from sluice.domain.commands import DecisionKind, ScaleStream
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
+from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import DecisionKind, ScaleStream
 from sluice.domain.stream.retention import RetentionReport
 from sluice.pravega import Host, SegmentStoreClient
 

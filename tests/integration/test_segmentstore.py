@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 from unit.pravega.suite import SegmentStoreSuite
 
 from harness import System, eventually, eventually_async
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.pravega import (
     Host,
     RouteStale,

@@ -23,8 +23,8 @@ from support.transactions import Transactions
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.events import StreamCreated
 from sluice.domain.model import decode_record
+from sluice.domain.stream.events import StreamCreated
 from sluice.engine.partition import partition_of
 from sluice.kafka.dead_letters import source_of
 from sluice.kafka.topics import (

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import pytest
 from confluent_kafka import Message
@@ -15,7 +16,8 @@ from support.kafka import header, produce, read
 from support.transactions import Transactions
 
 from harness import System
-from sluice.domain import commands, events
+from sluice.domain.commands import Command
+from sluice.domain.events import Event
 from sluice.domain.model import decode_record
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import (
@@ -119,13 +121,13 @@ def kind_of(topic: Topic, value: dict[str, object]) -> str:
     if topic is not JOURNAL:
         command = value["command"]
         assert isinstance(command, dict)
-        assert hasattr(commands, command["type"])
+        assert command["type"] in {kind.__name__ for kind in get_args(Command)}
         return str(command["type"])
     entries = value["entries"]
     assert isinstance(entries, list)
     happened = [event for entry in entries for event in entry.get("events", [])]
     for event in happened:
-        assert hasattr(events, event["type"])
+        assert event["type"] in {kind.__name__ for kind in get_args(Event)}
     return str(happened[0]["type"]) if happened else "Refusal"
 
 

@@ -24,7 +24,7 @@ from support.txn_traffic import TxnTraffic
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.aggregates import evolve
+from sluice.domain.registry import evolve
 from sluice.domain.workflow import WorkflowKind, running
 from sluice_local.settings import LocalSettings
 from stream_workflows.workflows import WORKFLOWS

@@ -6,14 +6,14 @@ from simulation.processes import Truth
 from simulation.world import World
 from support.histories import epochs_of, sealed_in, segments_of
 
-from sluice.domain.commands import ResourceKind
-from sluice.domain.group import ReaderGroup
+from sluice.domain.ids import ResourceKind
 from sluice.domain.listings import MEMBERS, scopes_of
-from sluice.domain.scope import Scope
-from sluice.domain.segment_id import kvt_segment_name, segment_name
+from sluice.domain.reader_group.state import ReaderGroup
+from sluice.domain.scope.state import Scope
+from sluice.domain.segment import kvt_segment_name, segment_name
 from sluice.domain.stream import cuts, queries
 from sluice.domain.stream.state import Stream
-from sluice.domain.table import Table
+from sluice.domain.table.state import Table
 from sluice.domain.workflow import running
 
 

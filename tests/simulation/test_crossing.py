@@ -14,26 +14,22 @@ from simulation.lives import run
 from simulation.world import World
 from support.effort import effort
 
-from sluice.domain.commands import (
-    Command,
-    CreateReaderGroup,
-    CreateScope,
+from sluice.domain.commands import Command
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.names import stream_key
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.stream.commands import (
     CreateStream,
-    CreateTable,
-    DeleteReaderGroup,
-    DeleteScope,
-    DeleteScopeRecursive,
     DeleteStream,
-    DeleteTable,
-    RetryWorkflow,
     ScaleStream,
     SealStream,
     TruncateStream,
     UpdateStream,
 )
-from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
-from sluice.domain.names import stream_key
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.workflow import RetryWorkflow
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import Moment
 from stream_workflows.service import WorkflowService

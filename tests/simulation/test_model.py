@@ -16,24 +16,20 @@ from simulation import invariants
 from simulation.lives import SimulationLoop
 from simulation.world import World
 
-from sluice.domain.commands import (
-    CreateReaderGroup,
-    CreateScope,
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.names import stream_key
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.stream.commands import (
     CreateStream,
-    CreateTable,
-    DeleteReaderGroup,
-    DeleteScope,
-    DeleteScopeRecursive,
     DeleteStream,
-    DeleteTable,
     ScaleStream,
     SealStream,
     TruncateStream,
     UpdateStream,
 )
-from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
-from sluice.domain.names import stream_key
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.table.commands import CreateTable, DeleteTable
 
 T = TypeVar("T")
 

@@ -7,10 +7,11 @@ from simulation import invariants
 from simulation.lives import run
 from simulation.world import World
 
-from sluice.domain.commands import CreateScope, CreateStream, RetryWorkflow, SealStream, UpdateStream
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.names import key_of
-from sluice.domain.workflow import Workflow, WorkflowKind, running
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.stream.commands import CreateStream, SealStream, UpdateStream
+from sluice.domain.workflow import RetryWorkflow, Workflow, WorkflowKind, running
 from stream_workflows import service
 from stream_workflows.workflows import WORKFLOWS
 

@@ -8,27 +8,17 @@ from simulation.lives import run
 from simulation.world import PARTITIONS, World
 from support.histories import segments_of
 
-from sluice.domain import aggregates
-from sluice.domain.commands import (
-    CancelWorkflow,
-    CreateReaderGroup,
-    CreateScope,
-    CreateStream,
-    CreateTable,
-    DeleteReaderGroup,
-    DeleteScope,
-    DeleteScopeRecursive,
-    DeleteStream,
-    SealStream,
-    UpdateStream,
-    UpdateSubscriberCut,
-)
+from sluice.domain import registry as aggregates
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Reply
 from sluice.domain.names import key_of, stream_key
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
+from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, UpdateStream, UpdateSubscriberCut
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.workflow import Workflow
+from sluice.domain.table.commands import CreateTable
+from sluice.domain.workflow import CancelWorkflow, Workflow
 from sluice.engine.partition import partition_of
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import Moment

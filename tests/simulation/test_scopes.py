@@ -16,9 +16,11 @@ from simulation.seeds import run_seeds
 from simulation.violation import Violation
 from support.effort import effort
 
-from sluice.domain import fences, group, table
 from sluice.domain.decision import Decision
-from sluice.domain.stream import decide
+from sluice.domain.reader_group import decide as group_decide
+from sluice.domain.scope import fences
+from sluice.domain.stream import decide as stream_decide
+from sluice.domain.table import decide as table_decide
 from sluice.engine.fold import GuardedReader
 from sluice.engine.sources import DecidedSources
 from stream_workflows import scope_steps
@@ -75,7 +77,7 @@ def refuse_without_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     def hasty(reader: Any, scope: str, context: Any) -> Decision | None:
         return missing(reader, scope, msgspec.structs.replace(context, caught_up=True))
 
-    for module in (decide, group, table):
+    for module in (stream_decide, group_decide, table_decide):
         monkeypatch.setattr(module, "missing_scope", hasty)
 
 

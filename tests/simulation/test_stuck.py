@@ -8,18 +8,13 @@ from simulation import invariants
 from simulation.lives import run
 from simulation.world import World
 
-from sluice.domain.commands import (
-    CreateReaderGroup,
-    CreateScope,
-    CreateStream,
-    CreateTable,
-    RetryWorkflow,
-    ScaleStream,
-    SealStream,
-)
 from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.names import key_of
-from sluice.domain.workflow import Workflow, running
+from sluice.domain.reader_group.commands import CreateReaderGroup
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream
+from sluice.domain.table.commands import CreateTable
+from sluice.domain.workflow import RetryWorkflow, Workflow, running
 
 STREAM = "stream:sc/st"
 HALVES = ((0.0, 0.5), (0.5, 1.0))

@@ -11,28 +11,19 @@ from simulation import invariants
 from simulation.lives import run
 from simulation.world import World
 
-from sluice.domain import aggregates
-from sluice.domain.commands import (
-    AddSubscriber,
-    Command,
-    CreateReaderGroup,
-    CreateScope,
-    CreateStream,
-    CreateTable,
-    DeleteReaderGroup,
-    DeleteScopeRecursive,
-    DeleteStream,
-    RetryWorkflow,
-    SealStream,
-)
+from sluice.domain import registry as aggregates
+from sluice.domain.commands import Command
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Decision
-from sluice.domain.events import WorkflowRetryRequested, WorkflowStepFailed
 from sluice.domain.model import JournalEntry, JournalRecord, decode_record, encode_record
 from sluice.domain.names import key_of, stream_key
-from sluice.domain.scope import find_scope
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScopeRecursive
+from sluice.domain.scope.state import find_scope
+from sluice.domain.stream.commands import AddSubscriber, CreateStream, DeleteStream, SealStream
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.workflow import Workflow, running
+from sluice.domain.table.commands import CreateTable
+from sluice.domain.workflow import RetryWorkflow, Workflow, WorkflowRetryRequested, WorkflowStepFailed, running
 from sluice.engine import dependencies
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import JOURNAL, REQUESTS_STREAMS

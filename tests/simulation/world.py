@@ -13,14 +13,15 @@ from simulation.chance import SEED
 from simulation.processes import Process, System, WorkflowProcess, touch_store
 from support.cancellation import cancellation
 
-from sluice.domain.commands import CancelWorkflow, Command
+from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
-from sluice.domain.events import ScopeDeleted
-from sluice.domain.group import ReaderGroup
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import key_of
+from sluice.domain.reader_group.state import ReaderGroup
+from sluice.domain.scope.events import ScopeDeleted
 from sluice.domain.stream.state import Stream
-from sluice.domain.table import Table
+from sluice.domain.table.state import Table
+from sluice.domain.workflow import CancelWorkflow
 from sluice.engine.fold import PartitionView
 from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS

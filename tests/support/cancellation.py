@@ -1,7 +1,6 @@
 """The command that ends what runs: it names the workflow that a view shows."""
 
-from sluice.domain.commands import CancelWorkflow
-from sluice.domain.workflow import running
+from sluice.domain.workflow import CancelWorkflow, running
 from sluice.engine.fold import PartitionView
 
 

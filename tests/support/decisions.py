@@ -5,10 +5,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from sluice.domain.commands import StreamCommand
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType
-from sluice.domain.events import Segment
 from sluice.domain.names import stream_key
+from sluice.domain.segment import Segment
+from sluice.domain.stream.commands import StreamCommand
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
 from sluice.kafka.requests import decode_request

@@ -6,11 +6,12 @@ It folds as the journal does: what a decision holds is one entry, and the projec
 from collections.abc import Sequence
 from typing import Any
 
-from sluice.domain.aggregates import decide
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision, Reply
-from sluice.domain.events import Event, ScopeCreated
+from sluice.domain.events import Event
 from sluice.domain.model import DomainModel, JournalRecord
+from sluice.domain.registry import decide
+from sluice.domain.scope.events import ScopeCreated
 from sluice.engine.fold import PartitionView
 from sluice.engine.record import Entry, Record
 

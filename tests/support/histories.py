@@ -1,6 +1,6 @@
 """All that a stream's history holds, one by one: for tests that look at the whole of it."""
 
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
 from sluice.domain.stream.history import Epoch
 from sluice.domain.stream.state import Stream
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain.aggregates import decide
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.events import Event
 from sluice.domain.model import JournalEntry, JournalRecord, decode_record, encode_record
+from sluice.domain.registry import decide
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
 from sluice.engine.ports import Clock

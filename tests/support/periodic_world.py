@@ -3,11 +3,12 @@
 Streams come about as far as that work needs them: in the journal, and with their segments in the store.
 """
 
-from sluice.domain.commands import CreateScope, CreateStream
 from sluice.domain.config import StreamConfig
 from sluice.domain.names import mark_stream, stream_key
-from sluice.domain.segment_id import segment_name
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.segment import segment_name
 from sluice.domain.stream import decide, scale
+from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import Stream, find_stream
 from support.histories import segments_of
 from support.memory_world import PARTITIONS, MemoryWorld

@@ -6,10 +6,12 @@ from enum import Enum
 import msgspec
 
 from harness import System
-from sluice.domain import events as ev
-from sluice.domain.commands import ScaleStream
+from sluice.domain.events import Event
 from sluice.domain.model import DomainModel, decode_record
 from sluice.domain.names import stream_key
+from sluice.domain.stream.commands import ScaleStream
+from sluice.domain.stream.events import StreamScaleStarted, StreamUpdateStarted, WorkflowQueued
+from sluice.domain.transaction.events import CommitBatchStarted, TransactionCommitting
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.partition import partition_of
 from sluice.kafka.requests import decode_request
@@ -93,21 +95,21 @@ def history(system: System, scope: str, stream: str) -> History:
             if getattr(event, "scope", None) == scope and getattr(event, "stream", None) == stream:
                 one = _happened(event, at)
                 happened += [one] if one is not None else []
-                if isinstance(event, ev.StreamScaleStarted):
+                if isinstance(event, StreamScaleStarted):
                     scales_asked.append(asked[id or ""])
     return History(happened, scales_asked)
 
 
-def _happened(event: ev.Event, at: int) -> Happened | None:
+def _happened(event: Event, at: int) -> Happened | None:
     match event:
-        case ev.CommitBatchStarted():
+        case CommitBatchStarted():
             return Happened(Change.BATCH, at, event.transactions, event.rolls)
-        case ev.StreamScaleStarted():
+        case StreamScaleStarted():
             return Happened(Change.SCALE, at)
-        case ev.StreamUpdateStarted():
+        case StreamUpdateStarted():
             return Happened(Change.UPDATE, at)
-        case ev.WorkflowQueued():
+        case WorkflowQueued():
             return Happened(Change.WAITING, at)
-        case ev.TransactionCommitting():
+        case TransactionCommitting():
             return Happened(Change.COMMITTING, at, (event.transaction,))
     return None

@@ -3,15 +3,24 @@
 import asyncio
 from typing import Any
 
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason, Command, CreateStream
+from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.names import stream_key
-from sluice.domain.segment_id import segment_name
+from sluice.domain.scope.events import ScopeCreated
+from sluice.domain.segment import segment_name
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import scale
+from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction.batch import Commits, find_commits
+from sluice.domain.transaction.commands import AbortReason
+from sluice.domain.transaction.events import (
+    CommitBatchStarted,
+    TransactionAborting,
+    TransactionCommitting,
+    TransactionOpened,
+    TransactionReady,
+)
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import TransactionState, find_transaction, segment_names
@@ -117,7 +126,7 @@ class TransactionWorld(MemoryWorld):
 
     async def create(self, segments: int = 1) -> None:
         config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
-        await self.seed(SCOPE, ev.ScopeCreated(scope=SCOPE, creation_id="scope", at=0))
+        await self.seed(SCOPE, ScopeCreated(scope=SCOPE, creation_id="scope", at=0))
         await self.decide(CreateStream(SCOPE, STREAM, config))
         await self.do(KEY, lambda reader, _: stream_decide.finish_create(reader, SCOPE, STREAM))
         await self.create_segments()
@@ -161,22 +170,22 @@ class TransactionWorld(MemoryWorld):
         """One with its segments, each of which holds what was written."""
         id = transaction_id(self.stream.active_epoch.reference, request)
         facts = {"scope": SCOPE, "stream": STREAM, "transaction": id}
-        await self.seed(KEY, ev.TransactionOpened(**facts, lease_ms=10_000, at=1), ev.TransactionReady(**facts, at=1))
+        await self.seed(KEY, TransactionOpened(**facts, lease_ms=10_000, at=1), TransactionReady(**facts, at=1))
         for name in segment_names(self.stream, id).values():
             await self.store.create_segment(name, 0, 0)
             self.store.segments[name].data += written or request.encode()
         return id
 
     async def commit(self, *ids: str) -> None:
-        of = ev.TransactionCommitting
+        of = TransactionCommitting
         await self.seed(KEY, *(of(scope=SCOPE, stream=STREAM, transaction=id, at=1) for id in ids))
 
     async def abort(self, id: str) -> None:
         facts = {"scope": SCOPE, "stream": STREAM, "transaction": id}
-        await self.seed(KEY, ev.TransactionAborting(**facts, reason=AbortReason.USER, at=self.now_ms))
+        await self.seed(KEY, TransactionAborting(**facts, reason=AbortReason.USER, at=self.now_ms))
 
     async def begin(self, *ids: str, rolls: bool = False) -> None:
-        started = ev.CommitBatchStarted(scope=SCOPE, stream=STREAM, transactions=ids, at=self.now_ms, rolls=rolls)
+        started = CommitBatchStarted(scope=SCOPE, stream=STREAM, transactions=ids, at=self.now_ms, rolls=rolls)
         await self.seed(KEY, started)
 
     def data(self, segment: int) -> bytes:
@@ -184,7 +193,7 @@ class TransactionWorld(MemoryWorld):
 
     def batches(self) -> list[tuple[str, ...]]:
         """All that were begun, in order."""
-        return [event.transactions for event in self.events(ev.CommitBatchStarted)]
+        return [event.transactions for event in self.events(CommitBatchStarted)]
 
     async def until_ended(self, max_s: float = 600.0) -> None:
         await until(lambda: self.transactions.live == 0, max_s)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from sluice.domain import events as ev
+from sluice.domain.stream import events as ev
 from sluice.domain.stream.retention import RetentionReport
 from sluice.kafka.topics import RETENTION
 from support.kafka import events, fold, read

@@ -4,24 +4,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sluice.domain import events as ev
-from sluice.domain.commands import (
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.segment import number_of, segment_id
+from sluice.domain.stream import decide as stream_decide
+from sluice.domain.stream import scale
+from sluice.domain.stream.commands import CreateStream, ScaleStream
+from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction import batch, decide
+from sluice.domain.transaction import events as ev
+from sluice.domain.transaction.batch import CommitBatch, Commits, Positions, find_commits
+from sluice.domain.transaction.commands import (
     AbortReason,
     AbortTransaction,
     CommitTransaction,
-    CreateStream,
     OpenTransaction,
     PingTransaction,
-    ScaleStream,
 )
-from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reply
-from sluice.domain.segment_id import number_of, segment_id
-from sluice.domain.stream import decide as stream_decide
-from sluice.domain.stream import scale
-from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.transaction import batch, decide
-from sluice.domain.transaction.batch import CommitBatch, Commits, Positions, find_commits
 from sluice.domain.transaction.decide import Limits
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import StreamTransactions, transactions_of

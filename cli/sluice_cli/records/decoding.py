@@ -9,11 +9,14 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain.events import ReaderGroupCreationStarted, ScopeCreated, StreamCreationStarted, TableCreationStarted
 from sluice.domain.model import JournalRecord, decode_record
+from sluice.domain.reader_group.events import ReaderGroupCreationStarted
+from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.statistics import Folded, Reported, StatisticsMark, StreamStatistics, WindowStatistics
+from sluice.domain.stream.events import StreamCreationStarted
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
+from sluice.domain.table.events import TableCreationStarted
 from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request, decode_request

@@ -9,9 +9,26 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from sluice.domain import events as ev
+from sluice.domain.events import Event
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord
 from sluice.domain.names import commits_aggregate, stream_aggregate, transaction_aggregate
+from sluice.domain.stream.events import (
+    DecisionRecorded,
+    ReportsForwarded,
+    RetentionPolicyAnnounced,
+    StreamEpochsRolled,
+    StreamRolled,
+    SubscriberAdded,
+    SubscriberCutUpdated,
+    SubscriberRemoved,
+    WatermarkEmitted,
+    WorkflowAdmitted,
+    WorkflowQueued,
+    WriterRemoved,
+    WritersForgotten,
+    WriterTimeNoted,
+)
+from sluice.domain.transaction.events import CommitBatchStarted, CommitsEvent
 from sluice.domain.transaction.state import Transaction, TransactionState
 from sluice.domain.workflow import Workflow, running
 from sluice.engine.fold import Outcome, PartitionView
@@ -19,18 +36,18 @@ from sluice_cli.records.decoding import ids_of
 from sluice_cli.records.source import KafkaRecord
 
 BESIDE = (
-    ev.WriterTimeNoted
-    | ev.WriterRemoved
-    | ev.WritersForgotten
-    | ev.WatermarkEmitted
-    | ev.SubscriberAdded
-    | ev.SubscriberRemoved
-    | ev.SubscriberCutUpdated
-    | ev.ReportsForwarded
-    | ev.RetentionPolicyAnnounced
-    | ev.DecisionRecorded
-    | ev.WorkflowQueued
-    | ev.WorkflowAdmitted
+    WriterTimeNoted
+    | WriterRemoved
+    | WritersForgotten
+    | WatermarkEmitted
+    | SubscriberAdded
+    | SubscriberRemoved
+    | SubscriberCutUpdated
+    | ReportsForwarded
+    | RetentionPolicyAnnounced
+    | DecisionRecorded
+    | WorkflowQueued
+    | WorkflowAdmitted
 )
 """Events that may happen to a stream while a workflow is changing it, and have nothing to do with it."""
 
@@ -59,7 +76,7 @@ class FoundEntry(msgspec.Struct, frozen=True):
     entry: JournalEntry
     outcome: Outcome
     request: str
-    events: tuple[ev.Event, ...]
+    events: tuple[Event, ...]
     is_own: bool
 
 
@@ -146,7 +163,7 @@ class Follower:
     def _follow_batches(self, entry: JournalEntry) -> None:
         """A batch belongs to the requests whose transactions it commits: to the first of them that is followed."""
         for event in entry.events:
-            if isinstance(event, ev.CommitBatchStarted):
+            if isinstance(event, CommitBatchStarted):
                 followed = next((self._followed[a] for a in _about(event) if a in self._followed), None)
                 if followed is not None:
                     self._followed[event.aggregate] = (followed[0], running(self.view.get(event.aggregate)))
@@ -155,20 +172,20 @@ class Follower:
         """The request whose workflow the entry belongs to."""
         for event in entry.events:
             aggregate = event.aggregate
-            if isinstance(event, ev.StreamEpochsRolled | ev.StreamRolled):
+            if isinstance(event, StreamEpochsRolled | StreamRolled):
                 aggregate = commits_aggregate(event.scope, event.stream)
             if aggregate in self._followed and not isinstance(event, BESIDE):
                 return self._followed[aggregate][0]
         return None
 
-    def _concerning(self, id: str, entry: JournalEntry) -> tuple[ev.Event, ...]:
+    def _concerning(self, id: str, entry: JournalEntry) -> tuple[Event, ...]:
         """A batch ends the transactions of many requests: the events about this one's, or all if none is."""
         followed = {aggregate for aggregate, (request, _) in self._followed.items() if request == id}
         return tuple(event for event in entry.events if not followed.isdisjoint(_about(event))) or entry.events
 
     def _end(self, entry: JournalEntry) -> None:
         touched = {event.aggregate for event in entry.events}
-        touched |= {stream_aggregate(e.scope, e.stream) for e in entry.events if isinstance(e, ev.CommitsEvent)}
+        touched |= {stream_aggregate(e.scope, e.stream) for e in entry.events if isinstance(e, CommitsEvent)}
         for aggregate in touched & self._followed.keys():
             state, (_, workflow) = self.view.get(aggregate), self._followed[aggregate]
             if isinstance(state, Transaction):
@@ -177,8 +194,8 @@ class Follower:
                 del self._followed[aggregate]
 
 
-def _about(event: ev.Event) -> tuple[str, ...]:
+def _about(event: Event) -> tuple[str, ...]:
     """The aggregates that an event is about: a batch that begins is about its transactions."""
-    if isinstance(event, ev.CommitBatchStarted):
+    if isinstance(event, CommitBatchStarted):
         return tuple(transaction_aggregate(event.scope, event.stream, t) for t in event.transactions)
     return (event.aggregate,)

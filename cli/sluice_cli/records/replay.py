@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain.commands import ResourceKind
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
+from sluice.domain.ids import ResourceKind
 from sluice.domain.listings import members_of
 from sluice.domain.names import commits_aggregate, mark_stream, scope_aggregate, stream_aggregate, stream_key
-from sluice.domain.scope import Scope
-from sluice.domain.segment_id import epoch_of, number_of
+from sluice.domain.scope.state import Scope
+from sluice.domain.segment import epoch_of, number_of
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import DeletedStream, Stream, StreamState
 from sluice.domain.transaction.index import transactions_of

@@ -22,7 +22,7 @@ from sluice.domain.config import (
     check_config,
 )
 from sluice.domain.errors import InvalidArgumentError
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
 
 _SCALE_TYPES: dict[int, ScaleType] = {pb.ScalingPolicy.ScalingPolicyType.Value(t.value): t for t in ScaleType}
 _RETENTION_TYPES: dict[int, RetentionType] = {

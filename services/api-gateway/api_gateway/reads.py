@@ -13,16 +13,16 @@ from typing import TypeVar
 
 import msgspec
 
-from sluice.domain.cluster import Cluster, cluster_of
-from sluice.domain.commands import ResourceKind
+from sluice.domain.cluster.state import Cluster, cluster_of
 from sluice.domain.decision import Reader
 from sluice.domain.errors import NotFoundError
-from sluice.domain.group import ReaderGroup, find_group
+from sluice.domain.ids import ResourceKind
 from sluice.domain.listings import Members, members_of, scopes_of
 from sluice.domain.names import group_aggregate, key_of, stream_aggregate, stream_key
-from sluice.domain.scope import Scope, find_scope
+from sluice.domain.reader_group.state import ReaderGroup, find_group
+from sluice.domain.scope.state import Scope, find_scope
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.table import Table, find_table
+from sluice.domain.table.state import Table, find_table
 from sluice.domain.transaction.batch import find_commits
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction

@@ -10,15 +10,12 @@ import logging
 
 from api_gateway import metrics
 from api_gateway.errors import OverloadedError, RequestTimeoutError
-from sluice.domain.commands import (
-    Command,
-    CreateReaderGroup,
-    CreateStream,
-    CreateTable,
-    DeleteScope,
-    DeleteScopeRecursive,
-)
+from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
+from sluice.domain.reader_group.commands import CreateReaderGroup
+from sluice.domain.scope.commands import DeleteScope, DeleteScopeRecursive
+from sluice.domain.stream.commands import CreateStream
+from sluice.domain.table.commands import CreateTable
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import RecordTooLargeError
 from sluice.kafka.requests import encode_request

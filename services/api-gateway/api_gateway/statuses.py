@@ -11,51 +11,66 @@ from typing import Any
 from google.protobuf.message import Message
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import commands as c
+from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, NotFoundError
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.stream.commands import (
+    CreateStream,
+    DeleteStream,
+    NoteWriterTime,
+    RemoveWriter,
+    ScaleStream,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+    UpdateSubscriberCut,
+)
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, PingTransaction
 
-RESPONSES: dict[type[c.Command], type[Message]] = {
-    c.CreateScope: pb.CreateScopeStatus,
-    c.DeleteScope: pb.DeleteScopeStatus,
-    c.DeleteScopeRecursive: pb.DeleteScopeStatus,
-    c.CreateStream: pb.CreateStreamStatus,
-    c.UpdateStream: pb.UpdateStreamStatus,
-    c.TruncateStream: pb.UpdateStreamStatus,
-    c.ScaleStream: pb.ScaleResponse,
-    c.SealStream: pb.UpdateStreamStatus,
-    c.DeleteStream: pb.DeleteStreamStatus,
-    c.UpdateSubscriberCut: pb.UpdateSubscriberStatus,
-    c.NoteWriterTime: pb.TimestampResponse,
-    c.RemoveWriter: pb.RemoveWriterResponse,
-    c.CreateReaderGroup: pb.CreateReaderGroupResponse,
-    c.UpdateReaderGroup: pb.UpdateReaderGroupResponse,
-    c.DeleteReaderGroup: pb.DeleteReaderGroupStatus,
-    c.PingTransaction: pb.PingTxnStatus,
-    c.CommitTransaction: pb.TxnStatus,
-    c.AbortTransaction: pb.TxnStatus,
-    c.CreateTable: pb.CreateKeyValueTableStatus,
-    c.DeleteTable: pb.DeleteKVTableStatus,
+RESPONSES: dict[type[Command], type[Message]] = {
+    CreateScope: pb.CreateScopeStatus,
+    DeleteScope: pb.DeleteScopeStatus,
+    DeleteScopeRecursive: pb.DeleteScopeStatus,
+    CreateStream: pb.CreateStreamStatus,
+    UpdateStream: pb.UpdateStreamStatus,
+    TruncateStream: pb.UpdateStreamStatus,
+    ScaleStream: pb.ScaleResponse,
+    SealStream: pb.UpdateStreamStatus,
+    DeleteStream: pb.DeleteStreamStatus,
+    UpdateSubscriberCut: pb.UpdateSubscriberStatus,
+    NoteWriterTime: pb.TimestampResponse,
+    RemoveWriter: pb.RemoveWriterResponse,
+    CreateReaderGroup: pb.CreateReaderGroupResponse,
+    UpdateReaderGroup: pb.UpdateReaderGroupResponse,
+    DeleteReaderGroup: pb.DeleteReaderGroupStatus,
+    PingTransaction: pb.PingTxnStatus,
+    CommitTransaction: pb.TxnStatus,
+    AbortTransaction: pb.TxnStatus,
+    CreateTable: pb.CreateKeyValueTableStatus,
+    DeleteTable: pb.DeleteKVTableStatus,
 }
 
-STATUS_FIELDS: dict[type[c.Command], str] = {
+STATUS_FIELDS: dict[type[Command], str] = {
     command: next(field.name for field in message.DESCRIPTOR.fields if field.enum_type is not None)
     for command, message in RESPONSES.items()
 }
 
-OTHERWISE_CALLED: Mapping[type[c.Command], Mapping[str, str]] = {
-    c.NoteWriterTime: {"FAILURE": "INTERNAL_ERROR"},
-    c.RemoveWriter: {"FAILURE": "INTERNAL_ERROR"},
+OTHERWISE_CALLED: Mapping[type[Command], Mapping[str, str]] = {
+    NoteWriterTime: {"FAILURE": "INTERNAL_ERROR"},
+    RemoveWriter: {"FAILURE": "INTERNAL_ERROR"},
 }
 
-FAILED: frozenset[type[c.Command]] = frozenset({c.PingTransaction})
+FAILED: frozenset[type[Command]] = frozenset({PingTransaction})
 """What the response has no FAILURE for: gRPC says it, and clients try again; DISCONNECTED is final (9.3, 10.3)."""
 
-NOT_FOUND: frozenset[tuple[type[c.Command], str]] = frozenset({(c.NoteWriterTime, "STREAM_NOT_FOUND")})
+NOT_FOUND: frozenset[tuple[type[Command], str]] = frozenset({(NoteWriterTime, "STREAM_NOT_FOUND")})
 """What the response has no status for: gRPC says it (controller-grpc-api 5.7)."""
 
 
-def response(command: c.Command, reply: Reply) -> Any:
+def response(command: Command, reply: Reply) -> Any:
     """The message of RESPONSES with its status set.
 
     Raises NotFoundError for a status in NOT_FOUND, IllegalStateError for a FAILURE in FAILED, ValueError for one that

@@ -23,19 +23,11 @@ from typing import Protocol
 from cluster_manager.metrics import HOSTS
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, Nodes, NodesError
 from cluster_manager.stabilization_window import StabilizationWindow
-from sluice.domain.cluster import (
-    CLUSTER,
-    Cluster,
-    assignment_wait_ms,
-    cluster_of,
-    decide_assignment,
-    decide_takeover,
-    moves,
-    uncovered,
-)
-from sluice.domain.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.decide import assignment_wait_ms, decide_assignment, decide_takeover, moves
+from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
 from sluice.domain.decision import Context, Decision
-from sluice.domain.events import ContainersAssigned
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.journal import JournalError, JournalUnavailableError
 from sluice.engine.proposer import Decide

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from cluster_manager.containers import ClusterJournal, propose
 from cluster_manager.members import MemberWatch
-from sluice.domain.cluster import CLUSTER, cluster_of, decide_departures, decide_heartbeat
-from sluice.domain.commands import Heartbeat
+from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.decide import decide_departures, decide_heartbeat
+from sluice.domain.cluster.state import CLUSTER, cluster_of
 from sluice.domain.decision import Context, Decision
 from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import JournalError

@@ -13,9 +13,9 @@ from cluster_manager.heartbeats import Heartbeats
 from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
 from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
-from sluice.domain.cluster import CLUSTER, cluster_of, uncovered
-from sluice.domain.commands import Heartbeat
-from sluice.domain.events import ContainersAssigned
+from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.executor import Permit

@@ -16,7 +16,7 @@ from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
 from cluster_manager.metrics import ZOOKEEPER_LOSSES
-from sluice.domain.commands import Host
+from sluice.domain.cluster.commands import Host
 from sluice.pravega import host as store
 from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,

@@ -7,7 +7,7 @@ be given what the next one will get. Pure; the time is that of the caller's cloc
 
 from collections.abc import Iterable
 
-from sluice.domain.commands import Host
+from sluice.domain.cluster.commands import Host
 
 _MOST_WAITS = 4
 

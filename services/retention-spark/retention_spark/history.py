@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from retention_spark.stateful_operator import HistoryRow
-from sluice.domain.commands import DecisionKind
+from sluice.domain.stream.commands import DecisionKind
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sluice.domain.commands import DecisionKind, ScaleStream, TruncateStream
 from sluice.domain.policy import requests, retention, scaling
 from sluice.domain.policy.retention import RetentionCode, RetentionState
 from sluice.domain.policy.scaling import ScaleCode, ScalingState
+from sluice.domain.stream.commands import DecisionKind, ScaleStream, TruncateStream
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 

@@ -21,7 +21,7 @@ from retention_spark.files import write_once
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful import outcomes
 from retention_spark.stateful_operator import HistoryRow, Sending
-from sluice.domain.commands import DecisionKind
+from sluice.domain.stream.commands import DecisionKind
 from sluice.engine.crash_points import CrashPoints
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
 from sluice.telemetry import metrics

@@ -15,7 +15,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from retention_spark.rules import Rule, Verdict
-from sluice.domain.commands import Command, RecordDecision
+from sluice.domain.commands import Command
+from sluice.domain.stream.commands import RecordDecision
 from sluice.kafka.dead_letters import dead_letter_headers
 from sluice.kafka.headers import Headers, as_text, cloud_event_headers
 from sluice.kafka.requests import Request, encode_request

@@ -16,8 +16,8 @@ from retention_spark.policy_parser import NO_TARGET, UnreadableError, retention_
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import HistoryRow
 from retention_spark.what_if_job import Policy, would_have
-from sluice.domain.commands import DecisionKind
 from sluice.domain.config import RetentionPolicy
+from sluice.domain.stream.commands import DecisionKind
 
 HOUR_MS = 3600 * 1000
 HOURS = 24

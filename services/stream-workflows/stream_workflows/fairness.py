@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from sluice.domain.commands import ScaleStream, SealStream, StreamCommand, TruncateStream, UpdateStream
 from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.stream.commands import ScaleStream, SealStream, StreamCommand, TruncateStream, UpdateStream
 from sluice.domain.stream.decide import note_waiting
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.batch import YIELD_MS, find_commits

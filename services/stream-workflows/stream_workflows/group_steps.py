@@ -3,10 +3,10 @@
 Rules: background-and-other-workflows 6.
 """
 
-from sluice.domain.commands import AddSubscriber, RemoveSubscriber
 from sluice.domain.decision import Reader
-from sluice.domain.group import ReaderGroup
 from sluice.domain.names import group_stream, stream_key
+from sluice.domain.reader_group.state import ReaderGroup
+from sluice.domain.stream.commands import AddSubscriber, RemoveSubscriber
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.engine.dependencies import Dependency
 from sluice.engine.step import all_done

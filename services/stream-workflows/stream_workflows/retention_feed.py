@@ -14,7 +14,7 @@ import msgspec
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.names import stream_aggregate, stream_key
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream import retention
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.state import Stream, find_stream

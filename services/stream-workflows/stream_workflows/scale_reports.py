@@ -10,12 +10,12 @@ Rules: segment-store-cluster A9, background-and-other-workflows 0.3.
 
 import logging
 
-from sluice.domain.commands import TruncateStream
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
 from sluice.domain.policy.internal import decide_reports
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream import traffic
+from sluice.domain.stream.commands import TruncateStream
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.domain.stream.traffic import Traffic
 from sluice.engine.step import all_done

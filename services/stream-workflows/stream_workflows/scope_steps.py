@@ -10,9 +10,9 @@ from functools import partial
 
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reader
-from sluice.domain.fences import fences_to_raise
-from sluice.domain.scope import Scope
-from sluice.domain.scope_deletion import Resource, next_command, resources
+from sluice.domain.scope.deletion import Resource, next_command, resources
+from sluice.domain.scope.fences import fences_to_raise
+from sluice.domain.scope.state import Scope
 from sluice.domain.workflow import Workflow, running
 from sluice.engine.dependencies import Dependency
 from sluice.engine.step import all_done

@@ -13,14 +13,16 @@ from functools import partial
 
 import msgspec
 
-from sluice.domain.aggregates import DECIDE, decide
-from sluice.domain.commands import Command, CreateScope, CreateStream, DeleteStream
+from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision
-from sluice.domain.errors import BusyError, NotFoundError, ScopeBusyError, ViewBehindError
+from sluice.domain.errors import BusyError, ScopeBusyError, ViewBehindError
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of
-from sluice.domain.scope import find_scope, is_deleted_plainly
+from sluice.domain.registry import decide
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.scope.state import find_scope, is_deleted_plainly
+from sluice.domain.stream.commands import CreateStream, DeleteStream
 from sluice.domain.stream.state import find_stream
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
@@ -49,10 +51,6 @@ GROUP = "stream-workflows"
 _REQUEST_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=2))
 RECHECK_S = 10.0
 """After so long a request is decided anew, should the view not have shown what it waits for."""
-
-
-class UnknownCommandError(NotFoundError):
-    """The command came in a topic whose readers do not know it."""
 
 
 class WorkflowService:
@@ -85,10 +83,8 @@ class WorkflowService:
     # Requests.
 
     async def _handle(self, delivery: Delivery, permit: Permit) -> None:
-        request = request_of(delivery)
+        request = request_of(delivery, REQUESTS_STREAMS)
         command = request.command
-        if type(command) not in DECIDE:
-            raise UnknownCommandError(f"{type(command).__name__} does not belong here")
         self._crash_points.passed(f"{type(command).__name__}/before-decision")
         if isinstance(command, ExclusiveCommand):
             await self._fairness.commits_first(command, permit)

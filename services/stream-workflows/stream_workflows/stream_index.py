@@ -7,9 +7,9 @@ touches looked at again; so what it says never depends on which records were see
 from collections import defaultdict
 from collections.abc import Collection
 
-from sluice.domain import events as ev
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import SYSTEM_SCOPE, stream_aggregate
+from sluice.domain.stream import events as ev
 from sluice.domain.stream.retention import is_announced
 from sluice.domain.stream.state import Stream
 from sluice.engine.journal import Journal

@@ -3,12 +3,12 @@
 Rules: stream-and-transaction-semantics 3.4 to 3.9, segment-store-wire-protocol 7.11.
 """
 
-from sluice.domain.commands import AbortReason, AbortTransaction
 from sluice.domain.decision import Reader
 from sluice.domain.names import mark_stream, stream_key
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream import cuts
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction.commands import AbortReason, AbortTransaction
 from sluice.domain.transaction.index import transactions_of
 from sluice.engine.dependencies import Dependency
 from sluice.engine.step import all_done

@@ -3,8 +3,8 @@
 Rules: background-and-other-workflows 5.
 """
 
-from sluice.domain.segment_id import kvt_segment_name
-from sluice.domain.table import Table
+from sluice.domain.segment import kvt_segment_name
+from sluice.domain.table.state import Table
 from sluice.engine.step import all_done
 from stream_workflows.step_context import StreamStepContext
 

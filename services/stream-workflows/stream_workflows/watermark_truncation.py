@@ -5,10 +5,10 @@ is asked for like anybody's truncation, under an id that follows from where, so 
 Rules: domain/policy/internal; background-and-other-workflows 3.1, 3.3, 3.6.
 """
 
-from sluice.domain.commands import TruncateStream
 from sluice.domain.names import mark_stream, stream_key
 from sluice.domain.policy.internal import InternalDecision, MarkEntry, decide_marks, is_passed
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
+from sluice.domain.stream.commands import TruncateStream
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.kafka.topics import topic_of

@@ -15,7 +15,7 @@ import msgspec
 
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.names import mark_stream, stream_key
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream import watermark as rules
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.stream.watermark import Turnout, Watermark

@@ -1,8 +1,9 @@
 """The workflows: for each kind its steps, in order. The names of the steps are what people see of a running one."""
 
-from sluice.domain import group, table
-from sluice.domain.scope_deletion import finish_delete, finish_delete_recursive
+from sluice.domain.reader_group import decide as group
+from sluice.domain.scope.deletion import finish_delete, finish_delete_recursive
 from sluice.domain.stream import decide, scale
+from sluice.domain.table import decide as table
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.step import Step, Workflows, plain, with_outcome
 from stream_workflows import group_steps, scope_steps, stream_steps, table_steps

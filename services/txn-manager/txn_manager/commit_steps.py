@@ -10,7 +10,7 @@ from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import NotFoundError
 from sluice.domain.names import stream_key
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction import batch
 from sluice.domain.transaction.batch import Commits, Positions

@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason, AbortTransaction, CheckLease
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import stream_key
+from sluice.domain.transaction import events as ev
+from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CheckLease
 from sluice.domain.transaction.index import StreamTransactions
 from sluice.domain.transaction.state import Transaction, TransactionState, open_transaction
 from sluice.engine.journal import Journal

@@ -11,14 +11,14 @@ those of no other transaction. If it is decided otherwise in the end, they are d
 import asyncio
 import logging
 
-from sluice.domain.commands import OpenTransaction
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.events import TransactionOpened
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import stream_key, transaction_aggregate
 from sluice.domain.stream.state import find_stream
+from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_open, decide_ready
+from sluice.domain.transaction.events import TransactionOpened
 from sluice.domain.transaction.state import (
     Transaction,
     TransactionState,

@@ -9,13 +9,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
 
-from sluice.domain import commands as c
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.errors import NotFoundError
-from sluice.domain.transaction import decide
-from sluice.domain.transaction.decide import Limits
+from sluice.domain.transaction import commands as c
+from sluice.domain.transaction.decide import Limits, decisions
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.executor import Permit
@@ -45,11 +42,6 @@ GROUP = "txn-manager"
 
 Passed = Callable[[str, c.CheckLease, int], Awaitable[None]]
 """What to do with a question about a lease that has passed a topic: its request's id, itself, when it was appended."""
-OnRequest = Callable[[Delivery, Permit], Awaitable[Continuation | None]]
-
-
-class UnknownCommandError(NotFoundError):
-    """The command came in a topic whose readers do not know it."""
 
 
 class TxnService:
@@ -59,20 +51,19 @@ class TxnService:
         self._runtime = runtime
         self._settings = settings
         journal = self._journal = runtime.journal
-        self._limits = Limits(settings.max_open_transactions, settings.max_waiting_commits)
+        limits = Limits(settings.max_open_transactions, settings.max_waiting_commits)
+        self._decisions = decisions(limits)
         crash_points = CrashPoints(settings.crash_at)
         self.outages = OutageTracker()
         wheel = TimerWheel(settings.redis_url, settings.cluster_name, int(settings.claim_s * 1000))
         runtime.stack.push_async_callback(wheel.close)
         self.leases = Leases(runtime, wheel, self.outages, settings.tick_s, int(settings.grace_s * 1000))
         runtime.on_heartbeat.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))
-        self.requests = self._consumer(
-            REQUESTS_TRANSACTIONS, self._handle_request, self._own_requests, self.leases.disown
-        )
-        self.commits = self._consumer(COMMIT, self._handle_commit, self._own_commits, self._disown_commits)
-        self.aborts = self._consumer(ABORT, self._handle_abort, self._own_aborts)
+        self.requests = self._consumer(REQUESTS_TRANSACTIONS, self._own_requests, self.leases.disown)
+        self.commits = self._consumer(COMMIT, self._own_commits, self._disown_commits)
+        self.aborts = self._consumer(ABORT, self._own_aborts)
         self._opener = TransactionOpener(
-            journal, runtime.model, self.requests, store, self._limits, crash_points, settings.max_handlers
+            journal, runtime.model, self.requests, store, limits, crash_points, settings.max_handlers
         )
         context = TransactionStepContext(store, journal)
         runner = Runner(journal, runtime.model, workflows(settings.batch), context, crash_points)
@@ -109,42 +100,24 @@ class TxnService:
 
     # Requests.
 
-    async def _handle_request(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
-        request = request_of(delivery)
+    async def _handle(self, topic: Topic, delivery: Delivery, _permit: Permit) -> Continuation:
+        request = request_of(delivery, topic)
         command = request.command
         match command:
             case c.OpenTransaction():
                 return self._opener.open(request, command, delivery)
-            case c.PingTransaction():
-                return self._propose(delivery, request, decide.decide_ping)
             case c.CheckLease():
-                return self._check(self.leases.passed_pings, request, command, delivery.appended_at)
-        raise UnknownCommandError(f"{type(command).__name__} does not belong here")
+                passed = self.leases.passed_commits if topic is COMMIT else self.leases.passed_pings
+                return self._check(passed, request, command, delivery.appended_at)
+            case _:
+                return self._propose(delivery, request)
 
-    async def _handle_commit(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
-        request = request_of(delivery)
-        command = request.command
-        match command:
-            case c.CommitTransaction():
-                return self._propose(delivery, request, partial(decide.decide_commit, limits=self._limits))
-            case c.CheckLease():
-                return self._check(self.leases.passed_commits, request, command, delivery.appended_at)
-        raise UnknownCommandError(f"{type(command).__name__} does not belong here")
-
-    async def _handle_abort(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
-        request = request_of(delivery)
-        if isinstance(request.command, c.AbortTransaction):
-            return self._propose(delivery, request, decide.decide_abort)
-        raise UnknownCommandError(f"{type(request.command).__name__} does not belong here")
-
-    def _propose(
-        self, delivery: Delivery, request: Request, choose: Callable[[Reader, Any, Context], Decision]
-    ) -> Continuation:
+    def _propose(self, delivery: Delivery, request: Request) -> Continuation:
         """Have the command decided in its turn; the continuation ends when that counts."""
         command = request.command
 
         def decided(reader: Reader, context: Context) -> Decision:
-            return choose(reader, command, context)
+            return self._decisions[type(command)](reader, command, context)
 
         counted = self._journal.propose(
             command.key, decided, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
@@ -172,7 +145,6 @@ class TxnService:
     def _consumer(
         self,
         topic: Topic,
-        handler: OnRequest,
         on_assigned: Callable[[int], Awaitable[None]],
         on_revoked: Callable[[int], None] = lambda _partition: None,
     ) -> RequestConsumer:
@@ -180,7 +152,7 @@ class TxnService:
         return RequestConsumer(
             self._runtime.request_source(topic, f"{GROUP}-{topic.name}"),
             self._journal,
-            handler,
+            partial(self._handle, topic),
             on_assigned,
             partial(dead_letter, self._runtime),
             settings.max_handlers,

@@ -1,5 +1,6 @@
 """The settings of txn-manager."""
 
+from sluice.domain.transaction.decide import Limits
 from sluice.settings import ServiceSettings
 
 
@@ -24,8 +25,8 @@ class TxnSettings(ServiceSettings):
     tick_s: float = 0.5
     grace_s: float = 2.0
     claim_s: float = 10.0
-    max_open_transactions: int = 10_000
-    max_waiting_commits: int = 5_000
+    max_open_transactions: int = Limits().open
+    max_waiting_commits: int = Limits().waiting_commits
     batch: int = 100
     statistics_s: float = 5.0
     statistics_max_windows: int = 200_000

@@ -9,11 +9,11 @@ import logging
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from sluice.domain import events as ev
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import commits_aggregate, key_of, stream_key
 from sluice.domain.stream.state import find_stream
+from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.batch import begin_batch, why_not_now
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.workflow import WorkflowKind

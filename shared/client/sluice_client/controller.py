@@ -12,7 +12,7 @@ from typing import Protocol, Self
 import grpc
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.segment_id import parse_segment_name, segment_name
+from sluice.domain.segment import parse_segment_name, segment_name
 from sluice.pravega import Host
 from sluice_client.attempts import Patience
 from sluice_client.channel import Answer, ControllerChannel, Request, Rpc

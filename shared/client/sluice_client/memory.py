@@ -3,7 +3,7 @@
 It knows scopes and streams with a fixed number of segments, nothing else. Concurrency: a call takes effect at once.
 """
 
-from sluice.domain.segment_id import parse_segment_name, segment_name
+from sluice.domain.segment import parse_segment_name, segment_name
 from sluice.pravega import Host, ScaleType, SegmentStore
 from sluice_client.errors import ScopeMissing, StreamMissing
 from sluice_client.names import check_new_stream, check_scope, check_stream

@@ -1,12 +1,15 @@
 """What decisions of this domain give: replies, and refusals; beside what all decisions take and give."""
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
 from sluice.domain.status import Status
 from sluice.engine.decision import Context, Decision, Reader, View
 
-__all__ = ["MAX_REASON", "Context", "Decision", "Reader", "Reply", "View", "refusal", "refuse"]
+__all__ = ["MAX_REASON", "Context", "Decide", "Decision", "Reader", "Reply", "View", "refusal", "refuse"]
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -23,6 +26,9 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     generation: int = 0
     transaction: str = ""
 
+
+Decide = Callable[[Reader, Any, Context], Decision]
+"""What a command of one type comes to, on what is read; it is pure."""
 
 MAX_REASON = 500
 """How many characters of a reason are said: it may name what was asked for, and still has to fit into any record."""

@@ -2,7 +2,7 @@
 
 Two projections, folded from the same events as the aggregates, and without versions. A scope's things lie in all
 partitions, so what is in it is the sum over all views; each keeps its part in order. Whoever decides something from
-that has to know why it suffices: `domain.fences` says so for the deletion of a scope.
+that has to know why it suffices: `domain.scope.fences` says so for the deletion of a scope.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,17 +12,25 @@ from typing import Any, Protocol
 import msgspec
 from sortedcontainers import SortedDict, SortedSet
 
-from sluice.domain import events as ev
-from sluice.domain.commands import ResourceKind
+from sluice.domain.ids import ResourceKind
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX
+from sluice.domain.reader_group.events import ReaderGroupCreationStarted, ReaderGroupDeleted
+from sluice.domain.scope.events import ScopeCreated, ScopeDeleted, ScopeDeletionStarted, ScopeKept
+from sluice.domain.stream.events import StreamCreationStarted, StreamDeleted, StreamUpdated, StreamUpdateStarted
+from sluice.domain.table.events import TableCreationStarted, TableDeleted
 
 SCOPES = "scopes"
 MEMBERS = "members"
 """The names of the projections; no stream's index has such a name, see `names.transactions_index`."""
 
+
 Indexes = dict[str, Any]
+
+
 _BEHIND_INTERNAL = chr(ord("_") + 1)
 """It sorts behind every name that begins with an underscore, and no name has it."""
+
+
 _NO_TAGS: tuple[str, ...] = ()
 
 
@@ -132,34 +140,34 @@ def _members(indexes: Indexes, scope: str) -> Members:
     return found
 
 
-def _scope_created(indexes: Indexes, event: ev.ScopeCreated, _offset: int) -> None:
+def _scope_created(indexes: Indexes, event: ScopeCreated, _offset: int) -> None:
     _scopes(indexes).names.add(event.scope)
 
 
-def _scope_deletion_started(indexes: Indexes, event: ev.ScopeDeletionStarted, offset: int) -> None:
+def _scope_deletion_started(indexes: Indexes, event: ScopeDeletionStarted, offset: int) -> None:
     _scopes(indexes).deletions[event.scope] = offset + 1
 
 
-def _scope_kept(indexes: Indexes, event: ev.ScopeKept, _offset: int) -> None:
+def _scope_kept(indexes: Indexes, event: ScopeKept, _offset: int) -> None:
     _scopes(indexes).deletions.pop(event.scope, None)
 
 
-def _scope_deleted(indexes: Indexes, event: ev.ScopeDeleted, _offset: int) -> None:
+def _scope_deleted(indexes: Indexes, event: ScopeDeleted, _offset: int) -> None:
     scopes = _scopes(indexes)
     scopes.names.discard(event.scope)
     scopes.deletions.pop(event.scope, None)
 
 
-def _stream_created(indexes: Indexes, event: ev.StreamCreationStarted, _offset: int) -> None:
+def _stream_created(indexes: Indexes, event: StreamCreationStarted, _offset: int) -> None:
     _set_tags(_members(indexes, event.scope), event.stream, event.config.tags)
 
 
-def _stream_updated(indexes: Indexes, event: ev.StreamUpdateStarted | ev.StreamUpdated, _offset: int) -> None:
+def _stream_updated(indexes: Indexes, event: StreamUpdateStarted | StreamUpdated, _offset: int) -> None:
     if event.config is not None:
         _set_tags(_members(indexes, event.scope), event.stream, event.config.tags)
 
 
-def _stream_deleted(indexes: Indexes, event: ev.StreamDeleted, _offset: int) -> None:
+def _stream_deleted(indexes: Indexes, event: StreamDeleted, _offset: int) -> None:
     members = _members(indexes, event.scope)
     _set_tags(members, event.stream, _NO_TAGS)
     _remove(indexes, members, event.scope, ResourceKind.STREAM, event.stream)
@@ -181,19 +189,19 @@ def _set_tags(members: Members, stream: str, tags: Iterable[str]) -> None:
         members.tagged.setdefault(tag, SortedSet()).add(stream)
 
 
-def _group_created(indexes: Indexes, event: ev.ReaderGroupCreationStarted, _offset: int) -> None:
+def _group_created(indexes: Indexes, event: ReaderGroupCreationStarted, _offset: int) -> None:
     _members(indexes, event.scope).names[ResourceKind.READER_GROUP][event.group] = _NO_TAGS
 
 
-def _group_deleted(indexes: Indexes, event: ev.ReaderGroupDeleted, _offset: int) -> None:
+def _group_deleted(indexes: Indexes, event: ReaderGroupDeleted, _offset: int) -> None:
     _remove(indexes, _members(indexes, event.scope), event.scope, ResourceKind.READER_GROUP, event.group)
 
 
-def _table_created(indexes: Indexes, event: ev.TableCreationStarted, _offset: int) -> None:
+def _table_created(indexes: Indexes, event: TableCreationStarted, _offset: int) -> None:
     _members(indexes, event.scope).names[ResourceKind.TABLE][event.table] = _NO_TAGS
 
 
-def _table_deleted(indexes: Indexes, event: ev.TableDeleted, _offset: int) -> None:
+def _table_deleted(indexes: Indexes, event: TableDeleted, _offset: int) -> None:
     _remove(indexes, _members(indexes, event.scope), event.scope, ResourceKind.TABLE, event.table)
 
 
@@ -204,17 +212,17 @@ def _remove(indexes: Indexes, members: Members, scope: str, kind: ResourceKind, 
 
 
 PROJECT: dict[type, Callable[[Indexes, Any, int], None]] = {
-    ev.ScopeCreated: _scope_created,
-    ev.ScopeDeletionStarted: _scope_deletion_started,
-    ev.ScopeKept: _scope_kept,
-    ev.ScopeDeleted: _scope_deleted,
-    ev.StreamCreationStarted: _stream_created,
-    ev.StreamUpdateStarted: _stream_updated,
-    ev.StreamUpdated: _stream_updated,
-    ev.StreamDeleted: _stream_deleted,
-    ev.ReaderGroupCreationStarted: _group_created,
-    ev.ReaderGroupDeleted: _group_deleted,
-    ev.TableCreationStarted: _table_created,
-    ev.TableDeleted: _table_deleted,
+    ScopeCreated: _scope_created,
+    ScopeDeletionStarted: _scope_deletion_started,
+    ScopeKept: _scope_kept,
+    ScopeDeleted: _scope_deleted,
+    StreamCreationStarted: _stream_created,
+    StreamUpdateStarted: _stream_updated,
+    StreamUpdated: _stream_updated,
+    StreamDeleted: _stream_deleted,
+    ReaderGroupCreationStarted: _group_created,
+    ReaderGroupDeleted: _group_deleted,
+    TableCreationStarted: _table_created,
+    TableDeleted: _table_deleted,
 }
 """What each event does to the projections; they are given the offset of its record, too."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import aggregates, workflow
+from sluice.domain import registry, workflow
 from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.events import Event
 from sluice.domain.names import key_of
@@ -36,11 +36,11 @@ class DomainModel:
 
     def evolve(self, state: Any, event: Event) -> Any:
         """See Model."""
-        return aggregates.EVOLVE[type(event)](state, event)
+        return registry.EVOLVE[type(event)](state, event)
 
     def project(self, projections: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
         """See Model."""
-        return aggregates.index(projections, event, offset)
+        return registry.index(projections, event, offset)
 
     def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
         """See Model."""
@@ -72,7 +72,7 @@ class DomainModel:
 
     def cancel(self, reader: Reader, context: Context, state: Any) -> Decision:
         """See WorkflowRules."""
-        return aggregates.cancel(reader, context, state)
+        return registry.cancel(reader, context, state)
 
     def step_failed(
         self, reader: Reader, aggregate: str, kind: workflow.WorkflowKind, step: str, attempts: int, error: str

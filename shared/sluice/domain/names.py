@@ -74,7 +74,7 @@ def scope_aggregate(scope: str) -> str:
 
 
 def fences_aggregate(partition_key: str) -> str:
-    """What the creations of one partition are guarded by while scopes are deleted; see `domain.fences`."""
+    """What the creations of one partition are guarded by while scopes are deleted; see `domain.scope.fences`."""
     return f"fences:{partition_key}"
 
 

@@ -13,10 +13,26 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason
 from sluice.domain.decision import Reader
+from sluice.domain.events import Event
 from sluice.domain.names import base_name
+from sluice.domain.stream.events import (
+    StreamCreated,
+    StreamDeleted,
+    StreamEvent,
+    StreamScaled,
+    StreamSealed,
+    StreamTruncated,
+    StreamUpdated,
+)
+from sluice.domain.transaction.commands import AbortReason
+from sluice.domain.transaction.events import (
+    TransactionAborted,
+    TransactionAborting,
+    TransactionCommitted,
+    TransactionCommitting,
+    TransactionOpened,
+)
 from sluice.domain.transaction.state import EndedTransaction, Transaction
 
 MINUTE_MS = 60_000
@@ -177,12 +193,12 @@ def fold_report(
 
 
 _OPERATIONS: dict[type, Operation] = {
-    ev.StreamCreated: Operation.CREATE,
-    ev.StreamUpdated: Operation.UPDATE,
-    ev.StreamScaled: Operation.SCALE,
-    ev.StreamTruncated: Operation.TRUNCATE,
-    ev.StreamSealed: Operation.SEAL,
-    ev.StreamDeleted: Operation.DELETE,
+    StreamCreated: Operation.CREATE,
+    StreamUpdated: Operation.UPDATE,
+    StreamScaled: Operation.SCALE,
+    StreamTruncated: Operation.TRUNCATE,
+    StreamSealed: Operation.SEAL,
+    StreamDeleted: Operation.DELETE,
 }
 
 
@@ -193,18 +209,18 @@ class TransactionCounter:
         self._opened_at: dict[str, int] = {}
         self._max_ending = max_ending
 
-    def figures(self, event: ev.Event, reader: Reader) -> Figures | None:
+    def figures(self, event: Event, reader: Reader) -> Figures | None:
         """What an event adds; None if it counts for nothing. `reader` has just folded its record."""
         match event:
-            case ev.TransactionOpened():
+            case TransactionOpened():
                 return Figures(opened=1)
-            case ev.TransactionCommitting() | ev.TransactionAborting():
+            case TransactionCommitting() | TransactionAborting():
                 state = reader.get(event.aggregate)
                 if isinstance(state, Transaction) and len(self._opened_at) < self._max_ending:
                     self._opened_at[event.aggregate] = state.opened_at
-            case ev.TransactionCommitted():
+            case TransactionCommitted():
                 return Figures(committed=1).plus(self._time(event))
-            case ev.TransactionAborted():
+            case TransactionAborted():
                 state = reader.get(event.aggregate)
                 reason = state.reason if isinstance(state, EndedTransaction) else None
                 return Figures(aborted={reason or AbortReason.USER: 1}).plus(self._time(event))
@@ -214,7 +230,7 @@ class TransactionCounter:
         """The partitions are others': what was ending there is not ours to count."""
         self._opened_at.clear()
 
-    def _time(self, event: ev.TransactionCommitted | ev.TransactionAborted) -> Figures:
+    def _time(self, event: TransactionCommitted | TransactionAborted) -> Figures:
         opened_at = self._opened_at.pop(event.aggregate, None)
         if opened_at is None:
             return Figures()
@@ -225,10 +241,10 @@ class TransactionCounter:
 class OperationCounter:
     """Counts what is done to streams; a mark stream goes with its base and is not counted."""
 
-    def figures(self, event: ev.Event, _reader: Reader) -> Figures | None:
+    def figures(self, event: Event, _reader: Reader) -> Figures | None:
         """What an event adds; None if it counts for nothing."""
         operation = _OPERATIONS.get(type(event))
-        if operation is None or not isinstance(event, ev.StreamEvent) or base_name(event.stream) != event.stream:
+        if operation is None or not isinstance(event, StreamEvent) or base_name(event.stream) != event.stream:
             return None
         return Figures(operations={operation: 1})
 

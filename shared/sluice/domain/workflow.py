@@ -10,10 +10,56 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
-from sluice.domain.commands import CancelWorkflow, RetryWorkflow
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
+from sluice.domain.names import (
+    key_of,
+)
 from sluice.domain.status import Status
+
+
+class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """A step failed and will be tried again, or waits for others, without attempts; for people, it decides nothing."""
+
+    aggregate: str
+    step: str
+    attempts: int
+    error: str
+
+
+class WorkflowRetryRequested(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """Somebody asked for another attempt at once."""
+
+    aggregate: str
+
+
+class WorkflowCancelled(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """Whoever runs the workflow ends it before its next step, undoing what it has done."""
+
+    aggregate: str
+
+
+class RetryWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """Have the aggregate's workflow try its step again now instead of waiting any longer."""
+
+    aggregate: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+
+class CancelWorkflow(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+    """End the aggregate's workflow as if it had never begun, if it has not passed its point of no return.
+
+    `workflow` is the id of the one that is meant; a later one of the aggregate is left alone.
+    """
+
+    aggregate: str
+    workflow: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
 
 
 class WorkflowKind(Enum):
@@ -83,7 +129,7 @@ def last_reply(workflow: Workflow | None, generation: int = 0) -> Reply | None:
 def decide_retry(reader: Reader, command: RetryWorkflow, _context: Context) -> Decision:
     if running(reader.get(command.aggregate)) is None:
         return Decision(reply=NOTHING_RUNS)
-    return Decision((ev.WorkflowRetryRequested(aggregate=command.aggregate),), Reply(Status.SUCCESS))
+    return Decision((WorkflowRetryRequested(aggregate=command.aggregate),), Reply(Status.SUCCESS))
 
 
 def decide_cancel(reader: Reader, command: CancelWorkflow, _context: Context) -> Decision:
@@ -96,7 +142,7 @@ def decide_cancel(reader: Reader, command: CancelWorkflow, _context: Context) ->
         return refuse(Status.NOT_RUNNING, f"{workflow.id} is under way there, not {command.workflow}")
     if not can_cancel(state):
         return refuse(Status.TOO_LATE, f"{workflow.kind.value} cannot be taken back any more")
-    events = () if workflow.cancelled else (ev.WorkflowCancelled(aggregate=command.aggregate),)
+    events = () if workflow.cancelled else (WorkflowCancelled(aggregate=command.aggregate),)
     return Decision(events, Reply(Status.SUCCESS))
 
 
@@ -124,37 +170,38 @@ def decide_step_failed(
     workflow = running(reader.get(aggregate))
     if workflow is None or workflow.kind is not kind:
         return Decision()
-    return Decision((ev.WorkflowStepFailed(aggregate=aggregate, step=step, attempts=attempts, error=error),))
+    return Decision((WorkflowStepFailed(aggregate=aggregate, step=step, attempts=attempts, error=error),))
 
 
-def evolve_step_failed(state: Any, event: ev.WorkflowStepFailed) -> Any:
+def evolve_step_failed(state: Any, event: WorkflowStepFailed) -> Any:
     workflow = running(state)
     if workflow is not None:
         workflow.step, workflow.attempts, workflow.last_error = event.step, event.attempts, event.error
     return state
 
 
-def evolve_retry_requested(state: Any, _event: ev.WorkflowRetryRequested) -> Any:
+def evolve_retry_requested(state: Any, _event: WorkflowRetryRequested) -> Any:
     workflow = running(state)
     if workflow is not None:
         workflow.retry_requests += 1
     return state
 
 
-def evolve_cancelled(state: Any, _event: ev.WorkflowCancelled) -> Any:
+def evolve_cancelled(state: Any, _event: WorkflowCancelled) -> Any:
     workflow = running(state)
     if workflow is not None:
         workflow.cancelled = True
     return state
 
 
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+DECIDE: dict[type, Decide] = {
     RetryWorkflow: decide_retry,
     CancelWorkflow: decide_cancel,
 }
 
+
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
-    ev.WorkflowStepFailed: evolve_step_failed,
-    ev.WorkflowRetryRequested: evolve_retry_requested,
-    ev.WorkflowCancelled: evolve_cancelled,
+    WorkflowStepFailed: evolve_step_failed,
+    WorkflowRetryRequested: evolve_retry_requested,
+    WorkflowCancelled: evolve_cancelled,
 }

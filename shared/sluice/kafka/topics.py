@@ -9,7 +9,16 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from sluice.domain import commands as c
+from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.commands import Command
+from sluice.domain.transaction.commands import (
+    AbortTransaction,
+    CheckLease,
+    CommitTransaction,
+    OpenTransaction,
+    PingTransaction,
+)
+from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
 
 log = logging.getLogger(__name__)
 
@@ -144,30 +153,30 @@ TOPICS = (
 )
 
 
-_ELSEWHERE: Mapping[type[c.Command], Topic] = {
-    c.OpenTransaction: REQUESTS_TRANSACTIONS,
-    c.PingTransaction: REQUESTS_TRANSACTIONS,
-    c.CommitTransaction: COMMIT,
-    c.AbortTransaction: ABORT,
-    c.CheckLease: REQUESTS_TRANSACTIONS,
-    c.Heartbeat: REQUESTS_CLUSTER,
+_ELSEWHERE: Mapping[type[Command], Topic] = {
+    OpenTransaction: REQUESTS_TRANSACTIONS,
+    PingTransaction: REQUESTS_TRANSACTIONS,
+    CommitTransaction: COMMIT,
+    AbortTransaction: ABORT,
+    CheckLease: REQUESTS_TRANSACTIONS,
+    Heartbeat: REQUESTS_CLUSTER,
 }
 
 
-def topic_of(command: c.Command) -> Topic:
+def topic_of(command: Command) -> Topic:
     """The topic in which a command is asked for."""
     return topics_of(type(command))[0]
 
 
-def is_control(command: c.Command) -> bool:
+def is_control(command: Command) -> bool:
     """Whether the command passes the queue of its key by: it concerns the workflow that holds that queue up."""
-    return isinstance(command, c.RetryWorkflow | c.CancelWorkflow)
+    return isinstance(command, RetryWorkflow | CancelWorkflow)
 
 
 def topics_of(kind: type) -> tuple[Topic, ...]:
     """The topics that commands of a kind pass, the one they are asked for in first."""
     first = _ELSEWHERE.get(kind, REQUESTS_STREAMS)
-    return (first, COMMIT) if kind is c.CheckLease else (first,)
+    return (first, COMMIT) if kind is CheckLease else (first,)
 
 
 class TopicsUnfitError(Exception):

@@ -3,7 +3,7 @@
 Rules: background-and-other-workflows 3.6, stream-and-transaction-semantics appendix A. Pure functions.
 """
 
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
 from sluice.domain.stream.watermark import Watermark
 from sluice.pravega.envelope import PayloadReader, collection, double, envelope, int64
 

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 from collections.abc import Iterable
 
-from sluice.domain.cluster import CLUSTER, cluster_of
+from sluice.domain.cluster.state import CLUSTER, cluster_of
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import SegmentMissing, SegmentStoreError
 from sluice.pravega.host import Host

@@ -10,21 +10,25 @@ from sluice.engine.consumer import Delivery
 from sluice.engine.journal import JournalError
 from sluice.kafka.dead_letters import send_dead_letter, source_of
 from sluice.kafka.requests import Request, decode_request
+from sluice.kafka.topics import Topic, topics_of
 from sluice.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
 
 class MisplacedRequestError(Exception):
-    """The request stands under another key than its command's."""
+    """The request stands in another topic, or under another key, than its command's."""
 
 
-def request_of(delivery: Delivery) -> Request:
-    """The request that was delivered.
+def request_of(delivery: Delivery, topic: Topic) -> Request:
+    """The request that was delivered from the topic.
 
     Raises msgspec.DecodeError or msgspec.ValidationError for what is none, MisplacedRequestError.
     """
     request = decode_request(delivery.value)
+    kind = type(request.command)
+    if topic not in topics_of(kind):
+        raise MisplacedRequestError(f"{kind.__name__} does not belong in {topic.name}")
     if request.command.key != delivery.key:
         raise MisplacedRequestError(f"the command belongs to {request.command.key!r}, not to {delivery.key!r}")
     return request

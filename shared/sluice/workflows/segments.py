@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from sluice.domain.config import ScaleType, ScalingPolicy
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import Stream
 from sluice.engine.step import all_done
 from sluice.pravega.store import SegmentStore

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from sluice.domain.events import StreamEvent, TransactionEvent
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import stream_key
 from sluice.domain.statistics import (
@@ -22,6 +21,8 @@ from sluice.domain.statistics import (
     StreamStatistics,
     WindowKind,
 )
+from sluice.domain.stream.events import StreamEvent
+from sluice.domain.transaction.events import TransactionEvent
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import SendError
 from sluice.kafka.headers import cloud_event_headers

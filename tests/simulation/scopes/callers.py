@@ -6,9 +6,14 @@ from random import Random
 from simulation.processes import System
 from support.cancellation import cancellation
 
-from sluice.domain import commands as c
+from sluice.domain.commands import Command
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.names import key_of
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.workflow import CancelWorkflow
 
 SCOPES = ("s", "t")
 NAMES = ("a", "b", "c")
@@ -37,10 +42,10 @@ class Callers:
         while self._system.reply(id) is None and self._system.loop.now < until_s:  # noqa: ASYNC110 - time is virtual
             await asyncio.sleep(0.02)
 
-    def _cancellation(self, aggregate: str) -> c.CancelWorkflow:
+    def _cancellation(self, aggregate: str) -> CancelWorkflow:
         return cancellation(self._system.truth.view(key_of(aggregate)), aggregate)
 
-    def _some(self) -> tuple[c.Command, ...]:
+    def _some(self) -> tuple[Command, ...]:
         random = self._random
         scope, name = random.choice(SCOPES), random.choice(NAMES)
         group = ReaderGroupConfig(
@@ -48,18 +53,18 @@ class Callers:
             starts={f"{scope}/{random.choice(NAMES)}": {}},
             retention=random.choice(list(GroupRetention)),
         )
-        kinds: tuple[tuple[int, tuple[c.Command, ...]], ...] = (
-            (8, (c.CreateStream(scope, name, ONE),)),
-            (4, (c.SealStream(scope, name), c.DeleteStream(scope, name))),
-            (4, (c.CreateScope(scope),)),
-            (4, (c.DeleteScope(scope),)),
-            (2, (c.DeleteScopeRecursive(scope),)),
-            (2, (c.DeleteScopeRecursive(scope), c.CreateScope(scope), c.CreateStream(scope, name, ONE))),
-            (3, (c.DeleteScope(scope), *(c.CreateStream(scope, n, ONE) for n in random.sample(NAMES, 2)))),
-            (2, (c.CreateTable(scope, name, TableConfig(1, 4)),)),
-            (1, (c.DeleteTable(scope, name),)),
-            (1, (c.CreateReaderGroup(scope, name, group),)),
-            (1, (c.DeleteReaderGroup(scope, name),)),
+        kinds: tuple[tuple[int, tuple[Command, ...]], ...] = (
+            (8, (CreateStream(scope, name, ONE),)),
+            (4, (SealStream(scope, name), DeleteStream(scope, name))),
+            (4, (CreateScope(scope),)),
+            (4, (DeleteScope(scope),)),
+            (2, (DeleteScopeRecursive(scope),)),
+            (2, (DeleteScopeRecursive(scope), CreateScope(scope), CreateStream(scope, name, ONE))),
+            (3, (DeleteScope(scope), *(CreateStream(scope, n, ONE) for n in random.sample(NAMES, 2)))),
+            (2, (CreateTable(scope, name, TableConfig(1, 4)),)),
+            (1, (DeleteTable(scope, name),)),
+            (1, (CreateReaderGroup(scope, name, group),)),
+            (1, (DeleteReaderGroup(scope, name),)),
             (1, (self._cancellation(random.choice((f"scope:{scope}", f"stream:{scope}/{name}"))),)),
         )
         return random.choices([commands for _, commands in kinds], [weight for weight, _ in kinds])[0]

@@ -8,8 +8,8 @@ from typing import Any
 from simulation.processes import Process, System, WorkflowProcess
 from simulation.stores import Stores
 
-from sluice.domain.events import ScopeDeletionStarted
 from sluice.domain.model import JournalEntry
+from sluice.domain.scope.events import ScopeDeletionStarted
 from sluice.kafka.topics import REQUESTS_STREAMS
 from stream_workflows.settings import WorkflowSettings
 

@@ -14,17 +14,25 @@ from typing import Any
 
 from simulation.violation import Violation
 
-from sluice.domain import commands as c
-from sluice.domain import events as ev
+from sluice.domain.commands import Create
 from sluice.domain.model import JournalEntry
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
+from sluice.domain.reader_group.events import ReaderGroupCreationStarted, ReaderGroupDeleted
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.scope.events import FenceRaised, ScopeCreated, ScopeDeleted, ScopeDeletionStarted, ScopeKept
+from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream
+from sluice.domain.stream.events import StreamCreationStarted, StreamDeleted
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.table.events import TableCreationStarted, TableDeleted
+from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_STREAMS
 from sluice.memory.broker import MemoryMessage
 
 Thing = tuple[str, str, str]
 """Kind, scope, name."""
-_CREATED = ev.StreamCreationStarted | ev.ReaderGroupCreationStarted | ev.TableCreationStarted
-_DELETED = ev.StreamDeleted | ev.ReaderGroupDeleted | ev.TableDeleted
+_CREATED = StreamCreationStarted | ReaderGroupCreationStarted | TableCreationStarted
+_DELETED = StreamDeleted | ReaderGroupDeleted | TableDeleted
 
 
 @dataclass
@@ -90,35 +98,35 @@ class ScopeRules:
 
     def _apply(self, partition: int, event: Any) -> None:
         match event:
-            case ev.ScopeCreated():
+            case ScopeCreated():
                 if event.scope in self.scopes:
                     raise Violation(f"{event}: it is there")
                 self._use(("scope", event.scope, event.creation_id))
                 self.scopes[event.scope] = _Scope(event.creation_id, partition)
-            case ev.ScopeDeletionStarted() | ev.FenceRaised() | ev.ScopeKept() | ev.ScopeDeleted():
+            case ScopeDeletionStarted() | FenceRaised() | ScopeKept() | ScopeDeleted():
                 self._apply_deletion(partition, event)
-            case ev.StreamCreationStarted() | ev.ReaderGroupCreationStarted() | ev.TableCreationStarted():
+            case StreamCreationStarted() | ReaderGroupCreationStarted() | TableCreationStarted():
                 self._create(partition, event)
-            case ev.StreamDeleted() | ev.ReaderGroupDeleted() | ev.TableDeleted():
+            case StreamDeleted() | ReaderGroupDeleted() | TableDeleted():
                 if self.things.pop(_thing(event), None) is None:
                     raise Violation(f"{event}: it is not there")
 
     def _apply_deletion(self, partition: int, event: Any) -> None:
         match event:
-            case ev.ScopeDeletionStarted():
+            case ScopeDeletionStarted():
                 scope = self._scope(event)
                 if scope.fence is not None:
                     raise Violation(f"{event}: it is being deleted already")
                 scope.fence, scope.recursive, scope.fenced = self._ends[partition], event.recursive, set()
-            case ev.FenceRaised():
+            case FenceRaised():
                 self._raise(event)
-            case ev.ScopeKept():
+            case ScopeKept():
                 scope = self._scope(event)
                 if scope.fence is None or scope.recursive:
                     raise Violation(f"{event}: no plain deletion runs")
                 scope.fence = None
                 self.kept += 1
-            case ev.ScopeDeleted():
+            case ScopeDeleted():
                 if self._scope(event).fence is None:
                     raise Violation(f"{event}: no deletion runs")
                 if left := [thing for thing in self.things if thing[1] == event.scope]:
@@ -132,7 +140,7 @@ class ScopeRules:
             raise Violation(f"{event}: there is no such scope")
         return scope
 
-    def _raise(self, event: ev.FenceRaised) -> None:
+    def _raise(self, event: FenceRaised) -> None:
         for scope in self.scopes.values():
             is_behind = scope.partition == self._partitions[event.behind]
             if is_behind and scope.fence is not None and event.position >= scope.fence:
@@ -173,7 +181,7 @@ class ScopeRules:
         if found is None:
             return
         since, command = found
-        if isinstance(command, c.RetryWorkflow | c.CancelWorkflow):
+        if isinstance(command, RetryWorkflow | CancelWorkflow):
             return
         if request in self._replied:
             raise Violation(f"{request} {command} was replied twice, at last {entry.reply}")
@@ -185,7 +193,7 @@ class ScopeRules:
 
 def _may_be(command: Any, status: str, moments: list[_Moment], entry: JournalEntry) -> bool:
     match status:
-        case "SCOPE_NOT_FOUND" if isinstance(command, c.Create):
+        case "SCOPE_NOT_FOUND" if isinstance(command, Create):
             return any(not moment.is_open for moment in moments)
         case "SCOPE_NOT_FOUND":
             return any(not moment.exists for moment in moments)
@@ -197,15 +205,15 @@ def _may_be(command: Any, status: str, moments: list[_Moment], entry: JournalEnt
             return any(_is_there(command, moment) for moment in moments)
         case "STREAM_NOT_FOUND" | "TABLE_NOT_FOUND" | "RG_NOT_FOUND":
             return any(not _is_there(command, moment) for moment in moments)
-        case "SUCCESS" if isinstance(command, c.CreateScope):
-            return any(isinstance(event, ev.ScopeCreated) for event in entry.events)
-        case "SUCCESS" if isinstance(command, c.DeleteScope):
-            return any(isinstance(event, ev.ScopeDeleted) for event in entry.events)
-        case "SUCCESS" if isinstance(command, c.DeleteScopeRecursive):
+        case "SUCCESS" if isinstance(command, CreateScope):
+            return any(isinstance(event, ScopeCreated) for event in entry.events)
+        case "SUCCESS" if isinstance(command, DeleteScope):
+            return any(isinstance(event, ScopeDeleted) for event in entry.events)
+        case "SUCCESS" if isinstance(command, DeleteScopeRecursive):
             return any(not moment.exists for moment in moments)
-        case "SUCCESS" if isinstance(command, c.CreateStream | c.CreateTable | c.CreateReaderGroup | c.SealStream):
+        case "SUCCESS" if isinstance(command, CreateStream | CreateTable | CreateReaderGroup | SealStream):
             return any(_is_there(command, moment) for moment in moments)
-        case "SUCCESS" if isinstance(command, c.DeleteStream | c.DeleteTable | c.DeleteReaderGroup):
+        case "SUCCESS" if isinstance(command, DeleteStream | DeleteTable | DeleteReaderGroup):
             return any(not _is_there(command, moment) for moment in moments)
     return True
 

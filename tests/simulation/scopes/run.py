@@ -19,7 +19,9 @@ from simulation.scopes.rules import ScopeRules
 from simulation.stores import Stores
 from simulation.violation import Violation
 
-from sluice.domain import commands as c
+from sluice.domain.commands import Command
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.stream.commands import CreateStream
 from sluice.domain.workflow import running
 from sluice.engine.partition import partition_keys, partition_of
 from sluice.kafka.topics import DEAD_LETTERS
@@ -59,7 +61,7 @@ class Run(System):
         """Raises Violation."""
         random = self._chance
         for scope in SCOPES:
-            self.post(c.CreateScope(scope))
+            self.post(CreateScope(scope))
         doing = [self._callers.run(random.randint(3, 15)) for _ in range(random.randint(1, 4))]
         if random.random() < 0.9:
             doing.append(self.faults.run(random.randint(1, 5)))
@@ -109,12 +111,12 @@ class Run(System):
         """Whatever was done to a scope, things can be created in it, in each partition."""
         for scope in SCOPES:
             if scope not in self.rules.scopes:
-                await self._succeeds(c.CreateScope(scope))
+                await self._succeeds(CreateScope(scope))
             for partition in range(PARTITIONS):
                 name = next(n for n in (f"last{i}" for i in range(99)) if partition_of(f"{scope}/{n}", 3) == partition)
-                await self._succeeds(c.CreateStream(scope, name, ONE))
+                await self._succeeds(CreateStream(scope, name, ONE))
 
-    async def _succeeds(self, command: c.Command) -> None:
+    async def _succeeds(self, command: Command) -> None:
         id = self.post(command)
         try:
             async with asyncio.timeout(QUIET_S):

@@ -5,9 +5,17 @@ from random import Random
 
 from simulation.txn.plant import Plant
 
-from sluice.domain import commands as c
+from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Reply
+from sluice.domain.stream.commands import (
+    CreateStream,
+    DeleteStream,
+    ScaleStream,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+)
 
 PATIENCE_S = 20.0
 
@@ -21,7 +29,7 @@ class Administration:
 
     async def create(self, segments: int, scope: str, stream: str) -> Reply | None:
         config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
-        return await self._ask(c.CreateStream(scope, stream, config))
+        return await self._ask(CreateStream(scope, stream, config))
 
     async def run(self, operations: int) -> None:
         """Do something now and then."""
@@ -38,7 +46,7 @@ class Administration:
             else:
                 await self._seal(scope, stream)
 
-    async def _ask(self, command: c.Command) -> Reply | None:
+    async def _ask(self, command: Command) -> Reply | None:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 return await self.plant.ask(command)
@@ -58,11 +66,11 @@ class Administration:
         else:
             middle = (active[i].low + active[i].high) / 2
             seals, ranges = (active[i].id,), ((active[i].low, middle), (middle, active[i].high))
-        await self._ask(c.ScaleStream(scope, stream, seals, ranges, self.plant.now_ms()))
+        await self._ask(ScaleStream(scope, stream, seals, ranges, self.plant.now_ms()))
 
     async def _update(self, scope: str, stream: str) -> None:
         config = StreamConfig(scaling=ScalingPolicy(min_segments=self.random.randint(1, 4)))
-        await self._ask(c.UpdateStream(scope, stream, config))
+        await self._ask(UpdateStream(scope, stream, config))
 
     async def _truncate(self, scope: str, stream: str) -> None:
         """To somewhere in what is active now."""
@@ -74,12 +82,12 @@ class Administration:
             name = f"{scope}/{stream}/{segment.id & 0xFFFFFFFF}.#epoch.{segment.id >> 32}"
             stored = self.plant.stores.segments.get(name)
             cut[segment.id] = self.random.choice((0, stored.length // 32 * 16, stored.length)) if stored else 0
-        await self._ask(c.TruncateStream(scope, stream, cut))
+        await self._ask(TruncateStream(scope, stream, cut))
 
     async def _seal(self, scope: str, stream: str) -> None:
-        sealed = await self._ask(c.SealStream(scope, stream))
+        sealed = await self._ask(SealStream(scope, stream))
         if sealed is None or self.random.random() < 0.3:
             return
-        deleted = await self._ask(c.DeleteStream(scope, stream))
+        deleted = await self._ask(DeleteStream(scope, stream))
         if deleted is not None and self.random.random() < 0.7:
             await self.create(self.random.randint(1, 4), scope, stream)

@@ -10,10 +10,10 @@ from simulation.counting import Counting
 from simulation.txn.model import Model, Txn
 from simulation.violation import Violation
 
-from sluice.domain import commands as c
-from sluice.domain import events as ev
 from sluice.domain.decision import Reply
 from sluice.domain.model import JournalEntry
+from sluice.domain.transaction import commands as c
+from sluice.domain.transaction import events as ev
 from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import COMMIT, DEAD_LETTERS, REQUESTS_TRANSACTIONS
 from sluice.memory.broker import MemoryMessage

@@ -11,9 +11,9 @@ from simulation.txn.plant import Plant
 from simulation.violation import Violation
 
 from api_gateway.reads import Reads
-from sluice.domain import commands as c
 from sluice.domain.decision import Reply
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
+from sluice.domain.transaction import commands as c
 
 PATIENCE_S = 8.0
 EVENT = 16

@@ -7,10 +7,10 @@ from simulation.txn.plant import Plant
 from simulation.violation import Violation
 from support.histories import epochs_of, segments_of
 
-from sluice.domain import events as ev
 from sluice.domain.model import JournalEntry
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream import cuts, queries
+from sluice.domain.stream import events as ev
 from sluice.domain.stream.state import Stream, find_stream
 
 _CHANGES = (ev.StreamEpochAdded, ev.StreamEpochsRolled, ev.StreamRolled, ev.StreamScaled, ev.StreamUpdated)

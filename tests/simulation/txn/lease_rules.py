@@ -8,10 +8,10 @@ from simulation.txn.model import Txn
 from simulation.txn.plant import Plant
 from simulation.violation import Violation
 
-from sluice.domain import commands as c
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason
 from sluice.domain.model import JournalEntry
+from sluice.domain.transaction import commands as c
+from sluice.domain.transaction import events as ev
+from sluice.domain.transaction.commands import AbortReason
 from sluice.kafka.topics import COMMIT
 
 GRACE_SHARE = 20

@@ -10,7 +10,37 @@ from typing import Any
 
 from simulation.violation import Violation
 
-from sluice.domain import events as ev
+from sluice.domain.segment import Segment
+from sluice.domain.stream.events import (
+    Replacement,
+    StreamCreated,
+    StreamCreationStarted,
+    StreamDeleted,
+    StreamDeletionStarted,
+    StreamEpochAdded,
+    StreamEpochsRolled,
+    StreamRolled,
+    StreamScaled,
+    StreamScaleStarted,
+    StreamSealed,
+    StreamSealStarted,
+    StreamTruncated,
+    StreamTruncationStarted,
+    StreamUpdated,
+    StreamUpdateStarted,
+)
+from sluice.domain.transaction.events import (
+    CommitBatchEnded,
+    CommitBatchStarted,
+    TransactionAborted,
+    TransactionAborting,
+    TransactionCommitted,
+    TransactionCommitting,
+    TransactionEvent,
+    TransactionOpened,
+    TransactionPinged,
+    TransactionReady,
+)
 
 LIVE = ("OPEN", "COMMITTING", "ABORTING")
 ENDED = {"COMMITTING": "COMMITTED", "ABORTING": "ABORTED"}
@@ -47,10 +77,10 @@ class StreamModel:
     scope: str
     name: str
     creation_id: str
-    epochs: list[tuple[int, list[ev.Segment]]]
+    epochs: list[tuple[int, list[Segment]]]
     state: str = "CREATING"
     active: int = 0
-    replacement: ev.Replacement | None = None
+    replacement: Replacement | None = None
     workflow: str = ""
     batch: tuple[str, ...] = ()
 
@@ -58,7 +88,7 @@ class StreamModel:
     def reference(self) -> int:
         return self.epochs[self.active][0]
 
-    def segments(self, epoch: int) -> list[ev.Segment]:
+    def segments(self, epoch: int) -> list[Segment]:
         return sorted(self.epochs[epoch][1], key=lambda s: s.low)
 
 
@@ -80,7 +110,7 @@ class Model:
         if apply is not None:
             apply(self, event, at)
 
-    def txn(self, event: ev.TransactionEvent, *states: str) -> Txn:
+    def txn(self, event: TransactionEvent, *states: str) -> Txn:
         txn = self.txns.get((event.scope, event.stream, event.transaction))
         if txn is None or txn.state not in states:
             raise Violation(f"{event} of a transaction that is {txn.state if txn else 'unknown'}")
@@ -94,7 +124,7 @@ class Model:
 
     # Transactions.
 
-    def on_opened(self, event: ev.TransactionOpened, _at: int) -> None:
+    def on_opened(self, event: TransactionOpened, _at: int) -> None:
         key = (event.scope, event.stream, event.transaction)
         stream = self.stream(event)
         if key in self.txns:
@@ -111,29 +141,29 @@ class Model:
         txn = Txn(*key, epoch, event.at, event.lease_ms, event.at, event.lease_ms, event.request, numbers)
         self.txns[key] = self.live[key] = txn
 
-    def on_ready(self, event: ev.TransactionReady, _at: int) -> None:
+    def on_ready(self, event: TransactionReady, _at: int) -> None:
         txn = self.txn(event, "OPEN")
         txn.ready, txn.last_activity_at = True, max(txn.last_activity_at, event.at)
 
-    def on_pinged(self, event: ev.TransactionPinged, _at: int) -> None:
+    def on_pinged(self, event: TransactionPinged, _at: int) -> None:
         txn = self.txn(event, "OPEN")
         if event.at >= txn.last_activity_at:
             txn.last_activity_at, txn.lease_ms = event.at, event.lease_ms
 
-    def on_committing(self, event: ev.TransactionCommitting, at: int) -> None:
+    def on_committing(self, event: TransactionCommitting, at: int) -> None:
         txn = self.txn(event, "OPEN")
         txn.state, txn.committing_at = "COMMITTING", at
         self.committing.setdefault((event.scope, event.stream), []).append(event.transaction)
 
-    def on_aborting(self, event: ev.TransactionAborting, at: int) -> None:
+    def on_aborting(self, event: TransactionAborting, at: int) -> None:
         txn = self.txn(event, "OPEN")
         txn.state, txn.reason, txn.ended_at = "ABORTING", event.reason.value, at
 
-    def on_committed(self, event: ev.TransactionCommitted, at: int) -> None:
+    def on_committed(self, event: TransactionCommitted, at: int) -> None:
         self._end(self.txn(event, "COMMITTING"), at)
         self.committed.setdefault((event.scope, event.stream), []).append(event.transaction)
 
-    def on_aborted(self, event: ev.TransactionAborted, at: int) -> None:
+    def on_aborted(self, event: TransactionAborted, at: int) -> None:
         self._end(self.txn(event, "ABORTING"), at)
 
     def _end(self, txn: Txn, at: int) -> None:
@@ -142,7 +172,7 @@ class Model:
         del self.live[key]
         self.ended.setdefault(key[:2], []).append(txn)
 
-    def on_batch_started(self, event: ev.CommitBatchStarted, _at: int) -> None:
+    def on_batch_started(self, event: CommitBatchStarted, _at: int) -> None:
         stream = self.stream(event)
         if stream.batch:
             raise Violation(f"{event} beside {stream.batch}")
@@ -159,7 +189,7 @@ class Model:
         stream.batch = event.transactions
         self.working += 1
 
-    def on_batch_ended(self, event: ev.CommitBatchEnded, _at: int) -> None:
+    def on_batch_ended(self, event: CommitBatchEnded, _at: int) -> None:
         stream = self.stream(event)
         left = [t for t in stream.batch if self.txns[(event.scope, event.stream, t)].state != "COMMITTED"]
         if left or not stream.batch:
@@ -181,22 +211,22 @@ class Model:
         stream.workflow, stream.state, stream.replacement = "", state, None
         self.working -= 1
 
-    def on_creation_started(self, event: ev.StreamCreationStarted, _at: int) -> None:
+    def on_creation_started(self, event: StreamCreationStarted, _at: int) -> None:
         key = (event.scope, event.stream)
         if key in self.streams:
             raise Violation(f"{event}: it is there")
         self.streams[key] = stream = StreamModel(*key, event.creation_id, [(0, list(event.segments))])
         self._begin(stream, "create")
 
-    def on_created(self, event: ev.StreamCreated, _at: int) -> None:
+    def on_created(self, event: StreamCreated, _at: int) -> None:
         self._finish(self.stream(event))
 
-    def on_update_started(self, event: ev.StreamUpdateStarted, _at: int) -> None:
+    def on_update_started(self, event: StreamUpdateStarted, _at: int) -> None:
         stream = self.stream(event)
         self._begin(stream, "update")
         stream.replacement = event.replacement
 
-    def on_updated(self, event: ev.StreamUpdated, _at: int) -> None:
+    def on_updated(self, event: StreamUpdated, _at: int) -> None:
         stream = self.stream(event)
         if event.config is not None:
             if stream.workflow or stream.batch:
@@ -205,12 +235,12 @@ class Model:
         self._move(stream)
         self._finish(stream)
 
-    def on_scale_started(self, event: ev.StreamScaleStarted, _at: int) -> None:
+    def on_scale_started(self, event: StreamScaleStarted, _at: int) -> None:
         stream = self.stream(event)
         self._begin(stream, "scale")
         stream.replacement = event.replacement
 
-    def on_epoch_added(self, event: ev.StreamEpochAdded, _at: int) -> None:
+    def on_epoch_added(self, event: StreamEpochAdded, _at: int) -> None:
         stream = self.stream(event)
         replacement = stream.replacement
         if replacement is None or len(stream.epochs) != stream.active + 1:
@@ -218,39 +248,39 @@ class Model:
         stays = [s for s in stream.epochs[stream.active][1] if s.id not in replacement.seals]
         stream.epochs.append((len(stream.epochs), [*stays, *replacement.creates]))
 
-    def on_scaled(self, event: ev.StreamScaled, _at: int) -> None:
+    def on_scaled(self, event: StreamScaled, _at: int) -> None:
         stream = self.stream(event)
         self._move(stream)
         self._finish(stream)
 
-    def on_epochs_rolled(self, event: ev.StreamEpochsRolled, _at: int) -> None:
+    def on_epochs_rolled(self, event: StreamEpochsRolled, _at: int) -> None:
         stream = self.stream(event)
         if not stream.batch or len(stream.epochs) != stream.active + 1:
             raise Violation(f"{event}: no batch rolls")
         for of in (event.duplicates, stream.active):
             reference, segments = stream.epochs[of]
             number = len(stream.epochs)
-            copies = [ev.Segment((number << 32) | (s.id & 0xFFFFFFFF), s.low, s.high) for s in segments]
+            copies = [Segment((number << 32) | (s.id & 0xFFFFFFFF), s.low, s.high) for s in segments]
             stream.epochs.append((reference, copies))
 
-    def on_rolled(self, event: ev.StreamRolled, _at: int) -> None:
+    def on_rolled(self, event: StreamRolled, _at: int) -> None:
         self._move(self.stream(event))
 
     def _move(self, stream: StreamModel) -> None:
         stream.active = len(stream.epochs) - 1
 
-    def on_truncation_started(self, event: ev.StreamTruncationStarted, _at: int) -> None:
+    def on_truncation_started(self, event: StreamTruncationStarted, _at: int) -> None:
         self._begin(self.stream(event), "truncate")
 
-    def on_truncated(self, event: ev.StreamTruncated, _at: int) -> None:
+    def on_truncated(self, event: StreamTruncated, _at: int) -> None:
         self._finish(self.stream(event))
 
-    def on_seal_started(self, event: ev.StreamSealStarted, _at: int) -> None:
+    def on_seal_started(self, event: StreamSealStarted, _at: int) -> None:
         stream = self.stream(event)
         self._begin(stream, "seal")
         stream.state = "SEALING"
 
-    def on_sealed(self, event: ev.StreamSealed, _at: int) -> None:
+    def on_sealed(self, event: StreamSealed, _at: int) -> None:
         stream = self.stream(event)
         key = (event.scope, event.stream)
         left = [t.id for k, t in self.live.items() if k[:2] == key]
@@ -258,10 +288,10 @@ class Model:
             raise Violation(f"{event}: not ended: {left}")
         self._finish(stream, "SEALED")
 
-    def on_deletion_started(self, event: ev.StreamDeletionStarted, _at: int) -> None:
+    def on_deletion_started(self, event: StreamDeletionStarted, _at: int) -> None:
         self._begin(self.stream(event), "delete")
 
-    def on_deleted(self, event: ev.StreamDeleted, _at: int) -> None:
+    def on_deleted(self, event: StreamDeleted, _at: int) -> None:
         stream = self.stream(event)
         if stream.workflow == "delete":
             self._finish(stream)
@@ -269,28 +299,28 @@ class Model:
 
 
 _APPLY: dict[type, Callable[[Model, Any, int], None]] = {
-    ev.TransactionOpened: Model.on_opened,
-    ev.TransactionReady: Model.on_ready,
-    ev.TransactionPinged: Model.on_pinged,
-    ev.TransactionCommitting: Model.on_committing,
-    ev.TransactionAborting: Model.on_aborting,
-    ev.TransactionCommitted: Model.on_committed,
-    ev.TransactionAborted: Model.on_aborted,
-    ev.CommitBatchStarted: Model.on_batch_started,
-    ev.CommitBatchEnded: Model.on_batch_ended,
-    ev.StreamCreationStarted: Model.on_creation_started,
-    ev.StreamCreated: Model.on_created,
-    ev.StreamUpdateStarted: Model.on_update_started,
-    ev.StreamUpdated: Model.on_updated,
-    ev.StreamScaleStarted: Model.on_scale_started,
-    ev.StreamEpochAdded: Model.on_epoch_added,
-    ev.StreamScaled: Model.on_scaled,
-    ev.StreamEpochsRolled: Model.on_epochs_rolled,
-    ev.StreamRolled: Model.on_rolled,
-    ev.StreamTruncationStarted: Model.on_truncation_started,
-    ev.StreamTruncated: Model.on_truncated,
-    ev.StreamSealStarted: Model.on_seal_started,
-    ev.StreamSealed: Model.on_sealed,
-    ev.StreamDeletionStarted: Model.on_deletion_started,
-    ev.StreamDeleted: Model.on_deleted,
+    TransactionOpened: Model.on_opened,
+    TransactionReady: Model.on_ready,
+    TransactionPinged: Model.on_pinged,
+    TransactionCommitting: Model.on_committing,
+    TransactionAborting: Model.on_aborting,
+    TransactionCommitted: Model.on_committed,
+    TransactionAborted: Model.on_aborted,
+    CommitBatchStarted: Model.on_batch_started,
+    CommitBatchEnded: Model.on_batch_ended,
+    StreamCreationStarted: Model.on_creation_started,
+    StreamCreated: Model.on_created,
+    StreamUpdateStarted: Model.on_update_started,
+    StreamUpdated: Model.on_updated,
+    StreamScaleStarted: Model.on_scale_started,
+    StreamEpochAdded: Model.on_epoch_added,
+    StreamScaled: Model.on_scaled,
+    StreamEpochsRolled: Model.on_epochs_rolled,
+    StreamRolled: Model.on_rolled,
+    StreamTruncationStarted: Model.on_truncation_started,
+    StreamTruncated: Model.on_truncated,
+    StreamSealStarted: Model.on_seal_started,
+    StreamSealed: Model.on_sealed,
+    StreamDeletionStarted: Model.on_deletion_started,
+    StreamDeleted: Model.on_deleted,
 }

@@ -17,7 +17,7 @@ from simulation.txn.plant import Plant
 from simulation.txn.turn_rules import TurnRules
 from simulation.violation import Violation
 
-from sluice.domain import commands as c
+from sluice.domain.scope import commands as c
 
 SCOPE = "sc"
 QUIET_S = 120.0

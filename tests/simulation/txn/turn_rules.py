@@ -8,16 +8,24 @@ from typing import Any
 from simulation.txn.plant import Plant
 from simulation.violation import Violation
 
-from sluice.domain import events as ev
-from sluice.domain.commands import StreamCommand
 from sluice.domain.model import JournalEntry
+from sluice.domain.stream.commands import StreamCommand
+from sluice.domain.stream.events import (
+    StreamDeleted,
+    StreamScaleStarted,
+    StreamSealStarted,
+    StreamTruncationStarted,
+    StreamUpdateStarted,
+    WorkflowQueued,
+)
+from sluice.domain.transaction.events import CommitBatchStarted, TransactionCommitting
 
 MOST = 2
 _WORKFLOWS = (
-    ev.StreamScaleStarted,
-    ev.StreamUpdateStarted,
-    ev.StreamTruncationStarted,
-    ev.StreamSealStarted,
+    StreamScaleStarted,
+    StreamUpdateStarted,
+    StreamTruncationStarted,
+    StreamSealStarted,
 )
 
 
@@ -50,17 +58,17 @@ class TurnRules:
                 raise Violation(f"{key}: commits wait behind {passed} workflows")
 
     def _count(self, event: Any, key: tuple[str, str]) -> None:
-        if isinstance(event, ev.WorkflowQueued):
+        if isinstance(event, WorkflowQueued):
             self._batches.setdefault(key, 0)
         elif isinstance(event, _WORKFLOWS):
             self._batches.pop(key, None)
             if key in self._workflows:
                 self._workflows[key] += 1
-        elif isinstance(event, ev.CommitBatchStarted):
+        elif isinstance(event, CommitBatchStarted):
             self._workflows.pop(key, None)
             if key in self._batches:
                 self._batches[key] += 1
-        elif isinstance(event, ev.TransactionCommitting):
+        elif isinstance(event, TransactionCommitting):
             self._workflows.setdefault(key, 0)
-        elif isinstance(event, ev.StreamDeleted):
+        elif isinstance(event, StreamDeleted):
             self._batches.pop(key, None)

@@ -12,7 +12,7 @@ from at_least_once.output import Output, StreamOutput
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream, open_writer
 from at_least_once.worker import Worker
-from sluice.domain.segment_id import segment_id, segment_name
+from sluice.domain.segment import segment_id, segment_name
 from sluice.pravega import InMemorySegmentStore
 from sluice_client import Client, split_events
 from sluice_client.memory import InMemoryController

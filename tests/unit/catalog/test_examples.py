@@ -7,10 +7,10 @@ import pytest
 
 from sluice.catalog import examples
 from sluice.catalog.schemas import COMMANDS, EVENTS
-from sluice.domain.aggregates import DECIDE, EVOLVE
-from sluice.domain.events import StreamCreated
 from sluice.domain.model import DomainModel, JournalEntry, decode_record, encode_record
 from sluice.domain.names import key_of
+from sluice.domain.registry import DECIDE, EVOLVE
+from sluice.domain.stream.events import StreamCreated
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.fold import Outcome, PartitionView

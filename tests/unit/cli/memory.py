@@ -6,11 +6,11 @@ Time is a counter of milliseconds that goes on with every record.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from sluice.domain.aggregates import DECIDE
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record, encode_record
 from sluice.domain.names import stream_key
+from sluice.domain.registry import DECIDE
 from sluice.domain.stream import decide as streams
 from sluice.domain.stream import scale
 from sluice.domain.stream.state import Stream, find_stream

@@ -4,8 +4,9 @@ import pytest
 from unit.cli.conftest import Cli
 from unit.cli.memory import History
 
-from sluice.domain import commands as c
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.stream.commands import CreateStream, DeleteStream, ScaleStream, SealStream
 from sluice.engine.fold import Outcome
 from sluice.kafka import topics
 
@@ -15,25 +16,25 @@ def moments(cli: Cli) -> dict[str, int]:
     """The times between what happened to demo/orders."""
     history = cli.history
     found = {"before": history.now}
-    history.ask(c.CreateScope("demo"), "scope")
+    history.ask(CreateScope("demo"), "scope")
     found["scope"] = history.now
     config = StreamConfig(
         scaling=ScalingPolicy(min_segments=2),
         retention=RetentionPolicy(RetentionType.SIZE, 2**30, 10 * 2**30),
         tags=("red",),
     )
-    history.ask(c.CreateStream("demo", stream="orders", config=config), "create")
+    history.ask(CreateStream("demo", stream="orders", config=config), "create")
     found["creating"] = history.now
     history.finish_create("demo", "orders", "create")
     found["created"] = history.now
-    history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
     found["scaling"] = history.now
     history.finish_scale("demo", "orders")
     found["scaled"] = history.now
-    history.ask(c.SealStream("demo", "orders"), "seal")
+    history.ask(SealStream("demo", "orders"), "seal")
     history.finish_seal("demo", "orders", "seal")
     found["sealed"] = history.now
-    history.ask(c.DeleteStream("demo", "orders"), "delete")
+    history.ask(DeleteStream("demo", "orders"), "delete")
     history.finish_delete("demo", "orders", "delete")
     found["deleted"] = history.now
     return found
@@ -105,8 +106,8 @@ def test_a_scope_at_each_moment(cli: Cli, moments: dict[str, int]) -> None:
 
 def test_a_record_that_did_not_count_made_nothing_so(cli: Cli) -> None:
     history: History = cli.history
-    history.ask(c.CreateScope("demo"), "scope")
-    history.ask(c.CreateStream("demo", stream="orders", config=StreamConfig()), "create")
+    history.ask(CreateScope("demo"), "scope")
+    history.ask(CreateStream("demo", stream="orders", config=StreamConfig()), "create")
     history.finish_create("demo", "orders", "create")
     counted = at(cli, history.now)["record"]
     assert history.twin("demo/orders", decides=False) is Outcome.STALE

@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 from unit.cli.conftest import Cli
 from unit.cli.memory import MemorySource
 
-from sluice.domain import commands as c
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, StreamConfig
-from sluice.domain.events import Segment
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.segment import Segment
+from sluice.domain.stream.commands import CreateStream, SealStream
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
+from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction
 from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled, Settlement
 from sluice.kafka.headers import cloud_event_headers
@@ -36,13 +39,13 @@ def tail(cli: Cli, topic: str, *more: str) -> list[dict[str, object]]:
 
 def fill(cli: Cli) -> None:
     history = cli.history
-    history.ask(c.CreateScope("demo"), "scope")
-    history.ask(c.CreateStream("demo", stream="orders", config=StreamConfig()), "create")
+    history.ask(CreateScope("demo"), "scope")
+    history.ask(CreateStream("demo", stream="orders", config=StreamConfig()), "create")
     history.finish_create("demo", "orders", "create")
-    history.send(c.OpenTransaction("demo", "orders", lease_ms=10_000), "open")
-    history.send(c.CommitTransaction("demo", "orders", "00000000-0000-0000-0000-000000000001"), "commit")
-    history.send(c.AbortTransaction("demo", "orders", "00000000-0000-0000-0000-000000000001"), "abort")
-    history.send(c.Heartbeat("txn-manager", "c", {}), "beat")
+    history.send(OpenTransaction("demo", "orders", lease_ms=10_000), "open")
+    history.send(CommitTransaction("demo", "orders", "00000000-0000-0000-0000-000000000001"), "commit")
+    history.send(AbortTransaction("demo", "orders", "00000000-0000-0000-0000-000000000001"), "abort")
+    history.send(Heartbeat("txn-manager", "c", {}), "beat")
     history.source.append(topics.SCALE.name, "demo/orders", msgspec.json.encode(SCALE))
     history.source.append(topics.RETENTION.name, "demo/orders", msgspec.json.encode(RETENTION))
 
@@ -145,7 +148,7 @@ def test_a_filter_leaves_out_nothing_that_may_be_meant(cli: Cli) -> None:
 
 
 def test_a_dead_letter_is_decoded_as_what_it_was(cli: Cli) -> None:
-    source, asked = cli.history.source, cli.history.send(c.SealStream("demo", "orders"), "seal")
+    source, asked = cli.history.source, cli.history.send(SealStream("demo", "orders"), "seal")
     why = [("sluice_reason", "KeyError()"), ("sluice_service", "s/1"), ("sluice_topic", asked.topic)]
     place = [("sluice_partition", "3"), ("sluice_offset", "17")]
     source.append(topics.DEAD_LETTERS.name, asked.key, asked.value, [*why, *place, *asked.headers])

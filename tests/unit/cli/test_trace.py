@@ -5,10 +5,23 @@ import pytest
 from unit.cli.conftest import Cli
 from unit.cli.memory import History, decided
 
-from sluice.domain import commands as c
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.reader_group.commands import CreateReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScopeRecursive
+from sluice.domain.stream.commands import (
+    AddSubscriber,
+    CreateStream,
+    DecisionKind,
+    DeleteStream,
+    NoteWriterTime,
+    RecordDecision,
+    ScaleStream,
+    SealStream,
+)
 from sluice.domain.stream.retention import RetentionReport, SizedCut
+from sluice.domain.table.commands import CreateTable
 from sluice.domain.transaction import batch
+from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CommitTransaction, OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_abort, decide_commit, decide_open, decide_ready
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.workflow import running
@@ -23,8 +36,8 @@ TWO = StreamConfig(scaling=ScalingPolicy(min_segments=2))
 def history(cli: Cli) -> History:
     """A scope with a stream that was created by request "create"."""
     history = cli.history
-    history.ask(c.CreateScope("demo"), "scope")
-    history.ask(c.CreateStream("demo", stream="orders", config=TWO), "create")
+    history.ask(CreateScope("demo"), "scope")
+    history.ask(CreateStream("demo", stream="orders", config=TWO), "create")
     history.finish_create("demo", "orders", "create")
     return history
 
@@ -52,16 +65,16 @@ def test_a_creation_is_one_request_and_two_records(cli: Cli, history: History) -
 def test_what_only_names_the_stream_it_created_is_left_out(cli: Cli, history: History) -> None:
     report = RetentionReport("r", "b", 1, "demo", "orders", "create", None, SizedCut({}, 0))
     history.source.append(topics.RETENTION.name, "demo/orders", msgspec.json.encode(report))
-    note = c.RecordDecision("demo", "orders", "create", c.DecisionKind.SCALE, "split", "much to do", 1)
+    note = RecordDecision("demo", "orders", "create", DecisionKind.SCALE, "split", "much to do", 1)
     history.ask(note, "note-1", "retention-spark/d")
     assert len(steps(cli, "create")) == 3
 
 
 def test_a_scale_has_the_records_of_its_workflow_though_they_name_no_request(cli: Cli, history: History) -> None:
-    reply = history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    reply = history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
     assert reply is not None and reply.status == "STARTED"
     history.finish_scale("demo", "orders")
-    history.ask(c.NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
+    history.ask(NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
     assert steps(cli, "scale") == [
         ("asked", "ScaleStream"),
         ("answered", "StreamScaleStarted"),
@@ -71,8 +84,8 @@ def test_a_scale_has_the_records_of_its_workflow_though_they_name_no_request(cli
 
 
 def test_what_happens_beside_a_workflow_is_not_part_of_it(cli: Cli, history: History) -> None:
-    history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
-    history.ask(c.NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
+    history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.ask(NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
     found = cli("trace", "scale", "--since", "2023-01-01", "--json").document
     assert len(found["steps"]) == 2
     assert [(r["aggregate"], r["kind"]) for r in found["running"]] == [("stream:demo/orders", "scale-stream")]
@@ -81,13 +94,13 @@ def test_what_happens_beside_a_workflow_is_not_part_of_it(cli: Cli, history: His
 
 def test_what_a_group_asks_of_its_streams_is_followed(cli: Cli, history: History) -> None:
     config = ReaderGroupConfig(id="g", starts={"demo/orders": {}}, retention=GroupRetention.MANUAL)
-    history.ask(c.CreateReaderGroup("demo", "readers", config), "group")
+    history.ask(CreateReaderGroup("demo", "readers", config), "group")
     workflow = running(history.view("demo/readers").get("group:demo/readers"))
     assert workflow is not None
     sent = f"{workflow.id}-0123abcd-1"
-    history.ask(c.AddSubscriber("demo", "orders", "demo/readers", "g", 0, "create"), sent, "stream-workflows/b")
+    history.ask(AddSubscriber("demo", "orders", "demo/readers", "g", 0, "create"), sent, "stream-workflows/b")
     other = "create-reader-group-other-0123abcd-1"
-    history.ask(c.AddSubscriber("demo", "orders", "demo/others", "h", 0), other, "stream-workflows/b")
+    history.ask(AddSubscriber("demo", "orders", "demo/others", "h", 0), other, "stream-workflows/b")
     found = cli("trace", "group", "--since", "2023-01-01", "--json").document
     assert [(s["what"], s["types"][0], s["request"]) for s in found["steps"]] == [
         ("asked", "CreateReaderGroup", "group"),
@@ -100,13 +113,13 @@ def test_what_a_group_asks_of_its_streams_is_followed(cli: Cli, history: History
 
 def test_the_deletion_of_a_scope_is_followed_over_two_levels(cli: Cli, history: History) -> None:
     open_transaction(history, "open")
-    history.ask(c.DeleteScopeRecursive("demo"), "all")
+    history.ask(DeleteScopeRecursive("demo"), "all")
     seal = "delete-scope-recursive-all-0123abcd-1"
-    history.ask(c.SealStream("demo", "orders"), seal, "stream-workflows/b")
+    history.ask(SealStream("demo", "orders"), seal, "stream-workflows/b")
     abort = f"seal-stream-{seal}-4567abcd-1"
-    end = c.AbortTransaction("demo", "orders", transaction_id(0, "open"), c.AbortReason.SEAL)
+    end = AbortTransaction("demo", "orders", transaction_id(0, "open"), AbortReason.SEAL)
     history.decide("demo/orders", lambda r, x: decide_abort(r, end, x), abort, history.send(end, abort))
-    history.ask(c.SealStream("demo", "other"), "delete-scope-recursive-other-0123abcd-1")
+    history.ask(SealStream("demo", "other"), "delete-scope-recursive-other-0123abcd-1")
     found = cli("trace", "all", "--since", "2023-01-01", "--json").document
     assert [(s["request"], s["what"]) for s in found["steps"]] == [
         ("all", "asked"),
@@ -121,7 +134,7 @@ def test_the_deletion_of_a_scope_is_followed_over_two_levels(cli: Cli, history: 
 
 
 def test_a_duplicate_is_shown_as_void(cli: Cli, history: History) -> None:
-    history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
     assert history.twin("demo/orders") is Outcome.DUPLICATE
     assert ("void: decided before", "StreamScaleStarted") in steps(cli, "scale")
 
@@ -133,7 +146,7 @@ def test_an_entry_on_an_older_state_is_shown_as_void(cli: Cli, history: History)
 
 
 def test_an_entry_without_reply_is_found_by_its_source(cli: Cli, history: History) -> None:
-    note = c.RecordDecision("demo", "orders", "create", c.DecisionKind.SCALE, "split", "much to do", 1)
+    note = RecordDecision("demo", "orders", "create", DecisionKind.SCALE, "split", "much to do", 1)
     history.ask(note, "note-1", "retention-spark/d")
     assert steps(cli, "note-1") == [("asked", "RecordDecision"), ("decided", "DecisionRecorded")]
 
@@ -143,7 +156,7 @@ def test_of_a_shared_record_only_the_requests_own_entry_is_shown(cli: Cli, histo
     other = next(name for name in map(str, range(100)) if history.view(f"demo/{name}") is partition)
     entries = []
     for name in ("first", other):
-        command = c.CreateTable("demo", name, TableConfig(partitions=1, primary_key_length=4))
+        command = CreateTable("demo", name, TableConfig(partitions=1, primary_key_length=4))
         _, entry = history.entry(
             command.key, decided(command), f"create-{name}", history.send(command, f"create-{name}")
         )
@@ -155,7 +168,7 @@ def test_of_a_shared_record_only_the_requests_own_entry_is_shown(cli: Cli, histo
 
 
 def test_a_refusal_is_an_answer(cli: Cli, history: History) -> None:
-    history.ask(c.DeleteStream("demo", "orders"), "delete")
+    history.ask(DeleteStream("demo", "orders"), "delete")
     found = cli("trace", "delete", "--since", "2023-01-01", "--json").document
     assert found["answer"]["status"] == "STREAM_NOT_SEALED"
     assert cli("trace", "delete", "--since", "2023-01-01").out.count("STREAM_NOT_SEALED") == 2
@@ -163,7 +176,7 @@ def test_a_refusal_is_an_answer(cli: Cli, history: History) -> None:
 
 def open_transaction(history: History, request: str) -> str:
     """As txn-manager does it: the reply comes with the second entry."""
-    command = c.OpenTransaction("demo", "orders", lease_ms=30_000)
+    command = OpenTransaction("demo", "orders", lease_ms=30_000)
     sent = history.send(command, request)
     opened = history.decide("demo/orders", lambda r, x: decide_open(r, command, x, LIMITS), request, sent)
     id = transaction_id(0, request)
@@ -185,7 +198,7 @@ def test_the_opening_of_a_transaction_is_known_by_the_id_that_follows_from_the_r
 
 
 def commit(history: History, transaction: str, request: str) -> None:
-    command = c.CommitTransaction("demo", "orders", transaction)
+    command = CommitTransaction("demo", "orders", transaction)
     sent = history.send(command, request)
     history.decide("demo/orders", lambda r, x: decide_commit(r, command, x, LIMITS), request, sent)
 
@@ -222,7 +235,7 @@ def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history
 
 def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, history: History) -> None:
     id = open_transaction(history, "open")
-    history.ask(c.ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
     history.finish_scale("demo", "orders")
     commit(history, id, "commit")
     stream = history.stream("demo", "orders")
@@ -243,10 +256,10 @@ def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, hist
 
 
 def test_a_dead_letter_belongs_to_its_request_and_so_does_its_replay(cli: Cli, history: History) -> None:
-    asked = history.send(c.SealStream("demo", "orders"), "seal")
+    asked = history.send(SealStream("demo", "orders"), "seal")
     headers = [("sluice_topic", asked.topic), ("sluice_reason", "KeyError('x')"), ("sluice_service", "s/1")]
     history.source.append(topics.DEAD_LETTERS.name, asked.key, asked.value, [*headers, *asked.headers])
-    history.ask(c.SealStream("demo", "orders"), "seal~")
+    history.ask(SealStream("demo", "orders"), "seal~")
     found = cli("trace", "seal", "--since", "2023-01-01", "--json").document
     assert [s["what"] for s in found["steps"]] == ["asked", "dead letter", "asked", "decided"]
     assert "KeyError('x')" in found["steps"][1]["says"]

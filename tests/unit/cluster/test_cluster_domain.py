@@ -6,22 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.domain_log import Log
 
-from sluice.domain import events as ev
-from sluice.domain.cluster import (
-    CLUSTER,
-    Cluster,
+from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.decide import (
     assign,
     assignment_wait_ms,
-    cluster_of,
     decide_assignment,
     decide_departures,
     decide_heartbeat,
     decide_takeover,
     moves,
-    uncovered,
 )
-from sluice.domain.commands import Heartbeat, Host
+from sluice.domain.cluster.events import ContainersAssigned, MemberLeft
+from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
 from sluice.domain.decision import Context, Decision
+from sluice.domain.events import Event
 
 HOSTS = [Host(f"10.0.0.{n}", 12345 + p) for n in range(1, 5) for p in range(2)]
 A, B, C = HOSTS[0], HOSTS[2], HOSTS[4]
@@ -35,7 +33,7 @@ present = st.dictionaries(st.integers(0, 45), st.sampled_from(HOSTS))
 class View(Log):
     """A view in which these events have come true."""
 
-    def __init__(self, *events: ev.Event) -> None:
+    def __init__(self, *events: Event) -> None:
         super().__init__()
         self.fold(*events)
 
@@ -44,8 +42,8 @@ def at(ms: int) -> Context:
     return Context(now=NOW + ms)
 
 
-def assigned(containers: dict[int, Host], *alive: Host, ms: int = 0) -> ev.ContainersAssigned:
-    return ev.ContainersAssigned(containers=containers, hosts=alive, at=NOW + ms)
+def assigned(containers: dict[int, Host], *alive: Host, ms: int = 0) -> ContainersAssigned:
+    return ContainersAssigned(containers=containers, hosts=alive, at=NOW + ms)
 
 
 def fewest_given_up(count: int, alive: set[Host], before: dict[int, Host]) -> int:
@@ -152,10 +150,10 @@ def test_a_host_without_containers_is_recorded_too() -> None:
 def test_containers_follow_the_count() -> None:
     view = View(assigned({0: A, 1: B}, A, B))
     (event,) = decide_assignment(view, 4, [A, B], {}, 0, at(1)).events
-    assert isinstance(event, ev.ContainersAssigned)
+    assert isinstance(event, ContainersAssigned)
     assert event.containers == {0: A, 1: B, 2: A, 3: B}
     (event,) = decide_assignment(view, 1, [A, B], {}, 0, at(1)).events
-    assert isinstance(event, ev.ContainersAssigned)
+    assert isinstance(event, ContainersAssigned)
     assert event.containers == {0: A}
 
 
@@ -172,7 +170,7 @@ def test_members_come_change_and_go() -> None:
     view.fold(*decide_heartbeat(view, beat("gw-1", grpc="10.0.0.9:9091"), at(3)).events)
     assert cluster_of(view).members["gw-1"].endpoints == {"grpc": "10.0.0.9:9091"}
     departed = decide_departures(view, ["gw-1", "gw-2"], at(4))
-    assert departed == Decision((ev.MemberLeft(instance="gw-1", at=NOW + 4),))
+    assert departed == Decision((MemberLeft(instance="gw-1", at=NOW + 4),))
     view.fold(*departed.events)
     assert cluster_of(view).members == {}
     assert decide_departures(view, ["gw-1"], at(5)) == Decision()
@@ -194,4 +192,4 @@ def test_taking_over_is_a_record_even_for_a_member() -> None:
 
 
 def test_a_member_that_never_joined_may_leave() -> None:
-    assert cluster_of(View(ev.MemberLeft(instance="x", at=NOW))) == Cluster()
+    assert cluster_of(View(MemberLeft(instance="x", at=NOW))) == Cluster()

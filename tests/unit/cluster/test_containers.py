@@ -8,8 +8,9 @@ from support.virtual_time import run
 from unit.cluster.fakes import A, B, C, ClusterWorld, FakeZooKeeper, Instance, host_sets
 
 from cluster_manager.containers import LOOK_AGAIN_S, NEGLECTED_S, RETRY_S
-from sluice.domain.cluster import CLUSTER, decide_heartbeat
-from sluice.domain.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.decide import decide_heartbeat
+from sluice.domain.cluster.state import CLUSTER
 
 MOMENT_S = 0.001
 

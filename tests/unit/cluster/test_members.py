@@ -5,7 +5,9 @@ from unit.cluster.fakes import ClusterWorld
 
 from cluster_manager.heartbeats import ForeignRequestError, Heartbeats
 from cluster_manager.members import LONGEST_STEP_S, MemberWatch
-from sluice.domain.commands import Command, CreateScope, Heartbeat
+from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.commands import Command
+from sluice.domain.scope.commands import CreateScope
 from sluice.kafka.requests import Request, encode_request
 
 

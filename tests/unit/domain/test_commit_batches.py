@@ -5,18 +5,25 @@ from collections.abc import Callable
 import pytest
 from support.txn_log import SCOPE, STREAM, TxnLog, worked_example
 
-from sluice.domain import events as ev
-from sluice.domain.aggregates import DECIDE
-from sluice.domain.commands import NoteWriterTime, OpenTransaction, ScaleStream, SealStream, UpdateStream
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import BusyError
 from sluice.domain.model import JournalRecord
-from sluice.domain.segment_id import segment_id
+from sluice.domain.registry import DECIDE
+from sluice.domain.segment import segment_id
 from sluice.domain.stream import decide as stream_decide
+from sluice.domain.stream.commands import NoteWriterTime, ScaleStream, SealStream, UpdateStream
+from sluice.domain.stream.events import StreamEpochsRolled, WorkflowQueued, WriterTimeNoted
 from sluice.domain.transaction import batch
 from sluice.domain.transaction.batch import YIELD_MS, why_not_now
+from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import decide_open
+from sluice.domain.transaction.events import (
+    CommitBatchEnded,
+    CommitBatchStarted,
+    TransactionCommitted,
+    TransactionOpened,
+)
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState
 from sluice.domain.workflow import WorkflowKind
@@ -54,7 +61,7 @@ def test_a_batch_has_them_in_the_order_in_which_commits_were_asked() -> None:
     assert (log.batch.kind, log.batch.transactions) == (WorkflowKind.COMMIT_TRANSACTIONS, (c, a, b))
     assert log.batch.since == log.now
     ends = log.end().events
-    assert [e.transaction for e in ends if isinstance(e, ev.TransactionCommitted)] == [c, a, b]
+    assert [e.transaction for e in ends if isinstance(e, TransactionCommitted)] == [c, a, b]
     assert list(log.index_of_all.ended()) == [b, a, c]
 
 
@@ -74,9 +81,9 @@ def test_a_batch_is_bounded_and_the_next_one_begins_in_the_record_that_ends_it()
     while (commits := log.commits) is not None and commits.workflow is not None:
         seen.append(commits.workflow.transactions)
         events = log.end().events
-        started = [e for e in events if isinstance(e, ev.CommitBatchStarted)]
+        started = [e for e in events if isinstance(e, CommitBatchStarted)]
         assert len(started) == (1 if len(seen) < 3 else 0)
-        assert [type(e) for e in events][-2:].count(ev.CommitBatchEnded) == 1, "ended before the next one starts"
+        assert [type(e) for e in events][-2:].count(CommitBatchEnded) == 1, "ended before the next one starts"
     assert seen == [tuple(ids[0:2]), tuple(ids[2:4]), tuple(ids[4:5])]
     assert commits is not None and commits.batches == 3
     assert all(log.state(id) is COMMITTED for id in ids)
@@ -90,7 +97,7 @@ def sizes_of_batches(log: TxnLog) -> list[int]:
         transactions = commits.workflow.transactions
         sizes.append(len(transactions))
         positions = {id: dict.fromkeys(log.stream.active_epoch.segments, 1) for id in transactions}
-        noted = [e for e in log.end(positions).events if isinstance(e, ev.WriterTimeNoted)]
+        noted = [e for e in log.end(positions).events if isinstance(e, WriterTimeNoted)]
         assert len(noted) <= 1 or sum(len(e.position) for e in noted) <= batch.MAX_POSITIONS
     return sizes
 
@@ -130,7 +137,7 @@ def test_a_batch_never_mixes_epochs_and_keeps_the_order_of_commits() -> None:
     log, early = worked_example()
     late, later = log.open("late"), log.open("later")
     other = transaction_id(0, "early-too")
-    log.fold(ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=other, lease_ms=10_000, at=1))
+    log.fold(TransactionOpened(scope=SCOPE, stream=STREAM, transaction=other, lease_ms=10_000, at=1))
     for id in (late, early, other, later):
         log.queue(id)
     log.begin()
@@ -138,7 +145,7 @@ def test_a_batch_never_mixes_epochs_and_keeps_the_order_of_commits() -> None:
     log.end()
     assert (log.batch.transactions, log.batch.kind) == ((early, other), WorkflowKind.ROLL_TRANSACTIONS)
     log.note_rolled()
-    assert not any(isinstance(e, ev.CommitBatchStarted) for e in log.end_roll().events)
+    assert not any(isinstance(e, CommitBatchStarted) for e in log.end_roll().events)
     log.begin()
     assert (log.batch.transactions, log.batch.kind) == ((later,), WorkflowKind.COMMIT_TRANSACTIONS)
 
@@ -214,7 +221,7 @@ def test_a_commit_is_accepted_while_a_workflow_keeps_its_batch_from_beginning() 
     running, waiting = TxnLog(), TxnLog()
     ids = {log: log.open("a") for log in (running, waiting)}
     running.start_scale(0)
-    waiting.fold(ev.WorkflowQueued(scope=SCOPE, stream=STREAM, kind="ScaleStream", at=waiting.now))
+    waiting.fold(WorkflowQueued(scope=SCOPE, stream=STREAM, kind="ScaleStream", at=waiting.now))
     for log, id in ids.items():
         assert log.commit(id).status == "SUCCESS"
         assert log.commits is None and list(log.index_of_all.committing) == [id]
@@ -283,7 +290,7 @@ def test_a_batch_that_rolls_notes_times_with_the_new_epoch() -> None:
     log.commit(early, "w", 3)
     committed = segment_id(2, 0)
     noted = log.note_rolled({committed: 8}, {early: {committed: 8}})
-    assert [type(e) for e in noted.events] == [ev.StreamEpochsRolled, ev.WriterTimeNoted]
+    assert [type(e) for e in noted.events] == [StreamEpochsRolled, WriterTimeNoted]
     assert times(log) == {"w": (3, {committed: 8})}
 
 
@@ -327,7 +334,7 @@ def test_a_workflow_that_waits_goes_before_the_next_batch() -> None:
     log.begin()
     log.note_waiting("ScaleStream")
     assert why_not(log) == "ScaleStream waits its turn"
-    assert not any(isinstance(e, ev.CommitBatchStarted) for e in log.end().events)
+    assert not any(isinstance(e, CommitBatchStarted) for e in log.end().events)
     assert log.begin() == Decision()
     assert log.start_scale(0).status == "STARTED"
     assert log.stream.waiting is None, "its turn has come"

@@ -14,11 +14,12 @@ from support.domain_log import Log
 from support.histories import epochs_of, sealed_in, segments_of
 from support.txn_log import SCOPE, STREAM, TxnLog
 
-from sluice.domain import events as ev
-from sluice.domain.commands import NoteWriterTime, ScaleStream, TruncateStream
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.segment_id import epoch_of, number_of, segment_id
+from sluice.domain.events import Event
+from sluice.domain.segment import epoch_of, number_of, segment_id
 from sluice.domain.stream import cuts, decide, history, queries, retention, scale, watermark
+from sluice.domain.stream.commands import NoteWriterTime, ScaleStream, TruncateStream
+from sluice.domain.stream.events import StreamTruncated, StreamTruncationStarted
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction.state import segment_names, segments_to_write
 
@@ -45,9 +46,9 @@ class Twins(TxnLog):
         self.open_transactions: list[str] = []
         super().__init__(segments=1)
 
-    def fold(self, *events: ev.Event, timestamp_ms: int = 0) -> None:
+    def fold(self, *events: Event, timestamp_ms: int = 0) -> None:
         super().fold(*events)
-        kept = [e for e in events if not isinstance(e, ev.StreamTruncationStarted | ev.StreamTruncated)]
+        kept = [e for e in events if not isinstance(e, StreamTruncationStarted | StreamTruncated)]
         if kept:
             self.whole_log.fold(*kept)
 

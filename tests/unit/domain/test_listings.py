@@ -3,13 +3,18 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluice.domain import events as ev
-from sluice.domain.aggregates import index
-from sluice.domain.commands import ResourceKind
 from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
+from sluice.domain.events import Event
+from sluice.domain.ids import ResourceKind
 from sluice.domain.listings import MEMBERS, Members, in_words, is_empty, members_of, scopes_of
+from sluice.domain.reader_group.events import ReaderGroupCreationStarted, ReaderGroupDeleted
+from sluice.domain.registry import index
+from sluice.domain.scope.events import ScopeCreated, ScopeDeleted, ScopeDeletionStarted, ScopeKept
+from sluice.domain.segment import Segment
+from sluice.domain.stream.events import StreamCreationStarted, StreamDeleted, StreamUpdated, StreamUpdateStarted
+from sluice.domain.table.events import TableCreationStarted, TableDeleted
 
-SEGMENTS = (ev.Segment(0, 0.0, 1.0),)
+SEGMENTS = (Segment(0, 0.0, 1.0),)
 names = st.sampled_from(["a", "b", "_MARKa", "_RGa", "Z"])
 tags = st.sets(st.sampled_from(["x", "y"])).map(tuple)
 acts = st.tuples(st.sampled_from(["create", "update", "delete"]), st.sampled_from(["sc", "other"]), names, tags)
@@ -25,7 +30,7 @@ class Shown:
     def index(self, name: str) -> object:
         return self.indexes.get(name)
 
-    def fold(self, *events: ev.Event) -> None:
+    def fold(self, *events: Event) -> None:
         for event in events:
             assert list(index(self.indexes, event, self.offset)) == []
         self.offset += 1
@@ -34,23 +39,21 @@ class Shown:
         return members_of(self, scope)
 
 
-def created(name: str, tags: tuple[str, ...] = (), scope: str = "sc") -> ev.StreamCreationStarted:
+def created(name: str, tags: tuple[str, ...] = (), scope: str = "sc") -> StreamCreationStarted:
     config = StreamConfig(tags=tags)
-    return ev.StreamCreationStarted(
+    return StreamCreationStarted(
         scope=scope, stream=name, creation_id="r", config=config, created_at=1, segments=SEGMENTS
     )
 
 
-def group(name: str) -> ev.ReaderGroupCreationStarted:
+def group(name: str) -> ReaderGroupCreationStarted:
     config = ReaderGroupConfig(id="i", starts={})
-    return ev.ReaderGroupCreationStarted(scope="sc", group=name, creation_id="r", config=config, created_at=1)
+    return ReaderGroupCreationStarted(scope="sc", group=name, creation_id="r", config=config, created_at=1)
 
 
-def table(name: str) -> ev.TableCreationStarted:
+def table(name: str) -> TableCreationStarted:
     config = TableConfig(1, 4)
-    return ev.TableCreationStarted(
-        scope="sc", table=name, creation_id="r", config=config, created_at=1, segments=SEGMENTS
-    )
+    return TableCreationStarted(scope="sc", table=name, creation_id="r", config=config, created_at=1, segments=SEGMENTS)
 
 
 @settings(max_examples=200, deadline=None)
@@ -62,9 +65,9 @@ def test_streams_and_tags_are_as_the_events_leave_them(script: list[tuple[str, s
         if what == "create" and not is_there:
             shown.fold(created(name, tags, scope))
         elif what == "update" and is_there:
-            shown.fold(ev.StreamUpdated(scope=scope, stream=name, config=StreamConfig(tags=tags)))
+            shown.fold(StreamUpdated(scope=scope, stream=name, config=StreamConfig(tags=tags)))
         elif what == "delete" and is_there:
-            shown.fold(ev.StreamDeleted(scope=scope, stream=name, next_number=1))
+            shown.fold(StreamDeleted(scope=scope, stream=name, next_number=1))
             del model[scope, name]
             continue
         else:
@@ -90,8 +93,8 @@ def test_streams_and_tags_are_as_the_events_leave_them(script: list[tuple[str, s
 def test_an_update_that_has_begun_counts_at_once() -> None:
     shown = Shown()
     shown.fold(created("a", ("x",)))
-    shown.fold(ev.StreamUpdateStarted(scope="sc", stream="a", config=StreamConfig(tags=("y",))))
-    shown.fold(ev.StreamUpdated(scope="sc", stream="a"))
+    shown.fold(StreamUpdateStarted(scope="sc", stream="a", config=StreamConfig(tags=("y",))))
+    shown.fold(StreamUpdated(scope="sc", stream="a"))
     assert list(shown.members().tagged_after("y", "")) == ["a"] and list(shown.members().tagged_after("x", "")) == []
 
 
@@ -102,16 +105,16 @@ def test_what_goes_along_with_something_else_is_not_counted() -> None:
     assert in_words([first, second], "sc") == "4 streams, 1 reader group, 1 table"
     assert list(first.members().resources(ResourceKind.STREAM)) == ["a"]
     assert list(second.members().resources(ResourceKind.STREAM)) == ["_MARKalone", "_RGalone", "b"]
-    second.fold(ev.TableDeleted(scope="sc", table="t", next_number=1))
-    first.fold(ev.ReaderGroupDeleted(scope="sc", group="g"), ev.StreamDeleted(scope="sc", stream="_RGg", next_number=1))
+    second.fold(TableDeleted(scope="sc", table="t", next_number=1))
+    first.fold(ReaderGroupDeleted(scope="sc", group="g"), StreamDeleted(scope="sc", stream="_RGg", next_number=1))
     assert in_words([first], "sc") == "2 streams", "its mark stream is left alone"
     assert in_words([first], "other") == ""
 
 
 def test_scopes_are_those_that_exist_with_the_positions_of_their_deletions() -> None:
     shown = Shown()
-    shown.fold(*(ev.ScopeCreated(scope, "c", at=1) for scope in "cab"))
-    shown.fold(ev.ScopeDeletionStarted("a"), ev.ScopeDeletionStarted("b"))
+    shown.fold(*(ScopeCreated(scope, "c", at=1) for scope in "cab"))
+    shown.fold(ScopeDeletionStarted("a"), ScopeDeletionStarted("b"))
     assert list(scopes_of(shown).after("a")) == ["b", "c"] and scopes_of(shown).deletions == {"a": 2, "b": 2}
-    shown.fold(ev.ScopeDeleted("a"), ev.ScopeKept("b"))
+    shown.fold(ScopeDeleted("a"), ScopeKept("b"))
     assert list(scopes_of(shown).after("")) == ["b", "c"] and scopes_of(shown).deletions == {}

@@ -8,8 +8,8 @@ from itertools import count
 import pytest
 from support.txn_log import SCOPE, STREAM, TxnLog
 
-from sluice.domain.commands import ScaleStream, TruncateStream
 from sluice.domain.stream import decide, scale
+from sluice.domain.stream.commands import ScaleStream, TruncateStream
 from sluice.domain.transaction import decide as transactions
 from sluice.domain.transaction.decide import Limits
 

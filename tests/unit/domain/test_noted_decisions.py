@@ -4,15 +4,9 @@ import msgspec
 import pytest
 from support.domain_log import Log
 
-from sluice.domain.commands import (
-    CreateStream,
-    DecisionKind,
-    RecordDecision,
-    ScaleStream,
-    TruncateStream,
-)
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.stream import decide, scale
+from sluice.domain.stream.commands import CreateStream, DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 
 NOTE = RecordDecision(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sluice.domain.events import Segment
 from sluice.domain.policy import internal
 from sluice.domain.policy.internal import InternalRule, MarkEntry, rule_of
+from sluice.domain.segment import Segment
 from sluice.domain.stream.watermark import Watermark
 
 WHOLE, LOW, HIGH = Segment(0, 0.0, 1.0), Segment((1 << 32) + 1, 0.0, 0.5), Segment((1 << 32) + 2, 0.5, 1.0)

@@ -8,18 +8,12 @@ from hypothesis import strategies as st
 from support.domain_log import Log
 from support.histories import segments_of
 
-from sluice.domain.commands import (
-    AddSubscriber,
-    CreateStream,
-    ScaleStream,
-    TruncateStream,
-    UpdateSubscriberCut,
-)
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.policy.cut_order import Order, compare, is_at_or_before, lower_bound
 from sluice.domain.policy.retention import RetentionCode, RetentionState, decide_retention, noted, observe
 from sluice.domain.policy.retention_set import Sample
 from sluice.domain.stream import cuts, decide, retention, scale
+from sluice.domain.stream.commands import AddSubscriber, CreateStream, ScaleStream, TruncateStream, UpdateSubscriberCut
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.state import Stream, find_stream

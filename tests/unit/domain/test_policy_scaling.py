@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType
-from sluice.domain.events import Segment
 from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
     COOLDOWN_MS,
@@ -19,7 +18,7 @@ from sluice.domain.policy.scaling import (
     observe,
     split_range,
 )
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
 
 NOW = 10_000_000

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from support.domain_log import Log
 from support.histories import segments_of
 
-from sluice.domain.commands import CreateStream, ScaleStream
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, ScalingPolicy, StreamConfig
-from sluice.domain.events import Segment
 from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
     ScaleCode,
@@ -22,7 +20,9 @@ from sluice.domain.policy.scaling import (
     of_use_until,
     split_range,
 )
+from sluice.domain.segment import Segment
 from sluice.domain.stream import decide, scale, traffic
+from sluice.domain.stream.commands import CreateStream, ScaleStream
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.stream.traffic import Direction, ScaleReport, Traffic
 

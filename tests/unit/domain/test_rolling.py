@@ -8,7 +8,7 @@ from support.histories import epochs_of, sealed_in, segments_of
 from support.txn_log import TxnLog, worked_example
 
 from sluice.domain.decision import Decision
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import segment_id
 from sluice.domain.stream import queries
 from sluice.domain.stream.history import Epoch
 from sluice.domain.stream.state import Stream

@@ -10,23 +10,17 @@ from hypothesis import strategies as st
 from support.domain_log import Log
 from support.histories import epochs_of, segments_of
 
-from sluice.domain.commands import (
-    CancelWorkflow,
-    CreateStream,
-    ScaleStream,
-    SealStream,
-    TruncateStream,
-    UpdateStream,
-)
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import MAX_REASON, Context, Reply
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream import cuts, decide, queries, scale
+from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.decide import cancel
 from sluice.domain.stream.scale import ScaleProgress
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.workflow import CancelWorkflow
 
 TWO, THREE = segment_id(1, 2), segment_id(1, 3)
 

@@ -3,30 +3,27 @@
 import pytest
 from support.domain_log import Log
 
-from sluice.domain import group, table
-from sluice.domain.aggregates import cancel, decide
-from sluice.domain.commands import (
-    CancelWorkflow,
-    Create,
-    CreateReaderGroup,
-    CreateScope,
-    CreateStream,
-    CreateTable,
-    DeleteReaderGroup,
-    DeleteScope,
-    DeleteScopeRecursive,
-    DeleteTable,
-)
+from sluice.domain.commands import Create
 from sluice.domain.config import MAX_SEGMENTS, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.errors import BusyError, ScopeBusyError, ViewBehindError
-from sluice.domain.events import ScopeKept
-from sluice.domain.fences import Fence, fences_to_raise
 from sluice.domain.names import scope_aggregate
-from sluice.domain.scope import decide_delete_scope, find_scope
-from sluice.domain.scope_deletion import finish_delete, finish_delete_recursive
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
+from sluice.domain.reader_group.decide import finish_create
+from sluice.domain.reader_group.state import find_group
+from sluice.domain.registry import cancel, decide
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.scope.decide import decide_delete_scope
+from sluice.domain.scope.deletion import finish_delete, finish_delete_recursive
+from sluice.domain.scope.events import ScopeKept
+from sluice.domain.scope.fences import Fence, fences_to_raise
+from sluice.domain.scope.state import find_scope
 from sluice.domain.status import Status
 from sluice.domain.stream import decide as streams
+from sluice.domain.stream.commands import CreateStream
+from sluice.domain.table import decide as table
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.workflow import CancelWorkflow
 
 CREATE = CreateStream("sc", "st", StreamConfig())
 CREATE_TABLE = CreateTable("sc", "kv", TableConfig(1, 4))
@@ -99,9 +96,9 @@ def test_a_group_that_exists_is_the_reply_to_its_creation() -> None:
     log.decide(CREATE_GROUP, "r")
     with pytest.raises(BusyError):
         log.decide(CREATE_GROUP)
-    log.apply(group.finish_create(log, Context(1), "sc", "g", []))
+    log.apply(finish_create(log, Context(1), "sc", "g", []))
     assert log.ask(CREATE_GROUP) == Reply(Status.SUCCESS)
-    found = group.find_group(log, "sc", "g")
+    found = find_group(log, "sc", "g")
     assert found is not None and found.creation_id == "r"
 
 

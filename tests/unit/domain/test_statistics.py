@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason
+from sluice.domain.events import Event
 from sluice.domain.model import DomainModel
+from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.statistics import (
     MINUTE_MS,
     Figures,
@@ -20,6 +20,25 @@ from sluice.domain.statistics import (
     WindowKind,
     WindowStatistics,
     fold_report,
+)
+from sluice.domain.stream.events import (
+    StreamCreated,
+    StreamDeleted,
+    StreamEvent,
+    StreamScaled,
+    StreamSealed,
+    StreamSealStarted,
+    StreamTruncated,
+    StreamUpdated,
+)
+from sluice.domain.transaction.commands import AbortReason
+from sluice.domain.transaction.events import (
+    TransactionAborted,
+    TransactionAborting,
+    TransactionCommitted,
+    TransactionCommitting,
+    TransactionOpened,
+    TransactionReady,
 )
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState
 from sluice.engine.fold import PartitionView
@@ -68,51 +87,51 @@ def report(minute: int, of: Figures, at: int = 0) -> StreamStatistics:
 
 def test_a_committed_transaction_counts_with_the_time_since_its_opening() -> None:
     counter = TransactionCounter()
-    opened = counter.figures(ev.TransactionOpened(**TXN, lease_ms=10_000, at=OPENED_AT), being(TransactionState.OPEN))
+    opened = counter.figures(TransactionOpened(**TXN, lease_ms=10_000, at=OPENED_AT), being(TransactionState.OPEN))
     assert opened == Figures(opened=1)
-    assert counter.figures(ev.TransactionReady(**TXN, at=1_100), being(TransactionState.OPEN)) is None
-    committing = ev.TransactionCommitting(**TXN, at=4_000)
+    assert counter.figures(TransactionReady(**TXN, at=1_100), being(TransactionState.OPEN)) is None
+    committing = TransactionCommitting(**TXN, at=4_000)
     assert counter.figures(committing, being(TransactionState.COMMITTING)) is None
-    committed = counter.figures(ev.TransactionCommitted(**TXN, at=5_000), ended(TransactionState.COMMITTED))
+    committed = counter.figures(TransactionCommitted(**TXN, at=5_000), ended(TransactionState.COMMITTED))
     assert committed == Figures(committed=1, timed=1, total_ms=4_000, longest_ms=4_000)
 
 
 @pytest.mark.parametrize("reason", AbortReason)
 def test_an_aborted_transaction_counts_under_its_reason(reason: AbortReason) -> None:
     counter = TransactionCounter()
-    aborting = ev.TransactionAborting(**TXN, reason=reason, at=2_000)
+    aborting = TransactionAborting(**TXN, reason=reason, at=2_000)
     assert counter.figures(aborting, being(TransactionState.ABORTING)) is None
-    aborted = counter.figures(ev.TransactionAborted(**TXN, at=2_500), ended(TransactionState.ABORTED, reason))
+    aborted = counter.figures(TransactionAborted(**TXN, at=2_500), ended(TransactionState.ABORTED, reason))
     assert aborted == Figures(aborted={reason: 1}, timed=1, total_ms=1_500, longest_ms=1_500)
 
 
 @pytest.mark.parametrize(("most", "forgets"), [(0, False), (1, True)], ids=["too many end", "partitions went"])
 def test_without_a_known_opening_an_end_counts_untimed(most: int, forgets: bool) -> None:
     counter = TransactionCounter(most)
-    counter.figures(ev.TransactionCommitting(**TXN, at=4_000), being(TransactionState.COMMITTING))
+    counter.figures(TransactionCommitting(**TXN, at=4_000), being(TransactionState.COMMITTING))
     if forgets:
         counter.forget()
-    committed = counter.figures(ev.TransactionCommitted(**TXN, at=5_000), ended(TransactionState.COMMITTED))
+    committed = counter.figures(TransactionCommitted(**TXN, at=5_000), ended(TransactionState.COMMITTED))
     assert committed == Figures(committed=1)
 
 
 @pytest.mark.parametrize(
     ("event", "operation"),
     [
-        (ev.StreamCreated("sc", "st"), Operation.CREATE),
-        (ev.StreamUpdated("sc", "st"), Operation.UPDATE),
-        (ev.StreamScaled("sc", "st", {}), Operation.SCALE),
-        (ev.StreamTruncated("sc", "st"), Operation.TRUNCATE),
-        (ev.StreamSealed("sc", "st"), Operation.SEAL),
-        (ev.StreamDeleted("sc", "st", 3), Operation.DELETE),
-        (ev.StreamCreated("sc", "_MARKst"), None),
-        (ev.StreamSealStarted("sc", "st"), None),
-        (ev.ScopeCreated("sc", "c", 1), None),
-        (ev.TransactionCommitted(**TXN, at=1), None),
+        (StreamCreated("sc", "st"), Operation.CREATE),
+        (StreamUpdated("sc", "st"), Operation.UPDATE),
+        (StreamScaled("sc", "st", {}), Operation.SCALE),
+        (StreamTruncated("sc", "st"), Operation.TRUNCATE),
+        (StreamSealed("sc", "st"), Operation.SEAL),
+        (StreamDeleted("sc", "st", 3), Operation.DELETE),
+        (StreamCreated("sc", "_MARKst"), None),
+        (StreamSealStarted("sc", "st"), None),
+        (ScopeCreated("sc", "c", 1), None),
+        (TransactionCommitted(**TXN, at=1), None),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, ev.StreamEvent) else None,
+    ids=lambda value: type(value).__name__ if isinstance(value, StreamEvent) else None,
 )
-def test_an_operation_counts_when_it_is_done(event: ev.Event, operation: Operation | None) -> None:
+def test_an_operation_counts_when_it_is_done(event: Event, operation: Operation | None) -> None:
     wanted = Figures(operations={operation: 1}) if operation else None
     assert OperationCounter().figures(event, View()) == wanted
 

@@ -5,16 +5,10 @@ from itertools import pairwise
 import pytest
 from support.domain_log import Log
 
-from sluice.domain.commands import (
-    CreateStream,
-    DeleteStream,
-    SealStream,
-    TruncateStream,
-    UpdateStream,
-)
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.stream import decide, queries
+from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.workflow import WorkflowKind, decide_step_failed
 

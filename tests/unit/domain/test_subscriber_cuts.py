@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from support.domain_log import Log
 
-from sluice.domain.commands import AddSubscriber, CreateStream, RemoveSubscriber, UpdateSubscriberCut
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.stream import decide
+from sluice.domain.stream.commands import AddSubscriber, CreateStream, RemoveSubscriber, UpdateSubscriberCut
 from sluice.domain.stream.state import find_stream
 
 FIVE = {0: 5, 1: 5}

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from support.domain_log import Log
 from support.histories import segments_of
 
-from sluice.domain.commands import CreateStream, ScaleStream, TruncateStream
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.stream import cuts, decide, retention, scale, traffic
+from sluice.domain.stream.commands import CreateStream, ScaleStream, TruncateStream
 from sluice.domain.stream.state import Stream, find_stream
 
 POLICY = RetentionPolicy(RetentionType.SIZE, 0, 0)

@@ -5,18 +5,14 @@ from collections.abc import Callable
 import pytest
 from support.txn_log import LEASE_MS, REACHED, SCOPE, STREAM, TxnLog, answered, worked_example
 
-from sluice.domain import events as ev
-from sluice.domain.commands import (
-    AbortReason,
-    CreateStream,
-    OpenTransaction,
-    SealStream,
-)
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Decision
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import segment_id
 from sluice.domain.stream import decide as stream_decide
+from sluice.domain.stream.commands import CreateStream, SealStream
 from sluice.domain.transaction import decide
+from sluice.domain.transaction import events as ev
+from sluice.domain.transaction.commands import AbortReason, OpenTransaction
 from sluice.domain.transaction.decide import Limits
 from sluice.domain.transaction.ids import epoch_of, transaction_id
 from sluice.domain.transaction.state import (

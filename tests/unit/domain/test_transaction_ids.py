@@ -5,7 +5,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.domain.segment_id import transaction_segment_name
+from sluice.domain.segment import transaction_segment_name
 from sluice.domain.transaction.ids import epoch_of, halves, text_of, transaction_id
 
 epochs = st.integers(0, 2**31 - 1)

@@ -5,12 +5,19 @@ from collections.abc import Iterator
 import pytest
 from support.txn_log import SCOPE, STREAM, TxnLog
 
-from sluice.domain import events as ev
-from sluice.domain.aggregates import index as fold
-from sluice.domain.commands import AbortReason
+from sluice.domain.events import Event
 from sluice.domain.model import DomainModel, JournalRecord
 from sluice.domain.names import transaction_aggregate
+from sluice.domain.registry import index as fold
+from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.transaction import index as module
+from sluice.domain.transaction.commands import AbortReason
+from sluice.domain.transaction.events import (
+    TransactionAborted,
+    TransactionAborting,
+    TransactionOpened,
+    TransactionPinged,
+)
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import KEPT_MS, NOTHING, transactions_of
 from sluice.domain.transaction.state import TransactionState
@@ -31,7 +38,7 @@ class Ends:
             self.fold(event)
         return id
 
-    def fold(self, *events: ev.Event, timestamp_ms: int = 0) -> None:
+    def fold(self, *events: Event, timestamp_ms: int = 0) -> None:
         offset = self.view.next_offset
         self.view.fold(Record(str(offset), 0, "t", (Entry(events=events),)), offset, timestamp_ms)
 
@@ -42,10 +49,10 @@ class Ends:
         return self.view.get(transaction_aggregate(SCOPE, STREAM, id)) is not None
 
 
-def _life(id: str, at: int, stream: str) -> Iterator[ev.Event]:
-    yield ev.TransactionOpened(scope=SCOPE, stream=stream, transaction=id, lease_ms=10_000, at=at)
-    yield ev.TransactionAborting(scope=SCOPE, stream=stream, transaction=id, reason=AbortReason.USER, at=at)
-    yield ev.TransactionAborted(scope=SCOPE, stream=stream, transaction=id, at=at)
+def _life(id: str, at: int, stream: str) -> Iterator[Event]:
+    yield TransactionOpened(scope=SCOPE, stream=stream, transaction=id, lease_ms=10_000, at=at)
+    yield TransactionAborting(scope=SCOPE, stream=stream, transaction=id, reason=AbortReason.USER, at=at)
+    yield TransactionAborted(scope=SCOPE, stream=stream, transaction=id, at=at)
 
 
 def test_a_stream_without_transactions_has_none() -> None:
@@ -125,11 +132,11 @@ def test_a_stream_in_which_nothing_ends_any_more_forgets_as_the_time_of_its_part
     start = 1_700_000_000_000
     ids = [ends.one(start + i) for i in range(3)]
     open_still = transaction_id(0, "open")
-    ends.fold(ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=open_still, lease_ms=1, at=start))
+    ends.fold(TransactionOpened(scope=SCOPE, stream=STREAM, transaction=open_still, lease_ms=1, at=start))
 
     def goes_by(ms: int) -> None:
         for turn in range(10):
-            ends.fold(ev.ScopeCreated(scope=f"s{ms}-{turn}", creation_id="c", at=1), timestamp_ms=start + ms)
+            ends.fold(ScopeCreated(scope=f"s{ms}-{turn}", creation_id="c", at=1), timestamp_ms=start + ms)
 
     goes_by(KEPT_MS - 1)
     goes_by(KEPT_MS + FORGET_EVERY_MS)
@@ -151,7 +158,7 @@ def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:
         for event in list(_life(id, start, STREAM))[:2]:
             ends.fold(event)
     at = start + 2 * KEPT_MS
-    ends.fold(*(ev.TransactionAborted(scope=SCOPE, stream=STREAM, transaction=id, at=at) for id in ids))
+    ends.fold(*(TransactionAborted(scope=SCOPE, stream=STREAM, transaction=id, at=at) for id in ids))
     assert not ends.is_known(old)
     assert ends.ended()[:3] == ids[::-1]
     assert all(ends.is_known(id) for id in ids)
@@ -159,7 +166,7 @@ def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:
 
 def test_what_neither_opens_nor_ends_leaves_the_index_alone() -> None:
     indexes: dict[str, object] = {}
-    opened = ev.TransactionPinged(scope=SCOPE, stream=STREAM, transaction=transaction_id(0, "a"), lease_ms=1, at=1)
+    opened = TransactionPinged(scope=SCOPE, stream=STREAM, transaction=transaction_id(0, "a"), lease_ms=1, at=1)
     assert list(fold(indexes, opened, 0)) == []
     assert indexes == {}
 

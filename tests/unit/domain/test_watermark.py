@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from support.domain_log import Log
 from support.histories import segments_of
 
-from sluice.domain.commands import CreateStream, NoteWriterTime, RemoveWriter, ScaleStream
 from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import segment_id
 from sluice.domain.stream import cuts, decide, scale
+from sluice.domain.stream.commands import CreateStream, NoteWriterTime, RemoveWriter, ScaleStream
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, note_emitted, turnout
 

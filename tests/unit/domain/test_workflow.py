@@ -3,21 +3,15 @@
 import msgspec
 from support.domain_log import Log
 
-from sluice.domain.commands import (
-    CancelWorkflow,
-    Command,
-    CreateReaderGroup,
-    CreateStream,
-    RetryWorkflow,
-    ScaleStream,
-    SealStream,
-)
+from sluice.domain.commands import Command
 from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Reply
-from sluice.domain.group import cancel as cancel_group
+from sluice.domain.reader_group.commands import CreateReaderGroup
+from sluice.domain.reader_group.decide import cancel as cancel_group
 from sluice.domain.status import Status
 from sluice.domain.stream import decide
-from sluice.domain.workflow import NOTHING_RUNS, Workflow, running
+from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream
+from sluice.domain.workflow import NOTHING_RUNS, CancelWorkflow, RetryWorkflow, Workflow, running
 
 STREAM = "stream:sc/st"
 CREATE = CreateStream("sc", "st", StreamConfig(scaling=ScalingPolicy(min_segments=1)))

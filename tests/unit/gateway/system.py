@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from api_gateway.settings import GatewaySettings
-from sluice.domain import commands as c
 from sluice.domain.decision import Context, Decision, Reader, Reply
-from sluice.domain.events import Event, TransactionOpened
+from sluice.domain.events import Event
 from sluice.domain.model import JournalRecord, encode_record
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
+from sluice.domain.registry import DECIDE
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction import decide
-from sluice.domain.transaction.decide import Limits
+from sluice.domain.transaction.events import TransactionOpened
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal, PartitionFailedError
 from sluice.engine.record import Record
@@ -32,17 +32,9 @@ from stream_workflows.settings import WorkflowSettings
 
 PARTITIONS = 16
 CONTAINERS = 4
-LIMITS = Limits(open=100, waiting_commits=100)
 
 _OF_TRANSACTIONS = {REQUESTS_TRANSACTIONS.name, COMMIT.name, ABORT.name}
 _REQUESTS = {REQUESTS_STREAMS.name, *_OF_TRANSACTIONS}
-
-_DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
-    c.OpenTransaction: lambda reader, command, context: decide.decide_open(reader, command, context, LIMITS),
-    c.PingTransaction: decide.decide_ping,
-    c.CommitTransaction: lambda reader, command, context: decide.decide_commit(reader, command, context, LIMITS),
-    c.AbortTransaction: decide.decide_abort,
-}
 
 
 class MemorySystem:
@@ -133,7 +125,7 @@ class MemorySystem:
                 answer = self._answer
                 self._spawn(self._decide(request, lambda _reader, _command, _context: Decision(reply=answer)))
         if self._is_deciding and topic in _OF_TRANSACTIONS:
-            self._spawn(self._decide(request, _DECIDE[type(request.command)]))
+            self._spawn(self._decide(request, DECIDE[type(request.command)]))
 
     async def _decide(self, request: Request, choose: Callable[[Reader, Any, Context], Decision]) -> None:
         command = request.command

@@ -10,7 +10,7 @@ from api_gateway import convert
 from api_gateway.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
 

@@ -22,7 +22,7 @@ from unit.gateway.support import (
 )
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.group import ZERO_ID
+from sluice.domain.reader_group.state import ZERO_ID
 
 CREATED, UPDATED = pb.CreateReaderGroupResponse, pb.UpdateReaderGroupResponse
 CONFIGURED, DELETED = pb.ReaderGroupConfigResponse, pb.DeleteReaderGroupStatus

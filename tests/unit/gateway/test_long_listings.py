@@ -9,10 +9,12 @@ from unit.gateway.system import PARTITIONS
 
 from api_gateway.reads import Reads, streams_after, streams_with_tag
 from api_gateway.settings import GatewaySettings
-from sluice.domain import events as ev
 from sluice.domain.config import StreamConfig
 from sluice.domain.model import JournalEntry, JournalRecord, encode_record
 from sluice.domain.names import stream_key
+from sluice.domain.scope.events import ScopeCreated
+from sluice.domain.segment import Segment
+from sluice.domain.stream.events import StreamCreationStarted
 from sluice.engine.partition import partition_of
 from sluice.engine.record import Entry, Record
 from sluice.kafka.topics import JOURNAL
@@ -23,7 +25,7 @@ from sluice.runtime import Runtime
 STREAMS = 100_000
 PAGE = 1000
 MOST_S = 0.005
-SEGMENTS = (ev.Segment(0, 0.0, 1.0),)
+SEGMENTS = (Segment(0, 0.0, 1.0),)
 TAGGED = StreamConfig(tags=("red",))
 PLAIN = StreamConfig()
 
@@ -31,11 +33,11 @@ PLAIN = StreamConfig()
 def fill(broker: MemoryBroker) -> None:
     """A scope of a hundred thousand streams; every other one has a tag."""
     entries: dict[int, list[JournalEntry]] = {partition: [] for partition in range(PARTITIONS)}
-    created = ev.ScopeCreated(scope="sc", creation_id="c", at=0)
+    created = ScopeCreated(scope="sc", creation_id="c", at=0)
     entries[partition_of("sc", PARTITIONS)].append(Entry(events=(created,)))
     for number in range(STREAMS):
         name = f"stream-{number:06}"
-        begun = ev.StreamCreationStarted(
+        begun = StreamCreationStarted(
             scope="sc",
             stream=name,
             creation_id="r",

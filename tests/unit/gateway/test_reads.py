@@ -14,9 +14,16 @@ from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
 from sluice.domain.config import StreamConfig
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import Segment, segment_id
+from sluice.domain.stream.events import (
+    Replacement,
+    StreamCreated,
+    StreamCreationStarted,
+    StreamEpochAdded,
+    StreamScaled,
+    StreamScaleStarted,
+)
 from sluice.engine.journal import JournalUnavailableError
 
 Read = Callable[[], Awaitable[Any]]
@@ -111,23 +118,23 @@ def test_a_read_without_the_journal_is_unavailable() -> None:
 
 
 async def _scales() -> None:
-    segments = (ev.Segment(0, 0.0, 1.0),)
-    begun = ev.StreamCreationStarted(
+    segments = (Segment(0, 0.0, 1.0),)
+    begun = StreamCreationStarted(
         scope="sc", stream="st", creation_id="r", config=StreamConfig(), created_at=1, segments=segments
     )
     first, second = (
-        ev.StreamScaleStarted(
+        StreamScaleStarted(
             scope="sc",
             stream="st",
-            replacement=ev.Replacement((seal,), (ev.Segment(segment_id(epoch, epoch), 0.0, 1.0),), 1),
+            replacement=Replacement((seal,), (Segment(segment_id(epoch, epoch), 0.0, 1.0),), 1),
         )
         for seal, epoch in ((0, 1), (segment_id(1, 1), 2))
     )
-    added = ev.StreamEpochAdded(scope="sc", stream="st", created_at=2)
-    done = ev.StreamScaled(scope="sc", stream="st", sealed_sizes={})
+    added = StreamEpochAdded(scope="sc", stream="st", created_at=2)
+    done = StreamScaled(scope="sc", stream="st", sealed_sizes={})
     async with running_system(deciding=False) as system:
         reads, loop = Reads(system.runtime.journal), system.broker.loop
-        await system.append("sc/st", begun, ev.StreamCreated(scope="sc", stream="st"), first, added, done, second)
+        await system.append("sc/st", begun, StreamCreated(scope="sc", stream="st"), first, added, done, second)
         before = loop.time()
         for epoch in (0, 2):
             assert await reads.scaled_stream("sc", "st", epoch, 60) is not None
@@ -135,7 +142,7 @@ async def _scales() -> None:
         waiting = asyncio.ensure_future(reads.scaled_stream("sc", "st", 1, 60))
         await asyncio.sleep(30)
         assert not waiting.done()
-        await system.append("sc/st", ev.StreamEpochAdded(scope="sc", stream="st", created_at=3), done)
+        await system.append("sc/st", StreamEpochAdded(scope="sc", stream="st", created_at=3), done)
         assert await waiting is not None
         assert loop.time() - before < 60
 

@@ -15,8 +15,10 @@ from api_gateway import requests
 from api_gateway.errors import RequestTimeoutError
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import Command, CreateScope, CreateStream, DeleteScope, DeleteScopeRecursive, SealStream
+from sluice.domain.commands import Command
 from sluice.domain.config import StreamConfig
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.stream.commands import CreateStream, SealStream
 from sluice.engine.journal import PartitionFailedError
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import RecordTooLargeError, SendError

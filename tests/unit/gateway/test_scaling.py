@@ -5,7 +5,8 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
+from sluice.domain.segment import Segment
+from sluice.domain.stream.events import Replacement, StreamScaleCancelled, StreamScaleStarted
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
 NEW = 1 << 32
@@ -57,8 +58,8 @@ async def test_the_same_split_again_finds_its_segments_gone(gateway: Gateway) ->
 async def test_a_scale_that_is_asked_for_again_while_it_runs_has_started(gateway: Gateway) -> None:
     await create_scope(gateway)
     await create_stream(gateway)
-    segments = (ev.Segment(NEW | 2, 0.0, 0.25), ev.Segment(NEW | 3, 0.25, 0.5))
-    started = ev.StreamScaleStarted(scope="sc", stream="st", replacement=ev.Replacement((0,), segments, 5))
+    segments = (Segment(NEW | 2, 0.0, 0.25), Segment(NEW | 3, 0.25, 0.5))
+    started = StreamScaleStarted(scope="sc", stream="st", replacement=Replacement((0,), segments, 5))
     await gateway.system.stop_deciding()
     await gateway.system.append("sc/st", started)
     asked = len(gateway.sent)
@@ -101,9 +102,9 @@ async def test_what_cannot_be_a_scale_is_internal(gateway: Gateway, request_: pb
 async def test_a_scale_that_was_cancelled_has_failed_until_the_next_one_ends(gateway: Gateway) -> None:
     await create_scope(gateway)
     await create_stream(gateway)
-    replacement = ev.Replacement((0,), (ev.Segment(NEW | 2, 0.0, 0.5),), 5)
-    started = ev.StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
-    await gateway.system.append("sc/st", started, ev.StreamScaleCancelled(scope="sc", stream="st"))
+    replacement = Replacement((0,), (Segment(NEW | 2, 0.0, 0.5),), 5)
+    started = StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
+    await gateway.system.append("sc/st", started, StreamScaleCancelled(scope="sc", stream="st"))
     assert await _check(gateway, 0) == "INTERNAL_ERROR"
     await gateway.stub.scale(SPLIT)
     assert await _check(gateway, 0) == "SUCCESS"

@@ -22,10 +22,12 @@ from unit.gateway.support import (
 
 from api_gateway.convert import token_of
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import View
-from sluice.domain.scope import find_scope
+from sluice.domain.scope.events import ScopeCreated, ScopeDeleted
+from sluice.domain.scope.state import find_scope
+from sluice.domain.segment import Segment
+from sluice.domain.stream.events import StreamCreationStarted, StreamDeleted
 from sluice.pravega.memory import Moment
 
 SCOPES = pb.CreateScopeStatus
@@ -118,19 +120,19 @@ async def test_scopes_are_listed_in_order_and_the_end_is_an_empty_page(gateway: 
 async def _fill_scope(gateway: Gateway, count: int) -> list[str]:
     names = [f"s{i:04}" for i in range(count)]
     await gateway.system.stop_deciding()
-    await gateway.system.append("sc", ev.ScopeCreated(scope="sc", creation_id="c", at=0))
+    await gateway.system.append("sc", ScopeCreated(scope="sc", creation_id="c", at=0))
     await asyncio.gather(*(_begin(gateway, name) for name in names))
     return names
 
 
 async def _begin(gateway: Gateway, name: str) -> None:
-    begun = ev.StreamCreationStarted(
+    begun = StreamCreationStarted(
         scope="sc",
         stream=name,
         creation_id=name,
         config=StreamConfig(),
         created_at=0,
-        segments=(ev.Segment(0, 0.0, 1.0),),
+        segments=(Segment(0, 0.0, 1.0),),
     )
     await gateway.system.append(f"sc/{name}", begun)
 
@@ -160,11 +162,11 @@ async def test_streams_come_in_pages_of_a_thousand(gateway: Gateway, count: int,
 
 async def test_a_scope_that_comes_again_is_listed_anew(gateway: Gateway) -> None:
     names = await _fill_scope(gateway, 3)
-    await gateway.system.append(f"sc/{names[0]}", ev.StreamDeleted(scope="sc", stream=names[0], next_number=1))
+    await gateway.system.append(f"sc/{names[0]}", StreamDeleted(scope="sc", stream=names[0], next_number=1))
     assert await _pages(gateway) == [names[1:], []]
     for name in names[1:]:
-        await gateway.system.append(f"sc/{name}", ev.StreamDeleted(scope="sc", stream=name, next_number=1))
-    await gateway.system.append("sc", ev.ScopeDeleted(scope="sc"))
+        await gateway.system.append(f"sc/{name}", StreamDeleted(scope="sc", stream=name, next_number=1))
+    await gateway.system.append("sc", ScopeDeleted(scope="sc"))
     assert list((await gateway.stub.listScopes(pb.ScopesRequest())).scopes) == ["_system"]
     await _fill_scope(gateway, 1)
     assert await _pages(gateway) == [["s0000"], []]

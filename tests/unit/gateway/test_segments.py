@@ -8,9 +8,11 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
-from sluice.domain.commands import Host
+from sluice.domain.cluster.commands import Host
+from sluice.domain.cluster.events import ContainersAssigned, MemberJoined
 from sluice.domain.config import StreamConfig
+from sluice.domain.segment import Segment
+from sluice.domain.stream.events import StreamCreationStarted
 from sluice.pravega.routing import container_of
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
@@ -92,13 +94,13 @@ async def test_segments_between_cuts(gateway: Gateway) -> None:
 
 async def test_a_stream_in_creation_has_no_current_segments_yet(gateway: Gateway) -> None:
     await gateway.system.stop_deciding()
-    begun = ev.StreamCreationStarted(
+    begun = StreamCreationStarted(
         scope="sc",
         stream="st",
         creation_id="r",
         config=StreamConfig(),
         created_at=0,
-        segments=(ev.Segment(0, 0.0, 1.0),),
+        segments=(Segment(0, 0.0, 1.0),),
     )
     await gateway.system.append("sc/st", begun)
     code, details = await failure(gateway.stub.getCurrentSegments(INFO))
@@ -148,7 +150,7 @@ async def test_what_cannot_be_a_request_is_internal(gateway: Gateway, info: pb.S
 
 
 async def _assign(gateway: Gateway) -> None:
-    assigned = ev.ContainersAssigned(containers={0: HOSTS[0], 1: HOSTS[1], 2: HOSTS[0]}, hosts=HOSTS, at=0)
+    assigned = ContainersAssigned(containers={0: HOSTS[0], 1: HOSTS[1], 2: HOSTS[0]}, hosts=HOSTS, at=0)
     await gateway.system.append("cluster", assigned)
 
 
@@ -183,7 +185,7 @@ async def test_the_list_of_controllers_always_has_the_one_that_answers(gateway: 
         ("api-gateway", "g3", {}),
         ("txn-manager", "t1", {"grpc": "not.a.gateway:1"}),
     ):
-        joined = ev.MemberJoined(service=service, instance=instance, endpoints=endpoints, at=0)
+        joined = MemberJoined(service=service, instance=instance, endpoints=endpoints, at=0)
         await gateway.system.append("cluster", joined)
     answer = await gateway.stub.getControllerServerList(pb.ServerRequest())
     assert _servers(answer) == [("gw.example", 9090), ("other.example", 9091)]
@@ -197,7 +199,7 @@ async def test_all_streams_are_one_bucket_of_those_who_work_on_them(gateway: Gat
     request = pb.ControllerToBucketMappingRequest(serviceType="WatermarkingService")
     assert dict((await gateway.stub.getControllerToBucketMapping(request)).mapping) == {}
     for service, instance in (("stream-workflows", "w1"), ("stream-workflows", "w2"), ("api-gateway", "g1")):
-        joined = ev.MemberJoined(service=service, instance=instance, endpoints={}, at=0)
+        joined = MemberJoined(service=service, instance=instance, endpoints={}, at=0)
         await gateway.system.append("cluster", joined)
     kinds: Any = pb.ControllerToBucketMappingRequest.BucketType.values()
     for kind in kinds:

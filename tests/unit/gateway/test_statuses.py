@@ -13,31 +13,35 @@ from grpc import StatusCode
 
 from api_gateway import errors
 from api_gateway.statuses import FAILED, NOT_FOUND, OTHERWISE_CALLED, RESPONSES, STATUS_FIELDS, response
-from sluice.domain import commands as c
-from sluice.domain import group, table
-from sluice.domain.aggregates import DECIDE
+from sluice.domain.commands import Command
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.domain.reader_group import decide as group_decide
+from sluice.domain.reader_group.commands import CreateReaderGroup
+from sluice.domain.registry import DECIDE
+from sluice.domain.scope.commands import CreateScope, DeleteScopeRecursive
 from sluice.domain.status import Status
 from sluice.domain.stream import decide as stream_decide
+from sluice.domain.stream.commands import CreateStream, NoteWriterTime, ScaleStream
+from sluice.domain.table import decide as table_decide
+from sluice.domain.table.commands import CreateTable
 from sluice.domain.transaction import decide as transaction_decide
+from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, PingTransaction
 from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
 from sluice.engine.ports import SendError, SendQueueFullError
 
 DECISIONS: dict[type, Callable[..., Any]] = {
     **DECIDE,
-    c.PingTransaction: transaction_decide.decide_ping,
-    c.CommitTransaction: transaction_decide.decide_commit,
-    c.AbortTransaction: transaction_decide.decide_abort,
+    CommitTransaction: transaction_decide.decide_commit,
 }
 
-RAISED: dict[type, set[str]] = {c.CommitTransaction: {"TOO_MANY_WAITING"}}
+RAISED: dict[type, set[str]] = {CommitTransaction: {"TOO_MANY_WAITING"}}
 """What handlers make an error of before it comes to the tables."""
 
-NEVER_SUCCESS = {c.ScaleStream, c.PingTransaction}
+NEVER_SUCCESS = {ScaleStream, PingTransaction}
 
-ONLY_TWO_STATUSES = {c.DeleteScopeRecursive, c.CommitTransaction, c.AbortTransaction}
+ONLY_TWO_STATUSES = {DeleteScopeRecursive, CommitTransaction, AbortTransaction}
 
 
 def _resolve(node: ast.expr, scope: dict[str, Any]) -> Any:
@@ -66,7 +70,7 @@ def _replies(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
             yield from _replies(called, seen)
 
 
-_CREATED_BY = {c.CreateStream: stream_decide, c.CreateReaderGroup: group, c.CreateTable: table}
+_CREATED_BY = {CreateStream: stream_decide, CreateReaderGroup: group_decide, CreateTable: table_decide}
 
 
 def statuses_of(command: type) -> set[str]:
@@ -79,7 +83,7 @@ def statuses_of(command: type) -> set[str]:
 
 
 def test_the_replies_of_the_domain_are_seen() -> None:
-    assert statuses_of(c.CreateStream) == {
+    assert statuses_of(CreateStream) == {
         "SUCCESS",
         "FAILURE",
         "STREAM_EXISTS",
@@ -109,28 +113,28 @@ def test_every_reply_has_its_number_its_other_name_or_its_error(command: type) -
     ("status", "number"), [("SUCCESS", 0), ("INVALID_TIME", 1), ("INVALID_POSITION", 2), ("FAILURE", 3)]
 )
 def test_a_writers_time_has_statuses_of_its_own(status: str, number: int) -> None:
-    command = c.NoteWriterTime(scope="sc", stream="st", writer="w", timestamp=0, position={})
+    command = NoteWriterTime(scope="sc", stream="st", writer="w", timestamp=0, position={})
     assert response(command, Reply(Status(status))).result == number
 
 
 def test_a_writers_time_for_no_stream_is_not_found() -> None:
-    command = c.NoteWriterTime(scope="sc", stream="st", writer="w", timestamp=0, position={})
+    command = NoteWriterTime(scope="sc", stream="st", writer="w", timestamp=0, position={})
     with pytest.raises(NotFoundError, match="sc/st"):
         response(command, Reply(Status.STREAM_NOT_FOUND))
 
 
 def test_a_reply_becomes_its_number() -> None:
-    command = c.CreateStream(scope="sc", stream="st", config=StreamConfig())
+    command = CreateStream(scope="sc", stream="st", config=StreamConfig())
     assert response(command, Reply(Status.INVALID_STREAM_NAME)).status == 4
 
 
 def test_a_status_that_the_response_does_not_know_is_a_defect() -> None:
     with pytest.raises(ValueError, match="TOO_LATE"):
-        response(c.CreateScope(scope="sc"), Reply(Status.TOO_LATE))
+        response(CreateScope(scope="sc"), Reply(Status.TOO_LATE))
 
 
 def test_the_responses_are_of_commands() -> None:
-    assert RESPONSES.keys() <= set(get_args(c.Command))
+    assert RESPONSES.keys() <= set(get_args(Command))
 
 
 @pytest.mark.parametrize(

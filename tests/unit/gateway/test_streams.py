@@ -5,7 +5,8 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, failure
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import commands as c
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.stream.commands import CreateStream, SealStream
 from sluice.kafka.topics import REQUESTS_STREAMS
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
@@ -99,9 +100,9 @@ async def test_requests_go_to_their_topic_under_the_key_they_belong_to(gateway: 
     await gateway.stub.sealStream(INFO)
     assert [topic for topic, _ in gateway.sent] == [REQUESTS_STREAMS.name] * 3
     assert [(type(r.command), r.command.key) for _, r in gateway.sent] == [
-        (c.CreateScope, "sc"),
-        (c.CreateStream, "sc/st"),
-        (c.SealStream, "sc/st"),
+        (CreateScope, "sc"),
+        (CreateStream, "sc/st"),
+        (SealStream, "sc/st"),
     ]
     assert len({r.id for _, r in gateway.sent}) == 3
 

@@ -16,8 +16,9 @@ from unit.gateway.support import (
 )
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
 from sluice.domain.config import MAX_SEGMENTS, TableConfig
+from sluice.domain.segment import Segment
+from sluice.domain.table.events import TableCreationStarted
 
 KV = pb.KeyValueTableInfo(scope="sc", kvtName="kv")
 CREATED, CONFIGURED, DELETED = pb.CreateKeyValueTableStatus, pb.KeyValueTableConfigResponse, pb.DeleteKVTableStatus
@@ -89,13 +90,13 @@ async def test_a_missing_table_says_so(gateway: Gateway, with_scope: bool) -> No
 
 
 async def _begin(gateway: Gateway, name: str) -> None:
-    begun = ev.TableCreationStarted(
+    begun = TableCreationStarted(
         scope="sc",
         table=name,
         creation_id=name,
         config=TableConfig(1, 8),
         created_at=0,
-        segments=(ev.Segment(0, 0.0, 1.0),),
+        segments=(Segment(0, 0.0, 1.0),),
     )
     await gateway.system.append(f"sc/{name}", begun)
 

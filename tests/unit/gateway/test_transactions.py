@@ -9,10 +9,17 @@ from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, fai
 
 from api_gateway.handlers.transactions import LISTED_MOST, REASON
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason, AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.decision import Reply
+from sluice.domain.events import Event
 from sluice.domain.status import Status
+from sluice.domain.transaction.commands import (
+    AbortReason,
+    AbortTransaction,
+    CommitTransaction,
+    OpenTransaction,
+    PingTransaction,
+)
+from sluice.domain.transaction.events import TransactionAborted, TransactionCommitted, TransactionOpened
 from sluice.domain.transaction.ids import text_of, transaction_id
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 
@@ -100,7 +107,7 @@ async def test_a_transaction_that_commits(gateway: Gateway) -> None:
     assert await state(gateway, id) == "COMMITTING"
     refused, why = await said(gateway.stub.abortTransaction(request(id)))
     assert refused == pb.TxnStatus.FAILURE and "COMMITTING" in why[REASON]
-    await gateway.system.append(KEY, ev.TransactionCommitted(scope="sc", stream="st", transaction=text(id), at=5))
+    await gateway.system.append(KEY, TransactionCommitted(scope="sc", stream="st", transaction=text(id), at=5))
     assert await state(gateway, id) == "COMMITTED"
     assert (await gateway.stub.pingTransaction(ping_request(id))).status == pb.PingTxnStatus.COMMITTED
 
@@ -114,7 +121,7 @@ async def test_a_transaction_that_is_aborted(gateway: Gateway) -> None:
     assert refused == pb.TxnStatus.FAILURE and "its client asked for that" in why[REASON]
     told, why = await said(gateway.stub.pingTransaction(ping_request(id)))
     assert told == pb.PingTxnStatus.ABORTED and "its client asked for that" in why[REASON]
-    await gateway.system.append(KEY, ev.TransactionAborted(scope="sc", stream="st", transaction=text(id), at=5))
+    await gateway.system.append(KEY, TransactionAborted(scope="sc", stream="st", transaction=text(id), at=5))
     assert await state(gateway, id) == "ABORTED"
 
 
@@ -229,12 +236,12 @@ async def test_what_is_said_for_people_may_be_any_text(gateway: Gateway) -> None
 
 async def test_the_latest_that_have_ended_are_listed_and_no_more_than_that(gateway: Gateway) -> None:
     ids = [transaction_id(0, f"r{i}") for i in range(LISTED_MOST + 20)]
-    events: list[ev.Event] = []
+    events: list[Event] = []
     for i, id in enumerate(ids):
         facts = {"scope": "sc", "stream": "st", "transaction": id}
-        end = ev.TransactionCommitted(**facts, at=i) if i % 2 else ev.TransactionAborted(**facts, at=i)
-        events += [ev.TransactionOpened(**facts, lease_ms=1, at=i), end]
-    never = ev.TransactionOpened(scope="sc", stream="st", transaction=NEVER, lease_ms=1, at=0)
+        end = TransactionCommitted(**facts, at=i) if i % 2 else TransactionAborted(**facts, at=i)
+        events += [TransactionOpened(**facts, lease_ms=1, at=i), end]
+    never = TransactionOpened(scope="sc", stream="st", transaction=NEVER, lease_ms=1, at=0)
     await gateway.system.append(KEY, *events, never)
     answer = await gateway.stub.listCompletedTransactions(pb.ListCompletedTxnRequest(streamInfo=STREAM))
     listed = [(text(t.txnId), t.status) for t in answer.response]

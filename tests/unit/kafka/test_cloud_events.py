@@ -13,11 +13,13 @@ from support.virtual_time import run
 from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.stateful_operator import Decider, Heard
 from sluice.catalog import examples
-from sluice.domain.commands import CommitTransaction, CreateScope, Heartbeat
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.decision import Reply
-from sluice.domain.events import ScopeCreated
 from sluice.domain.model import JournalEntry, JournalRecord, encode_record
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.status import Status
+from sluice.domain.transaction.commands import CommitTransaction
 from sluice.engine.ports import RecordFacts, SystemClock
 from sluice.engine.record import record_kind
 from sluice.kafka.dead_letters import (

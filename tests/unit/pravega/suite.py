@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 
 import pytest
 
-from sluice.domain.segment_id import kvt_segment_name, segment_id, segment_name, transaction_segment_name
+from sluice.domain.segment import kvt_segment_name, segment_id, segment_name, transaction_segment_name
 from sluice.pravega import (
     NO_VERSION,
     NOT_EXISTS,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.domain import segment_id as ids
+from sluice.domain import segment as ids
 
 int32 = st.integers(0, 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
 from sluice.domain.stream.watermark import Watermark
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.watermarks import decode_watermark, encode_watermark

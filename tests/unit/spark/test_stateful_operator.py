@@ -11,10 +11,10 @@ from support.decisions import halves, hot, sampled
 
 from retention_spark.rules import RetentionRule, ScaleRule, Verdict
 from retention_spark.stateful_operator import TELL_AGAIN_MS, Decider, Heard, Sending, Told, is_news
-from sluice.domain.commands import RecordDecision, ScaleStream, StreamCommand, TruncateStream
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.policy.retention import HOLDS_MS
 from sluice.domain.policy.scaling import SILENT_MS, VALID_MS
+from sluice.domain.stream.commands import RecordDecision, ScaleStream, StreamCommand, TruncateStream
 from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request

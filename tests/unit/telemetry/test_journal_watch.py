@@ -8,14 +8,17 @@ from prometheus_client import REGISTRY
 from support.engine_world import EngineWorld, play, settle
 
 from sluice import journal_watch as module
-from sluice.domain import events as ev
 from sluice.domain.config import StreamConfig
+from sluice.domain.events import Event
 from sluice.domain.model import DomainModel
+from sluice.domain.segment import Segment
+from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, WorkflowAdmitted, WorkflowQueued
 from sluice.domain.transaction.batch import YIELD_MS
+from sluice.domain.workflow import WorkflowStepFailed
 from sluice.journal_watch import ASK_S, STATES, JournalWatch
 
 KEY = "sc/st"
-SEGMENTS = (ev.Segment(0, 0.0, 1.0),)
+SEGMENTS = (Segment(0, 0.0, 1.0),)
 
 
 def watched(scenario: Callable[[EngineWorld, JournalWatch], Awaitable[None]]) -> None:
@@ -25,13 +28,13 @@ def watched(scenario: Callable[[EngineWorld, JournalWatch], Awaitable[None]]) ->
     play(scene, model=DomainModel())
 
 
-async def seed(world: EngineWorld, *events: ev.Event, key: str = KEY) -> None:
+async def seed(world: EngineWorld, *events: Event, key: str = KEY) -> None:
     world.seed(key, *events)
     await settle()
 
 
-def creation(stream: str = "st") -> ev.StreamCreationStarted:
-    return ev.StreamCreationStarted(
+def creation(stream: str = "st") -> StreamCreationStarted:
+    return StreamCreationStarted(
         scope="sc",
         stream=stream,
         creation_id="1",
@@ -43,8 +46,8 @@ def creation(stream: str = "st") -> ev.StreamCreationStarted:
     )
 
 
-def created() -> ev.StreamCreated:
-    return ev.StreamCreated(scope="sc", stream="st")
+def created() -> StreamCreated:
+    return StreamCreated(scope="sc", stream="st")
 
 
 def workflows(workflow: str) -> dict[str, tuple[float | None, float]]:
@@ -114,7 +117,7 @@ def test_a_workflow_shows_from_its_begin_to_its_end() -> None:
         await asyncio.sleep(5)
         watch.publish_workflows()
         assert workflows("create-stream") == {"running": (1, 5.0)}
-        failed = ev.WorkflowStepFailed(aggregate="stream:sc/st", step="create-segments", attempts=2, error="away")
+        failed = WorkflowStepFailed(aggregate="stream:sc/st", step="create-segments", attempts=2, error="away")
         await seed(world, failed)
         await asyncio.sleep(5)
         watch.publish_workflows()
@@ -128,8 +131,8 @@ def test_a_workflow_shows_from_its_begin_to_its_end() -> None:
 
 def test_what_waits_its_turn_shows_until_it_says_so_no_more() -> None:
     async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
-        def waiting() -> ev.WorkflowQueued:
-            return ev.WorkflowQueued(scope="sc", stream="st", kind="ScaleStream", at=world.broker.now_ms())
+        def waiting() -> WorkflowQueued:
+            return WorkflowQueued(scope="sc", stream="st", kind="ScaleStream", at=world.broker.now_ms())
 
         await seed(world, creation(), created(), waiting())
         watch.publish_workflows()
@@ -138,7 +141,7 @@ def test_what_waits_its_turn_shows_until_it_says_so_no_more() -> None:
         await asyncio.sleep(YIELD_MS / 1000)
         watch.publish_workflows()
         assert workflows("scale-stream") == {}, "it has given up"
-        await seed(world, waiting(), ev.WorkflowAdmitted(scope="sc", stream="st"))
+        await seed(world, waiting(), WorkflowAdmitted(scope="sc", stream="st"))
         assert dict(world.view(KEY).under_way()) == {}
 
     watched(scenario)

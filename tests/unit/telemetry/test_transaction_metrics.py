@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 from support.memory_world import PARTITIONS, ManualClock, MemoryWorld, Process
 
-from sluice.domain import events as ev
+from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import Transaction
 from sluice.engine.journal import Journal

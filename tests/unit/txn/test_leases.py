@@ -8,9 +8,16 @@ import pytest
 from support import virtual_time
 from support.memory_world import ManualClock, MemoryWorld, settle
 
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason, AbortTransaction, CheckLease
+from sluice.domain.events import Event
 from sluice.domain.names import transaction_aggregate
+from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CheckLease
+from sluice.domain.transaction.events import (
+    TransactionAborting,
+    TransactionCommitting,
+    TransactionOpened,
+    TransactionPinged,
+    TransactionReady,
+)
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import LONGEST_CREATION_MS, Transaction
 from sluice.engine.ports import SendError
@@ -85,16 +92,16 @@ class Scene:
     async def own(self) -> None:
         await self.leases.own(self.partition)
 
-    async def seed(self, *events: ev.Event) -> None:
+    async def seed(self, *events: Event) -> None:
         await self.world.seed(KEY, *events)
 
     async def open(self, ready: bool = True) -> None:
-        await self.seed(ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=ID, lease_ms=LEASE_MS, at=OPENED))
+        await self.seed(TransactionOpened(scope=SCOPE, stream=STREAM, transaction=ID, lease_ms=LEASE_MS, at=OPENED))
         if ready:
-            await self.seed(ev.TransactionReady(scope=SCOPE, stream=STREAM, transaction=ID, at=OPENED))
+            await self.seed(TransactionReady(scope=SCOPE, stream=STREAM, transaction=ID, at=OPENED))
 
     async def ping(self, at: int, lease_ms: int = LEASE_MS) -> None:
-        await self.seed(ev.TransactionPinged(scope=SCOPE, stream=STREAM, transaction=ID, lease_ms=lease_ms, at=at))
+        await self.seed(TransactionPinged(scope=SCOPE, stream=STREAM, transaction=ID, lease_ms=lease_ms, at=at))
 
     async def end(self, event: type[Any], **more: Any) -> None:
         await self.seed(event(scope=SCOPE, stream=STREAM, transaction=ID, at=self.clock.now, **more))
@@ -128,12 +135,12 @@ def test_timers_follow_what_becomes_of_leases() -> None:
         await scene.open(ready=False)
         assert scene.told() == [(TIMER, DUE - OPENED + LONGEST_CREATION_MS)]
         scene.clock.now += 500
-        await scene.end(ev.TransactionReady)
+        await scene.end(TransactionReady)
         assert scene.told() == [(TIMER, DUE - OPENED)]
         scene.clock.now += 1000
         await scene.ping(scene.clock.now, 20_000)
         assert scene.told() == [(TIMER, 20_000 + GRACE_MS + 20_000 // GRACE_SHARE)]
-        await scene.end(ev.TransactionCommitting)
+        await scene.end(TransactionCommitting)
         assert scene.told() == [(TIMER, None)]
 
     run(scenario)
@@ -144,7 +151,7 @@ def test_an_abort_ends_the_timer() -> None:
         await scene.own()
         await scene.open()
         scene.told()
-        await scene.end(ev.TransactionAborting, reason=AbortReason.USER)
+        await scene.end(TransactionAborting, reason=AbortReason.USER)
         assert scene.told() == [(TIMER, None)]
 
     run(scenario)
@@ -180,13 +187,11 @@ def test_all_open_leases_can_be_read_from_the_journal() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.open()
         other = transaction_id(0, "b")
-        await scene.seed(
-            ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=other, lease_ms=20_000, at=OPENED)
-        )
+        await scene.seed(TransactionOpened(scope=SCOPE, stream=STREAM, transaction=other, lease_ms=20_000, at=OPENED))
         done = transaction_id(0, "c")
         await scene.seed(
-            ev.TransactionOpened(scope=SCOPE, stream=STREAM, transaction=done, lease_ms=1, at=1),
-            ev.TransactionCommitting(scope=SCOPE, stream=STREAM, transaction=done, at=1),
+            TransactionOpened(scope=SCOPE, stream=STREAM, transaction=done, lease_ms=1, at=1),
+            TransactionCommitting(scope=SCOPE, stream=STREAM, transaction=done, at=1),
         )
         scene.clock.now = DUE + 1
         left = dict(scene.leases.open_leases(scene.partition))
@@ -294,9 +299,9 @@ def test_a_question_about_what_has_ended_does_nothing(passed: str, ended: str) -
         if ended != "unknown":
             await scene.open()
         if ended == "committing":
-            await scene.end(ev.TransactionCommitting)
+            await scene.end(TransactionCommitting)
         if ended == "aborting":
-            await scene.end(ev.TransactionAborting, reason=AbortReason.SEAL)
+            await scene.end(TransactionAborting, reason=AbortReason.SEAL)
         scene.told()
         await getattr(scene.leases, passed)("q", QUESTION, DUE)
         assert (scene.sent(), scene.told()) == ([], [])

@@ -8,12 +8,14 @@ from support.memory_world import Process, settle, until
 from support.transaction_world import KEY, SCOPE, STREAM, TransactionWorld
 from support.virtual_time import run as run_virtually
 
-from sluice.domain import events as ev
-from sluice.domain.aggregates import decide
-from sluice.domain.commands import AbortReason, AbortTransaction, OpenTransaction, ScaleStream
 from sluice.domain.decision import Context, Reply
+from sluice.domain.registry import decide
 from sluice.domain.stream import scale
+from sluice.domain.stream.commands import ScaleStream
+from sluice.domain.stream.events import StreamSealStarted
+from sluice.domain.transaction.commands import AbortReason, AbortTransaction, OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_abort
+from sluice.domain.transaction.events import TransactionAborted, TransactionOpened, TransactionReady
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState, find_transaction, segment_names
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
@@ -49,7 +51,7 @@ class Opener:
 
     async def _handle(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
         self.handled += 1
-        request = request_of(delivery)
+        request = request_of(delivery, REQUESTS_TRANSACTIONS)
         assert isinstance(request.command, OpenTransaction)
         return self.opener.open(request, request.command, delivery)
 
@@ -135,10 +137,10 @@ def test_an_open_is_opened_with_the_request_and_ready_with_the_reply() -> None:
         reply = await asyncio.wait_for(scene.send("r"), 5)
         id = scene.id_of("r")
         assert (reply.status, reply.transaction) == ("OK", id)
-        [opened] = [e for e in scene.entries(KEY) if any(isinstance(x, ev.TransactionOpened) for x in e.events)]
-        [ready] = [e for e in scene.entries(KEY) if any(isinstance(x, ev.TransactionReady) for x in e.events)]
+        [opened] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionOpened) for x in e.events)]
+        [ready] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionReady) for x in e.events)]
         assert opened.source is not None and opened.reply is None
-        assert [event.request for event in opened.events if isinstance(event, ev.TransactionOpened)] == ["r"]
+        assert [event.request for event in opened.events if isinstance(event, TransactionOpened)] == ["r"]
         assert ready.source is None and (ready.request, ready.reply) == ("r", reply)
         assert len(scene.own_segments) == 1
         found = find_transaction(scene.view(KEY), SCOPE, STREAM, id)
@@ -179,7 +181,7 @@ def test_an_open_is_taken_over_after_a_crash() -> None:
 def test_an_open_that_an_earlier_owner_decides_late_is_carried_out() -> None:
     async def scenario(scene: Scene) -> None:
         reply = scene.first.journal.expect_reply("late", (KEY,))
-        opened = ev.TransactionOpened(
+        opened = TransactionOpened(
             scope=SCOPE, stream=STREAM, transaction=scene.id_of("late"), lease_ms=LEASE_MS, at=1, request="late"
         )
         await scene.seed(KEY, opened)
@@ -199,7 +201,7 @@ def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_record
         scene.silent = False
         scene.completer.take_over()
         assert (await asyncio.wait_for(reply, 30)).status == "ENDED"
-        [aborted] = [e for e in scene.entries(KEY) if any(isinstance(x, ev.TransactionAborted) for x in e.events)]
+        [aborted] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionAborted) for x in e.events)]
         assert aborted.request == "r" and scene.state(id) is TransactionState.ABORTED
         await asyncio.sleep(60)
         assert scene.own_segments == []
@@ -225,7 +227,7 @@ def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted() -> None:
         scene.refuse(JOURNAL, 10)
         reply = scene.send("r")
         await until(lambda: bool(scene.own_segments))
-        await scene.seed(KEY, ev.StreamSealStarted(scope=SCOPE, stream=STREAM, at=scene.now_ms))
+        await scene.seed(KEY, StreamSealStarted(scope=SCOPE, stream=STREAM, at=scene.now_ms))
         assert (await asyncio.wait_for(reply, 30)).status == "STREAM_SEALED"
         await asyncio.sleep(1)
         assert scene.own_segments == [] and scene.state(scene.id_of("r")) is None
@@ -262,7 +264,7 @@ def test_an_open_that_is_redelivered_opens_no_second_transaction() -> None:
         group.lose_offsets()
         await asyncio.sleep(5)
         assert scene.opener.handled == 2
-        assert len(scene.events(ev.TransactionOpened)) == 1 and len(scene.own_segments) == 1
+        assert len(scene.events(TransactionOpened)) == 1 and len(scene.own_segments) == 1
 
     run(scenario)
 

@@ -11,9 +11,9 @@ from support.histories import epochs_of
 from support.memory_world import until
 from support.transaction_world import KEY, SCOPE, STREAM, TransactionWorld
 
-from sluice.domain import events as ev
-from sluice.domain.commands import ScaleStream
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import segment_id
+from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.transaction.state import TransactionState, segment_names
 from sluice.domain.workflow import WorkflowKind

@@ -7,9 +7,9 @@ from typing import Any
 from support.memory_world import MemoryWorld, until
 from support.virtual_time import run as run_virtually
 
-from sluice.domain.commands import CreateScope
 from sluice.domain.decision import Decision, Reply
 from sluice.domain.model import JournalEntry
+from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.executor import Permit
@@ -42,7 +42,7 @@ class Scene:
 
     async def _handle(self, delivery: Delivery, _permit: Permit) -> None:
         try:
-            request = request_of(delivery)
+            request = request_of(delivery, REQUESTS_STREAMS)
         except Exception as error:
             self.errors.append(error)
             raise

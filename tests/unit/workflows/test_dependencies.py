@@ -6,11 +6,20 @@ import pytest
 from support.memory_world import MemoryWorld
 from support.virtual_time import run
 
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason, AbortTransaction, Command, CreateScope, SealStream
+from sluice.domain.commands import Command
 from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
+from sluice.domain.events import Event
 from sluice.domain.names import MAX_NAME_LENGTH, key_of, scope_aggregate, stream_key
+from sluice.domain.reader_group.events import ReaderGroupCreationStarted
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.scope.events import ScopeCreated, ScopeDeletionStarted
+from sluice.domain.segment import Segment
+from sluice.domain.stream.commands import SealStream
+from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, StreamSealStarted, WorkflowQueued
+from sluice.domain.table.events import TableCreated, TableCreationStarted
 from sluice.domain.transaction.batch import YIELD_MS
+from sluice.domain.transaction.commands import AbortReason, AbortTransaction
+from sluice.domain.transaction.events import CommitBatchStarted, TransactionAborting, TransactionOpened
 from sluice.domain.workflow import Workflow, running
 from sluice.engine.dependencies import Dependencies, Dependency
 from sluice.workflows.blockers import KeyQueues, aggregates_of
@@ -18,14 +27,14 @@ from sluice.workflows.blockers import KeyQueues, aggregates_of
 AGGREGATE = scope_aggregate("sc")
 KEY = stream_key("sc", "x0")
 SEAL = SealStream("sc", "x0")
-SEGMENTS = (ev.Segment(0, 0.0, 1.0),)
-DELETION = (ev.ScopeCreated(scope="sc", creation_id="c", at=0), ev.ScopeDeletionStarted(scope="sc", request="r", at=0))
+SEGMENTS = (Segment(0, 0.0, 1.0),)
+DELETION = (ScopeCreated(scope="sc", creation_id="c", at=0), ScopeDeletionStarted(scope="sc", request="r", at=0))
 
 
 class Scene:
     """A scope that is being deleted, or what else `events` begin, and what its workflow sends."""
 
-    def __init__(self, aggregate: str = AGGREGATE, events: tuple[ev.Event, ...] = DELETION) -> None:
+    def __init__(self, aggregate: str = AGGREGATE, events: tuple[Event, ...] = DELETION) -> None:
         self.world = MemoryWorld()
         self.key = key_of(aggregate)
         self.sent: list[Command] = []
@@ -66,45 +75,45 @@ def needs(command: Command, what: str = "x0") -> Dependency:
     return Dependency(what, command.key, lambda _reader: False, command)
 
 
-def stream_created(name: str) -> ev.StreamCreationStarted:
-    return ev.StreamCreationStarted(
+def stream_created(name: str) -> StreamCreationStarted:
+    return StreamCreationStarted(
         scope="sc", stream=name, creation_id="i", config=StreamConfig(), created_at=0, segments=SEGMENTS
     )
 
 
-def table_created(name: str) -> ev.TableCreationStarted:
-    return ev.TableCreationStarted(
+def table_created(name: str) -> TableCreationStarted:
+    return TableCreationStarted(
         scope="sc", table=name, creation_id="i", config=TableConfig(2, 4), created_at=0, segments=SEGMENTS
     )
 
 
-def group_created(name: str) -> ev.ReaderGroupCreationStarted:
-    return ev.ReaderGroupCreationStarted(
+def group_created(name: str) -> ReaderGroupCreationStarted:
+    return ReaderGroupCreationStarted(
         scope="sc", group=name, creation_id="i", config=ReaderGroupConfig(id="g", starts={}), created_at=0
     )
 
 
-def waits_at(name: str, at_ms: int) -> ev.WorkflowQueued:
+def waits_at(name: str, at_ms: int) -> WorkflowQueued:
     """A request for the stream waits for a batch of commits."""
-    return ev.WorkflowQueued(scope="sc", stream=name, kind="TruncateStream", at=at_ms)
+    return WorkflowQueued(scope="sc", stream=name, kind="TruncateStream", at=at_ms)
 
 
-IDLE = (stream_created("x0"), ev.StreamCreated(scope="sc", stream="x0"))
+IDLE = (stream_created("x0"), StreamCreated(scope="sc", stream="x0"))
 
 
 @pytest.mark.parametrize(
     ("begun", "ended", "shown"),
     [
-        (stream_created("x0"), ev.StreamCreated(scope="sc", stream="x0"), "create-stream runs there"),
+        (stream_created("x0"), StreamCreated(scope="sc", stream="x0"), "create-stream runs there"),
         (
             stream_created("_MARKx0"),
-            ev.StreamCreated(scope="sc", stream="_MARKx0"),
+            StreamCreated(scope="sc", stream="_MARKx0"),
             "stream:sc/_MARKx0: create-stream runs",
         ),
-        (table_created("x0"), ev.TableCreated(scope="sc", table="x0"), "table:sc/x0: create-table runs"),
+        (table_created("x0"), TableCreated(scope="sc", table="x0"), "table:sc/x0: create-table runs"),
     ],
 )
-def test_a_command_is_not_repeated_while_its_key_queue_is_held_up(begun: ev.Event, ended: ev.Event, shown: str) -> None:
+def test_a_command_is_not_repeated_while_its_key_queue_is_held_up(begun: Event, ended: Event, shown: str) -> None:
     async def scene() -> None:
         made = Scene()
         await made.begin()
@@ -141,9 +150,9 @@ def test_what_is_at_work_in_other_queues_keeps_no_command_back() -> None:
     async def scene() -> None:
         made = Scene()
         await made.begin()
-        batch = ev.CommitBatchStarted(scope="sc", stream="x0", transactions=("t",), at=0)
-        aborting = ev.TransactionAborting(scope="sc", stream="x0", transaction="t", at=0, reason=AbortReason.USER)
-        opened = ev.TransactionOpened(scope="sc", stream="x0", transaction="t", at=0, lease_ms=1000)
+        batch = CommitBatchStarted(scope="sc", stream="x0", transactions=("t",), at=0)
+        aborting = TransactionAborting(scope="sc", stream="x0", transaction="t", at=0, reason=AbortReason.USER)
+        opened = TransactionOpened(scope="sc", stream="x0", transaction="t", at=0, lease_ms=1000)
         await made.world.seed(KEY, batch, opened, aborting)
         partition_of = made.world.first.journal.partition_of
         names = (f"y{i}" for i in range(99))
@@ -172,7 +181,7 @@ def test_a_request_that_waits_for_a_batch_holds_the_key_queue_while_it_records_t
 
 def test_a_seal_repeats_aborts_though_it_holds_the_key_queue_of_its_stream() -> None:
     async def scene() -> None:
-        made = Scene("stream:sc/x0", (*IDLE, ev.StreamSealStarted(scope="sc", stream="x0", request="r", at=0)))
+        made = Scene("stream:sc/x0", (*IDLE, StreamSealStarted(scope="sc", stream="x0", request="r", at=0)))
         await made.begin()
         abort = needs(AbortTransaction("sc", "x0", "t", AbortReason.SEAL), "t is open")
         assert await made.sent_within_s(abort, 300) > 5

@@ -9,12 +9,13 @@ from support import virtual_time
 from support.memory_world import until
 from support.transaction_world import KEY, SCOPE, STREAM, TransactionWorld
 
-from sluice.domain import events as ev
-from sluice.domain.commands import SealStream, UpdateStream
 from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError
 from sluice.domain.stream import decide as stream_decide
+from sluice.domain.stream.commands import SealStream, UpdateStream
+from sluice.domain.stream.events import StreamSealed, StreamSealStarted, WorkflowQueued
 from sluice.domain.transaction.batch import YIELD_MS
+from sluice.domain.transaction.events import CommitBatchEnded, TransactionCommitted
 from sluice.engine.executor import Permit
 from stream_workflows.fairness import COMMITS_FIRST_S, REPEAT_S, Fairness
 
@@ -49,7 +50,7 @@ def permit() -> Permit:
 
 
 async def end_batch(world: TransactionWorld) -> None:
-    await world.seed(KEY, ev.CommitBatchEnded(scope=SCOPE, stream=STREAM))
+    await world.seed(KEY, CommitBatchEnded(scope=SCOPE, stream=STREAM))
 
 
 # A workflow waits for a batch.
@@ -76,7 +77,7 @@ def test_a_request_that_waits_records_that_anew_before_commits_pass_it() -> None
             await fairness.wait(COMMAND)
             assert time_s() == about(times * REPEAT_S)
             assert times * REPEAT_S < times * YIELD_MS / 1000
-        assert len(world.events(ev.WorkflowQueued)) == 3
+        assert len(world.events(WorkflowQueued)) == 3
 
     run(scenario)
 
@@ -92,11 +93,11 @@ def test_a_request_that_finds_no_batch_records_nothing() -> None:
 
 def test_a_workflow_of_the_stream_is_waited_for_as_well() -> None:
     async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        await world.seed(KEY, ev.StreamSealStarted(scope=SCOPE, stream=STREAM, at=world.now_ms))
+        await world.seed(KEY, StreamSealStarted(scope=SCOPE, stream=STREAM, at=world.now_ms))
         waits = asyncio.ensure_future(fairness.wait(COMMAND))
         await asyncio.sleep(0.5)
         assert not waits.done()
-        await world.seed(KEY, ev.StreamSealed(scope=SCOPE, stream=STREAM))
+        await world.seed(KEY, StreamSealed(scope=SCOPE, stream=STREAM))
         await waits
         assert time_s() == about(0.5)
 
@@ -159,7 +160,7 @@ def test_commits_that_have_gone_otherwise_are_not_waited_for() -> None:
         fairness.ended(COMMAND)
         waits = asyncio.ensure_future(fairness.commits_first(COMMAND, permit()))
         await asyncio.sleep(0.1)
-        await world.seed(KEY, ev.TransactionCommitted(scope=SCOPE, stream=STREAM, transaction=a, at=1))
+        await world.seed(KEY, TransactionCommitted(scope=SCOPE, stream=STREAM, transaction=a, at=1))
         await waits
         assert time_s() == about(0.1)
 

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from support.memory_world import MemoryWorld, Process, settle
 
-from sluice.domain import events as ev
-from sluice.domain.commands import RemoveSubscriber
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, StreamConfig
-from sluice.domain.group import find_group
 from sluice.domain.names import group_aggregate, key_of, stream_key
+from sluice.domain.reader_group.events import ReaderGroupCreated, ReaderGroupCreationStarted, ReaderGroupDeletionStarted
+from sluice.domain.reader_group.state import find_group
+from sluice.domain.segment import Segment
+from sluice.domain.stream.commands import RemoveSubscriber
+from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, SubscriberAdded
 from sluice.engine.dependencies import DependenciesPending
 from sluice.workflows.sending import Sender
 from stream_workflows import group_steps
@@ -41,19 +43,19 @@ async def test_a_group_leaves_a_stream_that_its_new_owner_does_not_show_yet() ->
     )
     group_key = key_of(group_aggregate("sc", group))
     behind.log.freeze(behind.journal.partition_of(key))
-    created = ev.StreamCreationStarted(
+    created = StreamCreationStarted(
         scope="sc",
         stream="st",
         creation_id="r",
         config=StreamConfig(),
         created_at=1,
-        segments=(ev.Segment(0, 0.0, 1.0),),
+        segments=(Segment(0, 0.0, 1.0),),
     )
-    subscribed = ev.SubscriberAdded(scope="sc", stream="st", subscriber=f"sc/{group}", group_id="i", generation=0, at=1)
-    await world.seed(key, created, ev.StreamCreated(scope="sc", stream="st"), subscribed)
-    begun = ev.ReaderGroupCreationStarted(scope="sc", group=group, creation_id="q", config=CONFIG, created_at=1)
-    await world.seed(group_key, begun, ev.ReaderGroupCreated(scope="sc", group=group))
-    await world.seed(group_key, ev.ReaderGroupDeletionStarted(scope="sc", group=group, request="d", at=2))
+    subscribed = SubscriberAdded(scope="sc", stream="st", subscriber=f"sc/{group}", group_id="i", generation=0, at=1)
+    await world.seed(key, created, StreamCreated(scope="sc", stream="st"), subscribed)
+    begun = ReaderGroupCreationStarted(scope="sc", group=group, creation_id="q", config=CONFIG, created_at=1)
+    await world.seed(group_key, begun, ReaderGroupCreated(scope="sc", group=group))
+    await world.seed(group_key, ReaderGroupDeletionStarted(scope="sc", group=group, request="d", at=2))
     state = find_group(behind.journal.reader(group_key), "sc", group)
     assert state is not None
     context = StreamStepContext(world.store, behind.journal, Sender(behind.runtime))

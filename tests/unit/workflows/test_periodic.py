@@ -7,7 +7,10 @@ from prometheus_client import REGISTRY
 from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
-from sluice.domain.commands import (
+from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
+from sluice.domain.names import stream_key
+from sluice.domain.stream import decide
+from sluice.domain.stream.commands import (
     AddSubscriber,
     CreateStream,
     DeleteStream,
@@ -17,9 +20,6 @@ from sluice.domain.commands import (
     UpdateStream,
     UpdateSubscriberCut,
 )
-from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
-from sluice.domain.names import stream_key
-from sluice.domain.stream import decide
 from sluice.memory.log import ENDS_TIMEOUT_S
 from stream_workflows.periodic import Periodic
 from stream_workflows.stream_index import StreamIndex, StreamName

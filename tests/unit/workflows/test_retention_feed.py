@@ -9,8 +9,12 @@ from support.memory_world import BEGAN_MS, LateClock, Process
 from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
-from sluice.domain import events as ev
-from sluice.domain.commands import (
+from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
+from sluice.domain.policy.retention import observe
+from sluice.domain.segment import segment_id, segment_name
+from sluice.domain.stream import decide
+from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import (
     AddSubscriber,
     DeleteStream,
     ScaleStream,
@@ -19,10 +23,6 @@ from sluice.domain.commands import (
     UpdateStream,
     UpdateSubscriberCut,
 )
-from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
-from sluice.domain.policy.retention import observe
-from sluice.domain.segment_id import segment_id, segment_name
-from sluice.domain.stream import decide
 from sluice.domain.stream.retention import RetentionReport
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import RETENTION

@@ -10,10 +10,10 @@ from support.memory_world import Process, settle
 from support.periodic_world import PeriodicWorld
 from support.virtual_time import run
 
-from sluice.domain import events as ev
-from sluice.domain.commands import ScaleStream, TruncateStream
 from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import segment_id
+from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import ScaleStream, TruncateStream
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS, SCALE
 from sluice.pravega.event_frames import frame_event

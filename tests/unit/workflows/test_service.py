@@ -7,16 +7,20 @@ from typing import Any
 from support.memory_world import MemoryWorld, settle, until
 from support.virtual_time import run as run_virtually
 
-from sluice.domain import events as ev
-from sluice.domain.commands import CancelWorkflow, CreateScope, CreateStream, DeleteScope
 from sluice.domain.config import StreamConfig, TableConfig
 from sluice.domain.decision import Reply
-from sluice.domain.fences import all_raised
 from sluice.domain.names import MARK_PREFIX, scope_aggregate, stream_key
-from sluice.domain.scope import find_scope
+from sluice.domain.scope.commands import CreateScope, DeleteScope
+from sluice.domain.scope.events import ScopeCreated, ScopeDeleted, ScopeKept
+from sluice.domain.scope.fences import all_raised
+from sluice.domain.scope.state import find_scope
+from sluice.domain.segment import Segment
 from sluice.domain.status import Status
+from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import StreamState, find_stream
-from sluice.domain.table import TableState, find_table
+from sluice.domain.table.events import TableCreationStarted
+from sluice.domain.table.state import TableState, find_table
+from sluice.domain.workflow import CancelWorkflow
 from sluice.kafka.topics import JOURNAL, REQUESTS_STREAMS
 from sluice.memory.broker import MemoryMessage
 from sluice.pravega.failure import ConnectionFailure, Failure
@@ -25,8 +29,8 @@ from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
 
 KEY = stream_key("sc", "st")
-SCOPE = ev.ScopeCreated(scope="sc", creation_id="c", at=0)
-SEGMENTS = (ev.Segment(0, 0.0, 1.0),)
+SCOPE = ScopeCreated(scope="sc", creation_id="c", at=0)
+SEGMENTS = (Segment(0, 0.0, 1.0),)
 
 
 class Scene(MemoryWorld):
@@ -74,8 +78,8 @@ def run(scenario: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
     run_virtually(scene())
 
 
-def creation(table: str) -> ev.TableCreationStarted:
-    return ev.TableCreationStarted(
+def creation(table: str) -> TableCreationStarted:
+    return TableCreationStarted(
         scope="sc", table=table, creation_id="i", config=TableConfig(1, 4), created_at=0, segments=SEGMENTS
     )
 
@@ -180,7 +184,7 @@ def test_a_plain_deletion_that_is_cancelled_keeps_the_scope() -> None:
         assert is_being_deleted(scene), "the step under way comes to its end"
         scene.first.log.thaw()
         assert await asyncio.wait_for(deleted, 30) == Reply(Status.FAILURE, "cancelled")
-        assert scene.events(ev.ScopeKept) == [ev.ScopeKept(scope="sc")] and not scene.events(ev.ScopeDeleted)
+        assert scene.events(ScopeKept) == [ScopeKept(scope="sc")] and not scene.events(ScopeDeleted)
         created = scene.send("b", CreateStream("sc", "st", StreamConfig()))
         assert (await asyncio.wait_for(created, 5)).status == "SUCCESS"
 

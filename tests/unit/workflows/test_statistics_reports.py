@@ -3,9 +3,10 @@
 import msgspec
 from support.memory_world import PARTITIONS, MemoryWorld
 
-from sluice.domain import events as ev
 from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.events import Event
 from sluice.domain.statistics import Counter, Figures, Operation, OperationCounter, Reported, StatisticsMark
+from sluice.domain.stream.events import StreamCreated, StreamCreationStarted
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import STATISTICS
 from sluice.memory.broker import MemoryMessage
@@ -39,9 +40,9 @@ class Reporting:
         return {key: fact.figures for key, fact in self.sent if not isinstance(fact, StatisticsMark)}
 
 
-def created(stream: str) -> tuple[ev.Event, ...]:
-    started = ev.StreamCreationStarted("sc", stream, "i", config=CONFIG, created_at=0, segments=())
-    return started, ev.StreamCreated("sc", stream)
+def created(stream: str) -> tuple[Event, ...]:
+    started = StreamCreationStarted("sc", stream, "i", config=CONFIG, created_at=0, segments=())
+    return started, StreamCreated("sc", stream)
 
 
 CONFIG = StreamConfig(scaling=ScalingPolicy())

@@ -6,9 +6,9 @@ from support.memory_world import Process
 from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
-from sluice.domain.commands import NoteWriterTime, TruncateStream
 from sluice.domain.config import StreamConfig
 from sluice.domain.stream import decide
+from sluice.domain.stream.commands import NoteWriterTime, TruncateStream
 from sluice.kafka.topics import REQUESTS_STREAMS
 from sluice.pravega.store import MARK_ATTRIBUTE
 from stream_workflows.stream_index import StreamIndex

@@ -10,10 +10,10 @@ from support.memory_world import Process, settle
 from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
-from sluice.domain import events as ev
-from sluice.domain.commands import NoteWriterTime, RemoveWriter
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Decision
+from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter
 from sluice.domain.stream.watermark import Watermark
 from sluice.pravega import ConnectionFailure, Failure, RouteStale
 from sluice.pravega.event_frames import split_events

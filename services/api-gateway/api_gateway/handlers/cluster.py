@@ -8,7 +8,7 @@ from api_gateway.errors import BadRequestError, NoOwnerError
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.pravega.routing import container_of
 
 SERVICE = "api-gateway"

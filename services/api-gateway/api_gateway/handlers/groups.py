@@ -17,8 +17,8 @@ from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
 from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
-from sluice.domain.group import ZERO_ID
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.reader_group.state import ZERO_ID
 
 
 class GroupHandlers:

@@ -9,8 +9,8 @@ from api_gateway.handlers.asking import ask
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import NoteWriterTime, RemoveWriter, UpdateSubscriberCut
 from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter, UpdateSubscriberCut
 
 
 class ReportHandlers:

@@ -7,8 +7,8 @@ from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
 from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import ScaleStream
 from sluice.domain.errors import NotFoundError
+from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.scale import ScaleProgress, answer_at_once, progress
 
 LONGEST_ANSWER_S = 1.0

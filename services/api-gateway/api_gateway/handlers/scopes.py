@@ -11,7 +11,8 @@ from api_gateway.handlers.asking import ask
 from api_gateway.reads import Names, Reads, streams_after, streams_with_tag
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive, ResourceKind
+from sluice.domain.ids import ResourceKind
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 
 PAGE_SIZE = 1000
 

@@ -8,13 +8,7 @@ from api_gateway.handlers.asking import ask
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import (
-    CreateStream,
-    DeleteStream,
-    SealStream,
-    TruncateStream,
-    UpdateStream,
-)
+from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 
 
 class StreamHandlers:

@@ -9,9 +9,9 @@ from api_gateway.handlers.asking import ask
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import CreateTable, DeleteTable
 from sluice.domain.errors import NotFoundError
-from sluice.domain.table import current_segments
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.table.state import current_segments
 
 
 class TableHandlers:

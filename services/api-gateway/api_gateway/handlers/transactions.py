@@ -14,10 +14,10 @@ from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
 from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.domain.status import Status
+from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.transaction.ids import halves, text_of
 from sluice.domain.transaction.state import TransactionState
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from sluice.domain.segment_id import parse_segment_name
+from sluice.domain.segment import parse_segment_name
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.errors import SegmentTruncated
 from sluice.pravega.event_frames import EventSplitter

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
-from sluice.domain.commands import Heartbeat
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.engine.ports import Message
 from sluice.kafka.poll_thread import PollThread
 from sluice.kafka.requests import decode_request

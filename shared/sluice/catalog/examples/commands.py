@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.example import Example, example
-from sluice.domain import commands as c
+from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.commands import Command
 from sluice.domain.config import (
     GroupRetention,
     ReaderGroupConfig,
@@ -17,6 +18,33 @@ from sluice.domain.config import (
 )
 from sluice.domain.names import stream_aggregate
 from sluice.domain.policy.requests import scale_id, truncation_id
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.stream.commands import (
+    AddSubscriber,
+    CreateStream,
+    DecisionKind,
+    DeleteStream,
+    NoteWriterTime,
+    RecordDecision,
+    RemoveSubscriber,
+    RemoveWriter,
+    ScaleStream,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+    UpdateSubscriberCut,
+)
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.transaction.commands import (
+    AbortReason,
+    AbortTransaction,
+    CheckLease,
+    CommitTransaction,
+    OpenTransaction,
+    PingTransaction,
+)
+from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import Topic, topics_of
 
@@ -34,96 +62,96 @@ GROUP_CONFIG = ReaderGroupConfig(
 )
 TABLE_CONFIG = TableConfig(partitions=2, primary_key_length=16, secondary_key_length=8)
 
-CREATE_STREAM = c.CreateStream(n.SCOPE, stream=n.STREAM, config=STREAM_CONFIG)
-CREATE_GROUP = c.CreateReaderGroup(n.SCOPE, group=n.GROUP, config=GROUP_CONFIG)
-CREATE_TABLE = c.CreateTable(n.SCOPE, table=n.TABLE, config=TABLE_CONFIG)
+CREATE_STREAM = CreateStream(n.SCOPE, stream=n.STREAM, config=STREAM_CONFIG)
+CREATE_GROUP = CreateReaderGroup(n.SCOPE, group=n.GROUP, config=GROUP_CONFIG)
+CREATE_TABLE = CreateTable(n.SCOPE, table=n.TABLE, config=TABLE_CONFIG)
 
 UPPER_HALVES = ((0.5, 0.75), (0.75, 1.0))
 HEAD = {n.FIRST: 1200, n.UPPER_LEFT: 0, n.UPPER_RIGHT: 0}
 SCALE_REASON = "segment 1.#epoch.0 carries more than 1000 events/s per segment: split in 2"
 RETENTION_REASON = "86400 s must be kept and nothing older is there"
 
-_HEARTBEAT = c.Heartbeat(
+_HEARTBEAT = Heartbeat(
     service="api-gateway",
     instance="api-gateway-0",
     endpoints={"grpc": "10.0.4.17:9090", "rest": "10.0.4.17:10080"},
 )
 
 
-def _created() -> Iterator[tuple[str, str, c.Command]]:
-    yield n.GATEWAY, n.request_id(1), c.CreateScope(n.SCOPE)
+def _created() -> Iterator[tuple[str, str, Command]]:
+    yield n.GATEWAY, n.request_id(1), CreateScope(n.SCOPE)
     yield n.GATEWAY, n.CREATION, CREATE_STREAM
     yield n.GATEWAY, n.GROUP_CREATION, CREATE_GROUP
     yield n.GATEWAY, n.TABLE_CREATION, CREATE_TABLE
 
 
-def _changed() -> Iterator[tuple[str, str, c.Command]]:
-    subscription = c.AddSubscriber(
+def _changed() -> Iterator[tuple[str, str, Command]]:
+    subscription = AddSubscriber(
         n.SCOPE, n.STREAM, subscriber=n.SUBSCRIBER, group_id=n.GROUP_ID, generation=0, creation_id=n.CREATION
     )
     yield n.WORKFLOWS, n.SUBSCRIPTION, subscription
     yield (
         n.GATEWAY,
         n.request_id(0x11),
-        c.UpdateSubscriberCut(
+        UpdateSubscriberCut(
             n.SCOPE, n.STREAM, n.SUBSCRIBER, n.GROUP_ID, generation=0, cut={n.FIRST: 800, n.SECOND: 640}
         ),
     )
-    yield n.GATEWAY, n.request_id(0x12), c.UpdateStream(n.SCOPE, n.STREAM, config=WITH_RETENTION)
+    yield n.GATEWAY, n.request_id(0x12), UpdateStream(n.SCOPE, n.STREAM, config=WITH_RETENTION)
     yield (
         n.GATEWAY,
         n.request_id(0x13),
-        c.NoteWriterTime(n.SCOPE, n.STREAM, n.WRITER, timestamp=n.at(20), position={n.FIRST: 900, n.SECOND: 700}),
+        NoteWriterTime(n.SCOPE, n.STREAM, n.WRITER, timestamp=n.at(20), position={n.FIRST: 900, n.SECOND: 700}),
     )
-    yield n.GATEWAY, n.request_id(0x14), c.RemoveWriter(n.SCOPE, n.STREAM, writer=n.WRITER)
+    yield n.GATEWAY, n.request_id(0x14), RemoveWriter(n.SCOPE, n.STREAM, writer=n.WRITER)
     yield (
         n.SPARK,
         scale_id(n.SCOPE, n.STREAM, n.CREATION, 0, (n.SECOND,)),
-        c.ScaleStream(n.SCOPE, n.STREAM, seals=(n.SECOND,), ranges=UPPER_HALVES, at=n.at(30)),
+        ScaleStream(n.SCOPE, n.STREAM, seals=(n.SECOND,), ranges=UPPER_HALVES, at=n.at(30)),
     )
     yield (
         n.SPARK,
         "note-5f1a3bb2c5a94a0d9c7de2b7b3fd5a10",
-        c.RecordDecision(
-            n.SCOPE, n.STREAM, n.CREATION, c.DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30)
+        RecordDecision(
+            n.SCOPE, n.STREAM, n.CREATION, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30)
         ),
     )
     yield (
         n.SPARK,
         truncation_id(n.SCOPE, n.STREAM, n.CREATION, HEAD, WITH_RETENTION.retention),
-        c.TruncateStream(n.SCOPE, n.STREAM, cut=HEAD, policy=WITH_RETENTION.retention),
+        TruncateStream(n.SCOPE, n.STREAM, cut=HEAD, policy=WITH_RETENTION.retention),
     )
     workflow = stream_aggregate(n.SCOPE, n.STREAM)
-    yield n.GATEWAY, n.request_id(0x17), c.RetryWorkflow(workflow)
-    yield n.GATEWAY, n.request_id(0x18), c.CancelWorkflow(workflow, f"scale-stream-{n.at(40)}")
+    yield n.GATEWAY, n.request_id(0x17), RetryWorkflow(workflow)
+    yield n.GATEWAY, n.request_id(0x18), CancelWorkflow(workflow, f"scale-stream-{n.at(40)}")
 
 
-def _transactions() -> Iterator[tuple[str, str, c.Command]]:
-    yield n.GATEWAY, n.request_id(0x21), c.OpenTransaction(n.SCOPE, n.STREAM, lease_ms=30_000)
-    yield n.GATEWAY, n.request_id(0x23), c.PingTransaction(n.SCOPE, n.STREAM, n.COMMITTED, lease_ms=30_000)
-    committing = c.CommitTransaction(n.SCOPE, n.STREAM, n.COMMITTED, writer=n.WRITER, timestamp=n.at(55))
+def _transactions() -> Iterator[tuple[str, str, Command]]:
+    yield n.GATEWAY, n.request_id(0x21), OpenTransaction(n.SCOPE, n.STREAM, lease_ms=30_000)
+    yield n.GATEWAY, n.request_id(0x23), PingTransaction(n.SCOPE, n.STREAM, n.COMMITTED, lease_ms=30_000)
+    committing = CommitTransaction(n.SCOPE, n.STREAM, n.COMMITTED, writer=n.WRITER, timestamp=n.at(55))
     yield n.GATEWAY, n.request_id(0x24), committing
-    yield n.GATEWAY, n.request_id(0x25), c.AbortTransaction(n.SCOPE, n.STREAM, n.ABORTED)
-    yield n.TRANSACTIONS, n.LEASE_CHECK, c.CheckLease(n.SCOPE, n.STREAM, n.ABORTED)
-    silent = c.AbortTransaction(n.SCOPE, n.STREAM, n.ABORTED, c.AbortReason.LEASE, version=2)
+    yield n.GATEWAY, n.request_id(0x25), AbortTransaction(n.SCOPE, n.STREAM, n.ABORTED)
+    yield n.TRANSACTIONS, n.LEASE_CHECK, CheckLease(n.SCOPE, n.STREAM, n.ABORTED)
+    silent = AbortTransaction(n.SCOPE, n.STREAM, n.ABORTED, AbortReason.LEASE, version=2)
     yield n.TRANSACTIONS, n.LEASE_CHECK, silent
 
 
-def _ended() -> Iterator[tuple[str, str, c.Command]]:
+def _ended() -> Iterator[tuple[str, str, Command]]:
     later = ReaderGroupConfig(id=n.GROUP_ID, starts=GROUP_CONFIG.starts, refresh_ms=5000)
-    yield n.GATEWAY, n.request_id(0x31), c.UpdateReaderGroup(n.SCOPE, n.GROUP, config=later)
+    yield n.GATEWAY, n.request_id(0x31), UpdateReaderGroup(n.SCOPE, n.GROUP, config=later)
     yield (
         n.WORKFLOWS,
         n.UNSUBSCRIPTION,
-        c.RemoveSubscriber(n.SCOPE, n.STREAM, n.SUBSCRIBER, 1, n.GROUP_ID, creation_id=n.CREATION),
+        RemoveSubscriber(n.SCOPE, n.STREAM, n.SUBSCRIBER, 1, n.GROUP_ID, creation_id=n.CREATION),
     )
-    yield n.GATEWAY, n.request_id(0x32), c.DeleteReaderGroup(n.SCOPE, n.GROUP, id=n.GROUP_ID)
-    yield n.GATEWAY, n.request_id(0x33), c.DeleteTable(n.SCOPE, n.TABLE)
-    yield n.GATEWAY, n.request_id(0x34), c.SealStream(n.SCOPE, n.STREAM)
-    yield n.GATEWAY, n.request_id(0x35), c.DeleteStream(n.SCOPE, n.STREAM)
-    yield n.GATEWAY, n.request_id(0x36), c.DeleteScope(n.SCOPE)
-    yield n.GATEWAY, n.request_id(0x37), c.DeleteScopeRecursive(n.SCOPE)
-    going = c.SealStream(n.SCOPE, "returns", creation_id=n.request_id(0x28))
+    yield n.GATEWAY, n.request_id(0x32), DeleteReaderGroup(n.SCOPE, n.GROUP, id=n.GROUP_ID)
+    yield n.GATEWAY, n.request_id(0x33), DeleteTable(n.SCOPE, n.TABLE)
+    yield n.GATEWAY, n.request_id(0x34), SealStream(n.SCOPE, n.STREAM)
+    yield n.GATEWAY, n.request_id(0x35), DeleteStream(n.SCOPE, n.STREAM)
+    yield n.GATEWAY, n.request_id(0x36), DeleteScope(n.SCOPE)
+    yield n.GATEWAY, n.request_id(0x37), DeleteScopeRecursive(n.SCOPE)
+    going = SealStream(n.SCOPE, "returns", creation_id=n.request_id(0x28))
     yield n.WORKFLOWS, n.SEAL_IN_SCOPE, going
     yield n.GATEWAY, f"api-gateway-0-{n.at(100)}", _HEARTBEAT
 

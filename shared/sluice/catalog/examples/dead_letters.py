@@ -5,7 +5,7 @@ import msgspec
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.example import Example, example
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.kafka.dead_letters import DeadLetterSettled, Settlement, dead_letter_headers
 from sluice.kafka.topics import DEAD_LETTERS
 

@@ -16,8 +16,8 @@ from sluice.catalog.examples.commands import (
 from sluice.catalog.examples.example import Example
 from sluice.catalog.examples.history import SUCCESS, History
 from sluice.catalog.examples.transaction_records import ended, rolled, transactions
-from sluice.domain import events as ev
-from sluice.domain.commands import DecisionKind, Host
+from sluice.domain.cluster.commands import Host
+from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
 from sluice.domain.config import ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.names import (
@@ -29,13 +29,55 @@ from sluice.domain.names import (
     scope_aggregate,
 )
 from sluice.domain.policy.requests import scale_id, truncation_id
-from sluice.domain.segment_id import segment_id
+from sluice.domain.reader_group.events import (
+    ReaderGroupCreated,
+    ReaderGroupCreationStarted,
+    ReaderGroupDeleted,
+    ReaderGroupDeletionStarted,
+    ReaderGroupUpdated,
+    ReaderGroupUpdateStarted,
+)
+from sluice.domain.scope.events import FenceRaised, ScopeCreated, ScopeDeleted, ScopeDeletionStarted, ScopeKept
+from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
+from sluice.domain.stream.commands import DecisionKind
+from sluice.domain.stream.events import (
+    DecisionRecorded,
+    Replacement,
+    ReportsForwarded,
+    RetentionPolicyAnnounced,
+    StreamCreated,
+    StreamCreationStarted,
+    StreamDeleted,
+    StreamDeletionStarted,
+    StreamEpochAdded,
+    StreamScaleCancelled,
+    StreamScaled,
+    StreamScaleStarted,
+    StreamSealed,
+    StreamSealStarted,
+    StreamTruncated,
+    StreamTruncationStarted,
+    StreamUpdated,
+    StreamUpdateStarted,
+    SubscriberAdded,
+    SubscriberCutUpdated,
+    SubscriberRemoved,
+    WatermarkEmitted,
+    WorkflowAdmitted,
+    WorkflowQueued,
+    WriterRemoved,
+    WritersForgotten,
+    WriterTimeNoted,
+)
+from sluice.domain.table.events import TableCreated, TableCreationStarted, TableDeleted, TableDeletionStarted
+from sluice.domain.transaction.events import TransactionOpened, TransactionReady
+from sluice.domain.workflow import WorkflowCancelled, WorkflowRetryRequested, WorkflowStepFailed
 from sluice.kafka.topics import REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
 
 _S, _O, _M = n.SCOPE, n.STREAM, n.MARK
-_HALVES = (ev.Segment(n.FIRST, 0.0, 0.5), ev.Segment(n.SECOND, 0.5, 1.0))
-_WHOLE = (ev.Segment(0, 0.0, 1.0),)
+_HALVES = (Segment(n.FIRST, 0.0, 0.5), Segment(n.SECOND, 0.5, 1.0))
+_WHOLE = (Segment(0, 0.0, 1.0),)
 _FENCES = fences_aggregate(n.PARTITION)
 _STREAM_AGGREGATE = f"stream:{_S}/{_O}"
 
@@ -60,11 +102,11 @@ def journal_records() -> list[Example]:
 def _cluster(history: History) -> None:
     east, west = Host(*n.EAST), Host(*n.WEST)
     endpoints = {"grpc": "10.0.4.17:9090", "rest": "10.0.4.17:10080"}
-    joined = ev.MemberJoined("api-gateway", "api-gateway-0", endpoints, at=n.at(0))
+    joined = MemberJoined("api-gateway", "api-gateway-0", endpoints, at=n.at(0))
     history.tell(0, n.CLUSTER, joined)
-    assigned = ev.ContainersAssigned({0: east, 1: west, 2: east, 3: west}, (east, west), at=n.at(0.1))
+    assigned = ContainersAssigned({0: east, 1: west, 2: east, 3: west}, (east, west), at=n.at(0.1))
     history.tell(0.1, n.CLUSTER, assigned)
-    history.tell(0.2, n.CLUSTER, ev.MemberLeft(instance="api-gateway-1", at=n.at(0.2)))
+    history.tell(0.2, n.CLUSTER, MemberLeft(instance="api-gateway-1", at=n.at(0.2)))
 
 
 def _created(history: History) -> None:
@@ -72,7 +114,7 @@ def _created(history: History) -> None:
     history.tell(
         1,
         n.WORKFLOWS,
-        ev.ScopeCreated(_S, n.request_id(1), at=n.at(1)),
+        ScopeCreated(_S, n.request_id(1), at=n.at(1)),
         decides=REQUESTS_STREAMS,
         request=n.request_id(1),
         reply=SUCCESS,
@@ -90,19 +132,19 @@ def _created(history: History) -> None:
     history.tell(
         2.1,
         n.WORKFLOWS,
-        ev.StreamCreationStarted(_S, _O, n.CREATION, STREAM_CONFIG, n.at(2.1), _HALVES, n.CREATION, n.at(2.1)),
-        ev.StreamCreationStarted(_S, _M, n.CREATION, StreamConfig(), n.at(2.1), _WHOLE, at=n.at(2.1)),
+        StreamCreationStarted(_S, _O, n.CREATION, STREAM_CONFIG, n.at(2.1), _HALVES, n.CREATION, n.at(2.1)),
+        StreamCreationStarted(_S, _M, n.CREATION, StreamConfig(), n.at(2.1), _WHOLE, at=n.at(2.1)),
         decides=REQUESTS_STREAMS,
         guards=(_FENCES,),
     )
-    done = (ev.StreamCreated(_S, _O), ev.StreamCreated(_S, _M))
+    done = (StreamCreated(_S, _O), StreamCreated(_S, _M))
     history.tell(2.2, n.WORKFLOWS, *done, request=n.CREATION, reply=SUCCESS)
     _group_created(history)
-    started = ev.TableCreationStarted(
+    started = TableCreationStarted(
         _S, n.TABLE, n.TABLE_CREATION, TABLE_CONFIG, n.at(9.1), _HALVES, n.TABLE_CREATION, n.at(9.1)
     )
     history.tell(9.1, n.WORKFLOWS, started, decides=REQUESTS_STREAMS, guards=(_FENCES,))
-    created = ev.TableCreated(_S, n.TABLE)
+    created = TableCreated(_S, n.TABLE)
     history.tell(9.2, n.WORKFLOWS, created, request=n.TABLE_CREATION, reply=SUCCESS)
     _reports_stream(history)
 
@@ -111,45 +153,45 @@ def _group_created(history: History) -> None:
     """With the stream that holds its state, and that one's mark stream; then it subscribes."""
     state = group_stream(n.GROUP)
     streams = (
-        ev.StreamCreationStarted(_S, name, n.GROUP_CREATION, StreamConfig(), n.at(6.1), _WHOLE, at=n.at(6.1))
+        StreamCreationStarted(_S, name, n.GROUP_CREATION, StreamConfig(), n.at(6.1), _WHOLE, at=n.at(6.1))
         for name in (state, mark_stream(state))
     )
-    started = ev.ReaderGroupCreationStarted(
+    started = ReaderGroupCreationStarted(
         _S, n.GROUP, n.GROUP_CREATION, GROUP_CONFIG, n.at(6.1), n.GROUP_CREATION, n.at(6.1)
     )
     history.tell(6.1, n.WORKFLOWS, started, *streams, decides=REQUESTS_STREAMS, guards=(_FENCES,))
-    subscribed = ev.SubscriberAdded(_S, _O, n.SUBSCRIBER, n.GROUP_ID, generation=0, at=n.at(6.15))
+    subscribed = SubscriberAdded(_S, _O, n.SUBSCRIBER, n.GROUP_ID, generation=0, at=n.at(6.15))
     history.tell(6.15, n.WORKFLOWS, subscribed, decides=REQUESTS_STREAMS)
-    created = (ev.StreamCreated(_S, state), ev.StreamCreated(_S, mark_stream(state)))
-    done = ev.ReaderGroupCreated(_S, n.GROUP)
+    created = (StreamCreated(_S, state), StreamCreated(_S, mark_stream(state)))
+    done = ReaderGroupCreated(_S, n.GROUP)
     history.tell(6.2, n.WORKFLOWS, *created, done, request=n.GROUP_CREATION, reply=SUCCESS)
 
 
 def _reports_stream(history: History) -> None:
     """The internal stream that segment stores report to; how far its reports were carried on is kept here."""
-    started = ev.StreamCreationStarted(
+    started = StreamCreationStarted(
         SYSTEM_SCOPE, REQUEST_STREAM, "system", StreamConfig(), n.at(10), _WHOLE, at=n.at(10)
     )
     history.tell(10, n.WORKFLOWS, started)
-    history.tell(10.1, n.WORKFLOWS, ev.StreamCreated(SYSTEM_SCOPE, REQUEST_STREAM))
-    history.tell(10.2, n.WORKFLOWS, ev.ReportsForwarded(SYSTEM_SCOPE, REQUEST_STREAM, segment=0, offset=412))
+    history.tell(10.1, n.WORKFLOWS, StreamCreated(SYSTEM_SCOPE, REQUEST_STREAM))
+    history.tell(10.2, n.WORKFLOWS, ReportsForwarded(SYSTEM_SCOPE, REQUEST_STREAM, segment=0, offset=412))
 
 
 def _progress(history: History) -> None:
     """What readers and writers report, and the policies that come of it."""
     cut = {n.FIRST: 800, n.SECOND: 640}
-    moved = ev.SubscriberCutUpdated(_S, _O, n.SUBSCRIBER, cut, at=n.at(17))
+    moved = SubscriberCutUpdated(_S, _O, n.SUBSCRIBER, cut, at=n.at(17))
     history.tell(17, n.WORKFLOWS, moved, decides=REQUESTS_STREAMS, request=n.request_id(0x11), reply=SUCCESS)
-    updated = ev.StreamUpdated(_S, _O, config=WITH_RETENTION)
+    updated = StreamUpdated(_S, _O, config=WITH_RETENTION)
     history.tell(18, n.WORKFLOWS, updated, decides=REQUESTS_STREAMS, request=n.request_id(0x12), reply=SUCCESS)
-    history.tell(18.1, n.WORKFLOWS, ev.RetentionPolicyAnnounced(_S, _O, policy=WITH_RETENTION.retention))
-    noted = ev.WriterTimeNoted(_S, _O, n.WRITER, timestamp=n.at(20), position={n.FIRST: 900, n.SECOND: 700})
+    history.tell(18.1, n.WORKFLOWS, RetentionPolicyAnnounced(_S, _O, policy=WITH_RETENTION.retention))
+    noted = WriterTimeNoted(_S, _O, n.WRITER, timestamp=n.at(20), position={n.FIRST: 900, n.SECOND: 700})
     history.tell(20.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS, request=n.request_id(0x13), reply=SUCCESS)
-    history.tell(22, n.WORKFLOWS, ev.WatermarkEmitted(_S, _O, lower=n.at(20), upper=n.at(20), at=n.at(22)))
-    removed = ev.WriterRemoved(_S, _O, writer=n.WRITER)
+    history.tell(22, n.WORKFLOWS, WatermarkEmitted(_S, _O, lower=n.at(20), upper=n.at(20), at=n.at(22)))
+    removed = WriterRemoved(_S, _O, writer=n.WRITER)
     history.tell(23, n.WORKFLOWS, removed, decides=REQUESTS_STREAMS, request=n.request_id(0x14), reply=SUCCESS)
-    history.tell(24, n.WORKFLOWS, ev.WritersForgotten(_S, _O, writers=(n.WRITER,)))
-    kept = ev.DecisionRecorded(_S, _O, DecisionKind.RETENTION, "within-minimum", RETENTION_REASON, at=n.at(25))
+    history.tell(24, n.WORKFLOWS, WritersForgotten(_S, _O, writers=(n.WRITER,)))
+    kept = DecisionRecorded(_S, _O, DecisionKind.RETENTION, "within-minimum", RETENTION_REASON, at=n.at(25))
     history.tell(25, n.WORKFLOWS, kept, decides=REQUESTS_STREAMS)
 
 
@@ -158,45 +200,45 @@ def _scaled(history: History) -> None:
     history.tell(
         29,
         n.TRANSACTIONS,
-        ev.TransactionOpened(_S, _O, n.ROLLED, lease_ms=600_000, at=n.at(29)),
+        TransactionOpened(_S, _O, n.ROLLED, lease_ms=600_000, at=n.at(29)),
         decides=REQUESTS_TRANSACTIONS,
     )
-    ready = ev.TransactionReady(_S, _O, n.ROLLED, at=n.at(29.1))
+    ready = TransactionReady(_S, _O, n.ROLLED, at=n.at(29.1))
     answer = Reply(Status.OK, transaction=n.ROLLED, segments=_HALVES)
     history.tell(29.1, n.TRANSACTIONS, ready, request=n.request_id(0x20), reply=answer)
-    noted = ev.DecisionRecorded(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30))
+    noted = DecisionRecorded(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30))
     history.tell(30.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS)
-    history.tell(30.2, n.WORKFLOWS, ev.WorkflowQueued(_S, _O, kind="scale-stream", at=n.at(30.2)))
-    comes = (ev.Segment(n.UPPER_LEFT, 0.5, 0.75), ev.Segment(n.UPPER_RIGHT, 0.75, 1.0))
-    replacement = ev.Replacement(seals=(n.SECOND,), creates=comes, at=n.at(30))
+    history.tell(30.2, n.WORKFLOWS, WorkflowQueued(_S, _O, kind="scale-stream", at=n.at(30.2)))
+    comes = (Segment(n.UPPER_LEFT, 0.5, 0.75), Segment(n.UPPER_RIGHT, 0.75, 1.0))
+    replacement = Replacement(seals=(n.SECOND,), creates=comes, at=n.at(30))
     history.tell(
         30.3,
         n.WORKFLOWS,
-        ev.StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(30.3)),
-        ev.WorkflowAdmitted(_S, _O),
+        StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(30.3)),
+        WorkflowAdmitted(_S, _O),
         decides=REQUESTS_STREAMS,
         request=scale_id(_S, _O, n.CREATION, 0, (n.SECOND,)),
         reply=Reply(Status.STARTED, segments=comes),
         guards=(f"commits:{_S}/{_O}",),
     )
-    failed = ev.WorkflowStepFailed(
+    failed = WorkflowStepFailed(
         _STREAM_AGGREGATE, "create segments", attempts=2, error="ConnectionLost: segment-store-1.sluice.svc:12345"
     )
     history.tell(31, n.WORKFLOWS, failed)
-    retried = ev.WorkflowRetryRequested(_STREAM_AGGREGATE)
+    retried = WorkflowRetryRequested(_STREAM_AGGREGATE)
     history.tell(32, n.WORKFLOWS, retried, request=n.request_id(0x17), reply=SUCCESS)
-    history.tell(32.1, n.WORKFLOWS, ev.StreamEpochAdded(_S, _O, created_at=n.at(32.1)))
-    history.tell(32.2, n.WORKFLOWS, ev.StreamScaled(_S, _O, sealed_sizes={n.SECOND: 52_430}))
+    history.tell(32.1, n.WORKFLOWS, StreamEpochAdded(_S, _O, created_at=n.at(32.1)))
+    history.tell(32.2, n.WORKFLOWS, StreamScaled(_S, _O, sealed_sizes={n.SECOND: 52_430}))
 
 
 def _cancelled(history: History) -> None:
     """A scale that was taken back before its epoch was named."""
-    whole = ev.Segment(segment_id(2, 4), 0.5, 1.0)
-    replacement = ev.Replacement(seals=(n.UPPER_LEFT, n.UPPER_RIGHT), creates=(whole,), at=n.at(40))
+    whole = Segment(segment_id(2, 4), 0.5, 1.0)
+    replacement = Replacement(seals=(n.UPPER_LEFT, n.UPPER_RIGHT), creates=(whole,), at=n.at(40))
     history.tell(
         40,
         n.WORKFLOWS,
-        ev.StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(40)),
+        StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(40)),
         decides=REQUESTS_STREAMS,
         request=n.request_id(0x1A),
         reply=Reply(Status.STARTED, segments=(whole,), epoch=1),
@@ -204,76 +246,74 @@ def _cancelled(history: History) -> None:
     history.tell(
         40.5,
         n.WORKFLOWS,
-        ev.WorkflowCancelled(_STREAM_AGGREGATE),
+        WorkflowCancelled(_STREAM_AGGREGATE),
         request=n.request_id(0x18),
         reply=SUCCESS,
     )
-    history.tell(40.6, n.WORKFLOWS, ev.StreamScaleCancelled(_S, _O))
+    history.tell(40.6, n.WORKFLOWS, StreamScaleCancelled(_S, _O))
     wider = StreamConfig(WITH_RETENTION.scaling, WITH_RETENTION.retention, ("team-payments", "gold"), 10_000)
     request = n.request_id(0x1B)
-    started = ev.StreamUpdateStarted(_S, _O, config=wider, request=request, at=n.at(42))
+    started = StreamUpdateStarted(_S, _O, config=wider, request=request, at=n.at(42))
     history.tell(42, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
-    history.tell(42.1, n.WORKFLOWS, ev.StreamUpdated(_S, _O), request=request, reply=SUCCESS)
+    history.tell(42.1, n.WORKFLOWS, StreamUpdated(_S, _O), request=request, reply=SUCCESS)
 
 
 def _truncated(history: History) -> None:
     request = truncation_id(_S, _O, n.CREATION, HEAD, WITH_RETENTION.retention)
-    started = ev.StreamTruncationStarted(
+    started = StreamTruncationStarted(
         _S, _O, cut=HEAD, deleted=(n.SECOND,), size_till=53_630, request=request, at=n.at(45)
     )
     history.tell(45, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
-    history.tell(45.1, n.WORKFLOWS, ev.StreamTruncated(_S, _O), request=request, reply=SUCCESS)
+    history.tell(45.1, n.WORKFLOWS, StreamTruncated(_S, _O), request=request, reply=SUCCESS)
 
 
 def _group_and_table_end(history: History) -> None:
     state = group_stream(n.GROUP)
     later = ReaderGroupConfig(id=n.GROUP_ID, starts=GROUP_CONFIG.starts, refresh_ms=5000, generation=1)
     leaves, request = (f"{_S}/{_O}",), n.request_id(0x31)
-    started = ev.ReaderGroupUpdateStarted(_S, n.GROUP, later, leaves, request, at=n.at(80))
+    started = ReaderGroupUpdateStarted(_S, n.GROUP, later, leaves, request, at=n.at(80))
     history.tell(80, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
-    removed = ev.SubscriberRemoved(_S, _O, subscriber=n.SUBSCRIBER)
+    removed = SubscriberRemoved(_S, _O, subscriber=n.SUBSCRIBER)
     history.tell(80.1, n.WORKFLOWS, removed, decides=REQUESTS_STREAMS)
     answer = Reply(Status.SUCCESS, generation=1)
-    history.tell(80.2, n.WORKFLOWS, ev.ReaderGroupUpdated(_S, n.GROUP), request=request, reply=answer)
+    history.tell(80.2, n.WORKFLOWS, ReaderGroupUpdated(_S, n.GROUP), request=request, reply=answer)
     request = n.request_id(0x32)
-    going = ev.ReaderGroupDeletionStarted(_S, n.GROUP, request=request, at=n.at(81))
+    going = ReaderGroupDeletionStarted(_S, n.GROUP, request=request, at=n.at(81))
     history.tell(81, n.WORKFLOWS, going, decides=REQUESTS_STREAMS)
     streams = (state, mark_stream(state))
-    gone = (ev.StreamDeleted(_S, stream, next_number=1) for stream in streams)
-    history.tell(81.2, n.WORKFLOWS, ev.ReaderGroupDeleted(_S, n.GROUP), *gone, request=request, reply=SUCCESS)
+    gone = (StreamDeleted(_S, stream, next_number=1) for stream in streams)
+    history.tell(81.2, n.WORKFLOWS, ReaderGroupDeleted(_S, n.GROUP), *gone, request=request, reply=SUCCESS)
     request = n.request_id(0x33)
     history.tell(
-        82, n.WORKFLOWS, ev.TableDeletionStarted(_S, n.TABLE, request=request, at=n.at(82)), decides=REQUESTS_STREAMS
+        82, n.WORKFLOWS, TableDeletionStarted(_S, n.TABLE, request=request, at=n.at(82)), decides=REQUESTS_STREAMS
     )
-    deleted = ev.TableDeleted(_S, n.TABLE, next_number=2)
+    deleted = TableDeleted(_S, n.TABLE, next_number=2)
     history.tell(82.2, n.WORKFLOWS, deleted, request=request, reply=SUCCESS)
 
 
 def _stream_ends(history: History) -> None:
     request = n.request_id(0x34)
-    history.tell(84, n.WORKFLOWS, ev.StreamSealStarted(_S, _O, request=request, at=n.at(84)), decides=REQUESTS_STREAMS)
+    history.tell(84, n.WORKFLOWS, StreamSealStarted(_S, _O, request=request, at=n.at(84)), decides=REQUESTS_STREAMS)
     ended(history)
-    history.tell(84.5, n.WORKFLOWS, ev.StreamSealed(_S, _O), request=request, reply=SUCCESS)
+    history.tell(84.5, n.WORKFLOWS, StreamSealed(_S, _O), request=request, reply=SUCCESS)
     request = n.request_id(0x35)
-    history.tell(
-        85, n.WORKFLOWS, ev.StreamDeletionStarted(_S, _O, request=request, at=n.at(85)), decides=REQUESTS_STREAMS
-    )
-    gone = (ev.StreamDeleted(_S, _O, next_number=5), ev.StreamDeleted(_S, _M, next_number=1))
+    history.tell(85, n.WORKFLOWS, StreamDeletionStarted(_S, _O, request=request, at=n.at(85)), decides=REQUESTS_STREAMS)
+    gone = (StreamDeleted(_S, _O, next_number=5), StreamDeleted(_S, _M, next_number=1))
     history.tell(85.2, n.WORKFLOWS, *gone, request=request, reply=SUCCESS)
 
 
 def _scope_ends(history: History) -> None:
     """A first deletion finds that something has come into the scope meanwhile, the second one takes everything."""
     request, held = n.request_id(0x36), Reply(Status.SCOPE_NOT_EMPTY, "1 stream")
-    history.tell(88, n.WORKFLOWS, ev.ScopeDeletionStarted(_S, request=request, at=n.at(88)), decides=REQUESTS_STREAMS)
-    history.tell(88.1, n.WORKFLOWS, ev.FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION - 4))
-    history.tell(88.2, n.WORKFLOWS, ev.ScopeKept(_S), request=request, reply=held)
+    history.tell(88, n.WORKFLOWS, ScopeDeletionStarted(_S, request=request, at=n.at(88)), decides=REQUESTS_STREAMS)
+    history.tell(88.1, n.WORKFLOWS, FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION - 4))
+    history.tell(88.2, n.WORKFLOWS, ScopeKept(_S), request=request, reply=held)
     request = n.request_id(0x37)
     history.tell(
         90,
         n.WORKFLOWS,
-        ev.ScopeDeletionStarted(_S, recursive=True, request=request, at=n.at(90)),
+        ScopeDeletionStarted(_S, recursive=True, request=request, at=n.at(90)),
         decides=REQUESTS_STREAMS,
     )
-    history.tell(90.1, n.WORKFLOWS, ev.FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION))
-    history.tell(90.2, n.WORKFLOWS, ev.ScopeDeleted(_S), request=request, reply=SUCCESS)
+    history.tell(90.1, n.WORKFLOWS, FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION))
+    history.tell(90.2, n.WORKFLOWS, ScopeDeleted(_S), request=request, reply=SUCCESS)

@@ -5,7 +5,7 @@ A shop: the stream `shop/orders`, read by the reader group `billing`, and the ke
 
 from uuid import NAMESPACE_DNS, uuid5
 
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import segment_id
 from sluice.domain.transaction.ids import transaction_id
 
 SCOPE = "shop"

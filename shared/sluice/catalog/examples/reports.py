@@ -5,10 +5,8 @@ import msgspec
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.commands import HEAD, STREAM_CONFIG, WITH_RETENTION
 from sluice.catalog.examples.example import Example, example
-from sluice.domain.commands import AbortReason
-from sluice.domain.events import Segment
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import Segment, segment_name
 from sluice.domain.statistics import (
     Figures,
     Operation,
@@ -21,6 +19,7 @@ from sluice.domain.statistics import (
 )
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
+from sluice.domain.transaction.commands import AbortReason
 from sluice.engine.partition import partition_keys
 from sluice.kafka.topics import RETENTION, SCALE, STATISTICS, STATISTICS_WINDOWS
 

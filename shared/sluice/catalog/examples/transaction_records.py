@@ -2,12 +2,23 @@
 
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.history import SUCCESS, History
-from sluice.domain import events as ev
-from sluice.domain.commands import AbortReason
 from sluice.domain.decision import Reply
 from sluice.domain.names import commits_aggregate, stream_aggregate, transaction_aggregate
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
+from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled, WriterTimeNoted
+from sluice.domain.transaction.commands import AbortReason
+from sluice.domain.transaction.events import (
+    CommitBatchEnded,
+    CommitBatchStarted,
+    TransactionAborted,
+    TransactionAborting,
+    TransactionCommitted,
+    TransactionCommitting,
+    TransactionOpened,
+    TransactionPinged,
+    TransactionReady,
+)
 from sluice.domain.transaction.ids import transaction_id
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 
@@ -17,9 +28,9 @@ _ORDERS = stream_aggregate(_S, _O)
 _LEASE_MS = 30_000
 
 _SEGMENTS = (
-    ev.Segment(segment_id(1, 0), 0.0, 0.5),
-    ev.Segment(n.UPPER_LEFT, 0.5, 0.75),
-    ev.Segment(n.UPPER_RIGHT, 0.75, 1.0),
+    Segment(segment_id(1, 0), 0.0, 0.5),
+    Segment(n.UPPER_LEFT, 0.5, 0.75),
+    Segment(n.UPPER_RIGHT, 0.75, 1.0),
 )
 """What the writers of a transaction of epoch 1 send to: generalized ids."""
 
@@ -31,9 +42,9 @@ _OTHER = transaction_aggregate(_S, _O, transaction_id(1, n.request_id(0x2A)))
 
 
 def _opened(history: History, seconds: float, transaction: str, request: str) -> None:
-    opened = ev.TransactionOpened(_S, _O, transaction, _LEASE_MS, at=n.at(seconds))
+    opened = TransactionOpened(_S, _O, transaction, _LEASE_MS, at=n.at(seconds))
     history.tell(seconds, n.TRANSACTIONS, opened, decides=REQUESTS_TRANSACTIONS, guards=(_ORDERS,))
-    ready = ev.TransactionReady(_S, _O, transaction, at=n.at(seconds + 0.1))
+    ready = TransactionReady(_S, _O, transaction, at=n.at(seconds + 0.1))
     answer = Reply(Status.OK, transaction=transaction, segments=_SEGMENTS)
     history.tell(seconds + 0.1, n.TRANSACTIONS, ready, request=request, reply=answer)
 
@@ -41,7 +52,7 @@ def _opened(history: History, seconds: float, transaction: str, request: str) ->
 def transactions(history: History) -> None:
     """One is committed, with the time its writer gave; one is aborted because nobody pinged it."""
     _opened(history, 50, n.COMMITTED, n.request_id(0x21))
-    pinged = ev.TransactionPinged(_S, _O, n.COMMITTED, _LEASE_MS, at=n.at(54))
+    pinged = TransactionPinged(_S, _O, n.COMMITTED, _LEASE_MS, at=n.at(54))
     history.tell(
         54, n.TRANSACTIONS, pinged, decides=REQUESTS_TRANSACTIONS, request=n.request_id(0x23), reply=Reply(Status.OK)
     )
@@ -50,8 +61,8 @@ def transactions(history: History) -> None:
     history.tell(
         55,
         n.TRANSACTIONS,
-        ev.TransactionCommitting(_S, _O, n.COMMITTED, at=n.at(55), writer=n.WRITER, timestamp=n.at(55)),
-        ev.CommitBatchStarted(_S, _O, transactions=(n.COMMITTED,), at=n.at(55)),
+        TransactionCommitting(_S, _O, n.COMMITTED, at=n.at(55), writer=n.WRITER, timestamp=n.at(55)),
+        CommitBatchStarted(_S, _O, transactions=(n.COMMITTED,), at=n.at(55)),
         decides=COMMIT,
         request=n.request_id(0x24),
         reply=SUCCESS,
@@ -61,34 +72,34 @@ def transactions(history: History) -> None:
     history.tell(
         55.2,
         n.TRANSACTIONS,
-        ev.WriterTimeNoted(_S, _O, n.WRITER, timestamp=n.at(55), position=reached),
-        ev.TransactionCommitted(_S, _O, n.COMMITTED, at=n.at(55.2)),
-        ev.CommitBatchEnded(_S, _O),
+        WriterTimeNoted(_S, _O, n.WRITER, timestamp=n.at(55), position=reached),
+        TransactionCommitted(_S, _O, n.COMMITTED, at=n.at(55.2)),
+        CommitBatchEnded(_S, _O),
     )
     _opened(history, 56, n.ABORTED, n.request_id(0x22))
-    aborting = ev.TransactionAborting(_S, _O, n.ABORTED, AbortReason.LEASE, at=n.at(70))
+    aborting = TransactionAborting(_S, _O, n.ABORTED, AbortReason.LEASE, at=n.at(70))
     history.tell(70, n.TRANSACTIONS, aborting, decides=ABORT, request=n.LEASE_CHECK, reply=SUCCESS)
-    history.tell(70.1, n.TRANSACTIONS, ev.TransactionAborted(_S, _O, n.ABORTED, at=n.at(70.1)))
+    history.tell(70.1, n.TRANSACTIONS, TransactionAborted(_S, _O, n.ABORTED, at=n.at(70.1)))
 
 
 def rolled(history: History) -> None:
     """The stream has scaled since the transaction was opened: its batch gets an epoch of its own."""
-    committing = ev.TransactionCommitting(_S, _O, n.ROLLED, at=n.at(72))
-    started = ev.CommitBatchStarted(_S, _O, transactions=(n.ROLLED,), at=n.at(72), rolls=True)
+    committing = TransactionCommitting(_S, _O, n.ROLLED, at=n.at(72))
+    started = CommitBatchStarted(_S, _O, transactions=(n.ROLLED,), at=n.at(72), rolls=True)
     request = n.request_id(0x27)
     history.tell(
         72, n.TRANSACTIONS, committing, started, decides=COMMIT, request=request, reply=SUCCESS, guards=(_ORDERS,)
     )
     sizes = {segment_id(2, 0): 300, segment_id(2, 1): 280}
-    duplicated = ev.StreamEpochsRolled(_S, _O, duplicates=0, created_at=n.at(72.1), sealed_sizes=sizes)
+    duplicated = StreamEpochsRolled(_S, _O, duplicates=0, created_at=n.at(72.1), sealed_sizes=sizes)
     history.tell(72.1, n.TRANSACTIONS, duplicated, guards=(_COMMITS,))
     sealed = {n.FIRST: 1500, n.UPPER_LEFT: 220, n.UPPER_RIGHT: 180}
     history.tell(
         72.2,
         n.TRANSACTIONS,
-        ev.StreamRolled(_S, _O, sealed_sizes=sealed),
-        ev.TransactionCommitted(_S, _O, n.ROLLED, at=n.at(72.2)),
-        ev.CommitBatchEnded(_S, _O),
+        StreamRolled(_S, _O, sealed_sizes=sealed),
+        TransactionCommitted(_S, _O, n.ROLLED, at=n.at(72.2)),
+        CommitBatchEnded(_S, _O),
         guards=(transaction_aggregate(_S, _O, n.ROLLED),),
     )
     _opened(history, 75, _LAST, n.request_id(0x26))
@@ -96,6 +107,6 @@ def rolled(history: History) -> None:
 
 def ended(history: History) -> None:
     """What is still open when its stream is sealed is aborted."""
-    aborting = ev.TransactionAborting(_S, _O, _LAST, AbortReason.SEAL, at=n.at(84.1))
+    aborting = TransactionAborting(_S, _O, _LAST, AbortReason.SEAL, at=n.at(84.1))
     history.tell(84.1, n.TRANSACTIONS, aborting, decides=ABORT, request=n.SEAL_ABORT, reply=SUCCESS)
-    history.tell(84.2, n.TRANSACTIONS, ev.TransactionAborted(_S, _O, _LAST, at=n.at(84.2)))
+    history.tell(84.2, n.TRANSACTIONS, TransactionAborted(_S, _O, _LAST, at=n.at(84.2)))

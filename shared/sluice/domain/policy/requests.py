@@ -7,10 +7,10 @@ is done once.
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from sluice.domain.commands import ScaleStream, TruncateStream
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.policy.retention import RetentionDecision, RetentionState
 from sluice.domain.policy.scaling import ScaleDecision, ScalingState
+from sluice.domain.stream.commands import ScaleStream, TruncateStream
 
 
 def truncation_id(

@@ -21,9 +21,8 @@ from itertools import pairwise
 import msgspec
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType
-from sluice.domain.events import Segment
 from sluice.domain.policy.wording import duration, some
-from sluice.domain.segment_id import epoch_of, number_of
+from sluice.domain.segment import Segment, epoch_of, number_of
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
 
 VALID_MS = 10 * 60 * 1000

@@ -10,9 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.events import Segment
 from sluice.domain.policy.cut_order import Order, compare, positions
-from sluice.domain.segment_id import epoch_of
+from sluice.domain.segment import Segment, epoch_of
 from sluice.domain.stream.state import Stream
 
 Cut = Mapping[int, int]

@@ -5,14 +5,20 @@ what lies between are idempotent calls to segment stores that a service makes. R
 stream-and-transaction-semantics 3.4 to 3.9.
 """
 
-from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
-from sluice.domain.commands import (
+from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
+from sluice.domain.errors import BusyError, InvalidArgumentError, NotFoundError
+from sluice.domain.names import commits_aggregate, is_stream_name, mark_stream
+from sluice.domain.scope.fences import missing_scope
+from sluice.domain.segment import Segment
+from sluice.domain.status import Status
+from sluice.domain.stream import cuts, scale
+from sluice.domain.stream.commands import (
     CreateStream,
     DeleteStream,
     ScaleStream,
@@ -20,22 +26,30 @@ from sluice.domain.commands import (
     TruncateStream,
     UpdateStream,
 )
-from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
-from sluice.domain.errors import BusyError, InvalidArgumentError, NotFoundError
-from sluice.domain.fences import missing_scope
-from sluice.domain.names import commits_aggregate, is_stream_name, mark_stream
-from sluice.domain.status import Status
-from sluice.domain.stream import cuts, scale
+from sluice.domain.stream.events import (
+    StreamCreated,
+    StreamCreationStarted,
+    StreamDeleted,
+    StreamDeletionStarted,
+    StreamScaleCancelled,
+    StreamSealed,
+    StreamSealStarted,
+    StreamTruncated,
+    StreamTruncationStarted,
+    StreamUpdated,
+    StreamUpdateStarted,
+    WorkflowAdmitted,
+    WorkflowQueued,
+)
 from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream
 from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply, running
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
 
-def initial_segments(count: int, first: int) -> tuple[ev.Segment, ...]:
+def initial_segments(count: int, first: int) -> tuple[Segment, ...]:
     """The segments of epoch 0, numbered from `first`."""
-    return tuple(ev.Segment(first + i, low, high) for i, (low, high) in enumerate(scale.equal_ranges(count)))
+    return tuple(Segment(first + i, low, high) for i, (low, high) in enumerate(scale.equal_ranges(count)))
 
 
 def decide_create(reader: Reader, command: CreateStream, context: Context) -> Decision:
@@ -65,14 +79,14 @@ def _wrong_with(config: StreamConfig) -> str:
 
 def start_with_mark(
     reader: Reader, scope: str, name: str, config: StreamConfig, context: Context, request: str | None
-) -> tuple[ev.StreamCreationStarted, ...]:
+) -> tuple[StreamCreationStarted, ...]:
     """The first records of a stream and its mark stream, as far as they are not there already.
 
     `request` is the one to be answered when the stream is there.
     """
     wanted = ((name, config, request), (mark_stream(name), _MARK_CONFIG, None))
     return tuple(
-        ev.StreamCreationStarted(
+        StreamCreationStarted(
             scope=scope,
             stream=stream,
             creation_id=context.request or "",
@@ -87,16 +101,16 @@ def start_with_mark(
     )
 
 
-def finish_with_mark(reader: Reader, scope: str, name: str) -> tuple[ev.StreamCreated, ...]:
+def finish_with_mark(reader: Reader, scope: str, name: str) -> tuple[StreamCreated, ...]:
     """The last records of a stream and its mark stream, as far as they are being created."""
     streams = (find_stream(reader, scope, n) for n in (name, mark_stream(name)))
-    return tuple(ev.StreamCreated(scope=scope, stream=s.name) for s in streams if s and s.state is StreamState.CREATING)
+    return tuple(StreamCreated(scope=scope, stream=s.name) for s in streams if s and s.state is StreamState.CREATING)
 
 
-def delete_with_mark(reader: Reader, scope: str, name: str) -> tuple[ev.StreamDeleted, ...]:
+def delete_with_mark(reader: Reader, scope: str, name: str) -> tuple[StreamDeleted, ...]:
     """The end of a stream and its mark stream, as far as they are there."""
     streams = (find_stream(reader, scope, n) for n in (name, mark_stream(name)))
-    return tuple(ev.StreamDeleted(scope=scope, stream=s.name, next_number=s.next_number) for s in streams if s)
+    return tuple(StreamDeleted(scope=scope, stream=s.name, next_number=s.next_number) for s in streams if s)
 
 
 def finish_create(reader: Reader, scope: str, name: str) -> Decision:
@@ -117,9 +131,9 @@ def decide_update(reader: Reader, command: UpdateStream, context: Context) -> De
         return refuse(Status.FAILURE, wrong)
     unchanged = command.config.scaling == stream.config.scaling
     if unchanged and scale.plan_for_policy(stream, command.config, context.now) is None:
-        done = ev.StreamUpdated(scope=stream.scope, stream=stream.name, config=command.config)
+        done = StreamUpdated(scope=stream.scope, stream=stream.name, config=command.config)
         return Decision((done,), Reply(Status.SUCCESS))
-    started = ev.StreamUpdateStarted(
+    started = StreamUpdateStarted(
         scope=stream.scope,
         stream=stream.name,
         config=command.config,
@@ -147,7 +161,7 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
     except (InvalidArgumentError, NotFoundError) as error:
         return refuse(Status.FAILURE, str(error))
     passed = cuts.segments_between(stream, stream.cut, command.cut)
-    started = ev.StreamTruncationStarted(
+    started = StreamTruncationStarted(
         scope=stream.scope,
         stream=stream.name,
         cut=command.cut,
@@ -165,7 +179,7 @@ def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decisi
         return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
         return Decision(reply=Reply(Status.SUCCESS))
-    started = ev.StreamSealStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
+    started = StreamSealStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
     return Decision((started,))
 
 
@@ -175,7 +189,7 @@ def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> De
         return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is not StreamState.SEALED:
         return refuse(Status.STREAM_NOT_SEALED)
-    started = ev.StreamDeletionStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
+    started = StreamDeletionStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
     return Decision((started,))
 
 
@@ -184,24 +198,22 @@ def note_waiting(reader: Reader, scope: str, name: str, kind: str, context: Cont
     stream = find_stream(reader, scope, name)
     if stream is None or running(reader.get(commits_aggregate(scope, name))) is None:
         return Decision()
-    return Decision((ev.WorkflowQueued(scope=scope, stream=name, kind=kind, at=context.now),))
+    return Decision((WorkflowQueued(scope=scope, stream=name, kind=kind, at=context.now),))
 
 
 def finish_update(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
     stream = _running(reader, scope, name, WorkflowKind.UPDATE_STREAM)
     if stream is None:
         return Decision()
-    return Decision(
-        (ev.StreamUpdated(scope=scope, stream=name, sealed_sizes=sealed_sizes),), last_reply(stream.workflow)
-    )
+    return Decision((StreamUpdated(scope=scope, stream=name, sealed_sizes=sealed_sizes),), last_reply(stream.workflow))
 
 
 def finish_truncate(reader: Reader, scope: str, name: str) -> Decision:
-    return _finish(reader, scope, name, WorkflowKind.TRUNCATE_STREAM, ev.StreamTruncated)
+    return _finish(reader, scope, name, WorkflowKind.TRUNCATE_STREAM, StreamTruncated)
 
 
 def finish_seal(reader: Reader, scope: str, name: str) -> Decision:
-    return _finish(reader, scope, name, WorkflowKind.SEAL_STREAM, ev.StreamSealed)
+    return _finish(reader, scope, name, WorkflowKind.SEAL_STREAM, StreamSealed)
 
 
 def _finish(reader: Reader, scope: str, name: str, kind: WorkflowKind, event: type[Any]) -> Decision:
@@ -228,8 +240,8 @@ def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
     if stream is None or stream.workflow is None or not can_cancel(stream):
         return None
     if stream.workflow.kind is WorkflowKind.SCALE_STREAM:
-        return Decision((ev.StreamScaleCancelled(scope=stream.scope, stream=stream.name),))
-    undone = ev.StreamDeletionStarted(
+        return Decision((StreamScaleCancelled(scope=stream.scope, stream=stream.name),))
+    undone = StreamDeletionStarted(
         scope=stream.scope,
         stream=stream.name,
         request=stream.workflow.request,
@@ -237,9 +249,6 @@ def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
         refusal="cancelled",
     )
     return Decision((undone,))
-
-
-Decide = Callable[[Reader, Any, Context], Decision]
 
 
 def _in_turn(decide: Decide) -> Decide:
@@ -251,7 +260,7 @@ def _in_turn(decide: Decide) -> Decide:
         stream = find_stream(reader, command.scope, command.stream)
         if stream is None or stream.waiting is None:
             return decision
-        taken = ev.WorkflowAdmitted(scope=stream.scope, stream=stream.name)
+        taken = WorkflowAdmitted(scope=stream.scope, stream=stream.name)
         return msgspec.structs.replace(decision, events=(*decision.events, taken))
 
     return decided

@@ -8,9 +8,9 @@ nothing.
 from collections.abc import Callable
 from typing import Any
 
-from sluice.domain import events as ev
-from sluice.domain.commands import RecordDecision
-from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.decision import Context, Decide, Decision, Reader
+from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import RecordDecision
 from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 
 
@@ -38,6 +38,6 @@ def _noted(state: Stream, event: ev.DecisionRecorded) -> Stream:
     return state
 
 
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {RecordDecision: decide_note}
+DECIDE: dict[type, Decide] = {RecordDecision: decide_note}
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.DecisionRecorded: _noted}

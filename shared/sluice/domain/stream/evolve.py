@@ -3,15 +3,34 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sluice.domain import events as ev
-from sluice.domain.segment_id import number_of, segment_id
+from sluice.domain.segment import Segment, number_of, segment_id
 from sluice.domain.stream import cuts
+from sluice.domain.stream.events import (
+    StreamCreated,
+    StreamCreationStarted,
+    StreamDeleted,
+    StreamDeletionStarted,
+    StreamEpochAdded,
+    StreamEpochsRolled,
+    StreamRolled,
+    StreamScaleCancelled,
+    StreamScaled,
+    StreamScaleStarted,
+    StreamSealed,
+    StreamSealStarted,
+    StreamTruncated,
+    StreamTruncationStarted,
+    StreamUpdated,
+    StreamUpdateStarted,
+    WorkflowAdmitted,
+    WorkflowQueued,
+)
 from sluice.domain.stream.history import Epoch, History
 from sluice.domain.stream.state import DeletedStream, Stream, StreamState, StreamWorkflow, Waiting
 from sluice.domain.workflow import WorkflowKind
 
 
-def _creation_started(_state: Any, event: ev.StreamCreationStarted) -> Stream:
+def _creation_started(_state: Any, event: StreamCreationStarted) -> Stream:
     ids = tuple(s.id for s in event.segments)
     return Stream(
         scope=event.scope,
@@ -37,14 +56,14 @@ def _done(state: Stream, _event: Any) -> Stream:
     return state
 
 
-def _update_started(state: Stream, event: ev.StreamUpdateStarted) -> Stream:
+def _update_started(state: Stream, event: StreamUpdateStarted) -> Stream:
     state.config = event.config
     state.state = StreamState.UPDATING
     state.workflow = StreamWorkflow(WorkflowKind.UPDATE_STREAM, event.request, event.at, replacement=event.replacement)
     return state
 
 
-def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
+def _updated(state: Stream, event: StreamUpdated) -> Stream:
     if event.config is not None:
         state.config = event.config
     # An update that is a single record never started, but may have waited all the same.
@@ -52,14 +71,14 @@ def _updated(state: Stream, event: ev.StreamUpdated) -> Stream:
     return _move_to_newest_epoch(state, event.sealed_sizes)
 
 
-def _scale_started(state: Stream, event: ev.StreamScaleStarted) -> Stream:
+def _scale_started(state: Stream, event: StreamScaleStarted) -> Stream:
     state.state = StreamState.SCALING
     state.cancelled_scale = None
     state.workflow = StreamWorkflow(WorkflowKind.SCALE_STREAM, None, event.at, replacement=event.replacement)
     return state
 
 
-def _epoch_added(state: Stream, event: ev.StreamEpochAdded) -> Stream:
+def _epoch_added(state: Stream, event: StreamEpochAdded) -> Stream:
     assert state.workflow is not None and state.workflow.replacement is not None
     replacement = state.workflow.replacement
     number = state.history.count
@@ -72,7 +91,7 @@ def _epoch_added(state: Stream, event: ev.StreamEpochAdded) -> Stream:
     return state
 
 
-def _scale_cancelled(state: Stream, _event: ev.StreamScaleCancelled) -> Stream:
+def _scale_cancelled(state: Stream, _event: StreamScaleCancelled) -> Stream:
     if state.workflow is not None and state.workflow.replacement is not None:
         creates = [s.id for s in state.workflow.replacement.creates]
         state.spare = tuple(sorted({*state.spare, *creates}))
@@ -81,7 +100,7 @@ def _scale_cancelled(state: Stream, _event: ev.StreamScaleCancelled) -> Stream:
     return _done(state, _event)
 
 
-def _scaled(state: Stream, event: ev.StreamScaled) -> Stream:
+def _scaled(state: Stream, event: StreamScaled) -> Stream:
     return _move_to_newest_epoch(state, event.sealed_sizes)
 
 
@@ -93,7 +112,7 @@ def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream
     return state
 
 
-def _truncation_started(state: Stream, event: ev.StreamTruncationStarted) -> Stream:
+def _truncation_started(state: Stream, event: StreamTruncationStarted) -> Stream:
     state.cut = event.cut
     state.cut_size = event.size_till
     state.history.condense(cuts.first_epoch(state))
@@ -102,43 +121,43 @@ def _truncation_started(state: Stream, event: ev.StreamTruncationStarted) -> Str
     return state
 
 
-def _seal_started(state: Stream, event: ev.StreamSealStarted) -> Stream:
+def _seal_started(state: Stream, event: StreamSealStarted) -> Stream:
     state.state = StreamState.SEALING
     state.workflow = StreamWorkflow(WorkflowKind.SEAL_STREAM, event.request, event.at)
     return state
 
 
-def _sealed(state: Stream, _event: ev.StreamSealed) -> Stream:
+def _sealed(state: Stream, _event: StreamSealed) -> Stream:
     state.state = StreamState.SEALED
     state.workflow = None
     return state
 
 
-def _deletion_started(state: Stream, event: ev.StreamDeletionStarted) -> Stream:
+def _deletion_started(state: Stream, event: StreamDeletionStarted) -> Stream:
     state.workflow = StreamWorkflow(WorkflowKind.DELETE_STREAM, event.request, event.at, refusal=event.refusal)
     return state
 
 
-def _deleted(_state: Stream, event: ev.StreamDeleted) -> DeletedStream:
+def _deleted(_state: Stream, event: StreamDeleted) -> DeletedStream:
     return DeletedStream(event.next_number)
 
 
-def _waiting(state: Stream, event: ev.WorkflowQueued) -> Stream:
+def _waiting(state: Stream, event: WorkflowQueued) -> Stream:
     state.waiting = Waiting(event.kind, event.at)
     return state
 
 
-def _turn_taken(state: Stream, _event: ev.WorkflowAdmitted) -> Stream:
+def _turn_taken(state: Stream, _event: WorkflowAdmitted) -> Stream:
     state.waiting = None
     return state
 
 
-def _epochs_rolled(state: Stream, event: ev.StreamEpochsRolled) -> Stream:
+def _epochs_rolled(state: Stream, event: StreamEpochsRolled) -> Stream:
     history, active = state.history, state.active_epoch
     before = active
     for of, at in ((history.epoch(event.duplicates), event.created_at), (active, event.created_at + 1)):
         number, segments = history.count, [history.segment(s) for s in of.segments]
-        copies = [ev.Segment(segment_id(number, number_of(s.id)), s.low, s.high) for s in segments]
+        copies = [Segment(segment_id(number, number_of(s.id)), s.low, s.high) for s in segments]
         epoch = Epoch(number, of.reference, at, tuple(s.id for s in copies))
         history.add(epoch, copies, before.segments)
         before = epoch
@@ -146,29 +165,29 @@ def _epochs_rolled(state: Stream, event: ev.StreamEpochsRolled) -> Stream:
     return state
 
 
-def _rolled(state: Stream, event: ev.StreamRolled) -> Stream:
+def _rolled(state: Stream, event: StreamRolled) -> Stream:
     state.history.record_sizes(event.sealed_sizes)
     state.active = state.history.count - 1
     return state
 
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
-    ev.StreamCreationStarted: _creation_started,
-    ev.StreamCreated: _done,
-    ev.StreamUpdateStarted: _update_started,
-    ev.StreamUpdated: _updated,
-    ev.StreamScaleStarted: _scale_started,
-    ev.StreamEpochAdded: _epoch_added,
-    ev.StreamScaleCancelled: _scale_cancelled,
-    ev.StreamScaled: _scaled,
-    ev.StreamTruncationStarted: _truncation_started,
-    ev.StreamTruncated: _done,
-    ev.WorkflowQueued: _waiting,
-    ev.WorkflowAdmitted: _turn_taken,
-    ev.StreamEpochsRolled: _epochs_rolled,
-    ev.StreamRolled: _rolled,
-    ev.StreamSealStarted: _seal_started,
-    ev.StreamSealed: _sealed,
-    ev.StreamDeletionStarted: _deletion_started,
-    ev.StreamDeleted: _deleted,
+    StreamCreationStarted: _creation_started,
+    StreamCreated: _done,
+    StreamUpdateStarted: _update_started,
+    StreamUpdated: _updated,
+    StreamScaleStarted: _scale_started,
+    StreamEpochAdded: _epoch_added,
+    StreamScaleCancelled: _scale_cancelled,
+    StreamScaled: _scaled,
+    StreamTruncationStarted: _truncation_started,
+    StreamTruncated: _done,
+    WorkflowQueued: _waiting,
+    WorkflowAdmitted: _turn_taken,
+    StreamEpochsRolled: _epochs_rolled,
+    StreamRolled: _rolled,
+    StreamSealStarted: _seal_started,
+    StreamSealed: _sealed,
+    StreamDeletionStarted: _deletion_started,
+    StreamDeleted: _deleted,
 }

@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from sluice.domain.events import Segment
-from sluice.domain.segment_id import epoch_of
+from sluice.domain.segment import Segment, epoch_of
 
 V = TypeVar("V")
 

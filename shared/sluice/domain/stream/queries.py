@@ -4,7 +4,7 @@ Rules: controller-grpc-api 5.5, stream-and-transaction-semantics 7.
 """
 
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
 from sluice.domain.stream import cuts
 from sluice.domain.stream.state import Stream, StreamState
 

@@ -7,18 +7,18 @@ Rules: controller-grpc-api 5.7 and 5.8, stream-and-transaction-semantics 2.11.
 from collections.abc import Callable
 from typing import Any
 
-from sluice.domain import events as ev
-from sluice.domain.commands import (
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
+from sluice.domain.status import Status
+from sluice.domain.stream import cuts
+from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import (
     AddSubscriber,
     NoteWriterTime,
     RemoveSubscriber,
     RemoveWriter,
     UpdateSubscriberCut,
 )
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
-from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.status import Status
-from sluice.domain.stream import cuts
 from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_life, find_stream
 
 
@@ -130,7 +130,7 @@ def _writer_removed(state: Stream, event: ev.WriterRemoved) -> Stream:
     return state
 
 
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+DECIDE: dict[type, Decide] = {
     AddSubscriber: decide_add_subscriber,
     RemoveSubscriber: decide_remove_subscriber,
     UpdateSubscriberCut: decide_update_cut,

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.decision import Decision, Reader
 from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.policy.cut_order import lower_bound
 from sluice.domain.stream import cuts
+from sluice.domain.stream import events as ev
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 

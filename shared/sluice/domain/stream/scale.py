@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from enum import Enum
 from itertools import pairwise
 
-from sluice.domain import events as ev
-from sluice.domain.commands import ScaleStream
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.segment_id import segment_id
+from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
+from sluice.domain.stream.commands import ScaleStream
+from sluice.domain.stream.events import Replacement, StreamEpochAdded, StreamScaled, StreamScaleStarted
 from sluice.domain.stream.state import Stream, StreamState, find_stream, idle_stream
 from sluice.domain.workflow import WorkflowKind
 
@@ -61,7 +61,7 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
     if count < least:
         return refuse(Status.PRECONDITION_FAILED, f"{count} segments would be left, the policy's minimum is {least}")
     replacement = plan(stream, tuple(sorted(seals)), command.ranges, command.at)
-    started = ev.StreamScaleStarted(scope=stream.scope, stream=stream.name, replacement=replacement, at=context.now)
+    started = StreamScaleStarted(scope=stream.scope, stream=stream.name, replacement=replacement, at=context.now)
     return Decision((started,), Reply(Status.STARTED, segments=replacement.creates, epoch=active.number))
 
 
@@ -83,17 +83,17 @@ def answer_at_once(stream: Stream | None, command: ScaleStream) -> Reply | None:
     return Reply(Status.FAILURE, "another scale of the stream is running")
 
 
-def plan(stream: Stream, seals: tuple[int, ...], ranges: Iterable[Range], at: int) -> ev.Replacement:
+def plan(stream: Stream, seals: tuple[int, ...], ranges: Iterable[Range], at: int) -> Replacement:
     """Give the ranges ids of the next epoch, numbered on from the highest number ever used.
 
     What a cancelled scale has left may have been created for another configuration, so it is not used again.
     """
     epoch, first = stream.active + 1, stream.next_number
-    creates = tuple(ev.Segment(segment_id(epoch, first + i), low, high) for i, (low, high) in enumerate(ranges))
-    return ev.Replacement(seals=seals, creates=creates, at=at)
+    creates = tuple(Segment(segment_id(epoch, first + i), low, high) for i, (low, high) in enumerate(ranges))
+    return Replacement(seals=seals, creates=creates, at=at)
 
 
-def plan_for_policy(stream: Stream, config: StreamConfig, now: int) -> ev.Replacement | None:
+def plan_for_policy(stream: Stream, config: StreamConfig, now: int) -> Replacement | None:
     """The replacement of all active segments that a new policy asks for, if it does (3.5 step 6)."""
     wanted, have = config.scaling.min_segments, len(stream.active_epoch.segments)
     if have < wanted or (config.scaling.scale_type is ScaleType.FIXED and have != wanted):
@@ -109,14 +109,14 @@ def add_epoch(reader: Reader, scope: str, name: str) -> Decision:
     if stream.history.count > stream.active + 1:
         return Decision()
     created_at = max(stream.workflow.replacement.at, stream.active_epoch.created_at + 1)
-    return Decision((ev.StreamEpochAdded(scope=scope, stream=name, created_at=created_at),))
+    return Decision((StreamEpochAdded(scope=scope, stream=name, created_at=created_at),))
 
 
 def finish_scale(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
     stream = find_stream(reader, scope, name)
     if stream is None or stream.workflow is None or stream.workflow.kind is not WorkflowKind.SCALE_STREAM:
         return Decision()
-    return Decision((ev.StreamScaled(scope=scope, stream=name, sealed_sizes=sealed_sizes),))
+    return Decision((StreamScaled(scope=scope, stream=name, sealed_sizes=sealed_sizes),))
 
 
 class ScaleProgress(Enum):

@@ -11,12 +11,13 @@ from enum import Enum
 
 import msgspec
 
-from sluice.domain.commands import DecisionKind
 from sluice.domain.config import RetentionPolicy, StreamConfig
 from sluice.domain.decision import Reader
 from sluice.domain.errors import BusyError
-from sluice.domain.events import Replacement, Segment
 from sluice.domain.names import commits_aggregate, stream_aggregate
+from sluice.domain.segment import Segment
+from sluice.domain.stream.commands import DecisionKind
+from sluice.domain.stream.events import Replacement
 from sluice.domain.stream.history import NONE, Epoch, History
 from sluice.domain.workflow import Workflow, running
 

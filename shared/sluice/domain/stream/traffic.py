@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
 from sluice.domain.config import ScaleType
 from sluice.domain.decision import Decision, Reader
-from sluice.domain.events import Segment
+from sluice.domain.segment import Segment
 from sluice.domain.stream import cuts
+from sluice.domain.stream import events as ev
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, find_stream
 

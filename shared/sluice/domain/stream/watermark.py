@@ -10,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
 from sluice.domain.decision import Decision, Reader
-from sluice.domain.events import Segment
-from sluice.domain.segment_id import epoch_of
+from sluice.domain.segment import Segment, epoch_of
+from sluice.domain.stream import events as ev
 from sluice.domain.stream.cuts import RangeIndex
 from sluice.domain.stream.state import Stream, WatermarkBounds, WriterMark, find_stream
 

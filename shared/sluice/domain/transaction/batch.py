@@ -12,13 +12,15 @@ from itertools import islice, takewhile
 
 import msgspec
 
-from sluice.domain import events as ev
-from sluice.domain.commands import NoteWriterTime
 from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.events import Event
 from sluice.domain.names import commits_aggregate
-from sluice.domain.segment_id import number_of, segment_id
+from sluice.domain.segment import number_of, segment_id
+from sluice.domain.stream.commands import NoteWriterTime
+from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled
 from sluice.domain.stream.reports import decide_note_time
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction.events import CommitBatchEnded, CommitBatchStarted, TransactionCommitted
 from sluice.domain.transaction.ids import epoch_of
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import Transaction, find_transaction
@@ -76,7 +78,7 @@ def begin_batch(reader: Reader, scope: str, name: str, context: Context, most: i
 
 def _next_batch(
     reader: Reader, scope: str, name: str, context: Context, most: int, ending: tuple[str, ...]
-) -> tuple[ev.CommitBatchStarted, ...]:
+) -> tuple[CommitBatchStarted, ...]:
     """The batch behind those that are `ending`, if there is one and it may begin now."""
     first = islice(transactions_of(reader, scope, name).committing, len(ending) + most)
     waiting = [transaction for transaction in first if transaction not in ending][:most]
@@ -89,7 +91,7 @@ def _next_batch(
 
 def batch_of_one(
     reader: Reader, scope: str, name: str, context: Context, transaction: str
-) -> tuple[ev.CommitBatchStarted, ...]:
+) -> tuple[CommitBatchStarted, ...]:
     """The batch of a transaction before which none waits, if it may begin now."""
     if running(find_commits(reader, scope, name)) is not None:
         return ()
@@ -98,13 +100,13 @@ def batch_of_one(
 
 def _started(
     reader: Reader, scope: str, name: str, context: Context, transactions: tuple[str, ...]
-) -> tuple[ev.CommitBatchStarted, ...]:
+) -> tuple[CommitBatchStarted, ...]:
     stream = find_stream(reader, scope, name)
     if stream is None or why_not_now(reader, scope, name, context.now) is not None:
         return ()
     rolls = stream.history.reference(epoch_of(transactions[0])) != stream.active_epoch.reference
     fitting = _fitting(reader, stream, transactions)
-    return (ev.CommitBatchStarted(scope=scope, stream=name, transactions=fitting, at=context.now, rolls=rolls),)
+    return (CommitBatchStarted(scope=scope, stream=name, transactions=fitting, at=context.now, rolls=rolls),)
 
 
 def _fitting(reader: Reader, stream: Stream, transactions: tuple[str, ...]) -> tuple[str, ...]:
@@ -167,7 +169,7 @@ def note_rolled(
     transactions = commits.workflow.transactions
     if positions.keys() != set(transactions):
         return Decision()
-    rolled = ev.StreamEpochsRolled(
+    rolled = StreamEpochsRolled(
         scope=scope,
         stream=name,
         duplicates=epoch_of(transactions[0]),
@@ -184,7 +186,7 @@ def end_roll(reader: Reader, scope: str, name: str, context: Context, sealed_siz
         return Decision()
     if sealed_sizes.keys() != set(stream.active_epoch.segments):
         return Decision()
-    return Decision((ev.StreamRolled(scope=scope, stream=name, sealed_sizes=sealed_sizes), *_ended(commits, context)))
+    return Decision((StreamRolled(scope=scope, stream=name, sealed_sizes=sealed_sizes), *_ended(commits, context)))
 
 
 def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Commits | None:
@@ -192,18 +194,18 @@ def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Commi
     return commits if commits is not None and commits.workflow is not None and commits.workflow.kind is kind else None
 
 
-def _ended(commits: Commits, context: Context) -> list[ev.Event]:
+def _ended(commits: Commits, context: Context) -> list[Event]:
     assert commits.workflow is not None
     scope, name, at = commits.scope, commits.name, context.now
-    done: list[ev.Event] = [
-        ev.TransactionCommitted(scope=scope, stream=name, transaction=t, at=at) for t in commits.workflow.transactions
+    done: list[Event] = [
+        TransactionCommitted(scope=scope, stream=name, transaction=t, at=at) for t in commits.workflow.transactions
     ]
-    return [*done, ev.CommitBatchEnded(scope=scope, stream=name)]
+    return [*done, CommitBatchEnded(scope=scope, stream=name)]
 
 
 def _marks(
     reader: Reader, scope: str, name: str, transactions: tuple[str, ...], positions: Positions, context: Context
-) -> list[ev.Event]:
+) -> list[Event]:
     """The latest time of each writer in the batch, as if it had reported that itself; a refused one is left out."""
     latest: dict[str, Transaction] = {}
     for id in transactions:
@@ -212,7 +214,7 @@ def _marks(
             before = latest.get(found.writer)
             if before is None or found.timestamp > before.timestamp:
                 latest[found.writer] = found
-    noted: list[ev.Event] = []
+    noted: list[Event] = []
     for writer, found in latest.items():
         report = NoteWriterTime(
             scope=scope,

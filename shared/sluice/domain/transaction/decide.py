@@ -4,20 +4,22 @@ A sign of life counts from when it is decided, which is never before the broker 
 is not the client's loss. Rules: controller-grpc-api 5.6, stream-and-transaction-semantics 6.
 """
 
+from functools import partial
+
 import msgspec
 
-from sluice.domain import events as ev
-from sluice.domain.commands import (
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refusal, refuse
+from sluice.domain.status import Status
+from sluice.domain.stream.state import StreamState, find_stream
+from sluice.domain.transaction import events as ev
+from sluice.domain.transaction.batch import batch_of_one
+from sluice.domain.transaction.commands import (
     AbortReason,
     AbortTransaction,
     CommitTransaction,
     OpenTransaction,
     PingTransaction,
 )
-from sluice.domain.decision import Context, Decision, Reader, Reply, refusal, refuse
-from sluice.domain.status import Status
-from sluice.domain.stream.state import StreamState, find_stream
-from sluice.domain.transaction.batch import batch_of_one
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import (
@@ -37,8 +39,8 @@ _SUCCESS = Decision(reply=Reply(Status.SUCCESS))
 class Limits(msgspec.Struct, frozen=True):
     """How many transactions of one stream may be open, and how many may wait for their commit."""
 
-    open: int
-    waiting_commits: int
+    open: int = 10_000
+    waiting_commits: int = 5_000
 
 
 def decide_open(reader: Reader, command: OpenTransaction, context: Context, limits: Limits) -> Decision:
@@ -176,3 +178,13 @@ def _why(found: Transaction | EndedTransaction) -> str:
         None: "no reason is known",
     }
     return f"the transaction is {found.state.value}: {reasons[found.reason]}"
+
+
+def decisions(limits: Limits) -> dict[type, Decide]:
+    """Which function decides each command."""
+    return {
+        OpenTransaction: partial(decide_open, limits=limits),
+        PingTransaction: decide_ping,
+        CommitTransaction: partial(decide_commit, limits=limits),
+        AbortTransaction: decide_abort,
+    }

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from sluice.domain import events as ev
+from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.batch import CommitBatch, Commits
 from sluice.domain.transaction.state import (
     LONGEST_LIFE_MS,

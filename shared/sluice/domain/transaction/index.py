@@ -15,9 +15,17 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
 from sluice.domain.decision import Reader
+from sluice.domain.events import Event
 from sluice.domain.names import transaction_aggregate, transactions_index
+from sluice.domain.transaction.events import (
+    TransactionAborted,
+    TransactionAborting,
+    TransactionCommitted,
+    TransactionCommitting,
+    TransactionEvent,
+    TransactionOpened,
+)
 
 KEPT_MS = 24 * 3600 * 1000
 KEPT_MOST = 20_000
@@ -53,24 +61,24 @@ def transactions_of(reader: Reader, scope: str, stream: str) -> StreamTransactio
     return found if isinstance(found, StreamTransactions) else NOTHING
 
 
-def _opened(index: StreamTransactions, event: ev.TransactionOpened) -> Iterable[str]:
+def _opened(index: StreamTransactions, event: TransactionOpened) -> Iterable[str]:
     index.open[event.transaction] = None
     return ()
 
 
-def _committing(index: StreamTransactions, event: ev.TransactionCommitting) -> Iterable[str]:
+def _committing(index: StreamTransactions, event: TransactionCommitting) -> Iterable[str]:
     index.open.pop(event.transaction, None)
     index.committing[event.transaction] = None
     return ()
 
 
-def _aborting(index: StreamTransactions, event: ev.TransactionAborting) -> Iterable[str]:
+def _aborting(index: StreamTransactions, event: TransactionAborting) -> Iterable[str]:
     index.open.pop(event.transaction, None)
     index.aborting[event.transaction] = None
     return ()
 
 
-def _ended(index: StreamTransactions, event: ev.TransactionCommitted | ev.TransactionAborted) -> Iterable[str]:
+def _ended(index: StreamTransactions, event: TransactionCommitted | TransactionAborted) -> Iterable[str]:
     index.committing.pop(event.transaction, None)
     index.aborting.pop(event.transaction, None)
     forgotten: Iterable[str] = ()
@@ -97,20 +105,20 @@ def forget_old(index: Any, name: str, now: int) -> Iterable[str]:
 
 
 _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
-    ev.TransactionOpened: _opened,
-    ev.TransactionCommitting: _committing,
-    ev.TransactionAborting: _aborting,
-    ev.TransactionCommitted: _ended,
-    ev.TransactionAborted: _ended,
+    TransactionOpened: _opened,
+    TransactionCommitting: _committing,
+    TransactionAborting: _aborting,
+    TransactionCommitted: _ended,
+    TransactionAborted: _ended,
 }
 
 
-def fold_index(indexes: dict[str, Any], event: ev.Event) -> Iterable[str]:
+def fold_index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
     """Bring the index that the event concerns up to date; the aggregates of what it makes forgotten."""
     fold = _FOLD.get(type(event))
     if fold is None:
         return ()
-    assert isinstance(event, ev.TransactionEvent)
+    assert isinstance(event, TransactionEvent)
     name = transactions_index(event.scope, event.stream)
     index = indexes.get(name)
     if index is None:

@@ -8,12 +8,11 @@ from enum import Enum
 
 import msgspec
 
-from sluice.domain.commands import AbortReason
 from sluice.domain.decision import Reader
-from sluice.domain.events import Segment
 from sluice.domain.names import transaction_aggregate
-from sluice.domain.segment_id import number_of, segment_id, transaction_segment_name
+from sluice.domain.segment import Segment, number_of, segment_id, transaction_segment_name
 from sluice.domain.stream.state import Stream
+from sluice.domain.transaction.commands import AbortReason
 from sluice.domain.transaction.ids import epoch_of, halves
 from sluice.domain.workflow import Workflow
 

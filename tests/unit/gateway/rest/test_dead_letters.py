@@ -10,8 +10,8 @@ from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 
 from api_gateway.rest.dead_letters import MOST_READINGS, readings
-from sluice.domain.commands import CreateScope
-from sluice.domain.scope import find_scope
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.scope.state import find_scope
 from sluice.kafka.dead_letters import DeadLetterSettled, Settlement, settled_in
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import Request, decode_request, encode_request

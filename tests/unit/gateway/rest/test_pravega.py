@@ -10,11 +10,13 @@ from unit.gateway.rest.world import World
 from api_gateway.errors import BadRequestError
 from api_gateway.rest.pravega_v1.convert import DAY_MS, MEGABYTE, UNBOUNDED, config_of, stream_property
 from api_gateway.rest.pravega_v1.models import CreateStreamRequest
-from sluice.domain import events as ev
-from sluice.domain.commands import Host
+from sluice.domain.cluster.commands import Host
+from sluice.domain.cluster.events import ContainersAssigned, MemberJoined
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.decision import Reply
+from sluice.domain.segment import Segment
 from sluice.domain.status import Status
+from sluice.domain.stream.events import StreamCreationStarted
 
 FIXED = {"type": "FIXED_NUM_SEGMENTS", "minSegments": 1}
 
@@ -104,8 +106,8 @@ async def test_a_refusal_has_no_body_and_a_change_the_id_of_its_request(world: W
 
 
 async def test_streams_that_are_being_created_are_not_listed(world: World, stream: str) -> None:
-    segments = (ev.Segment(0, 0.0, 1.0),)
-    started = ev.StreamCreationStarted(
+    segments = (Segment(0, 0.0, 1.0),)
+    started = StreamCreationStarted(
         scope="sc", stream="st", creation_id="i", config=StreamConfig(tags=("a",)), created_at=1, segments=segments
     )
     await world.system.stop_deciding()
@@ -159,8 +161,8 @@ async def test_health_is_about_this_process_and_shows_the_others(world: World) -
     host = Host("store", 1)
     await world.system.append(
         "cluster",
-        ev.MemberJoined(service="txn-manager", instance="txn-1", endpoints={"rest": "h:1"}, at=3),
-        ev.ContainersAssigned(containers={0: host, 1: host}, hosts=(host, Host("spare", 2)), at=5),
+        MemberJoined(service="txn-manager", instance="txn-1", endpoints={"rest": "h:1"}, at=3),
+        ContainersAssigned(containers={0: host, 1: host}, hosts=(host, Host("spare", 2)), at=5),
     )
     whole = await world.get("/v1/health")
     assert (whole["name"], whole["status"], whole["readiness"], whole["liveness"]) == ("", "UP", True, True)

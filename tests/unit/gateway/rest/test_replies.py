@@ -5,30 +5,42 @@ from unit.gateway.test_statuses import DECISIONS, statuses_of
 
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.sluice_v1.replies import DONE, STATUSES, done
-from sluice.domain import commands as c
 from sluice.domain.decision import Reply
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
+from sluice.domain.stream.commands import (
+    CreateStream,
+    DeleteStream,
+    ScaleStream,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+)
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, PingTransaction
+from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
 
 ASKED = (
-    c.CreateScope,
-    c.DeleteScope,
-    c.DeleteScopeRecursive,
-    c.CreateStream,
-    c.UpdateStream,
-    c.TruncateStream,
-    c.ScaleStream,
-    c.SealStream,
-    c.DeleteStream,
-    c.CreateReaderGroup,
-    c.UpdateReaderGroup,
-    c.DeleteReaderGroup,
-    c.CreateTable,
-    c.DeleteTable,
-    c.PingTransaction,
-    c.CommitTransaction,
-    c.AbortTransaction,
-    c.RetryWorkflow,
-    c.CancelWorkflow,
+    CreateScope,
+    DeleteScope,
+    DeleteScopeRecursive,
+    CreateStream,
+    UpdateStream,
+    TruncateStream,
+    ScaleStream,
+    SealStream,
+    DeleteStream,
+    CreateReaderGroup,
+    UpdateReaderGroup,
+    DeleteReaderGroup,
+    CreateTable,
+    DeleteTable,
+    PingTransaction,
+    CommitTransaction,
+    AbortTransaction,
+    RetryWorkflow,
+    CancelWorkflow,
 )
 
 

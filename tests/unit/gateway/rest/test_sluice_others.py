@@ -6,12 +6,15 @@ import pytest
 from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 
-from sluice.domain import commands as c
-from sluice.domain import events as ev
-from sluice.domain.commands import Host
+from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.events import ContainersAssigned, MemberJoined
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Reply
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.segment import Segment
 from sluice.domain.status import Status
+from sluice.domain.stream.events import StreamCreationStarted
+from sluice.domain.workflow import CancelWorkflow, RetryWorkflow, WorkflowStepFailed
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.memory.broker import MemoryMessage
@@ -96,11 +99,11 @@ async def under_way(world: World, *streams: str) -> None:
     """Have creations of streams begin that are not finished."""
     await world.system.stop_deciding()
     for name in streams:
-        segments = (ev.Segment(0, 0.0, 1.0),)
-        started = ev.StreamCreationStarted(
+        segments = (Segment(0, 0.0, 1.0),)
+        started = StreamCreationStarted(
             scope="sc", stream=name, creation_id="i", config=StreamConfig(), created_at=1, segments=segments, at=1
         )
-        failed = ev.WorkflowStepFailed(aggregate=f"stream:sc/{name}", step="create", attempts=4, error="away")
+        failed = WorkflowStepFailed(aggregate=f"stream:sc/{name}", step="create", attempts=4, error="away")
         await world.system.append(f"sc/{name}", started, failed)
 
 
@@ -143,7 +146,7 @@ async def test_a_workflow_is_retried(world: World, scope: str) -> None:
     await under_way(world, "a")
     await world.system.answer_all(Reply(Status.SUCCESS))
     assert (await world.call("POST", f"{S}/workflows/retry", {"aggregate": "stream:sc/a"})).status_code == 200
-    assert world.sent[-1][1].command == c.RetryWorkflow("stream:sc/a")
+    assert world.sent[-1][1].command == RetryWorkflow("stream:sc/a")
 
 
 async def test_a_cancellation_names_the_workflow_that_runs_now(world: World, scope: str) -> None:
@@ -153,7 +156,7 @@ async def test_a_cancellation_names_the_workflow_that_runs_now(world: World, sco
     await under_way(world, "a")
     await world.system.answer_all(Reply(Status.SUCCESS))
     assert (await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})).status_code == 200
-    assert world.sent[-1][1].command == c.CancelWorkflow("stream:sc/a", "create-stream-1")
+    assert world.sent[-1][1].command == CancelWorkflow("stream:sc/a", "create-stream-1")
 
 
 async def test_the_workflow_to_be_cancelled_can_be_named(world: World, scope: str) -> None:
@@ -167,21 +170,21 @@ async def test_the_workflow_to_be_cancelled_can_be_named(world: World, scope: st
         body = {"aggregate": seen["aggregate"], "workflow": id}
         told = await world.call("POST", f"{S}/workflows/cancel", body)
         assert told.json().get("reason", "SUCCESS") == answer.status
-        assert world.sent[-1][1].command == c.CancelWorkflow("stream:sc/a", id)
+        assert world.sent[-1][1].command == CancelWorkflow("stream:sc/a", id)
 
 
 async def test_nothing_is_cancelled_blindly_while_the_journal_is_away(world: World, scope: str) -> None:
     await under_way(world, "a")
     await world.system.stop_partition_of("sc/a")
     away = await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})
-    assert (away.status_code, world.sent[-1][1].command) == (503, c.CreateScope("sc"))
+    assert (away.status_code, world.sent[-1][1].command) == (503, CreateScope("sc"))
 
 
 async def test_the_container_map(world: World) -> None:
     empty = await world.get(f"{S}/containers")
     assert empty == {"items": [{"container": n} for n in range(4)], "stores": [], "assignedAt": 0}
     host = Host("store", 1)
-    assigned = ev.ContainersAssigned(containers={0: host, 2: host}, hosts=(host,), at=5)
+    assigned = ContainersAssigned(containers={0: host, 2: host}, hosts=(host,), at=5)
     await world.system.append("cluster", assigned)
     told = await world.get(f"{S}/containers")
     assert [item.get("store") for item in told["items"]] == ["store:1", None, "store:1", None]
@@ -189,7 +192,7 @@ async def test_the_container_map(world: World) -> None:
 
 
 def heartbeat(instance: str, at: int) -> MemoryMessage:
-    beat = c.Heartbeat(service="txn-manager", instance=instance, endpoints={})
+    beat = Heartbeat(service="txn-manager", instance=instance, endpoints={})
     return in_cluster_topic(encode_request(Request(id="i", at=0, by="x", command=beat)), at)
 
 
@@ -199,7 +202,7 @@ def in_cluster_topic(value: bytes, at: int) -> MemoryMessage:
 
 async def test_members_and_their_last_signs_of_life(world: World) -> None:
     for instance in ("b", "a"):
-        joined = ev.MemberJoined(service="txn-manager", instance=instance, endpoints={"rest": "h:1"}, at=3)
+        joined = MemberJoined(service="txn-manager", instance=instance, endpoints={"rest": "h:1"}, at=3)
         await world.system.append("cluster", joined)
     nonsense = in_cluster_topic(b"nonsense", 9)
     world.signs_of_life.hear([heartbeat("a", 7), nonsense, heartbeat("stranger", 8), heartbeat("a", 9)])

@@ -6,12 +6,14 @@ import pytest
 from unit.gateway.rest.test_sluice_streams import ST, problem
 from unit.gateway.rest.world import World
 
-from sluice.domain import commands as c
-from sluice.domain import events as ev
-from sluice.domain.commands import Host
-from sluice.domain.segment_id import segment_id
+from sluice.domain.cluster.commands import Host
+from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream import history
+from sluice.domain.stream.events import Replacement, StreamScaleCancelled, StreamScaleStarted
 from sluice.domain.stream.state import find_stream
+from sluice.domain.transaction import commands as c
+from sluice.domain.transaction.events import TransactionAborted
 
 SPLIT = {"sealed": [0], "ranges": [[0.0, 0.25], [0.25, 0.5]]}
 SECOND, THIRD = segment_id(1, 2), segment_id(1, 3)
@@ -35,9 +37,9 @@ async def test_a_scale_says_what_comes(world: World, stream: str) -> None:
 
 
 async def test_a_cancelled_scale_is_not_one_under_way(world: World, stream: str) -> None:
-    replacement = ev.Replacement((0,), (ev.Segment(SECOND, 0.0, 0.5),), 5)
-    started = ev.StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
-    await world.system.append("sc/st", started, ev.StreamScaleCancelled(scope="sc", stream="st"))
+    replacement = Replacement((0,), (Segment(SECOND, 0.0, 0.5),), 5)
+    started = StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
+    await world.system.append("sc/st", started, StreamScaleCancelled(scope="sc", stream="st"))
     assert problem(await world.call("GET", f"{ST}/scales/0")) == (409, "INTERNAL_ERROR")
 
 
@@ -86,7 +88,7 @@ async def test_successors_and_location(world: World, stream: str) -> None:
     assert problem(await world.call("GET", f"{ST}/segments/9/successors")) == (404, None)
     assert problem(await world.call("GET", f"{ST}/segments/0/location")) == (503, None)
     host = Host("store", 12345)
-    assigned = ev.ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=1)
+    assigned = ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=1)
     await world.system.append("cluster", assigned)
     located = await world.get(f"{ST}/segments/0/location")
     assert (located["segment"], located["store"]) == ("sc/st/0.#epoch.0", "store:12345")
@@ -188,7 +190,7 @@ async def test_those_that_have_ended_come_the_latest_first(world: World, stream:
     ids = [await begin(world) for _ in range(3)]
     for at, id in enumerate(ids):
         assert (await world.call("POST", f"{ST}/transactions/{id}/abort")).json() == {"state": "ABORTING"}
-        await world.system.append("sc/st", ev.TransactionAborted(scope="sc", stream="st", transaction=id, at=at))
+        await world.system.append("sc/st", TransactionAborted(scope="sc", stream="st", transaction=id, at=at))
     first = await world.get(f"{ST}/transactions", state="ended", limit=2)
     rest = await world.get(f"{ST}/transactions", state="ended", limit=2, after=first["next"])
     assert [t["id"] for t in first["items"] + rest["items"]] == ids[::-1]

@@ -6,11 +6,11 @@ import httpx
 import pytest
 from unit.gateway.rest.world import World
 
-from sluice.domain import commands as c
-from sluice.domain import events as ev
-from sluice.domain.commands import DecisionKind
 from sluice.domain.decision import Reply
+from sluice.domain.scope.commands import DeleteScopeRecursive
 from sluice.domain.status import Status
+from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import CreateStream, DecisionKind, UpdateStream
 from sluice.kafka.topics import REQUESTS_STREAMS
 
 S = "/sluice/v1"
@@ -86,7 +86,7 @@ async def test_a_scope_says_how_much_is_in_it(world: World, stream: str) -> None
 async def test_a_scope_is_deleted_with_all_in_it(world: World, stream: str) -> None:
     answer = await world.call("DELETE", f"{S}/scopes/sc", recursive="true")
     assert (answer.status_code, answer.content) == (204, b"")
-    assert isinstance(world.sent[-1][1].command, c.DeleteScopeRecursive)
+    assert isinstance(world.sent[-1][1].command, DeleteScopeRecursive)
 
 
 FULL: dict[str, Any] = {
@@ -125,7 +125,7 @@ async def test_a_stream_that_comes_to_be_meanwhile_is_updated(world: World, stre
     reads.stream_or_none = sees_none
     answer = await world.call("PUT", ST, FULL)
     assert answer.status_code == 200
-    assert [type(request.command) for _, request in world.sent[-2:]] == [c.CreateStream, c.UpdateStream]
+    assert [type(request.command) for _, request in world.sent[-2:]] == [CreateStream, UpdateStream]
 
 
 @pytest.mark.parametrize(

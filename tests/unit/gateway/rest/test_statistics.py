@@ -7,7 +7,6 @@ import pytest
 from unit.gateway.rest.world import World
 from unit.gateway.system import PARTITIONS
 
-from sluice.domain.commands import AbortReason
 from sluice.domain.statistics import (
     MINUTE_MS,
     Figures,
@@ -18,6 +17,7 @@ from sluice.domain.statistics import (
     WindowStatistics,
     mark_key,
 )
+from sluice.domain.transaction.commands import AbortReason
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import STATISTICS_WINDOWS
 from sluice.memory.broker import MemoryMessage

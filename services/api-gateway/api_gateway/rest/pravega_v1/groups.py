@@ -8,11 +8,11 @@ from api_gateway.rest.group_state import GroupState, StateError, read_group_stat
 from api_gateway.rest.pravega_v1.base import GROUPS, ONE_GROUP, GroupName, ScopeName, changed, refusals, router
 from api_gateway.rest.pravega_v1.models import ReaderGroupName, ReaderGroupProperty, ReaderGroupsList
 from api_gateway.rest.pravega_v1.replies import done
-from sluice.domain.commands import DeleteReaderGroup
 from sluice.domain.errors import NotFoundError
-from sluice.domain.group import ZERO_ID
 from sluice.domain.names import READER_GROUP_PREFIX, group_stream
-from sluice.domain.segment_id import segment_name
+from sluice.domain.reader_group.commands import DeleteReaderGroup
+from sluice.domain.reader_group.state import ZERO_ID
+from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import StreamState
 from sluice.pravega.errors import SegmentMissing
 

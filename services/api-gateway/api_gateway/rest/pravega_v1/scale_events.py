@@ -11,8 +11,7 @@ from api_gateway.errors import BadRequestError
 from api_gateway.rest.backend import Served
 from api_gateway.rest.pravega_v1.base import ONE_STREAM, ScopeName, StreamName, refusals, router
 from api_gateway.rest.pravega_v1.models import Int64, ScaledSegment, ScaleEvent
-from sluice.domain.events import Segment
-from sluice.domain.segment_id import epoch_of, number_of
+from sluice.domain.segment import Segment, epoch_of, number_of
 from sluice.domain.stream.cuts import RangeIndex
 
 routes = router()

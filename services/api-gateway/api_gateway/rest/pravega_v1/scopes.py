@@ -8,8 +8,8 @@ from api_gateway.rest.backend import Asks, Served, as_json
 from api_gateway.rest.pravega_v1.base import ONE_SCOPE, SCOPES, ScopeName, changed, refusals, router
 from api_gateway.rest.pravega_v1.models import CreateScopeRequest, ScopeProperty, ScopesList
 from api_gateway.rest.pravega_v1.replies import done
-from sluice.domain.commands import CreateScope, DeleteScope
 from sluice.domain.names import is_scope_name
+from sluice.domain.scope.commands import CreateScope, DeleteScope
 
 routes = router()
 

@@ -17,9 +17,9 @@ from api_gateway.rest.pravega_v1.models import (
     UpdateStreamRequest,
 )
 from api_gateway.rest.pravega_v1.replies import done
-from sluice.domain.commands import CreateStream, DeleteStream, SealStream, UpdateStream
 from sluice.domain.names import is_user_name
 from sluice.domain.stream import state
+from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, UpdateStream
 from sluice.domain.stream.state import Stream
 
 routes = router()

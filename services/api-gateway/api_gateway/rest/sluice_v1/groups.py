@@ -28,9 +28,9 @@ from api_gateway.rest.sluice_v1.base import (
 )
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
-from sluice.domain.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_config
-from sluice.domain.group import ReaderGroup
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.reader_group.state import ReaderGroup
 
 routes = router("reader groups")
 

@@ -29,11 +29,11 @@ from api_gateway.rest.sluice_v1.stream_models import (
     Successor,
     SuccessorList,
 )
-from sluice.domain.commands import ScaleStream
 from sluice.domain.errors import NotFoundError
-from sluice.domain.segment_id import segment_name
+from sluice.domain.segment import segment_name
 from sluice.domain.stream import queries
 from sluice.domain.stream import scale as scales
+from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.state import Stream, StreamState
 
 routes = router("segments")

@@ -11,7 +11,8 @@ from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, pos
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
-from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive, ResourceKind
+from sluice.domain.ids import ResourceKind
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
 
 routes = router("scopes")

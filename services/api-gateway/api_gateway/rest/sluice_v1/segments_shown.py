@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.sluice_v1.stream_models import SegmentModel
-from sluice.domain.events import Segment
-from sluice.domain.segment_id import epoch_of, number_of, segment_name
+from sluice.domain.segment import Segment, epoch_of, number_of, segment_name
 from sluice.pravega.routing import container_of
 
 

@@ -35,10 +35,10 @@ from api_gateway.rest.sluice_v1.stream_models import (
     WatermarkModel,
 )
 from api_gateway.rest.sluice_v1.workflow_models import workflow_model
-from sluice.domain.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.names import mark_stream
 from sluice.domain.status import Status
 from sluice.domain.stream import queries
+from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.state import Stream, StreamState
 
 routes = router("streams")

@@ -23,9 +23,9 @@ from api_gateway.rest.sluice_v1.base import (
 )
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
-from sluice.domain.commands import CreateTable, DeleteTable
 from sluice.domain.config import MAX_SEGMENTS, TableConfig, check_table_config
 from sluice.domain.status import Status
+from sluice.domain.table.commands import CreateTable, DeleteTable
 
 routes = router("key-value tables")
 

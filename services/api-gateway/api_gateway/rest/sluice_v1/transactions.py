@@ -25,12 +25,7 @@ from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.segments_shown import Shown
 from api_gateway.rest.sluice_v1.stream_models import SegmentModel
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
-from sluice.domain.commands import (
-    AbortTransaction,
-    CommitTransaction,
-    OpenTransaction,
-    PingTransaction,
-)
+from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.transaction.state import MAX_LEASE_MS, MIN_LEASE_MS, EndedTransaction, Transaction
 
 routes = router("transactions")

@@ -20,8 +20,7 @@ from api_gateway.rest.sluice_v1.workflow_models import (
     WorkflowList,
     running_workflow,
 )
-from sluice.domain.commands import CancelWorkflow, RetryWorkflow
-from sluice.domain.workflow import NOTHING_RUNS, WorkflowKind
+from sluice.domain.workflow import NOTHING_RUNS, CancelWorkflow, RetryWorkflow, WorkflowKind
 
 routes = router("workflows")
 

@@ -1,55 +1,15 @@
-"""The scope aggregate: that it is there, and the deletion that may be under way.
+"""The decisions on a scope."""
 
-A scope holds no list: what is in it exists under its own key, and `domain.listings` shows it.
-Rules: controller-grpc-api 5.1, stream-and-transaction-semantics 1.3.
-"""
+from typing import Any
 
-from collections.abc import Callable
-from typing import Any, Protocol
-
-import msgspec
-
-from sluice.domain import events as ev
-from sluice.domain.commands import CreateScope, DeleteScope, DeleteScopeRecursive
-from sluice.domain.decision import Context, Decision, Reader, Reply, refusal, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refusal, refuse
 from sluice.domain.errors import BusyError, ViewBehindError
 from sluice.domain.listings import in_words
-from sluice.domain.names import is_scope_name, scope_aggregate
+from sluice.domain.names import is_scope_name
+from sluice.domain.scope import events as ev
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.scope.state import Scope, find_scope, is_deleted_plainly
 from sluice.domain.status import Status
-from sluice.domain.workflow import Workflow, WorkflowKind, running
-
-
-class Scope(msgspec.Struct):
-    name: str
-    creation_id: str
-    created_at: int
-    workflow: Workflow | None = None
-
-
-class Gets(Protocol):
-    """Whatever shows the states of aggregates."""
-
-    def get(self, aggregate: str) -> Any | None: ...
-
-
-def find_scope(reader: Gets, name: str) -> Scope | None:
-    state = reader.get(scope_aggregate(name))
-    return state if isinstance(state, Scope) else None
-
-
-def is_deleted_plainly(scope: Scope | None) -> bool:
-    """Whether it is being found out if the scope goes."""
-    return _runs(scope, WorkflowKind.DELETE_SCOPE)
-
-
-def is_deleted_recursively(scope: Scope | None) -> bool:
-    """Whether the scope goes for good, with all that is in it."""
-    return _runs(scope, WorkflowKind.DELETE_SCOPE_RECURSIVE)
-
-
-def _runs(scope: Scope | None, kind: WorkflowKind) -> bool:
-    workflow = running(scope)
-    return workflow is not None and workflow.kind is kind
 
 
 def _idle_scope(reader: Reader, name: str) -> Scope | None:
@@ -100,34 +60,8 @@ def cancel(reader: Reader, _context: Context, state: Any) -> Decision | None:
     return Decision((ev.ScopeKept(scope=scope.name),), refusal(Status.FAILURE, "cancelled") if is_awaited else None)
 
 
-def _created(_state: Scope | None, event: ev.ScopeCreated) -> Scope:
-    return Scope(name=event.scope, creation_id=event.creation_id, created_at=event.at)
-
-
-def _deletion_started(state: Scope, event: ev.ScopeDeletionStarted) -> Scope:
-    kind = WorkflowKind.DELETE_SCOPE_RECURSIVE if event.recursive else WorkflowKind.DELETE_SCOPE
-    state.workflow = Workflow(kind, event.request, event.at)
-    return state
-
-
-def _deleted(_state: Scope, _event: ev.ScopeDeleted) -> None:
-    return None
-
-
-def _kept(state: Scope, _event: ev.ScopeKept) -> Scope:
-    state.workflow = None
-    return state
-
-
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+DECIDE: dict[type, Decide] = {
     CreateScope: decide_create_scope,
     DeleteScope: decide_delete_scope,
     DeleteScopeRecursive: decide_delete_recursive,
-}
-
-EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
-    ev.ScopeCreated: _created,
-    ev.ScopeDeletionStarted: _deletion_started,
-    ev.ScopeDeleted: _deleted,
-    ev.ScopeKept: _kept,
 }

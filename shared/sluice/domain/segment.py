@@ -6,15 +6,19 @@ reads them (stream-and-transaction-semantics 2.1 and 10.1, segment-store-wire-pr
 
 import re
 
+import msgspec
+
 KVT_SUFFIX = "_kvtable"
 TRANSACTION_MARK = "#transaction."
-
 _MAX_INT32 = 0x7FFFFFFF
 _MASK_32 = 0xFFFFFFFF
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
 _SIGN_64 = 1 << 63
 
+
 _NAME = re.compile(r"(?:([^/]+)/)?([^/]+)/([0-9]+)(?:\.#epoch\.([0-9]+))?")
+
+
 _TRANSACTION = re.compile(r"([0-9a-fA-F]{16})([0-9a-fA-F]{16})")
 
 
@@ -81,3 +85,11 @@ def parse_segment_name(name: str) -> tuple[str, str, int, tuple[int, int] | None
 
 def _signed(half: int) -> int:
     return half - (1 << 64) if half & _SIGN_64 else half
+
+
+class Segment(msgspec.Struct, frozen=True, array_like=True):
+    """A segment's id (creation epoch in the high 32 bits, number in the low) and its key range [low, high)."""
+
+    id: int
+    low: float
+    high: float

@@ -1,6 +1,6 @@
 """How the deletion of a scope goes on and ends: what in it has to go, what to ask each thing next, and the outcome.
 
-The outcome is decided when the views show the fences of all partitions raised (`domain.fences`): from then on the set
+The outcome is decided when the views show the fences of all partitions raised (`domain.scope.fences`): from then on the set
 of things in the scope only shrinks. A thing at work is asked nothing: it will be when that is done. So nothing waits in
 the queue of a thing that is stuck.
 Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
@@ -11,17 +11,21 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
-from sluice.domain.commands import Command, DeleteReaderGroup, DeleteStream, DeleteTable, ResourceKind, SealStream
+from sluice.domain.commands import Command
 from sluice.domain.decision import Decision, Reader, View, refusal
-from sluice.domain.fences import all_raised
-from sluice.domain.group import ReaderGroup
+from sluice.domain.ids import ResourceKind
 from sluice.domain.listings import in_words, is_empty, members_of
 from sluice.domain.names import key_of
-from sluice.domain.scope import find_scope, is_deleted_plainly, is_deleted_recursively
+from sluice.domain.reader_group.commands import DeleteReaderGroup
+from sluice.domain.reader_group.state import ReaderGroup
+from sluice.domain.scope import events as ev
+from sluice.domain.scope.fences import all_raised
+from sluice.domain.scope.state import find_scope, is_deleted_plainly, is_deleted_recursively
 from sluice.domain.status import Status
+from sluice.domain.stream.commands import DeleteStream, SealStream
 from sluice.domain.stream.state import Stream, StreamState
-from sluice.domain.table import Table
+from sluice.domain.table.commands import DeleteTable
+from sluice.domain.table.state import Table
 from sluice.domain.workflow import last_reply, running
 
 _ORDER = (ResourceKind.READER_GROUP, ResourceKind.TABLE, ResourceKind.STREAM)

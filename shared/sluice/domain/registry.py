@@ -1,20 +1,30 @@
-"""All aggregates together: which function evolves each event, which one decides each command."""
+"""All aggregates together: which function evolves each event, which one decides each command, what is projected."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sluice.domain import cluster, fences, group, listings, scope, table, workflow
+from sluice.domain import listings, workflow
+from sluice.domain.cluster import decide as cluster_decide
+from sluice.domain.cluster import evolve as cluster_evolve
 from sluice.domain.commands import Command
-from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.decision import Context, Decide, Decision, Reader
 from sluice.domain.events import Event
+from sluice.domain.reader_group import decide as group_decide
+from sluice.domain.reader_group import evolve as group_evolve
+from sluice.domain.scope import decide as scope_decide
+from sluice.domain.scope import evolve as scope_evolve
+from sluice.domain.scope import fences
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import decisions, reports, retention, traffic, watermark
 from sluice.domain.stream import evolve as stream_evolve
+from sluice.domain.table import decide as table_decide
+from sluice.domain.table import evolve as table_evolve
+from sluice.domain.transaction import decide as transaction_decide
 from sluice.domain.transaction import evolve as transaction_evolve
 from sluice.domain.transaction.index import fold_index
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
-    **scope.EVOLVE,
+    **scope_evolve.EVOLVE,
     **fences.EVOLVE,
     **stream_evolve.EVOLVE,
     **reports.EVOLVE,
@@ -22,26 +32,29 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **traffic.EVOLVE,
     **retention.EVOLVE,
     **decisions.EVOLVE,
-    **group.EVOLVE,
-    **table.EVOLVE,
-    **cluster.EVOLVE,
+    **group_evolve.EVOLVE,
+    **table_evolve.EVOLVE,
+    **cluster_evolve.EVOLVE,
     **workflow.EVOLVE,
     **transaction_evolve.EVOLVE,
 }
 
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
-    **scope.DECIDE,
+DECIDE: dict[type, Decide] = {
+    **scope_decide.DECIDE,
     **stream_decide.DECIDE,
     **reports.DECIDE,
     **decisions.DECIDE,
-    **group.DECIDE,
-    **table.DECIDE,
+    **group_decide.DECIDE,
+    **table_decide.DECIDE,
+    **cluster_decide.DECIDE,
     **workflow.DECIDE,
+    **transaction_decide.decisions(transaction_decide.Limits()),
 }
+"""All commands but CheckLease, a question that is passed on. Whoever has other limits decides transactions by those."""
 
 
 def decide(reader: Reader, command: Command, context: Context) -> Decision:
-    """What a command comes to. Raises KeyError for one that is decided elsewhere."""
+    """What a command comes to."""
     return DECIDE[type(command)](reader, command, context)
 
 
@@ -61,7 +74,7 @@ def index(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision:
     """How a workflow that was cancelled ends."""
-    for module in (stream_decide, group, table, scope):
+    for module in (stream_decide, group_decide, table_decide, scope_decide):
         decision: Decision | None = module.cancel(reader, context, state)
         if decision is not None:
             return decision

@@ -1,65 +1,22 @@
-"""The reader group aggregate: its configuration, and the streams that must keep what it has yet to read.
+"""The decisions on a reader group."""
 
-A group's state lives in its stream `_RG<group>`, which is created and deleted with it. Groups with a retention type
-are subscribers of their streams; those have keys of their own, so subscribing travels as requests.
-Rules: controller-grpc-api 5.8, background-and-other-workflows 6.
-"""
-
-from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import msgspec
 
-from sluice.domain import events as ev
-from sluice.domain.commands import (
-    CreateReaderGroup,
-    DeleteReaderGroup,
-    UpdateReaderGroup,
-)
-from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
 from sluice.domain.errors import BusyError
-from sluice.domain.fences import missing_scope
-from sluice.domain.names import group_aggregate, group_stream, is_user_name
+from sluice.domain.names import group_stream, is_user_name
+from sluice.domain.reader_group import events as ev
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.reader_group.state import ReaderGroup, find_group
+from sluice.domain.scope.fences import missing_scope
 from sluice.domain.status import Status
 from sluice.domain.stream import decide as streams
-from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, last_reply
+from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
 
-ZERO_ID = "00000000-0000-0000-0000-000000000000"
 _STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollover_size_bytes=4 * 1024 * 1024)
-
-
-class GroupState(Enum):
-    CREATING = "CREATING"
-    ACTIVE = "ACTIVE"
-    DELETING = "DELETING"
-
-
-class GroupWorkflow(Workflow):
-    """`leaves` are the streams ("scope/stream") that have yet to forget the group."""
-
-    leaves: tuple[str, ...] = ()
-
-
-class ReaderGroup(msgspec.Struct):
-    scope: str
-    name: str
-    creation_id: str
-    state: GroupState
-    config: ReaderGroupConfig
-    created_at: int
-    workflow: GroupWorkflow | None = None
-
-    @property
-    def subscriber(self) -> str:
-        """The name under which the group subscribes to streams."""
-        return f"{self.scope}/{self.name}"
-
-
-def find_group(reader: Reader, scope: str, name: str) -> ReaderGroup | None:
-    state = reader.get(group_aggregate(scope, name))
-    return state if isinstance(state, ReaderGroup) else None
 
 
 def _idle_group(reader: Reader, scope: str, name: str, creation_id: str = "") -> ReaderGroup | None:
@@ -176,59 +133,8 @@ def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
     return Decision((ev.ReaderGroupDeleted(scope=scope, group=name), *gone), last_reply(group.workflow))
 
 
-def _creation_started(_state: Any, event: ev.ReaderGroupCreationStarted) -> ReaderGroup:
-    return ReaderGroup(
-        scope=event.scope,
-        name=event.group,
-        creation_id=event.creation_id,
-        state=GroupState.CREATING,
-        config=event.config,
-        created_at=event.created_at,
-        workflow=GroupWorkflow(WorkflowKind.CREATE_GROUP, event.request, event.at),
-    )
-
-
-def _created(state: ReaderGroup, _event: ev.ReaderGroupCreated) -> ReaderGroup:
-    state.state, state.workflow = GroupState.ACTIVE, None
-    return state
-
-
-def _update_started(state: ReaderGroup, event: ev.ReaderGroupUpdateStarted) -> ReaderGroup:
-    state.config = event.config
-    state.workflow = GroupWorkflow(WorkflowKind.UPDATE_GROUP, event.request, event.at, leaves=event.leaves)
-    return state
-
-
-def _updated(state: ReaderGroup, event: ev.ReaderGroupUpdated) -> ReaderGroup:
-    state.config = event.config or state.config
-    state.workflow = None
-    return state
-
-
-def _deletion_started(state: ReaderGroup, event: ev.ReaderGroupDeletionStarted) -> ReaderGroup:
-    leaves = tuple(sorted(state.config.starts)) if state.config.subscribes() else ()
-    state.state = GroupState.DELETING
-    state.workflow = GroupWorkflow(
-        WorkflowKind.DELETE_GROUP, event.request, event.at, refusal=event.refusal, leaves=leaves
-    )
-    return state
-
-
-def _deleted(_state: ReaderGroup, _event: ev.ReaderGroupDeleted) -> None:
-    return None
-
-
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+DECIDE: dict[type, Decide] = {
     CreateReaderGroup: decide_create,
     UpdateReaderGroup: decide_update,
     DeleteReaderGroup: decide_delete,
-}
-
-EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
-    ev.ReaderGroupCreationStarted: _creation_started,
-    ev.ReaderGroupCreated: _created,
-    ev.ReaderGroupUpdateStarted: _update_started,
-    ev.ReaderGroupUpdated: _updated,
-    ev.ReaderGroupDeletionStarted: _deletion_started,
-    ev.ReaderGroupDeleted: _deleted,
 }

@@ -1,57 +1,18 @@
-"""The key-value table aggregate: partitions with fixed key lengths, each a table segment.
+"""The decisions on a key-value table."""
 
-Rules: controller-grpc-api 5.9, background-and-other-workflows 5.
-"""
-
-from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
-import msgspec
-
-from sluice.domain import events as ev
-from sluice.domain.commands import CreateTable, DeleteTable
-from sluice.domain.config import MAX_SEGMENTS, TableConfig
-from sluice.domain.decision import Context, Decision, Reader, refuse
-from sluice.domain.errors import BusyError, IllegalStateError
-from sluice.domain.fences import missing_scope
-from sluice.domain.names import is_user_name, table_aggregate
-from sluice.domain.segment_id import number_of
+from sluice.domain.config import MAX_SEGMENTS
+from sluice.domain.decision import Context, Decide, Decision, Reader, refuse
+from sluice.domain.errors import BusyError
+from sluice.domain.names import is_user_name
+from sluice.domain.scope.fences import missing_scope
 from sluice.domain.status import Status
 from sluice.domain.stream.decide import initial_segments
-from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, last_reply
-
-
-class TableState(Enum):
-    CREATING = "CREATING"
-    ACTIVE = "ACTIVE"
-    DELETING = "DELETING"
-
-
-class Table(msgspec.Struct):
-    scope: str
-    name: str
-    creation_id: str
-    state: TableState
-    config: TableConfig
-    created_at: int
-    segments: tuple[ev.Segment, ...]
-    workflow: Workflow | None = None
-
-    @property
-    def next_number(self) -> int:
-        return max(number_of(s.id) for s in self.segments) + 1
-
-
-class DeletedTable(msgspec.Struct, frozen=True):
-    """What is left of a deleted table: where the numbers of its successor begin."""
-
-    next_number: int
-
-
-def find_table(reader: Reader, scope: str, name: str) -> Table | None:
-    state = reader.get(table_aggregate(scope, name))
-    return state if isinstance(state, Table) else None
+from sluice.domain.table import events as ev
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.table.state import DeletedTable, Table, find_table
+from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
 
 
 def _idle_table(reader: Reader, scope: str, name: str, creation_id: str = "") -> Table | None:
@@ -67,13 +28,6 @@ def _idle_table(reader: Reader, scope: str, name: str, creation_id: str = "") ->
 def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Table | None:
     table = find_table(reader, scope, name)
     return table if table and table.workflow and table.workflow.kind is kind else None
-
-
-def current_segments(table: Table) -> tuple[ev.Segment, ...]:
-    """The partitions by key range. Raises IllegalStateError while the table is being created."""
-    if table.state is TableState.CREATING:
-        raise IllegalStateError(f"{table.scope}/{table.name} is being created")
-    return table.segments
 
 
 def decide_create(reader: Reader, command: CreateTable, context: Context) -> Decision:
@@ -138,42 +92,7 @@ def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
     return Decision((deleted,), last_reply(table.workflow))
 
 
-def _creation_started(_state: Any, event: ev.TableCreationStarted) -> Table:
-    return Table(
-        scope=event.scope,
-        name=event.table,
-        creation_id=event.creation_id,
-        state=TableState.CREATING,
-        config=event.config,
-        created_at=event.created_at,
-        segments=event.segments,
-        workflow=Workflow(WorkflowKind.CREATE_TABLE, event.request, event.at),
-    )
-
-
-def _created(state: Table, _event: ev.TableCreated) -> Table:
-    state.state, state.workflow = TableState.ACTIVE, None
-    return state
-
-
-def _deletion_started(state: Table, event: ev.TableDeletionStarted) -> Table:
-    state.state = TableState.DELETING
-    state.workflow = Workflow(WorkflowKind.DELETE_TABLE, event.request, event.at, refusal=event.refusal)
-    return state
-
-
-def _deleted(_state: Table, event: ev.TableDeleted) -> DeletedTable:
-    return DeletedTable(event.next_number)
-
-
-DECIDE: dict[type, Callable[[Reader, Any, Context], Decision]] = {
+DECIDE: dict[type, Decide] = {
     CreateTable: decide_create,
     DeleteTable: decide_delete,
-}
-
-EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
-    ev.TableCreationStarted: _creation_started,
-    ev.TableCreated: _created,
-    ev.TableDeletionStarted: _deletion_started,
-    ev.TableDeleted: _deleted,
 }

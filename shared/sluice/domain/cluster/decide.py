@@ -1,43 +1,11 @@
-"""The cluster aggregate: which segment store runs which container, and which of our own services are alive.
+"""The decisions on the cluster."""
 
-Rules: segment-store-cluster A7. The assignment moves as few containers as balance allows, and no more often than a
-set interval. Pure; whoever owns the cluster's requests decides, and everybody folds.
-"""
+from collections.abc import Iterable, Mapping
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
-import msgspec
-
-from sluice.domain import events as ev
-from sluice.domain.commands import Heartbeat, Host
-from sluice.domain.decision import Context, Decision, Reader
-
-CLUSTER = "cluster"
-
-
-class Member(msgspec.Struct):
-    """One instance of a service; `endpoints` maps a protocol to host:port."""
-
-    service: str
-    instance: str
-    endpoints: dict[str, str]
-    since: int
-
-
-class Cluster(msgspec.Struct):
-    """`containers` is empty until the first segment store came; `assigned_at` in epoch ms; members by instance."""
-
-    containers: dict[int, Host] = {}
-    hosts: tuple[Host, ...] = ()
-    assigned_at: int = 0
-    members: dict[str, Member] = {}
-
-
-def cluster_of(reader: Reader) -> Cluster:
-    """The cluster as it is; an empty one before anything was recorded."""
-    state = reader.get(CLUSTER)
-    return state if isinstance(state, Cluster) else Cluster()
+from sluice.domain.cluster import events as ev
+from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.state import Cluster, cluster_of
+from sluice.domain.decision import Context, Decide, Decision, Reader
 
 
 def assign(count: int, hosts: Iterable[Host], present: Mapping[int, Host]) -> dict[int, Host]:
@@ -65,11 +33,6 @@ def assign(count: int, hosts: Iterable[Host], present: Mapping[int, Host]) -> di
 def moves(before: Mapping[int, Host], after: Mapping[int, Host]) -> int:
     """How many containers changed from one host to another; one that had no host has not moved."""
     return sum(1 for container, host in before.items() if after.get(container, host) != host)
-
-
-def uncovered(cluster: Cluster, count: int) -> tuple[int, ...]:
-    """The containers of 0..count-1 that no host has been given."""
-    return tuple(container for container in range(count) if container not in cluster.containers)
 
 
 def assignment_wait_ms(cluster: Cluster, interval_ms: int, now: int) -> int:
@@ -126,26 +89,4 @@ def decide_departures(reader: Reader, silent: Iterable[str], context: Context) -
     return Decision(tuple(ev.MemberLeft(instance=i, at=context.now) for i in silent if i in members))
 
 
-def _assigned(state: Cluster | None, event: ev.ContainersAssigned) -> Cluster:
-    state = state or Cluster()
-    state.containers, state.hosts, state.assigned_at = event.containers, event.hosts, event.at
-    return state
-
-
-def _joined(state: Cluster | None, event: ev.MemberJoined) -> Cluster:
-    state = state or Cluster()
-    state.members[event.instance] = Member(event.service, event.instance, event.endpoints, event.at)
-    return state
-
-
-def _left(state: Cluster | None, event: ev.MemberLeft) -> Cluster:
-    state = state or Cluster()
-    state.members.pop(event.instance, None)
-    return state
-
-
-EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
-    ev.ContainersAssigned: _assigned,
-    ev.MemberJoined: _joined,
-    ev.MemberLeft: _left,
-}
+DECIDE: dict[type, Decide] = {Heartbeat: decide_heartbeat}

@@ -1,0 +1,1 @@
+"""The cluster: container map and members."""

@@ -1,0 +1,29 @@
+"""What is asked of the cluster."""
+
+import msgspec
+
+
+class Host(msgspec.Struct, frozen=True, order=True):
+    """Where a segment store listens, exactly as it registered itself."""
+
+    address: str
+    port: int
+
+
+class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """A service instance is alive; `endpoints` maps a protocol ("grpc", "rest") to host:port."""
+
+    service: str
+    instance: str
+    endpoints: dict[str, str]
+
+    @property
+    def key(self) -> str:
+        return "cluster"
+
+    @property
+    def aggregate(self) -> str:
+        return "cluster"
+
+
+Command = Heartbeat

@@ -1,0 +1,34 @@
+"""What became true of the cluster: container map and members."""
+
+import msgspec
+
+from sluice.domain.cluster.commands import Host
+
+
+class ClusterEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    @property
+    def aggregate(self) -> str:
+        return "cluster"
+
+
+class ContainersAssigned(ClusterEvent, frozen=True):
+    """Which segment store runs which container; `hosts` are all that were alive, also those without a container."""
+
+    containers: dict[int, Host]
+    hosts: tuple[Host, ...]
+    at: int
+
+
+class MemberJoined(ClusterEvent, frozen=True):
+    service: str
+    instance: str
+    endpoints: dict[str, str]
+    at: int
+
+
+class MemberLeft(ClusterEvent, frozen=True):
+    instance: str
+    at: int
+
+
+Event = ContainersAssigned | MemberJoined | MemberLeft

@@ -1,0 +1,32 @@
+"""What each event makes of the cluster."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sluice.domain.cluster import events as ev
+from sluice.domain.cluster.state import Cluster, Member
+
+
+def _assigned(state: Cluster | None, event: ev.ContainersAssigned) -> Cluster:
+    state = state or Cluster()
+    state.containers, state.hosts, state.assigned_at = event.containers, event.hosts, event.at
+    return state
+
+
+def _joined(state: Cluster | None, event: ev.MemberJoined) -> Cluster:
+    state = state or Cluster()
+    state.members[event.instance] = Member(event.service, event.instance, event.endpoints, event.at)
+    return state
+
+
+def _left(state: Cluster | None, event: ev.MemberLeft) -> Cluster:
+    state = state or Cluster()
+    state.members.pop(event.instance, None)
+    return state
+
+
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
+    ev.ContainersAssigned: _assigned,
+    ev.MemberJoined: _joined,
+    ev.MemberLeft: _left,
+}

@@ -1,0 +1,41 @@
+"""The cluster aggregate: which segment store runs which container, and which of our own services are alive.
+
+Rules: segment-store-cluster A7. The assignment moves as few containers as balance allows, and no more often than a
+set interval. Pure; whoever owns the cluster's requests decides, and everybody folds.
+"""
+
+import msgspec
+
+from sluice.domain.cluster.commands import Host
+from sluice.domain.decision import Reader
+
+CLUSTER = "cluster"
+
+
+class Member(msgspec.Struct):
+    """One instance of a service; `endpoints` maps a protocol to host:port."""
+
+    service: str
+    instance: str
+    endpoints: dict[str, str]
+    since: int
+
+
+class Cluster(msgspec.Struct):
+    """`containers` is empty until the first segment store came; `assigned_at` in epoch ms; members by instance."""
+
+    containers: dict[int, Host] = {}
+    hosts: tuple[Host, ...] = ()
+    assigned_at: int = 0
+    members: dict[str, Member] = {}
+
+
+def cluster_of(reader: Reader) -> Cluster:
+    """The cluster as it is; an empty one before anything was recorded."""
+    state = reader.get(CLUSTER)
+    return state if isinstance(state, Cluster) else Cluster()
+
+
+def uncovered(cluster: Cluster, count: int) -> tuple[int, ...]:
+    """The containers of 0..count-1 that no host has been given."""
+    return tuple(container for container in range(count) if container not in cluster.containers)

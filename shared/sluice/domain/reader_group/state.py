@@ -1,0 +1,49 @@
+"""The reader group aggregate: its configuration, and the streams that must keep what it has yet to read.
+
+A group's state lives in its stream `_RG<group>`, which is created and deleted with it. Groups with a retention type
+are subscribers of their streams; those have keys of their own, so subscribing travels as requests.
+Rules: controller-grpc-api 5.8, background-and-other-workflows 6.
+"""
+
+from enum import Enum
+
+import msgspec
+
+from sluice.domain.config import ReaderGroupConfig
+from sluice.domain.decision import Reader
+from sluice.domain.names import group_aggregate
+from sluice.domain.workflow import Workflow
+
+ZERO_ID = "00000000-0000-0000-0000-000000000000"
+
+
+class GroupState(Enum):
+    CREATING = "CREATING"
+    ACTIVE = "ACTIVE"
+    DELETING = "DELETING"
+
+
+class GroupWorkflow(Workflow):
+    """`leaves` are the streams ("scope/stream") that have yet to forget the group."""
+
+    leaves: tuple[str, ...] = ()
+
+
+class ReaderGroup(msgspec.Struct):
+    scope: str
+    name: str
+    creation_id: str
+    state: GroupState
+    config: ReaderGroupConfig
+    created_at: int
+    workflow: GroupWorkflow | None = None
+
+    @property
+    def subscriber(self) -> str:
+        """The name under which the group subscribes to streams."""
+        return f"{self.scope}/{self.name}"
+
+
+def find_group(reader: Reader, scope: str, name: str) -> ReaderGroup | None:
+    state = reader.get(group_aggregate(scope, name))
+    return state if isinstance(state, ReaderGroup) else None

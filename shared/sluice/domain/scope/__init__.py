@@ -1,0 +1,1 @@
+"""Scopes: what they are, how they are created and deleted."""

@@ -1,0 +1,45 @@
+"""The scope aggregate: that it is there, and the deletion that may be under way.
+
+A scope holds no list: what is in it exists under its own key, and `domain.listings` shows it.
+Rules: controller-grpc-api 5.1, stream-and-transaction-semantics 1.3.
+"""
+
+from typing import Any, Protocol
+
+import msgspec
+
+from sluice.domain.names import scope_aggregate
+from sluice.domain.workflow import Workflow, WorkflowKind, running
+
+
+class Scope(msgspec.Struct):
+    name: str
+    creation_id: str
+    created_at: int
+    workflow: Workflow | None = None
+
+
+class Gets(Protocol):
+    """Whatever shows the states of aggregates."""
+
+    def get(self, aggregate: str) -> Any | None: ...
+
+
+def find_scope(reader: Gets, name: str) -> Scope | None:
+    state = reader.get(scope_aggregate(name))
+    return state if isinstance(state, Scope) else None
+
+
+def is_deleted_plainly(scope: Scope | None) -> bool:
+    """Whether it is being found out if the scope goes."""
+    return _runs(scope, WorkflowKind.DELETE_SCOPE)
+
+
+def is_deleted_recursively(scope: Scope | None) -> bool:
+    """Whether the scope goes for good, with all that is in it."""
+    return _runs(scope, WorkflowKind.DELETE_SCOPE_RECURSIVE)
+
+
+def _runs(scope: Scope | None, kind: WorkflowKind) -> bool:
+    workflow = running(scope)
+    return workflow is not None and workflow.kind is kind

@@ -1,0 +1,142 @@
+"""What is asked of streams."""
+
+from enum import Enum
+
+import msgspec
+
+from sluice.domain.config import RetentionPolicy, StreamConfig
+from sluice.domain.names import (
+    key_of,
+    stream_aggregate,
+)
+
+
+class StreamCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """A command handled under the stream's key."""
+
+    scope: str
+    stream: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.aggregate)
+
+    @property
+    def aggregate(self) -> str:
+        return stream_aggregate(self.scope, self.stream)
+
+
+class CreateStream(StreamCommand, frozen=True):
+    config: StreamConfig
+
+
+class UpdateStream(StreamCommand, frozen=True):
+    config: StreamConfig
+
+
+class TruncateStream(StreamCommand, frozen=True):
+    """`cut` maps segment ids to byte offsets, -1 for a segment not yet reached.
+
+    `policy` is the retention policy that asks for it: if the stream has another one by now, nothing is truncated.
+    """
+
+    cut: dict[int, int]
+    policy: RetentionPolicy | None = None
+
+
+class ScaleStream(StreamCommand, frozen=True):
+    """Replace segments of the active epoch by new ones that tile the same key ranges; `at` in epoch ms."""
+
+    seals: tuple[int, ...]
+    ranges: tuple[tuple[float, float], ...]
+    at: int
+
+
+class SealStream(StreamCommand, frozen=True):
+    """`creation_id` names the life of the stream that is meant; "" is whichever."""
+
+    creation_id: str = ""
+
+
+class DeleteStream(StreamCommand, frozen=True):
+    """`creation_id` names the life of the stream that is meant; "" is whichever."""
+
+    creation_id: str = ""
+
+
+class AddSubscriber(StreamCommand, frozen=True):
+    """Keep what the reader group `subscriber` (scope/name) has yet to consume; `group_id` is the group's UUID.
+
+    `creation_id` names the life of the stream that is meant; "" is whichever.
+    """
+
+    subscriber: str
+    group_id: str
+    generation: int
+    creation_id: str = ""
+
+
+class RemoveSubscriber(StreamCommand, frozen=True):
+    """Forget the reader group, unless one with another id has taken its name; "" is any.
+
+    `creation_id` names the life of the stream that is meant; "" is whichever.
+    """
+
+    subscriber: str
+    generation: int
+    group_id: str = ""
+    creation_id: str = ""
+
+
+class UpdateSubscriberCut(StreamCommand, frozen=True):
+    """The reader group has consumed everything before `cut`."""
+
+    subscriber: str
+    group_id: str
+    generation: int
+    cut: dict[int, int]
+
+
+class NoteWriterTime(StreamCommand, frozen=True):
+    """A writer's own time at a position: everything it will write from here on is at or after `timestamp`."""
+
+    writer: str
+    timestamp: int
+    position: dict[int, int]
+
+
+class RemoveWriter(StreamCommand, frozen=True):
+    writer: str
+
+
+class DecisionKind(Enum):
+    """What is decided on from reports."""
+
+    SCALE = "scale"
+    RETENTION = "retention"
+
+
+class RecordDecision(StreamCommand, frozen=True):
+    """What was decided on the stream of this creation at `at` (epoch ms), and why; `code` names the case."""
+
+    creation_id: str
+    kind: DecisionKind
+    code: str
+    reason: str
+    at: int
+
+
+Command = (
+    CreateStream
+    | UpdateStream
+    | TruncateStream
+    | ScaleStream
+    | SealStream
+    | DeleteStream
+    | AddSubscriber
+    | RemoveSubscriber
+    | UpdateSubscriberCut
+    | NoteWriterTime
+    | RemoveWriter
+    | RecordDecision
+)

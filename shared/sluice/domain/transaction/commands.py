@@ -1,0 +1,65 @@
+"""What is asked of transactions."""
+
+from enum import Enum
+
+from sluice.domain.names import (
+    key_of,
+    stream_aggregate,
+    transaction_aggregate,
+)
+from sluice.domain.stream.commands import StreamCommand
+
+
+class OpenTransaction(StreamCommand, frozen=True):
+    """Open a transaction that lives `lease_ms` after each sign of life."""
+
+    lease_ms: int
+
+
+class TransactionCommand(StreamCommand, frozen=True):
+    """A command on one transaction, named by the UUID that is its id."""
+
+    transaction: str
+
+    @property
+    def key(self) -> str:
+        return key_of(stream_aggregate(self.scope, self.stream))
+
+    @property
+    def aggregate(self) -> str:
+        return transaction_aggregate(self.scope, self.stream, self.transaction)
+
+
+class PingTransaction(TransactionCommand, frozen=True):
+    """The transaction is still wanted, for `lease_ms` from when this was appended."""
+
+    lease_ms: int
+
+
+class CommitTransaction(TransactionCommand, frozen=True):
+    """`writer` "" notes no time; `timestamp` is the writer's own time."""
+
+    writer: str = ""
+    timestamp: int = 0
+
+
+class AbortReason(Enum):
+    """Why a transaction was aborted: its client wanted it, nobody pinged it, or its stream was sealed."""
+
+    USER = "user"
+    LEASE = "lease"
+    SEAL = "seal"
+
+
+class AbortTransaction(TransactionCommand, frozen=True):
+    """With `version` it holds only while the transaction has that version: nothing was heard of it since."""
+
+    reason: AbortReason = AbortReason.USER
+    version: int | None = None
+
+
+class CheckLease(TransactionCommand, frozen=True):
+    """The lease seems to have run out. Passes every queue that may hold a sign of life before it becomes an abort."""
+
+
+Command = OpenTransaction | PingTransaction | CommitTransaction | AbortTransaction | CheckLease

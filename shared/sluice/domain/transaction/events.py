@@ -1,0 +1,97 @@
+"""What became true of transactions, and of the batches that commit them."""
+
+import msgspec
+
+from sluice.domain.names import (
+    commits_aggregate,
+    transaction_aggregate,
+)
+from sluice.domain.transaction.commands import AbortReason
+
+
+class TransactionEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    scope: str
+    stream: str
+    transaction: str
+
+    @property
+    def aggregate(self) -> str:
+        return transaction_aggregate(self.scope, self.stream, self.transaction)
+
+
+class TransactionOpened(TransactionEvent, frozen=True):
+    """The id is given; its segments have yet to be created, until when no lease runs. Times in epoch ms."""
+
+    lease_ms: int
+    at: int
+    request: str | None = None
+
+
+class TransactionReady(TransactionEvent, frozen=True):
+    """The segments exist; the lease runs from `at`."""
+
+    at: int
+
+
+class TransactionPinged(TransactionEvent, frozen=True):
+    """The lease runs for `lease_ms` from `at`, which is never before the broker appended the ping."""
+
+    lease_ms: int
+    at: int
+
+
+class TransactionCommitting(TransactionEvent, frozen=True):
+    """The transaction will be committed, behind those of its stream for which this was said before."""
+
+    at: int
+    writer: str = ""
+    timestamp: int = 0
+
+
+class TransactionAborting(TransactionEvent, frozen=True):
+    """The transaction will not be committed; its segments have yet to be deleted."""
+
+    reason: AbortReason
+    at: int
+
+
+class TransactionCommitted(TransactionEvent, frozen=True):
+    at: int
+
+
+class TransactionAborted(TransactionEvent, frozen=True):
+    at: int
+
+
+class CommitsEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    scope: str
+    stream: str
+
+    @property
+    def aggregate(self) -> str:
+        return commits_aggregate(self.scope, self.stream)
+
+
+class CommitBatchStarted(CommitsEvent, frozen=True):
+    """These transactions, all of one epoch, are merged in this order; with `rolls` into segments of a new epoch."""
+
+    transactions: tuple[str, ...]
+    at: int
+    rolls: bool = False
+
+
+class CommitBatchEnded(CommitsEvent, frozen=True):
+    pass
+
+
+Event = (
+    TransactionOpened
+    | TransactionReady
+    | TransactionPinged
+    | TransactionCommitting
+    | TransactionAborting
+    | TransactionCommitted
+    | TransactionAborted
+    | CommitBatchStarted
+    | CommitBatchEnded
+)
