@@ -25,6 +25,7 @@ from harness import System
 from sluice.domain.commands import Command
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision
+from sluice.domain.ids import StreamId
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, encode_record
 from sluice.domain.registry import DECIDE
 from sluice.domain.scope.commands import CreateScope
@@ -91,7 +92,7 @@ class Story:
         config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
         request = self._request()
         self._decide(CreateStream(scope=_TEMPLATE, stream=name, config=config), request)
-        finished = finish_create(self._guarded(), _TEMPLATE, name)
+        finished = finish_create(self._guarded(), StreamId(_TEMPLATE, name))
         self._append(f"{_TEMPLATE}/{name}", request, finished, None)
 
     def _decide(self, command: Command, request: str) -> None:

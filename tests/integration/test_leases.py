@@ -18,8 +18,8 @@ from support.pace import Pace
 from support.transactions import LEASE_MS, Pinging, Transactions
 
 from harness import System, eventually
+from sluice.domain.ids import StreamId
 from sluice.domain.model import decode_record
-from sluice.domain.names import stream_key
 from sluice.domain.transaction import events as ev
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
@@ -109,7 +109,7 @@ class Life(msgspec.Struct):
 
 
 def lives(system: System, transactions: Transactions) -> dict[str, Life]:
-    partition = partition_of(stream_key(transactions.scope, transactions.stream), system.settings.partitions)
+    partition = partition_of(StreamId(transactions.scope, transactions.stream).key, system.settings.partitions)
     found: dict[str, Life] = {}
     for message in read(system.kafka_bootstrap, JOURNAL.name, [partition]):
         entries = decode_record(message.value() or b"").entries
@@ -149,7 +149,7 @@ def of(owner: str, system: System, sibling: Transactions) -> Transactions:
     gateway, scope = sibling.gateway, sibling.scope
     owned = settled(system)[REQUESTS_TRANSACTIONS.name][owner]
     names = (f"of-{owner}-{number}" for number in range(1000))
-    name = next(n for n in names if partition_of(stream_key(scope, n), system.settings.partitions) in owned)
+    name = next(n for n in names if partition_of(StreamId(scope, n).key, system.settings.partitions) in owned)
     assert gateway.create_stream(scope, name, 1) == "SUCCESS"
     return Transactions(gateway, scope, name)
 

@@ -39,8 +39,8 @@ def check_truth(truth: Truth) -> None:
 def _epochs_tile_the_key_space(stream: Stream) -> None:
     for epoch in range(stream.history.count):
         found = stream.history.segments_of(epoch)
-        assert found[0].low == 0.0 and found[-1].high == 1.0, stream.name
-        assert all(a.high == b.low for a, b in pairwise(found)), stream.name
+        assert found[0].low == 0.0 and found[-1].high == 1.0, stream.id.name
+        assert all(a.high == b.low for a, b in pairwise(found)), stream.id.name
     epochs = epochs_of(stream)
     assert [e.number for e in epochs] == list(range(len(epochs)))
     assert all(a.created_at < b.created_at for a, b in pairwise(epochs))
@@ -62,7 +62,7 @@ def _nothing_is_under_way(truth: Truth) -> None:
 def _nothing_is_without_its_scope(truth: Truth) -> None:
     states = truth.states().values()
     scopes = {state.name for state in states if isinstance(state, Scope)}
-    assert {state.scope for state in states if isinstance(state, Stream | ReaderGroup | Table)} <= scopes
+    assert {state.id.scope for state in states if isinstance(state, Stream | ReaderGroup | Table)} <= scopes
 
 
 def _listings_show_what_exists(truth: Truth) -> None:
@@ -72,14 +72,16 @@ def _listings_show_what_exists(truth: Truth) -> None:
         assert list(scopes_of(view).names) == sorted(scopes) and not scopes_of(view).deletions
         held = view.index(MEMBERS) or {}
         listed = {
-            kind.aggregate(scope, name)
+            kind.id(scope, name).aggregate
             for scope, members in held.items()
             for kind in ResourceKind
             for name in members.names[kind]
         }
         existing = {name: state for name, state in states.items() if isinstance(state, Stream | ReaderGroup | Table)}
         assert listed == existing.keys()
-        tags = {(s.scope, tag, s.name) for s in existing.values() if isinstance(s, Stream) for tag in s.config.tags}
+        tags = {
+            (s.id.scope, tag, s.id.name) for s in existing.values() if isinstance(s, Stream) for tag in s.config.tags
+        }
         assert tags == {
             (scope, tag, name)
             for scope, members in held.items()
@@ -90,13 +92,13 @@ def _listings_show_what_exists(truth: Truth) -> None:
 
 def _no_segment_is_leaked_or_missing(world: World, streams: list[Stream], tables: list[Table]) -> None:
     expected = {
-        segment_name(stream.scope, stream.name, s): s in sealed_in(stream) or stream.state.value == "SEALED"
+        segment_name(*stream.id, s): s in sealed_in(stream) or stream.state.value == "SEALED"
         for stream in streams
         for s in cuts.segments_between(stream, stream.cut, {})
     }
     for table in tables:
-        expected |= {kvt_segment_name(table.scope, table.name, s.id): False for s in table.segments}
-    spare = {segment_name(stream.scope, stream.name, s) for stream in streams for s in stream.spare}
+        expected |= {kvt_segment_name(*table.id, s.id): False for s in table.segments}
+    spare = {segment_name(*stream.id, s) for stream in streams for s in stream.spare}
     present = {name: segment.sealed for name, segment in world.store.segments.items() if not name.endswith("#index")}
     assert {name: sealed for name, sealed in present.items() if name not in spare} == expected
 

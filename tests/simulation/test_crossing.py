@@ -16,7 +16,7 @@ from support.effort import effort
 
 from sluice.domain.commands import Command
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
-from sluice.domain.names import stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.stream.commands import (
@@ -103,7 +103,7 @@ class Crossing(World):
         )
 
     def _find(self, scope: str, name: str) -> Stream | None:
-        return find_stream(self.view(stream_key(scope, name)), scope, name)
+        return find_stream(self.view(StreamId(scope, name).key), StreamId(scope, name))
 
     def _scale(self, scope: str, name: str) -> ScaleStream:
         stream = self._find(scope, name)

@@ -17,7 +17,7 @@ from simulation.lives import SimulationLoop
 from simulation.world import World
 
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
-from sluice.domain.names import stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.stream.commands import (
@@ -80,7 +80,7 @@ class Operations(RuleBasedStateMachine):
         assert reply.status == expected, (command, reply)
 
     def stream(self, scope: str, name: str) -> Stream | None:
-        return find_stream(self.world.view(stream_key(scope, name)), scope, name)
+        return find_stream(self.world.view(StreamId(scope, name).key), StreamId(scope, name))
 
     @rule(scope=scopes, crashes=crash_plans)
     def create_scope(self, scope: str, crashes: list[int]) -> None:

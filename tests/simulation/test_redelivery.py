@@ -11,7 +11,8 @@ from support.histories import segments_of
 from sluice.domain import registry as aggregates
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Reply
-from sluice.domain.names import key_of, stream_key
+from sluice.domain.ids import StreamId
+from sluice.domain.names import key_of
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
@@ -38,7 +39,7 @@ class Held(World):
         super()._touch_store(moment, request, segment)
 
     def find(self, name: str) -> Stream | None:
-        return find_stream(self.view(stream_key("sc", name)), "sc", name)
+        return find_stream(self.view(StreamId("sc", name).key), StreamId("sc", name))
 
     async def hold(self, key: str) -> None:
         """From now on nothing that comes in the key's partition is accepted for good."""
@@ -47,7 +48,7 @@ class Held(World):
         assert await self.do(CreateScope("away")) == await self.do(CreateStream("away", name, CONFIG)) == "SUCCESS"
         self.is_away = True
         self.post(SealStream("away", name))
-        await self.until(lambda: (s := find_stream(self.view(f"away/{name}"), "away", name)) and s.workflow)
+        await self.until(lambda: (s := find_stream(self.view(f"away/{name}"), StreamId("away", name))) and s.workflow)
         self.post(SealStream("away", name))
 
     async def redeliver_held(self) -> None:
@@ -66,7 +67,7 @@ def test_a_stream_that_was_created_again_is_not_deleted_with_its_former_life() -
     async def test() -> None:
         world = Held()
         assert await world.do(CreateScope("sc")) == "SUCCESS"
-        await world.hold(stream_key("sc", "st"))
+        await world.hold(StreamId("sc", "st").key)
         for command in (CreateStream("sc", "st", CONFIG), SealStream("sc", "st"), DeleteStream("sc", "st")):
             assert await world.do(command) == "SUCCESS"
         assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
@@ -129,7 +130,7 @@ def test_a_creation_that_was_refused_does_not_bring_back_what_is_being_deleted()
     async def test() -> None:
         world = Held()
         assert await world.do(CreateScope("sc")) == "SUCCESS"
-        await world.hold(stream_key("sc", "st"))
+        await world.hold(StreamId("sc", "st").key)
         create = CreateStream("sc", "st", CONFIG)
         assert [await world.do(create), await world.do(create)] == ["SUCCESS", "STREAM_EXISTS"]
         assert await world.do(SealStream("sc", "st")) == "SUCCESS"
@@ -156,7 +157,7 @@ def test_a_dead_letter_is_not_carried_out_when_the_next_release_could(
     async def test() -> None:
         world = Held()
         assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        await world.hold(stream_key("sc", "st"))
+        await world.hold(StreamId("sc", "st").key)
         with monkeypatch.context() as defect:
             defect.setitem(aggregates.DECIDE, UpdateStream, fails)
             assert await world.do(UpdateStream("sc", "st", StreamConfig(tags=("x",)))) == "FAILURE"
@@ -172,7 +173,7 @@ def test_a_creation_is_not_cancelled_with_an_earlier_one() -> None:
     async def test() -> None:
         world = Held()
         assert await world.do(CreateScope("sc")) == "SUCCESS"
-        await world.hold(stream_key("sc", "st"))
+        await world.hold(StreamId("sc", "st").key)
         world.failing = {"CreateSegment"}
 
         async def begun() -> tuple[str, Workflow]:
@@ -203,7 +204,7 @@ def test_the_later_of_two_updates_stays() -> None:
     async def test() -> None:
         world = Held()
         assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        await world.hold(stream_key("sc", "st"))
+        await world.hold(StreamId("sc", "st").key)
         for tag in ("early", "late"):
             assert await world.do(UpdateStream("sc", "st", StreamConfig(tags=(tag,)))) == "SUCCESS"
         await world.redeliver_held()
@@ -218,7 +219,7 @@ def test_a_new_group_keeps_the_cut_that_it_has_reported() -> None:
     async def test() -> None:
         world = Held()
         assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        await world.hold(stream_key("sc", "st"))
+        await world.hold(StreamId("sc", "st").key)
         for id in ("old", "new"):
             config = ReaderGroupConfig(id=id, starts={"sc/st": {}}, retention=GroupRetention.MANUAL)
             assert await world.do(CreateReaderGroup("sc", "g", config)) == "SUCCESS"

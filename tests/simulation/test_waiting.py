@@ -15,8 +15,9 @@ from sluice.domain import registry as aggregates
 from sluice.domain.commands import Command
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Decision
+from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry, JournalRecord, decode_record, encode_record
-from sluice.domain.names import key_of, stream_key
+from sluice.domain.names import key_of
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
 from sluice.domain.scope.commands import CreateScope, DeleteScopeRecursive
 from sluice.domain.scope.state import find_scope
@@ -76,7 +77,7 @@ class Partial(World):
         assert {self.reply(id).status for id in ids} == {"SUCCESS"}  # type: ignore[union-attr]
 
     def stream(self, name: str) -> Stream | None:
-        return find_stream(self.view(stream_key("sc", name)), "sc", name)
+        return find_stream(self.view(StreamId("sc", name).key), StreamId("sc", name))
 
     def workflow(self, aggregate: str) -> Workflow | None:
         return running(self.view(key_of(aggregate)).get(aggregate))

@@ -111,11 +111,11 @@ class World(System):
 
     def _note_outlived(self, _partition: int, entry: JournalEntry) -> None:
         self.outlived += [
-            f"{event.scope} by {state.name}"
+            f"{event.scope} by {state.id.name}"
             for event in entry.events
             if isinstance(event, ScopeDeleted)
             for state in self.states().values()
-            if isinstance(state, Stream | ReaderGroup | Table) and state.scope == event.scope
+            if isinstance(state, Stream | ReaderGroup | Table) and state.id.scope == event.scope
         ]
 
     # What the outside does.

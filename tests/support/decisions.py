@@ -6,7 +6,6 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType
-from sluice.domain.names import stream_key
 from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import StreamCommand
 from sluice.domain.stream.retention import RetentionReport, SizedCut
@@ -85,7 +84,7 @@ def tell(bootstrap: str, *reports: ScaleReport | RetentionReport) -> None:
     """Put reports into their topics."""
     for report in reports:
         topic = SCALE if isinstance(report, ScaleReport) else RETENTION
-        produce(bootstrap, topic.name, stream_key(report.scope, report.stream), msgspec.json.encode(report))
+        produce(bootstrap, topic.name, report.stream_id.key, msgspec.json.encode(report))
 
 
 def asked(bootstrap: str, kind: type[C], streams: Iterable[str] | None = None) -> list[Asked[C]]:

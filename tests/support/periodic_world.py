@@ -4,7 +4,8 @@ Streams come about as far as that work needs them: in the journal, and with thei
 """
 
 from sluice.domain.config import StreamConfig
-from sluice.domain.names import mark_stream, stream_key
+from sluice.domain.ids import StreamId
+from sluice.domain.names import mark_stream
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import decide, scale
@@ -20,7 +21,7 @@ class PeriodicWorld(MemoryWorld):
     """What users and segment stores do there."""
 
     def stream(self, scope: str, name: str) -> Stream:
-        stream = find_stream(self.view(stream_key(scope, name)), scope, name)
+        stream = find_stream(self.view(StreamId(scope, name).key), StreamId(scope, name))
         assert stream is not None
         return stream
 
@@ -28,7 +29,7 @@ class PeriodicWorld(MemoryWorld):
         """The stream and its mark stream, with their segments, in a scope that is made for them."""
         await self.ask(CreateScope(scope))
         await self.ask(CreateStream(scope, name, config), f"{creation_id}-{scope}-{name}")
-        await self.do(stream_key(scope, name), lambda reader, _: decide.finish_create(reader, scope, name))
+        await self.do(StreamId(scope, name).key, lambda reader, _: decide.finish_create(reader, StreamId(scope, name)))
         for stream in (name, mark_stream(name)):
             await self.create_segments(scope, stream)
 
@@ -38,10 +39,10 @@ class PeriodicWorld(MemoryWorld):
 
     async def finish_scale(self, scope: str, name: str, sizes: dict[int, int]) -> None:
         """Bring the scale that was requested to its end."""
-        key = stream_key(scope, name)
-        await self.do(key, lambda reader, _: scale.add_epoch(reader, scope, name))
+        key = StreamId(scope, name).key
+        await self.do(key, lambda reader, _: scale.add_epoch(reader, StreamId(scope, name)))
         await self.create_segments(scope, name)
-        await self.do(key, lambda reader, _: scale.finish_scale(reader, scope, name, sizes))
+        await self.do(key, lambda reader, _: scale.finish_scale(reader, StreamId(scope, name), sizes))
 
     def write(self, scope: str, name: str, segment: int, data: bytes) -> None:
         """Put bytes at the end of a segment, as they are."""

@@ -7,8 +7,8 @@ import msgspec
 
 from harness import System
 from sluice.domain.events import Event
+from sluice.domain.ids import StreamId
 from sluice.domain.model import DomainModel, decode_record
-from sluice.domain.names import stream_key
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.events import StreamScaleStarted, StreamUpdateStarted, WorkflowQueued
 from sluice.domain.transaction.events import CommitBatchStarted, TransactionCommitting
@@ -80,7 +80,7 @@ class History(msgspec.Struct, frozen=True):
 
 def history(system: System, scope: str, stream: str) -> History:
     """What the journal holds of a stream."""
-    partition = partition_of(stream_key(scope, stream), system.settings.partitions)
+    partition = partition_of(StreamId(scope, stream).key, system.settings.partitions)
     asked = {
         request.id: message.timestamp()[1]
         for message in read(system.kafka_bootstrap, REQUESTS_STREAMS.name, [partition])

@@ -5,7 +5,7 @@ from typing import Any
 
 from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.names import stream_key
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import decide as stream_decide
@@ -38,7 +38,7 @@ from txn_manager.step_context import TransactionStepContext
 from txn_manager.transaction_completion import TransactionCompletion
 
 SCOPE, STREAM = "sc", "st"
-KEY = stream_key(SCOPE, STREAM)
+KEY = StreamId(SCOPE, STREAM).key
 
 
 class Completer:
@@ -128,7 +128,7 @@ class TransactionWorld(MemoryWorld):
         config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
         await self.seed(SCOPE, ScopeCreated(scope=SCOPE, creation_id="scope", at=0))
         await self.decide(CreateStream(SCOPE, STREAM, config))
-        await self.do(KEY, lambda reader, _: stream_decide.finish_create(reader, SCOPE, STREAM))
+        await self.do(KEY, lambda reader, _: stream_decide.finish_create(reader, StreamId(SCOPE, STREAM)))
         await self.create_segments()
 
     async def create_segments(self) -> None:
@@ -144,26 +144,26 @@ class TransactionWorld(MemoryWorld):
 
     async def finish_scale(self) -> None:
         """Bring the scale that was requested to its end, in the journal and in the segment stores."""
-        await self.do(KEY, lambda reader, _: scale.add_epoch(reader, SCOPE, STREAM))
-        await self.do(KEY, lambda reader, _: scale.finish_scale(reader, SCOPE, STREAM, {0: 0}))
+        await self.do(KEY, lambda reader, _: scale.add_epoch(reader, StreamId(SCOPE, STREAM)))
+        await self.do(KEY, lambda reader, _: scale.finish_scale(reader, StreamId(SCOPE, STREAM), {0: 0}))
         await self.create_segments()
 
     @property
     def stream(self) -> Stream:
-        stream = find_stream(self.view(KEY), SCOPE, STREAM)
+        stream = find_stream(self.view(KEY), StreamId(SCOPE, STREAM))
         assert stream is not None
         return stream
 
     @property
     def commits(self) -> Commits | None:
-        return find_commits(self.view(KEY), SCOPE, STREAM)
+        return find_commits(self.view(KEY), StreamId(SCOPE, STREAM))
 
     @property
     def transactions(self) -> StreamTransactions:
-        return transactions_of(self.view(KEY), SCOPE, STREAM)
+        return transactions_of(self.view(KEY), StreamId(SCOPE, STREAM))
 
     def state(self, id: str) -> TransactionState | None:
-        found = find_transaction(self.view(KEY), SCOPE, STREAM, id)
+        found = find_transaction(self.view(KEY), TransactionId(SCOPE, STREAM, id))
         return found.state if found is not None else None
 
     async def open(self, request: str, written: bytes = b"") -> str:

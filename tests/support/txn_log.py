@@ -6,6 +6,7 @@ from typing import Any
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.segment import number_of, segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import scale
@@ -43,21 +44,21 @@ class TxnLog(Log):
         self.most = most
         config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
         self.decide(CreateStream(SCOPE, STREAM, config), request="r")
-        self.apply(stream_decide.finish_create(self, SCOPE, STREAM))
+        self.apply(stream_decide.finish_create(self, StreamId(SCOPE, STREAM)))
 
     @property
     def stream(self) -> Stream:
-        stream = find_stream(self, SCOPE, STREAM)
+        stream = find_stream(self, StreamId(SCOPE, STREAM))
         assert stream is not None
         return stream
 
     @property
     def index_of_all(self) -> StreamTransactions:
-        return transactions_of(self, SCOPE, STREAM)
+        return transactions_of(self, StreamId(SCOPE, STREAM))
 
     @property
     def commits(self) -> Commits | None:
-        return find_commits(self, SCOPE, STREAM)
+        return find_commits(self, StreamId(SCOPE, STREAM))
 
     @property
     def batch(self) -> CommitBatch:
@@ -67,7 +68,7 @@ class TxnLog(Log):
         return commits.workflow
 
     def transaction(self, id: str) -> Transaction | EndedTransaction | None:
-        return find_transaction(self, SCOPE, STREAM, id)
+        return find_transaction(self, TransactionId(SCOPE, STREAM, id))
 
     def state(self, id: str) -> TransactionState:
         found = self.transaction(id)
@@ -92,7 +93,7 @@ class TxnLog(Log):
         return reply
 
     def ready(self, id: str) -> Reply:
-        return answered(self.apply(decide.decide_ready(self, SCOPE, STREAM, id, self.now)))
+        return answered(self.apply(decide.decide_ready(self, TransactionId(SCOPE, STREAM, id), self.now)))
 
     def ping(self, id: str, lease_ms: int = LEASE_MS, appended_at: int | None = None) -> Reply:
         command = PingTransaction(scope=SCOPE, stream=STREAM, transaction=id, lease_ms=lease_ms)
@@ -124,12 +125,12 @@ class TxnLog(Log):
     # What becomes of it.
 
     def begin(self) -> Decision:
-        return self.apply(batch.begin_batch(self, SCOPE, STREAM, self.context(), self.most))
+        return self.apply(batch.begin_batch(self, StreamId(SCOPE, STREAM), self.context(), self.most))
 
     def end(self, positions: Positions | None = None) -> Decision:
         """End the batch that merges."""
         positions = self._positions() if positions is None else positions
-        return self.apply(batch.end_batch(self, SCOPE, STREAM, self.context(), positions, self.most))
+        return self.apply(batch.end_batch(self, StreamId(SCOPE, STREAM), self.context(), positions, self.most))
 
     def _positions(self) -> Positions:
         running = self.commits.workflow if self.commits is not None else None
@@ -137,11 +138,11 @@ class TxnLog(Log):
 
     def note_rolled(self, sizes: dict[int, int] | None = None, positions: Positions | None = None) -> Decision:
         positions = self._positions() if positions is None else positions
-        return self.apply(batch.note_rolled(self, SCOPE, STREAM, self.context(), sizes or {}, positions))
+        return self.apply(batch.note_rolled(self, StreamId(SCOPE, STREAM), self.context(), sizes or {}, positions))
 
     def end_roll(self, sizes: dict[int, int] | None = None) -> Decision:
         sizes = dict.fromkeys(self.stream.active_epoch.segments, 0) if sizes is None else sizes
-        return self.apply(batch.end_roll(self, SCOPE, STREAM, self.context(), sizes))
+        return self.apply(batch.end_roll(self, StreamId(SCOPE, STREAM), self.context(), sizes))
 
     def finish_batch(self) -> None:
         """See the batch that is running through, whatever it takes."""
@@ -152,10 +153,10 @@ class TxnLog(Log):
             self.end()
 
     def finish_abort(self, id: str) -> Decision:
-        return self.apply(decide.finish_abort(self, SCOPE, STREAM, id, self.now))
+        return self.apply(decide.finish_abort(self, TransactionId(SCOPE, STREAM, id), self.now))
 
     def note_waiting(self, kind: str = "ScaleStream") -> Decision:
-        return self.apply(stream_decide.note_waiting(self, SCOPE, STREAM, kind, self.context()))
+        return self.apply(stream_decide.note_waiting(self, StreamId(SCOPE, STREAM), kind, self.context()))
 
     def start_scale(self, segment: int, at: int = 2000) -> Reply:
         """Begin to split a segment of the active epoch into halves."""
@@ -168,8 +169,8 @@ class TxnLog(Log):
         """Split the active segment of this number and see that through."""
         segment = next(s for s in self.stream.active_epoch.segments if number_of(s) == number)
         assert self.start_scale(segment, at).status == "STARTED"
-        self.apply(scale.add_epoch(self, SCOPE, STREAM))
-        self.apply(scale.finish_scale(self, SCOPE, STREAM, {segment: 100}))
+        self.apply(scale.add_epoch(self, StreamId(SCOPE, STREAM)))
+        self.apply(scale.finish_scale(self, StreamId(SCOPE, STREAM), {segment: 100}))
 
 
 def answered(decision: Decision) -> Reply:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from sluice.domain.events import Event
+from sluice.domain.ids import TransactionId
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord
-from sluice.domain.names import commits_aggregate, stream_aggregate, transaction_aggregate
 from sluice.domain.stream.events import (
     DecisionRecorded,
     ReportsForwarded,
@@ -173,7 +173,7 @@ class Follower:
         for event in entry.events:
             aggregate = event.aggregate
             if isinstance(event, StreamEpochsRolled | StreamRolled):
-                aggregate = commits_aggregate(event.scope, event.stream)
+                aggregate = event.stream_id.commits
             if aggregate in self._followed and not isinstance(event, BESIDE):
                 return self._followed[aggregate][0]
         return None
@@ -185,7 +185,7 @@ class Follower:
 
     def _end(self, entry: JournalEntry) -> None:
         touched = {event.aggregate for event in entry.events}
-        touched |= {stream_aggregate(e.scope, e.stream) for e in entry.events if isinstance(e, CommitsEvent)}
+        touched |= {e.stream_id.aggregate for e in entry.events if isinstance(e, CommitsEvent)}
         for aggregate in touched & self._followed.keys():
             state, (_, workflow) = self.view.get(aggregate), self._followed[aggregate]
             if isinstance(state, Transaction):
@@ -197,5 +197,5 @@ class Follower:
 def _about(event: Event) -> tuple[str, ...]:
     """The aggregates that an event is about: a batch that begins is about its transactions."""
     if isinstance(event, CommitBatchStarted):
-        return tuple(transaction_aggregate(event.scope, event.stream, t) for t in event.transactions)
+        return tuple(TransactionId(event.scope, event.stream, t).aggregate for t in event.transactions)
     return (event.aggregate,)

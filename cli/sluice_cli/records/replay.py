@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
-from sluice.domain.ids import ResourceKind
+from sluice.domain.ids import ResourceKind, StreamId
 from sluice.domain.listings import members_of
-from sluice.domain.names import commits_aggregate, mark_stream, scope_aggregate, stream_aggregate, stream_key
+from sluice.domain.names import mark_stream, scope_aggregate
 from sluice.domain.scope.state import Scope
 from sluice.domain.segment import epoch_of, number_of
 from sluice.domain.stream.queries import head
@@ -30,8 +30,8 @@ _RETENTION_NAMES = {RetentionType.SIZE: "size", RetentionType.TIME: "time"}
 
 def stream_at(source: Source, scope: str, name: str, at_ms: int, progress: Progress) -> dict[str, Any]:
     """The description of a stream at a moment. Raises RefusedError if there was none."""
-    aggregate = stream_aggregate(scope, name)
-    past = past_of(source, stream_key(scope, name), frozenset((aggregate,)), at_ms, progress)
+    aggregate = StreamId(scope, name).aggregate
+    past = past_of(source, StreamId(scope, name).key, frozenset((aggregate,)), at_ms, progress)
     state, cause = past.view.get(aggregate), past.causes.get(aggregate)
     if not isinstance(state, Stream) or cause is None:
         raise _absent(f"stream {scope}/{name}", at_ms, cause if isinstance(state, DeletedStream) else None)
@@ -77,12 +77,12 @@ def _absent(what: str, at_ms: int, deleted: Cause | None) -> RefusedError:
 
 
 def _stream(past: Past, stream: Stream) -> dict[str, Any]:
-    transactions = transactions_of(past.view, stream.scope, stream.name)
-    commits = past.view.get(commits_aggregate(stream.scope, stream.name))
+    transactions = transactions_of(past.view, stream.id)
+    commits = past.view.get(stream.id.commits)
     segments = [] if stream.state is StreamState.SEALED else stream.active_segments()
     return {
-        "scope": stream.scope,
-        "name": stream.name,
+        "scope": stream.id.scope,
+        "name": stream.id.name,
         "state": stream.state.value,
         "epoch": stream.active_epoch.number,
         "createdAt": stream.created_at,
@@ -114,7 +114,7 @@ def _stream(past: Past, stream: Stream) -> dict[str, Any]:
             {"kind": kind.value, "code": noted.code, "reason": noted.reason, "at": noted.at}
             for kind, noted in sorted(stream.decisions.items(), key=lambda item: item[1].at, reverse=True)
         ],
-        "markStream": mark_stream(stream.name),
+        "markStream": mark_stream(stream.id.name),
         **({"watermark": msgspec.to_builtins(stream.watermark)} if stream.watermark else {}),
     }
 

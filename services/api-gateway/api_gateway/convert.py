@@ -22,6 +22,7 @@ from sluice.domain.config import (
     check_config,
 )
 from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.ids import StreamId, TableId
 from sluice.domain.segment import Segment
 
 _SCALE_TYPES: dict[int, ScaleType] = {pb.ScalingPolicy.ScalingPolicyType.Value(t.value): t for t in ScaleType}
@@ -36,13 +37,12 @@ def scope_of(name: str) -> str:
     return name
 
 
-def stream_of(info: pb.StreamInfo) -> tuple[str, str]:
-    """Scope and name."""
+def stream_of(info: pb.StreamInfo) -> StreamId:
     if not info.scope:
         raise BadRequestError("the scope is empty")
     if not info.stream:
         raise BadRequestError("the stream's name is empty")
-    return info.scope, info.stream
+    return StreamId(info.scope, info.stream)
 
 
 def epoch_of(epoch: int) -> int:
@@ -98,11 +98,11 @@ def _retention_of(message: pb.RetentionPolicy) -> RetentionPolicy | None:
     return RetentionPolicy(kind, message.retentionParam, message.retentionMax)
 
 
-def config_message(scope: str, stream: str, config: StreamConfig) -> pb.StreamConfig:
+def config_message(id: StreamId, config: StreamConfig) -> pb.StreamConfig:
     """Every part is set, but the retention policy only if there is one."""
     scaling, retention = config.scaling, config.retention
     return pb.StreamConfig(
-        streamInfo=pb.StreamInfo(scope=scope, stream=stream),
+        streamInfo=pb.StreamInfo(scope=id.scope, stream=id.name),
         scalingPolicy=pb.ScalingPolicy(
             scaleType=scaling.scale_type.value,
             targetRate=scaling.target_rate,
@@ -122,25 +122,25 @@ def _retention_message(policy: RetentionPolicy) -> pb.RetentionPolicy:
     )
 
 
-def fill_segment_id(target: pb.SegmentId, scope: str, stream: str, segment: int) -> None:
+def fill_segment_id(target: pb.SegmentId, stream: StreamId | TableId, segment: int) -> None:
     """Set in place: this is on the path of every read, and building messages to copy them in costs twice."""
     info = target.streamInfo
-    info.scope = scope
-    info.stream = stream
+    info.scope = stream.scope
+    info.stream = stream.name
     target.segmentId = segment
 
 
-def fill_range(target: pb.SegmentRange, scope: str, stream: str, segment: Segment) -> None:
-    fill_segment_id(target.segmentId, scope, stream, segment.id)
+def fill_range(target: pb.SegmentRange, stream: StreamId | TableId, segment: Segment) -> None:
+    fill_segment_id(target.segmentId, stream, segment.id)
     target.minKey = segment.low
     target.maxKey = segment.high
 
 
-def ranges_message(scope: str, stream: str, segments: Iterable[Segment]) -> pb.SegmentRanges:
+def ranges_message(stream: StreamId | TableId, segments: Iterable[Segment]) -> pb.SegmentRanges:
     message = pb.SegmentRanges()
     add = message.segmentRanges.add
     for segment in segments:
-        fill_range(add(), scope, stream, segment)
+        fill_range(add(), stream, segment)
     return message
 
 

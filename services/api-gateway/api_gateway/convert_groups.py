@@ -12,6 +12,7 @@ from api_gateway.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_config
 from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.ids import GroupId, StreamId
 
 _RETENTIONS = {0: GroupRetention.NONE, 1: GroupRetention.MANUAL, 2: GroupRetention.AUTOMATIC}
 _RETENTION_NUMBERS = {retention: number for number, retention in _RETENTIONS.items()}
@@ -54,17 +55,17 @@ def _cuts_of(messages: Iterable[pb.StreamCut]) -> dict[str, dict[int, int]]:
     """Cuts by "scope/stream", an empty one for none."""
     cuts: dict[str, dict[int, int]] = {}
     for message in messages:
-        scope, stream = stream_of(message.streamInfo)
-        if cuts.setdefault(f"{scope}/{stream}", cut := dict(message.cut)) is not cut:
-            raise BadRequestError(f"{scope}/{stream} is there twice")
+        stream = str(stream_of(message.streamInfo))
+        if cuts.setdefault(stream, cut := dict(message.cut)) is not cut:
+            raise BadRequestError(f"{stream} is there twice")
     return cuts
 
 
-def group_config_message(scope: str, group: str, config: ReaderGroupConfig) -> pb.ReaderGroupConfiguration:
+def group_config_message(id: GroupId, config: ReaderGroupConfig) -> pb.ReaderGroupConfiguration:
     """With the streams that were sent, in their order, those without a cut too: clients compare."""
     return pb.ReaderGroupConfiguration(
-        scope=scope,
-        readerGroupName=group,
+        scope=id.scope,
+        readerGroupName=id.name,
         groupRefreshTimeMillis=config.refresh_ms,
         automaticCheckpointIntervalMillis=config.checkpoint_interval_ms,
         maxOutstandingCheckpointRequest=config.max_outstanding_checkpoints,
@@ -78,5 +79,5 @@ def group_config_message(scope: str, group: str, config: ReaderGroupConfig) -> p
 
 def _cut_messages(cuts: Mapping[str, dict[int, int]]) -> Iterable[pb.StreamCut]:
     for name, cut in cuts.items():
-        scope, _, stream = name.partition("/")
-        yield pb.StreamCut(streamInfo=pb.StreamInfo(scope=scope, stream=stream), cut=cut)
+        stream = StreamId.of(name)
+        yield pb.StreamCut(streamInfo=pb.StreamInfo(scope=stream.scope, stream=stream.name), cut=cut)

@@ -4,15 +4,16 @@ from api_gateway.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import TableConfig, check_table_config
 from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.ids import TableId
 
 
-def table_of(info: pb.KeyValueTableInfo) -> tuple[str, str]:
-    """Scope and name. Raises BadRequestError."""
+def table_of(info: pb.KeyValueTableInfo) -> TableId:
+    """Raises BadRequestError."""
     if not info.scope:
         raise BadRequestError("the scope is empty")
     if not info.kvtName:
         raise BadRequestError("the table's name is empty")
-    return info.scope, info.kvtName
+    return TableId(info.scope, info.kvtName)
 
 
 def table_config_of(message: pb.KeyValueTableConfig) -> TableConfig:
@@ -30,10 +31,10 @@ def table_config_of(message: pb.KeyValueTableConfig) -> TableConfig:
     return config
 
 
-def table_config_message(scope: str, table: str, config: TableConfig) -> pb.KeyValueTableConfig:
+def table_config_message(id: TableId, config: TableConfig) -> pb.KeyValueTableConfig:
     return pb.KeyValueTableConfig(
-        scope=scope,
-        kvtName=table,
+        scope=id.scope,
+        kvtName=id.name,
         partitionCount=config.partitions,
         primaryKeyLength=config.primary_key_length,
         secondaryKeyLength=config.secondary_key_length,

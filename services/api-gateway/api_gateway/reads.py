@@ -16,9 +16,9 @@ import msgspec
 from sluice.domain.cluster.state import Cluster, cluster_of
 from sluice.domain.decision import Reader
 from sluice.domain.errors import NotFoundError
-from sluice.domain.ids import ResourceKind
+from sluice.domain.ids import GroupId, ResourceKind, StreamId, TableId, TransactionId
 from sluice.domain.listings import Members, members_of, scopes_of
-from sluice.domain.names import group_aggregate, key_of, stream_aggregate, stream_key
+from sluice.domain.names import key_of
 from sluice.domain.reader_group.state import ReaderGroup, find_group
 from sluice.domain.scope.state import Scope, find_scope
 from sluice.domain.stream.state import Stream, find_stream
@@ -75,32 +75,32 @@ class Reads:
         self._journal = journal
         self._everywhere = tuple(range(journal.partitions))
 
-    async def stream(self, scope: str, name: str) -> Stream:
+    async def stream(self, id: StreamId) -> Stream:
         """Raises NotFoundError."""
-        stream = await self.stream_or_none(scope, name)
+        stream = await self.stream_or_none(id)
         if stream is None:
-            raise MissingError(f"stream {scope}/{name} does not exist", "STREAM_NOT_FOUND")
+            raise MissingError(f"stream {id} does not exist", "STREAM_NOT_FOUND")
         return stream
 
-    async def stream_or_none(self, scope: str, name: str) -> Stream | None:
-        key = stream_key(scope, name)
+    async def stream_or_none(self, id: StreamId) -> Stream | None:
+        key = id.key
         await self._journal.barrier((self._journal.partition_of(key),))
-        return find_stream(self._journal.reader(key), scope, name)
+        return find_stream(self._journal.reader(key), id)
 
-    async def stream_in_full(self, scope: str, name: str) -> StreamInFull:
+    async def stream_in_full(self, id: StreamId) -> StreamInFull:
         """Raises NotFoundError."""
-        stream = await self.stream(scope, name)
-        view = self._journal.reader(stream_key(scope, name))
-        workflow = running(stream) or running(find_commits(view, scope, name))
-        return StreamInFull(stream, transactions_of(view, scope, name), workflow)
+        stream = await self.stream(id)
+        view = self._journal.reader(id.key)
+        workflow = running(stream) or running(find_commits(view, id))
+        return StreamInFull(stream, transactions_of(view, id), workflow)
 
-    async def scaled_stream(self, scope: str, name: str, epoch: int, most_s: float) -> Stream | None:
+    async def scaled_stream(self, id: StreamId, epoch: int, most_s: float) -> Stream | None:
         """The stream once the scale that began on `epoch`, if one runs, has ended, or after `most_s` seconds."""
-        stream = await self.stream_or_none(scope, name)
-        key = stream_key(scope, name)
+        stream = await self.stream_or_none(id)
+        key = id.key
 
         def has_ended(view: Reader) -> bool:
-            present = find_stream(view, scope, name)
+            present = find_stream(view, id)
             if present is None or present.workflow is None or present.active != epoch:
                 return True
             return present.workflow.kind is not WorkflowKind.SCALE_STREAM
@@ -109,53 +109,51 @@ class Reads:
             with suppress(TimeoutError):
                 async with asyncio.timeout(most_s):
                     await self._journal.until(key, has_ended)
-            stream = find_stream(self._journal.reader(key), scope, name)
+            stream = find_stream(self._journal.reader(key), id)
         return stream
 
-    async def stream_in_scope(self, scope: str, name: str) -> Stream | None:
+    async def stream_in_scope(self, id: StreamId) -> Stream | None:
         """The same, but raises NotFoundError if there is not even the scope."""
-        key = stream_key(scope, name)
-        await self._barrier_with_scope(scope, key)
-        return find_stream(self._journal.reader(key), scope, name)
+        key = id.key
+        await self._barrier_with_scope(id.scope, key)
+        return find_stream(self._journal.reader(key), id)
 
-    async def group_or_none(self, scope: str, name: str) -> ReaderGroup | None:
+    async def group_or_none(self, id: GroupId) -> ReaderGroup | None:
         """Raises NotFoundError if there is not even the scope."""
-        await self._barrier_with_scope(scope, key_of(group_aggregate(scope, name)))
-        return self.known_group(scope, name)
+        await self._barrier_with_scope(id.scope, id.key)
+        return self.known_group(id)
 
-    def known_group(self, scope: str, name: str) -> ReaderGroup | None:
+    def known_group(self, id: GroupId) -> ReaderGroup | None:
         """Without a barrier: for whoever has just seen a reply about the group."""
-        return find_group(self._journal.reader(key_of(group_aggregate(scope, name))), scope, name)
+        return find_group(self._journal.reader(id.key), id)
 
-    async def table_or_none(self, scope: str, name: str) -> Table | None:
-        key = stream_key(scope, name)
+    async def table_or_none(self, id: TableId) -> Table | None:
+        key = id.key
         await self._journal.barrier((self._journal.partition_of(key),))
-        return find_table(self._journal.reader(key), scope, name)
+        return find_table(self._journal.reader(key), id)
 
-    async def known_transaction(
-        self, scope: str, stream: str, transaction: str
-    ) -> Transaction | EndedTransaction | None:
+    async def known_transaction(self, id: TransactionId) -> Transaction | EndedTransaction | None:
         """None for one that nobody has heard of, or that has been forgotten since it ended."""
-        key = stream_key(scope, stream)
+        key = id.key
         await self._journal.barrier((self._journal.partition_of(key),))
-        return find_transaction(self._journal.reader(key), scope, stream, transaction)
+        return find_transaction(self._journal.reader(key), id)
 
-    def transaction(self, scope: str, stream: str, transaction: str) -> Transaction | EndedTransaction | None:
+    def transaction(self, id: TransactionId) -> Transaction | EndedTransaction | None:
         """The same without a barrier: for whoever has the index of the stream's transactions at hand."""
-        return find_transaction(self._journal.reader(stream_key(scope, stream)), scope, stream, transaction)
+        return find_transaction(self._journal.reader(id.key), id)
 
-    async def transaction_state(self, scope: str, stream: str, transaction: str) -> TransactionState:
+    async def transaction_state(self, id: TransactionId) -> TransactionState:
         """UNKNOWN for one that nobody has heard of, or that has been forgotten since it ended."""
-        found = await self.known_transaction(scope, stream, transaction)
+        found = await self.known_transaction(id)
         return found.state if found is not None else TransactionState.UNKNOWN
 
-    async def ended_transactions(self, scope: str, stream: str, most: int) -> list[EndedTransaction]:
+    async def ended_transactions(self, id: StreamId, most: int) -> list[EndedTransaction]:
         """The last transactions of a stream that have ended, the latest first."""
-        key = stream_key(scope, stream)
+        key = id.key
         await self._journal.barrier((self._journal.partition_of(key),))
         reader = self._journal.reader(key)
-        ids = itertools.islice(transactions_of(reader, scope, stream).ended(), most)
-        found = (find_transaction(reader, scope, stream, id) for id in ids)
+        uuids = itertools.islice(transactions_of(reader, id).ended(), most)
+        found = (find_transaction(reader, id.transaction(uuid)) for uuid in uuids)
         return [f for f in found if isinstance(f, EndedTransaction)]
 
     async def _barrier_with_scope(self, scope: str, key: str) -> None:
@@ -233,7 +231,7 @@ class Reads:
             page = list(itertools.islice(self._located(scope, streams_after(after)), AT_A_TIME))
             after = page[-1][0] if len(page) == AT_A_TIME else None
             for name, partition in page:
-                stream = self._journal.views()[partition].get(stream_aggregate(scope, name))
+                stream = self._journal.views()[partition].get(StreamId(scope, name).aggregate)
                 if isinstance(stream, Stream):
                     yield stream
             await asyncio.sleep(0)
@@ -245,7 +243,7 @@ class Reads:
             return None
         views = self._journal.views()
         located = self._located(scope, names)
-        found = (views[partition].get(kind.aggregate(scope, name)) for name, partition in located)
+        found = (views[partition].get(kind.id(scope, name).aggregate) for name, partition in located)
         return (state for state in found if isinstance(state, of_type))
 
     async def _has_caught_up_with(self, scope: str) -> bool:

@@ -18,7 +18,7 @@ from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import HistoryRow
 from sluice.domain.config import RetentionPolicy
-from sluice.domain.names import stream_key
+from sluice.domain.ids import StreamId
 from sluice.kafka.topics import RETENTION, SCALE, Topic
 
 Policy = RetentionPolicy | OtherScaling
@@ -30,7 +30,7 @@ def would_have(settings: SparkSettings, scope: str, stream: str, policy: Policy,
     topic: Topic = RETENTION if isinstance(policy, RetentionPolicy) else SCALE
     session = open_session("what-if", settings)
     try:
-        records = recorded(session, topic, settings).where(f"key = cast('{stream_key(scope, stream)}' as binary)")
+        records = recorded(session, topic, settings).where(f"key = cast('{StreamId(scope, stream).key}' as binary)")
         found = _replayed(records, settings, stream, policy, now).collect()
     finally:
         session.stop()

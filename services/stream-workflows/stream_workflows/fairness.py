@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import ScaleStream, SealStream, StreamCommand, TruncateStream, UpdateStream
 from sluice.domain.stream.decide import note_waiting
 from sluice.domain.stream.state import find_stream
@@ -40,31 +41,31 @@ class Fairness:
     def ended(self, command: ExclusiveCommand) -> None:
         """What the command has begun on its stream has ended: if commits wait, it is their turn."""
         reader = self._journal.reader(command.key)
-        if transactions_of(reader, command.scope, command.stream).committing:
-            self._after[command.key] = _batches(reader, command.scope, command.stream)
+        if transactions_of(reader, command.stream_id).committing:
+            self._after[command.key] = _batches(reader, command.stream_id)
 
     async def commits_first(self, command: ExclusiveCommand, permit: Permit) -> None:
         """Let one batch begin if it is the commits' turn."""
         before = self._after.pop(command.key, None)
         if before is None:
             return
-        scope, stream = command.scope, command.stream
+        stream = command.stream_id
 
         def holds(view: Reader) -> bool:
-            return _batches(view, scope, stream) != before or not transactions_of(view, scope, stream).committing
+            return _batches(view, stream) != before or not transactions_of(view, stream).committing
 
         async with permit.released():
             await self._until(command.key, COMMITS_FIRST_S, holds)
 
     async def wait(self, command: StreamCommand) -> None:
         """Return when the stream is free, or after a while. Raises JournalError."""
-        scope, stream = command.scope, command.stream
+        stream = command.stream_id
 
         def note(reader: Reader, context: Context) -> Decision:
-            return note_waiting(reader, scope, stream, type(command).__name__, context)
+            return note_waiting(reader, stream, type(command).__name__, context)
 
         await self._journal.propose(command.key, note)
-        await self._until(command.key, REPEAT_S, lambda view: _is_free(view, scope, stream))
+        await self._until(command.key, REPEAT_S, lambda view: _is_free(view, stream))
 
     async def _until(self, key: str, most_s: float, holds: Callable[[Reader], bool]) -> None:
         with suppress(TimeoutError, JournalError):
@@ -72,10 +73,10 @@ class Fairness:
                 await self._journal.until(key, holds)
 
 
-def _batches(reader: Reader, scope: str, stream: str) -> int:
-    commits = find_commits(reader, scope, stream)
+def _batches(reader: Reader, id: StreamId) -> int:
+    commits = find_commits(reader, id)
     return commits.batches if commits is not None else 0
 
 
-def _is_free(reader: Reader, scope: str, stream: str) -> bool:
-    return running(find_stream(reader, scope, stream)) is None and running(find_commits(reader, scope, stream)) is None
+def _is_free(reader: Reader, id: StreamId) -> bool:
+    return running(find_stream(reader, id)) is None and running(find_commits(reader, id)) is None

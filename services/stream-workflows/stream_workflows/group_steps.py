@@ -4,7 +4,7 @@ Rules: background-and-other-workflows 6.
 """
 
 from sluice.domain.decision import Reader
-from sluice.domain.names import group_stream, stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.stream.commands import AddSubscriber, RemoveSubscriber
 from sluice.domain.stream.state import Stream, find_stream
@@ -15,8 +15,7 @@ from stream_workflows.step_context import StreamStepContext
 
 
 def _state_stream(context: StreamStepContext, group: ReaderGroup) -> Stream | None:
-    name = group_stream(group.name)
-    return find_stream(context.reader(stream_key(group.scope, name)), group.scope, name)
+    return _find(context, group.id.state_stream)
 
 
 async def create_state_stream(context: StreamStepContext, group: ReaderGroup) -> None:
@@ -30,42 +29,37 @@ async def subscribe(context: StreamStepContext, group: ReaderGroup) -> list[str]
     config = group.config
     if not config.subscribes():
         return []
-    streams = {scoped: _stream_name(scoped) for scoped in config.starts}
-    unseen = {stream_key(*stream) for stream in streams.values() if _find(context, stream) is None}
+    streams = {scoped: StreamId.of(scoped) for scoped in config.starts}
+    unseen = {stream.key for stream in streams.values() if _find(context, stream) is None}
     if unseen:
         await context.catch_up(unseen)
     context.require(_subscription(stream, group, _creation_id(context, stream)) for stream in streams.values())
     return [scoped for scoped, stream in streams.items() if _find(context, stream) is None]
 
 
-def _stream_name(scoped: str) -> tuple[str, str]:
-    scope, _, name = scoped.partition("/")
-    return scope, name
+def _find(context: StreamStepContext, stream: StreamId) -> Stream | None:
+    return find_stream(context.reader(stream.key), stream)
 
 
-def _find(context: StreamStepContext, stream: tuple[str, str]) -> Stream | None:
-    return find_stream(context.reader(stream_key(*stream)), *stream)
-
-
-def _creation_id(context: StreamStepContext, stream: tuple[str, str]) -> str:
+def _creation_id(context: StreamStepContext, stream: StreamId) -> str:
     """The life of the stream that the view shows; "" if it shows none."""
     found = _find(context, stream)
     return found.creation_id if found is not None else ""
 
 
-def _subscription(stream: tuple[str, str], group: ReaderGroup, creation_id: str) -> Dependency:
+def _subscription(stream: StreamId, group: ReaderGroup, creation_id: str) -> Dependency:
     """A stream knows the group in its present form; or there is no such stream."""
     subscriber, config = group.subscriber, group.config
 
     def known(reader: Reader) -> bool:
-        found = find_stream(reader, *stream)
+        found = find_stream(reader, stream)
         if found is None:
             return True
         entry = found.subscribers.get(subscriber)
         return entry is not None and entry.group_id == config.id and entry.generation >= config.generation
 
     command = AddSubscriber(*stream, subscriber, config.id, config.generation, creation_id)
-    return Dependency(f"stream {'/'.join(stream)} has not yet added the subscriber", command.key, known, command)
+    return Dependency(f"stream {stream} has not yet added the subscriber", command.key, known, command)
 
 
 async def unsubscribe(context: StreamStepContext, group: ReaderGroup) -> None:
@@ -75,9 +69,9 @@ async def unsubscribe(context: StreamStepContext, group: ReaderGroup) -> None:
     and not waited for.
     """
     workflow, subscriber, config = group.workflow, group.subscriber, group.config
-    streams = [_stream_name(scoped) for scoped in (workflow.leaves if workflow else ())]
+    streams = [StreamId.of(scoped) for scoped in (workflow.leaves if workflow else ())]
     # A stream that does not show the group may be one that the view does not show yet.
-    unseen = {stream_key(*stream) for stream in streams if not _has_subscriber(_find(context, stream), group)}
+    unseen = {stream.key for stream in streams if not _has_subscriber(_find(context, stream), group)}
     if unseen:
         await context.catch_up(unseen)
     leavings = {
@@ -86,7 +80,7 @@ async def unsubscribe(context: StreamStepContext, group: ReaderGroup) -> None:
     }
     context.require([_absence(stream, group, command) for stream, command in leavings.items()])
     if workflow is not None and workflow.refusal:
-        sent = (context.send(f"{group.creation_id}-undone-{'/'.join(s)}", leaving) for s, leaving in leavings.items())
+        sent = (context.send(f"{group.creation_id}-undone-{s}", leaving) for s, leaving in leavings.items())
         await all_done(sent)
 
 
@@ -95,11 +89,11 @@ def _has_subscriber(stream: Stream | None, group: ReaderGroup) -> bool:
     return known is not None and known.group_id == group.config.id
 
 
-def _absence(stream: tuple[str, str], group: ReaderGroup, command: RemoveSubscriber) -> Dependency:
+def _absence(stream: StreamId, group: ReaderGroup, command: RemoveSubscriber) -> Dependency:
     def forgotten(reader: Reader) -> bool:
-        return not _has_subscriber(find_stream(reader, *stream), group)
+        return not _has_subscriber(find_stream(reader, stream), group)
 
-    return Dependency(f"stream {'/'.join(stream)} has not yet removed the subscriber", command.key, forgotten, command)
+    return Dependency(f"stream {stream} has not yet removed the subscriber", command.key, forgotten, command)
 
 
 async def delete_state_stream(context: StreamStepContext, group: ReaderGroup) -> None:

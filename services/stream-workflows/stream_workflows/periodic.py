@@ -12,11 +12,11 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import Protocol
 
+from sluice.domain.ids import StreamId
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.ports import SendError
 from sluice.pravega.errors import SegmentStoreError
 from stream_workflows.metrics import PERIODIC_FAILURES, PERIODIC_SECONDS
-from stream_workflows.stream_index import StreamName
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +33,9 @@ class Job(Protocol):
     @property
     def interval_s(self) -> float: ...
 
-    def due(self, partitions: frozenset[int]) -> Collection[StreamName]: ...
+    def due(self, partitions: frozenset[int]) -> Collection[StreamId]: ...
 
-    def work(self, stream: StreamName) -> Awaitable[None]: ...
+    def work(self, stream: StreamId) -> Awaitable[None]: ...
 
 
 class Periodic:
@@ -73,7 +73,7 @@ class Periodic:
             streams = iter(due)
             await asyncio.gather(*(self._some(job, streams) for _ in range(min(len(due), self._at_once))))
 
-    async def _some(self, job: Job, streams: Iterator[StreamName]) -> None:
+    async def _some(self, job: Job, streams: Iterator[StreamId]) -> None:
         """Take one stream after the other, as long as there are some that nobody has taken."""
         for stream in streams:
             try:
@@ -81,8 +81,8 @@ class Periodic:
             except Exception as error:  # noqa: BLE001 - logged and counted; the next round comes
                 self._tell(job, stream, error)
 
-    def _tell(self, job: Job, stream: StreamName | None, error: Exception) -> None:
+    def _tell(self, job: Job, stream: StreamId | None, error: Exception) -> None:
         PERIODIC_FAILURES.labels(job.name).inc()
         foreseen = isinstance(error, SegmentStoreError | JournalError | SendError)
-        facts = {"job": job.name, "stream": "/".join(stream) if stream else "", "error": repr(error)}
+        facts = {"job": job.name, "stream": str(stream or ""), "error": repr(error)}
         log.warning("periodic work failed", extra=facts, exc_info=None if foreseen else error)

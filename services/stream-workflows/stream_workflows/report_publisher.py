@@ -7,7 +7,6 @@ import logging
 
 import msgspec
 
-from sluice.domain.names import stream_key
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.ports import Clock
@@ -33,7 +32,7 @@ class Feed:
 
     async def tell(self, report: ScaleReport | RetentionReport) -> None:
         """Return when the report is in its topic. Raises SendError."""
-        kind, key = type(report), stream_key(report.scope, report.stream)
+        kind, key = type(report), report.stream_id.key
         headers = cloud_event_headers(kind.__name__, report.id, report.by, report.at, key)
         await self._producer.send(_TOPICS[kind].name, key, _encoder.encode(report), headers)
 

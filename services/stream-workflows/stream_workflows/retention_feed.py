@@ -13,7 +13,7 @@ import msgspec
 
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.names import stream_aggregate, stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import retention
 from sluice.domain.stream.retention import RetentionReport
@@ -23,7 +23,7 @@ from sluice.engine.step import all_done
 from sluice.pravega.store import SegmentStore
 from stream_workflows.metrics import SAMPLES
 from stream_workflows.report_publisher import Feed
-from stream_workflows.stream_index import StreamIndex, StreamName
+from stream_workflows.stream_index import StreamIndex
 
 
 def identified(report: RetentionReport) -> RetentionReport:
@@ -46,11 +46,11 @@ class _RetentionJob:
         self._feed = feed
         self._clock = journal.clock.now_ms
 
-    def _find(self, stream: StreamName) -> Stream | None:
-        return find_stream(self._journal.reader(stream_key(*stream)), *stream)
+    def _find(self, stream: StreamId) -> Stream | None:
+        return find_stream(self._journal.reader(stream.key), stream)
 
-    def _version(self, stream: StreamName) -> int:
-        return self._journal.reader(stream_key(*stream)).version(stream_aggregate(*stream))
+    def _version(self, stream: StreamId) -> int:
+        return self._journal.reader(stream.key).version(stream.aggregate)
 
 
 class RetentionSamples(_RetentionJob):
@@ -69,10 +69,10 @@ class RetentionSamples(_RetentionJob):
         super().__init__(journal, index, feed, interval_s)
         self._store = store
 
-    def due(self, partitions: frozenset[int]) -> list[StreamName]:
+    def due(self, partitions: frozenset[int]) -> list[StreamId]:
         return self._index.retained(partitions)
 
-    async def work(self, stream: StreamName) -> None:
+    async def work(self, stream: StreamId) -> None:
         state = self._find(stream)
         if state is None or not retention.is_sampled(state):
             return
@@ -88,7 +88,7 @@ class RetentionSamples(_RetentionJob):
             await self._feed.tell(identified(report))
             SAMPLES.inc()
 
-    async def _tail(self, stream: StreamName, segments: Iterable[int]) -> dict[int, int]:
+    async def _tail(self, stream: StreamId, segments: Iterable[int]) -> dict[int, int]:
         """A cut over the segments at their present lengths."""
         ids = list(segments)
         infos = await all_done(self._store.segment_info(segment_name(*stream, s)) for s in ids)
@@ -100,20 +100,20 @@ class RetentionChanges(_RetentionJob):
 
     name = "retention-changes"
 
-    def due(self, partitions: frozenset[int]) -> set[StreamName]:
+    def due(self, partitions: frozenset[int]) -> set[StreamId]:
         return {*self._index.unannounced(partitions), *self._index.take_changed(partitions)}
 
-    async def work(self, stream: StreamName) -> None:
+    async def work(self, stream: StreamId) -> None:
         try:
             await self._tell(stream)
         except BaseException:
-            self._index.put_back(self._journal.partition_of(stream_key(*stream)), stream)
+            self._index.put_back(self._journal.partition_of(stream.key), stream)
             raise
 
-    async def _tell(self, stream: StreamName) -> None:
+    async def _tell(self, stream: StreamId) -> None:
         state, at, version = self._find(stream), self._clock(), self._version(stream)
         if state is None:
-            await self._feed.tell(identified(retention.gone(*stream, "", self._feed.source, at, version)))
+            await self._feed.tell(identified(retention.gone(stream, "", self._feed.source, at, version)))
             return
         creation_id, policy = state.creation_id, state.config.retention
         report = retention.report(state, None, "", self._feed.source, at, version)
@@ -122,8 +122,8 @@ class RetentionChanges(_RetentionJob):
         if state.announced != policy:
             await self._announced(stream, creation_id, policy)
 
-    async def _announced(self, stream: StreamName, creation_id: str, policy: RetentionPolicy | None) -> None:
+    async def _announced(self, stream: StreamId, creation_id: str, policy: RetentionPolicy | None) -> None:
         def note(reader: Reader, _context: Context) -> Decision:
-            return retention.note_announced(reader, *stream, creation_id, policy)
+            return retention.note_announced(reader, stream, creation_id, policy)
 
-        await self._journal.propose(stream_key(*stream), note)
+        await self._journal.propose(stream.key, note)

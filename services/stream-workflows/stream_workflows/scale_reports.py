@@ -11,7 +11,8 @@ Rules: segment-store-cluster A9, background-and-other-workflows 0.3.
 import logging
 
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
+from sluice.domain.ids import StreamId
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE
 from sluice.domain.policy.internal import decide_reports
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import traffic
@@ -28,12 +29,11 @@ from sluice.runtime import Runtime
 from stream_workflows.metrics import REPORTS
 from stream_workflows.report_publisher import Feed
 from stream_workflows.segment_events import READ_BYTES, read_events
-from stream_workflows.stream_index import StreamName
 
 log = logging.getLogger(__name__)
 
-STREAM: StreamName = (SYSTEM_SCOPE, REQUEST_STREAM)
-KEY = stream_key(*STREAM)
+STREAM = StreamId(SYSTEM_SCOPE, REQUEST_STREAM)
+KEY = STREAM.key
 
 
 class ScaleReports:
@@ -49,11 +49,11 @@ class ScaleReports:
         self._feed = feed
         self._keep_bytes = keep_bytes
 
-    def due(self, partitions: frozenset[int]) -> list[StreamName]:
+    def due(self, partitions: frozenset[int]) -> list[StreamId]:
         return [STREAM] if self._journal.partition_of(KEY) in partitions else []
 
-    async def work(self, stream: StreamName) -> None:
-        state = find_stream(self._journal.reader(KEY), *stream)
+    async def work(self, stream: StreamId) -> None:
+        state = find_stream(self._journal.reader(KEY), stream)
         if state is None or state.state is StreamState.CREATING:
             return
         creation_id, positions = state.creation_id, traffic.to_carry(state)
@@ -88,10 +88,10 @@ class ScaleReports:
         """Return when all are in the topic. Reports on streams that are gone are dropped."""
         if not reports:
             return
-        await self._journal.barrier({self._journal.partition_of(stream_key(t.scope, t.stream)) for _, t in reports})
+        await self._journal.barrier({self._journal.partition_of(t.stream.key) for _, t in reports})
         known = []
         for id, found in reports:
-            about = find_stream(self._journal.reader(stream_key(found.scope, found.stream)), found.scope, found.stream)
+            about = find_stream(self._journal.reader(found.stream.key), found.stream)
             report = traffic.scale_report(about, found, id, self._feed.source) if about is not None else None
             if report is None:
                 log.info("traffic report on no segment of ours", extra={"id": id, "report": repr(found)})
@@ -111,13 +111,13 @@ class ScaleReports:
 
     async def _note(self, creation_id: str, segment: int, offset: int) -> None:
         def note(reader: Reader, _context: Context) -> Decision:
-            return traffic.note_carried(reader, *STREAM, creation_id, segment, offset)
+            return traffic.note_carried(reader, STREAM, creation_id, segment, offset)
 
         await self._journal.propose(KEY, note)
 
-    async def _truncate(self, stream: StreamName) -> None:
+    async def _truncate(self, stream: StreamId) -> None:
         """Ask for it under an id that follows from the position, so that asking again changes nothing."""
-        state = find_stream(self._journal.reader(KEY), *stream)
+        state = find_stream(self._journal.reader(KEY), stream)
         if state is None or state.workflow is not None or state.state is StreamState.SEALED:
             return
         decided = decide_reports(traffic.carried_cut(state), traffic.carried_bytes(state), self._keep_bytes)

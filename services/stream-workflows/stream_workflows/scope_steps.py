@@ -10,7 +10,8 @@ from functools import partial
 
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reader
-from sluice.domain.scope.deletion import Resource, next_command, resources
+from sluice.domain.ids import ResourceId
+from sluice.domain.scope.deletion import next_command, resources
 from sluice.domain.scope.fences import fences_to_raise
 from sluice.domain.scope.state import Scope
 from sluice.domain.workflow import Workflow, running
@@ -39,7 +40,7 @@ async def empty(context: StreamStepContext, scope: Scope) -> None:
     context.require([*to_ask, *reversed(at_work)])
 
 
-def _need(context: StreamStepContext, resource: Resource) -> Dependency:
+def _need(context: StreamStepContext, resource: ResourceId) -> Dependency:
     """What has to happen to a thing next."""
     name = resource.aggregate
     state = context.reader(resource.key).get(name)

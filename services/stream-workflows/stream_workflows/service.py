@@ -17,6 +17,7 @@ from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.errors import BusyError, ScopeBusyError, ViewBehindError
+from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of
 from sluice.domain.registry import decide
@@ -188,7 +189,7 @@ class WorkflowService:
             await self._decide(self._runtime.request(f"{id}-scope", CreateScope(scope=SYSTEM_SCOPE)), permit)
         create = CreateStream(scope=SYSTEM_SCOPE, stream=REQUEST_STREAM, config=_REQUEST_STREAM_CONFIG)
         for wait in delays(chance=self._journal.chance):
-            if find_stream(self._journal.reader(create.key), SYSTEM_SCOPE, REQUEST_STREAM) is not None:
+            if find_stream(self._journal.reader(create.key), StreamId(SYSTEM_SCOPE, REQUEST_STREAM)) is not None:
                 return
             try:
                 await self._sender.send(f"{id}-stream", create)

@@ -4,7 +4,7 @@ Rules: stream-and-transaction-semantics 3.4 to 3.9, segment-store-wire-protocol 
 """
 
 from sluice.domain.decision import Reader
-from sluice.domain.names import mark_stream, stream_key
+from sluice.domain.ids import TransactionId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import cuts
 from sluice.domain.stream.state import Stream, find_stream
@@ -17,7 +17,7 @@ from stream_workflows.step_context import StreamStepContext
 
 
 def _mark_of(context: StreamStepContext, stream: Stream) -> Stream | None:
-    return find_stream(context.reader(stream_key(stream.scope, stream.name)), stream.scope, mark_stream(stream.name))
+    return find_stream(context.reader(stream.id.key), stream.id.mark)
 
 
 async def create_segments(context: StreamStepContext, stream: Stream) -> None:
@@ -40,7 +40,7 @@ async def update_policies(context: StreamStepContext, stream: Stream) -> None:
 
 async def truncate_segments(context: StreamStepContext, stream: Stream) -> None:
     """Segments the cut has not reached (offset -1) have nothing to truncate."""
-    reached = [(segment_name(stream.scope, stream.name, s), at) for s, at in stream.cut.items() if at >= 0]
+    reached = [(segment_name(*stream.id, s), at) for s, at in stream.cut.items() if at >= 0]
     await all_done(context.store.truncate_segment(name, at) for name, at in reached)
 
 
@@ -51,24 +51,23 @@ async def delete_passed_segments(context: StreamStepContext, stream: Stream) -> 
 
 async def end_transactions(context: StreamStepContext, stream: Stream) -> None:
     """Abort what is open; done when that is, and everything that was to be committed. Nothing new can open."""
-    scope, name = stream.scope, stream.name
-    transactions = transactions_of(context.reader(stream_key(scope, name)), scope, name)
-    aborts = [AbortTransaction(scope, name, id, AbortReason.SEAL) for id in transactions.open]
+    transactions = transactions_of(context.reader(stream.id.key), stream.id)
+    aborts = [AbortTransaction(*stream.id, uuid, AbortReason.SEAL) for uuid in transactions.open]
     context.require(
         [
-            *(_end(scope, name, abort.transaction, "is open", abort) for abort in aborts),
-            *(_end(scope, name, id, "waits for its commit") for id in transactions.committing),
-            *(_end(scope, name, id, "is being aborted") for id in transactions.aborting),
+            *(_end(abort.transaction_id, "is open", abort) for abort in aborts),
+            *(_end(stream.id.transaction(uuid), "waits for its commit") for uuid in transactions.committing),
+            *(_end(stream.id.transaction(uuid), "is being aborted") for uuid in transactions.aborting),
         ]
     )
 
 
-def _end(scope: str, name: str, transaction: str, now: str, ask: AbortTransaction | None = None) -> Dependency:
+def _end(id: TransactionId, now: str, ask: AbortTransaction | None = None) -> Dependency:
     def holds(reader: Reader) -> bool:
-        found = transactions_of(reader, scope, name)
-        return all(transaction not in live for live in (found.open, found.committing, found.aborting))
+        found = transactions_of(reader, id.stream_id)
+        return all(id.transaction not in live for live in (found.open, found.committing, found.aborting))
 
-    return Dependency(f"transaction {transaction} {now}", stream_key(scope, name), holds, ask)
+    return Dependency(f"transaction {id.transaction} {now}", id.key, holds, ask)
 
 
 async def seal_segments(context: StreamStepContext, stream: Stream) -> None:

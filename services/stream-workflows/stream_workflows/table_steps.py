@@ -10,7 +10,7 @@ from stream_workflows.step_context import StreamStepContext
 
 
 def _names(table: Table) -> list[str]:
-    return [kvt_segment_name(table.scope, table.name, s.id) for s in table.segments]
+    return [kvt_segment_name(*table.id, s.id) for s in table.segments]
 
 
 async def create_segments(context: StreamStepContext, table: Table) -> None:

@@ -5,7 +5,7 @@ is asked for like anybody's truncation, under an id that follows from where, so 
 Rules: domain/policy/internal; background-and-other-workflows 3.1, 3.3, 3.6.
 """
 
-from sluice.domain.names import mark_stream, stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.internal import InternalDecision, MarkEntry, decide_marks, is_passed
 from sluice.domain.segment import segment_name
 from sluice.domain.stream.commands import TruncateStream
@@ -16,7 +16,7 @@ from sluice.pravega.store import SegmentStore
 from sluice.pravega.watermarks import decode_watermark
 from sluice.runtime import Runtime
 from stream_workflows.segment_events import read_events
-from stream_workflows.stream_index import StreamIndex, StreamName
+from stream_workflows.stream_index import StreamIndex
 
 MOST = 10_000
 """Watermarks that are looked at in one round; the next one goes on."""
@@ -38,24 +38,24 @@ class Marks:
         self._store = store
         self._index = index
         self._most = most
-        self._done: dict[StreamName, _Place] = {}
+        self._done: dict[StreamId, _Place] = {}
 
-    def due(self, partitions: frozenset[int]) -> list[StreamName]:
+    def due(self, partitions: frozenset[int]) -> list[StreamId]:
         """The streams with watermarks whose head is not where it was when they were last looked at."""
         owned = self._index.with_marks_behind(partitions)
         self._done = {stream: self._done[stream] for stream in owned if stream in self._done}
         return [stream for stream in owned if self._done.get(stream) != self._place(stream)]
 
-    async def work(self, stream: StreamName) -> None:
+    async def work(self, stream: StreamId) -> None:
         place = self._place(stream)
-        mark = self._find((stream[0], mark_stream(stream[1])))
+        mark = self._find(stream.mark)
         state = self._find(stream)
         if place is None or state is None or mark is None or not _may_truncate(mark):
             return
         segment = mark.active_epoch.segments[0]
         decision, is_whole = await self._decide(mark, segment, state)
         if decision.cut is not None:
-            command = TruncateStream(mark.scope, mark.name, cut=decision.cut)
+            command = TruncateStream(*mark.id, cut=decision.cut)
             id = f"marks-{mark.creation_id}-{segment}@{decision.cut[segment]}"
             await self._runtime.send(topic_of(command), self._runtime.request(id, command))
         if is_whole:
@@ -66,7 +66,7 @@ class Marks:
         at = head(stream)
         segments = (stream.history.segment(s) for s in at)
         ranges = {s.id: (s.low, s.high) for s in segments}
-        name = segment_name(mark.scope, mark.name, segment)
+        name = segment_name(*mark.id, segment)
         start = (await self._store.segment_info(name)).start_offset
         entries: list[MarkEntry] = []
         async for found in read_events(self._store, name, start):
@@ -76,10 +76,10 @@ class Marks:
                 return decide_marks(segment, start, entries, at, ranges), is_whole
         return decide_marks(segment, start, entries, at, ranges), True
 
-    def _find(self, stream: StreamName) -> Stream | None:
-        return find_stream(self._journal.reader(stream_key(*stream)), *stream)
+    def _find(self, stream: StreamId) -> Stream | None:
+        return find_stream(self._journal.reader(stream.key), stream)
 
-    def _place(self, stream: StreamName) -> _Place | None:
+    def _place(self, stream: StreamId) -> _Place | None:
         """Where the head of the stream is, in its present life."""
         state = self._find(stream)
         return (state.creation_id, head(state)) if state is not None else None

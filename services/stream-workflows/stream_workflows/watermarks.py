@@ -14,7 +14,7 @@ from uuid import UUID, uuid4, uuid5
 import msgspec
 
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.names import mark_stream, stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import watermark as rules
 from sluice.domain.stream.state import Stream, StreamState, find_stream
@@ -26,7 +26,7 @@ from sluice.pravega.store import MARK_ATTRIBUTE, SegmentStore
 from sluice.pravega.watermarks import decode_watermark, encode_watermark
 from stream_workflows.metrics import WATERMARKS
 from stream_workflows.segment_events import read_events
-from stream_workflows.stream_index import StreamIndex, StreamName
+from stream_workflows.stream_index import StreamIndex
 
 log = logging.getLogger(__name__)
 
@@ -65,14 +65,14 @@ class Watermarks:
         self._clock = journal.clock.now_ms
         self._writer = writer or uuid4()
         self._events = count(1)
-        self._lines: dict[StreamName, _Line] = {}
+        self._lines: dict[StreamId, _Line] = {}
 
-    def due(self, partitions: frozenset[int]) -> list[StreamName]:
+    def due(self, partitions: frozenset[int]) -> list[StreamId]:
         due = self._index.with_writers(partitions)
         self._lines = {stream: self._lines[stream] for stream in due if stream in self._lines}
         return due
 
-    async def work(self, stream: StreamName) -> None:
+    async def work(self, stream: StreamId) -> None:
         found = self._mark_segment(stream)
         if found is None:
             return
@@ -91,10 +91,10 @@ class Watermarks:
         if mark is not None:
             await self._emit(stream, creation_id, line, mark)
 
-    def _find(self, stream: StreamName) -> Stream | None:
-        return find_stream(self._journal.reader(stream_key(*stream)), *stream)
+    def _find(self, stream: StreamId) -> Stream | None:
+        return find_stream(self._journal.reader(stream.key), stream)
 
-    def _mark_segment(self, stream: StreamName) -> tuple[str, str] | None:
+    def _mark_segment(self, stream: StreamId) -> tuple[str, str] | None:
         """The creation id of the stream and the segment that holds its watermarks; None while there is nothing to do.
 
         Raises NoMarkStreamError.
@@ -102,11 +102,10 @@ class Watermarks:
         state = self._find(stream)
         if state is None or not state.writers or state.state is StreamState.CREATING or _is_going(state):
             return None
-        scope, name = state.scope, mark_stream(state.name)
-        mark = find_stream(self._journal.reader(stream_key(scope, name)), scope, name)
+        mark = self._find(stream.mark)
         if mark is None:
-            raise NoMarkStreamError(f"{scope}/{name}")
-        return state.creation_id, segment_name(scope, name, mark.active_epoch.segments[0])
+            raise NoMarkStreamError(str(stream.mark))
+        return state.creation_id, segment_name(*stream.mark, mark.active_epoch.segments[0])
 
     # The mark segment.
 
@@ -123,7 +122,7 @@ class Watermarks:
             end, last = found.end, found.events[-1].data
         return _Line(segment, mark, end, decode_watermark(last) if last else None, {})
 
-    async def _emit(self, stream: StreamName, creation_id: str, line: _Line, mark: Watermark) -> None:
+    async def _emit(self, stream: StreamId, creation_id: str, line: _Line, mark: Watermark) -> None:
         """Append the watermark where the previous one ends, then have the mark attribute follow by one (3.6).
 
         The line is known again only if all of it went well and nobody else has moved the attribute.
@@ -140,7 +139,7 @@ class Watermarks:
             )
         except LengthDiffers:
             WATERMARKS.labels("overtaken").inc()
-            log.info("watermark overtaken by another instance", extra={"stream": "/".join(stream)})
+            log.info("watermark overtaken by another instance", extra={"stream": str(stream)})
             return
         WATERMARKS.labels("emitted").inc()
         await self._note(stream, creation_id, mark)
@@ -152,21 +151,21 @@ class Watermarks:
 
     # The journal.
 
-    async def _note(self, stream: StreamName, creation_id: str, mark: Watermark | None) -> None:
+    async def _note(self, stream: StreamId, creation_id: str, mark: Watermark | None) -> None:
         """Have the journal tell the watermark of the stream's life in which its segment was looked up."""
         state = self._find(stream)
         if state is None or mark is None or (state.watermark is not None and state.watermark.lower >= mark.lower):
             return
 
         def note(reader: Reader, context: Context) -> Decision:
-            return rules.note_emitted(reader, *stream, creation_id, mark, context.now)
+            return rules.note_emitted(reader, stream, creation_id, mark, context.now)
 
-        await self._journal.propose(stream_key(*stream), note)
+        await self._journal.propose(stream.key, note)
 
-    async def _forget(self, stream: StreamName, found: Turnout) -> None:
+    async def _forget(self, stream: StreamId, found: Turnout) -> None:
         if found.gone:
-            forget = partial(rules.forget_writers, scope=stream[0], name=stream[1], gone=found.gone)
-            await self._journal.propose(stream_key(*stream), lambda reader, _context: forget(reader))
+            forget = partial(rules.forget_writers, id=stream, gone=found.gone)
+            await self._journal.propose(stream.key, lambda reader, _context: forget(reader))
 
 
 def _is_going(stream: Stream) -> bool:

@@ -36,7 +36,7 @@ WORKFLOWS: Workflows[StreamStepContext] = {
         Step(
             "subscribe",
             group_steps.subscribe,
-            lambda reader, context, g, missing: group.finish_create(reader, context, g.scope, g.name, missing),
+            lambda reader, context, g, missing: group.finish_create(reader, context, g.id, missing),
         ),
     ),
     WorkflowKind.UPDATE_GROUP: (

@@ -9,7 +9,7 @@ from functools import partial
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import NotFoundError
-from sluice.domain.names import stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction import batch
@@ -27,17 +27,17 @@ NO_SCALING = ScalingPolicy()
 """For segments that nobody writes to in the ordinary way, or not for long: no load of theirs is reported."""
 
 
-def _stream_of(context: TransactionStepContext, scope: str, name: str) -> Stream:
-    stream = find_stream(context.reader(stream_key(scope, name)), scope, name)
+def _stream_of(context: TransactionStepContext, id: StreamId) -> Stream:
+    stream = find_stream(context.reader(id.key), id)
     if stream is None:
-        raise NotFoundError(f"{scope}/{name} has transactions, but does not exist")
+        raise NotFoundError(f"{id} has transactions, but does not exist")
     return stream
 
 
 async def merge(context: TransactionStepContext, commits: Commits) -> Positions:
     """Append the batch to the active segments, all of them side by side, each in the batch's order."""
     assert commits.workflow is not None
-    stream, transactions = _stream_of(context, commits.scope, commits.name), commits.workflow.transactions
+    stream, transactions = _stream_of(context, commits.stream), commits.workflow.transactions
     goals = batch.targets(stream, transactions, rolls=False)
     return await merge_into(context.store, stream, transactions, goals)
 
@@ -45,7 +45,7 @@ async def merge(context: TransactionStepContext, commits: Commits) -> Positions:
 async def merge_into_duplicates(context: TransactionStepContext, commits: Commits) -> tuple[dict[int, int], Positions]:
     """Fill and seal duplicates of the batch's own segments, create duplicates of the active ones behind them."""
     assert commits.workflow is not None
-    stream, transactions = _stream_of(context, commits.scope, commits.name), commits.workflow.transactions
+    stream, transactions = _stream_of(context, commits.stream), commits.workflow.transactions
     if batch.has_rolled(stream):
         return {}, {}
     goals = batch.targets(stream, transactions, rolls=True)
@@ -59,15 +59,15 @@ async def merge_into_duplicates(context: TransactionStepContext, commits: Commit
 
 async def seal_active(context: TransactionStepContext, commits: Commits) -> dict[int, int]:
     """Nothing unless successors are named: the roll they were created for may have ended and another one have begun."""
-    stream = _stream_of(context, commits.scope, commits.name)
+    stream = _stream_of(context, commits.stream)
     if not batch.has_rolled(stream):
         return {}
     return await seal_and_measure(context.store, stream, stream.active_epoch.segments)
 
 
 async def delete_segments(context: TransactionStepContext, transaction: Transaction) -> None:
-    stream = _stream_of(context, transaction.scope, transaction.stream)
-    names = segment_names(stream, transaction.id).values()
+    stream = _stream_of(context, transaction.id.stream_id)
+    names = segment_names(stream, transaction.uuid).values()
     await all_done(context.store.delete_segment(name) for name in names)
 
 
@@ -78,7 +78,7 @@ async def merge_into(
     active = set(stream.active_epoch.segments)
     merges = [
         (store.merge_batch if goal in active else partial(_merge_into_duplicate, store))(
-            segment_name(stream.scope, stream.name, goal), [of[number] for of in names]
+            segment_name(*stream.id, goal), [of[number] for of in names]
         )
         for number, goal in goals.items()
     ]
@@ -101,22 +101,22 @@ async def _merge_into_duplicate(store: SegmentStore, duplicate: str, sources: Se
 
 def _end_batch(most: int) -> "Step[TransactionStepContext]":
     def record(reader: Reader, context: Context, state: Commits, positions: Positions) -> Decision:
-        return batch.end_batch(reader, state.scope, state.name, context, positions, most)
+        return batch.end_batch(reader, state.stream, context, positions, most)
 
     return Step("merge", merge, record)
 
 
 def _rolled(reader: Reader, context: Context, state: Commits, found: tuple[dict[int, int], Positions]) -> Decision:
     sizes, positions = found
-    return batch.note_rolled(reader, state.scope, state.name, context, sizes, positions)
+    return batch.note_rolled(reader, state.stream, context, sizes, positions)
 
 
 def _roll_ended(reader: Reader, context: Context, state: Commits, sizes: dict[int, int]) -> Decision:
-    return batch.end_roll(reader, state.scope, state.name, context, sizes)
+    return batch.end_roll(reader, state.stream, context, sizes)
 
 
 def _aborted(reader: Reader, context: Context, state: Transaction, _outcome: None) -> Decision:
-    return finish_abort(reader, state.scope, state.stream, state.id, context.now)
+    return finish_abort(reader, state.id, context.now)
 
 
 def workflows(most: int) -> Workflows[TransactionStepContext]:

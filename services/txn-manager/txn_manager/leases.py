@@ -10,8 +10,8 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
+from sluice.domain.ids import TransactionId
 from sluice.domain.model import JournalEntry
-from sluice.domain.names import stream_key
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CheckLease
 from sluice.domain.transaction.index import StreamTransactions
@@ -86,16 +86,14 @@ class Leases:
     def open_leases(self, partition: int) -> Mapping[str, int]:
         """All timers of a partition with what is left of their time, in ms."""
         now = self._journal.clock.now_ms()
-        return {
-            _timer(t.scope, t.stream, t.id): max(0, self.ends_at(t) - now) for t in self._open_transactions(partition)
-        }
+        return {str(t.id): max(0, self.ends_at(t) - now) for t in self._open_transactions(partition)}
 
     async def ask(self, partition: int, timers: list[str]) -> None:
         """Ask whether these leases have really run out. Raises SendError."""
         questions = []
         for timer in timers:
-            scope, stream, id = timer.split("/")
-            transaction = open_transaction(self._journal.reader(stream_key(scope, stream)), scope, stream, id)
+            id = TransactionId(*timer.split("/"))
+            transaction = open_transaction(self._journal.reader(id.key), id)
             if transaction is None:
                 self.timers.end(partition, timer)
                 continue
@@ -104,8 +102,8 @@ class Leases:
                 self.timers.lease(partition, timer, left)
                 continue
             metrics.LATENESS.observe(-left / 1000)
-            question = CheckLease(scope=scope, stream=stream, transaction=id)
-            request = f"lease-{id}-{self._journal.clock.now_ms()}"
+            question = CheckLease(*id)
+            request = f"lease-{id.transaction}-{self._journal.clock.now_ms()}"
             questions.append(self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, question)))
         await asyncio.gather(*questions)
 
@@ -119,20 +117,14 @@ class Leases:
         version = self._has_run_out(command, asked_at)
         if version is None:
             return
-        abort = AbortTransaction(
-            scope=command.scope,
-            stream=command.stream,
-            transaction=command.transaction,
-            reason=AbortReason.LEASE,
-            version=version,
-        )
+        abort = AbortTransaction(*command.transaction_id, reason=AbortReason.LEASE, version=version)
         metrics.LEASES.labels("abort").inc()
         await self._runtime.send(ABORT, self._runtime.request(request, abort))
 
     def _has_run_out(self, command: CheckLease, asked_at: int) -> int | None:
         """The version of the transaction whose lease has run out before the question was appended, else None."""
         reader, partition = self._journal.reader(command.key), self._journal.partition_of(command.key)
-        transaction = open_transaction(reader, command.scope, command.stream, command.transaction)
+        transaction = open_transaction(reader, command.transaction_id)
         if transaction is None:
             metrics.LEASES.labels("ended").inc()
             return None
@@ -140,7 +132,7 @@ class Leases:
         left = self.ends_at(transaction) + extension - asked_at
         if left > 0:
             metrics.LEASES.labels("extended" if extension else "renewed").inc()
-            self.timers.lease(partition, _timer(command.scope, command.stream, command.transaction), left)
+            self.timers.lease(partition, str(command.transaction_id), left)
             return None
         return reader.version(command.aggregate)
 
@@ -162,10 +154,6 @@ class Leases:
                 state = self._journal.views()[partition].get(event.aggregate)
                 if isinstance(state, Transaction):
                     left = max(0, self.ends_at(state) - self._journal.clock.now_ms())
-                    self.timers.lease(partition, _timer(event.scope, event.stream, event.transaction), left)
+                    self.timers.lease(partition, str(event.transaction_id), left)
             elif isinstance(event, ev.TransactionCommitting | ev.TransactionAborting):
-                self.timers.end(partition, _timer(event.scope, event.stream, event.transaction))
-
-
-def _timer(scope: str, stream: str, transaction: str) -> str:
-    return f"{scope}/{stream}/{transaction}"
+                self.timers.end(partition, str(event.transaction_id))

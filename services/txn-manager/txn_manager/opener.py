@@ -13,8 +13,8 @@ import logging
 
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.model import JournalEntry
-from sluice.domain.names import stream_key, transaction_aggregate
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_open, decide_ready
@@ -57,27 +57,27 @@ class _StepContext:
         self._store = store
         self._journal = journal
 
-    def segment_names(self, scope: str, stream: str, transaction: str) -> tuple[str, ...]:
+    def segment_names(self, id: TransactionId) -> tuple[str, ...]:
         """Empty if there is no such stream. A later stream of the name has others, so they are asked for in time."""
-        found = find_stream(self._journal.reader(stream_key(scope, stream)), scope, stream)
-        return tuple(segment_names(found, transaction).values()) if found is not None and transaction else ()
+        found = find_stream(self._journal.reader(id.key), id.stream_id)
+        return tuple(segment_names(found, id.transaction).values()) if found is not None else ()
 
-    async def create_segments(self, scope: str, stream: str, names: tuple[str, ...]) -> None:
-        found = find_stream(self._journal.reader(stream_key(scope, stream)), scope, stream)
+    async def create_segments(self, id: StreamId, names: tuple[str, ...]) -> None:
+        found = find_stream(self._journal.reader(id.key), id)
         if found is not None:
             await create_named(self._store, found, names, ScalingPolicy())
 
 
 async def _create_segments(context: _StepContext, transaction: Transaction) -> None:
-    names = context.segment_names(transaction.scope, transaction.stream, transaction.id)
+    names = context.segment_names(transaction.id)
     creating = context.creating.pop(names, None)
-    await (creating or context.create_segments(transaction.scope, transaction.stream, names))
+    await (creating or context.create_segments(transaction.id.stream_id, names))
     if transaction.ready:
-        context.overtaken.add(transaction_aggregate(transaction.scope, transaction.stream, transaction.id))
+        context.overtaken.add(transaction.id.aggregate)
 
 
 def _ready(reader: Reader, context: Context, state: Transaction, _outcome: None) -> Decision:
-    return decide_ready(reader, state.scope, state.stream, state.id, context.now)
+    return decide_ready(reader, state.id, context.now)
 
 
 _WORKFLOWS: Workflows[_StepContext] = {
@@ -111,28 +111,30 @@ class TransactionOpener:
 
     def open(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:
         """Propose the decision in its turn; the continuation ends when it counts, and clears up if it was another."""
-        scope, stream = command.scope, command.stream
 
         def decide(reader: Reader, context: Context) -> Decision:
             return decide_open(reader, command, context, self._limits)
 
         foreseen = self._foresee(request, command, decide, delivery)
-        names = self._context.segment_names(scope, stream, foreseen)
+        names = self._context.segment_names(foreseen) if foreseen is not None else ()
         decided = self._journal.propose(
             command.key, decide, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
         )
         if names:
-            self._context.creating[names] = asyncio.ensure_future(self._context.create_segments(scope, stream, names))
+            creation = self._context.create_segments(command.stream_id, names)
+            self._context.creating[names] = asyncio.ensure_future(creation)
 
         async def finish() -> None:
             creating = self._context.creating.get(names)
-            is_as_foreseen = _opened_by(await decided) == foreseen and self._is_of(scope, stream, foreseen, names)
+            opened = _opened_by(await decided)
             self._crash_points.passed("open-transaction/decided")
-            aggregate = transaction_aggregate(scope, stream, foreseen)
-            if creating is not None and not (is_as_foreseen and self._consumer.executor.has_work(aggregate)):
+            if creating is None or foreseen is None:
+                return
+            is_as_foreseen = opened == foreseen and self._is_of(foreseen, names)
+            if not (is_as_foreseen and self._consumer.executor.has_work(foreseen.aggregate)):
                 # Nobody here brings it to its end: it is another one, or another process owns it by now.
                 self._context.creating.pop(names, None)
-                await self._clear_up(scope, stream, foreseen, names, creating)
+                await self._clear_up(foreseen, names, creating)
 
         return finish
 
@@ -155,7 +157,7 @@ class TransactionOpener:
         if self._runner.workflow_of(transaction) is None or self._consumer.executor.has_work(aggregate):
             return
         assert isinstance(transaction, Transaction)
-        names = self._context.segment_names(transaction.scope, transaction.stream, transaction.id)
+        names = self._context.segment_names(transaction.id)
 
         async def job(permit: Permit) -> None:
             try:
@@ -168,32 +170,30 @@ class TransactionOpener:
 
     def _leave(self, transaction: Transaction, names: tuple[str, ...]) -> None:
         """Nothing more is done here for the transaction, but that what was created late is cleared up."""
-        aggregate = transaction_aggregate(transaction.scope, transaction.stream, transaction.id)
+        aggregate = transaction.id.aggregate
         creating = self._context.creating.pop(names, None)
         if creating is not None or aggregate in self._context.overtaken or not transaction.ready:
             self._context.overtaken.discard(aggregate)
-            clearing = asyncio.ensure_future(
-                self._clear_up(transaction.scope, transaction.stream, transaction.id, names, creating)
-            )
+            clearing = asyncio.ensure_future(self._clear_up(transaction.id, names, creating))
             self._clearing.add(clearing)
             clearing.add_done_callback(self._clearing.discard)
 
-    def _is_of(self, scope: str, stream: str, transaction: str, names: tuple[str, ...]) -> bool:
+    def _is_of(self, id: TransactionId, names: tuple[str, ...]) -> bool:
         """The segments are those of a transaction of the stream that is there now."""
-        return self._context.segment_names(scope, stream, transaction) == names
+        return self._context.segment_names(id) == names
 
-    def _foresee(self, request: Request, command: OpenTransaction, decide: Decide, delivery: Delivery) -> str:
-        """The id that the transaction will have if nothing changes until it is decided; empty if there will be none."""
+    def _foresee(
+        self, request: Request, command: OpenTransaction, decide: Decide, delivery: Delivery
+    ) -> TransactionId | None:
+        """The id that the transaction will have if nothing changes until it is decided; None if there will be none."""
         view = self._journal.reader(command.key)
         if delivery.origin is None or view.is_decided(delivery.origin.source):
-            return ""
+            return None
         return _opened_by(decide(GuardedReader(view), Context(self._journal.clock.now_ms(), request.id)))
 
     async def _clear_up(
         self,
-        scope: str,
-        stream: str,
-        transaction: str,
+        id: TransactionId,
         names: tuple[str, ...],
         creating: "asyncio.Future[None] | None",
     ) -> None:
@@ -205,20 +205,20 @@ class TransactionOpener:
         """
         if creating is not None:
             await asyncio.gather(creating, return_exceptions=True)
-        key = stream_key(scope, stream)
+        key = id.stream_id.key
         for wait in delays(chance=self._journal.chance):
             try:
                 await self._journal.barrier((self._journal.partition_of(key),))
-                found = find_transaction(self._journal.reader(key), scope, stream, transaction)
+                found = find_transaction(self._journal.reader(key), id)
                 is_gone = found is None or found.state in (TransactionState.ABORTING, TransactionState.ABORTED)
-                if is_gone or not self._is_of(scope, stream, transaction, names):
+                if is_gone or not self._is_of(id, names):
                     await all_done(self._store.delete_segment(name) for name in names)
                 return
             except (SegmentStoreError, JournalError) as error:
-                log.warning("segments not deleted yet", extra={"transaction": transaction, "error": str(error)})
+                log.warning("segments not deleted yet", extra={"transaction": id.transaction, "error": str(error)})
                 await asyncio.sleep(wait)
 
 
-def _opened_by(decision: Decision | None) -> str:
+def _opened_by(decision: Decision | None) -> TransactionId | None:
     events = decision.events if decision is not None else ()
-    return next((e.transaction for e in events if isinstance(e, TransactionOpened)), "")
+    return next((e.transaction_id for e in events if isinstance(e, TransactionOpened)), None)

@@ -10,8 +10,9 @@ from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
-from sluice.domain.names import commits_aggregate, key_of, stream_key
+from sluice.domain.names import key_of
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.batch import begin_batch, why_not_now
@@ -90,11 +91,10 @@ class TransactionCompletion:
             if workflow.kind is WorkflowKind.ABORT_TRANSACTION:
                 self._run(partition, aggregate)
             else:
-                self._commit(partition, state.scope, state.name)
+                self._commit(partition, state.stream)
         for name, index in list(view.indexes()):
             if isinstance(index, StreamTransactions) and index.committing:
-                scope, _, stream = name.partition("/")
-                self._commit(partition, scope, stream)
+                self._commit(partition, StreamId.of(name))
 
     def drop(self, partition: int) -> None:
         """Leave the partition to its next owner."""
@@ -106,7 +106,7 @@ class TransactionCompletion:
         for event in entry.events:
             if isinstance(event, ev.TransactionCommitting):
                 metrics.ENDING.labels("commit").inc()
-                self._commit(partition, event.scope, event.stream)
+                self._commit(partition, event.stream_id)
             elif isinstance(event, ev.TransactionAborting):
                 metrics.ENDING.labels(event.reason.value).inc()
                 self._run(partition, event.aggregate)
@@ -123,9 +123,9 @@ class TransactionCompletion:
             own = self._aborting[stream] = asyncio.Semaphore(ABORT_CONCURRENCY)
         self._consumer.executor.run(partition, aggregate, run, _Both(own, self._limit))
 
-    def _commit(self, partition: int, scope: str, stream: str) -> None:
+    def _commit(self, partition: int, id: StreamId) -> None:
         """Begin to commit what waits, unless that is going on: then it takes what has come since, too."""
-        aggregate = commits_aggregate(scope, stream)
+        aggregate = id.commits
         committing = self._committing[partition]
         if aggregate in committing:
             return
@@ -133,24 +133,24 @@ class TransactionCompletion:
 
         async def commit(permit: Permit) -> None:
             try:
-                await self._commit_all(scope, stream, permit)
+                await self._commit_all(id, permit)
             finally:
                 committing.discard(aggregate)
 
         self._consumer.executor.run(partition, aggregate, commit, self._limit)
 
-    async def _commit_all(self, scope: str, stream: str, permit: Permit) -> None:
-        key, aggregate = stream_key(scope, stream), commits_aggregate(scope, stream)
+    async def _commit_all(self, id: StreamId, permit: Permit) -> None:
+        key, aggregate = id.key, id.commits
         assert key == key_of(aggregate)
         view = self._journal.reader(key)
 
         def begin(reader: Reader, context: Context) -> Decision:
-            return begin_batch(reader, scope, stream, context, self._most)
+            return begin_batch(reader, id, context, self._most)
 
         waits = delays(chance=self._journal.chance)
         while True:
             await self._runner.run_to_completion(aggregate, permit)
-            if not transactions_of(view, scope, stream).committing or find_stream(view, scope, stream) is None:
+            if not transactions_of(view, id).committing or find_stream(view, id) is None:
                 return
             try:
                 decision = await self._journal.propose(key, begin)
@@ -161,13 +161,13 @@ class TransactionCompletion:
                 continue
             if decision is None or not decision.events:
                 async with permit.released():
-                    await self._may_go_on(key, scope, stream)
+                    await self._may_go_on(key, id)
 
-    async def _may_go_on(self, key: str, scope: str, stream: str) -> None:
+    async def _may_go_on(self, key: str, id: StreamId) -> None:
         """Return when nothing keeps the next batch any more, or after a while."""
 
         def holds(view: Reader) -> bool:
-            return why_not_now(view, scope, stream, self._journal.clock.now_ms()) is None
+            return why_not_now(view, id, self._journal.clock.now_ms()) is None
 
         with suppress(TimeoutError):
             async with asyncio.timeout(RECHECK_S):

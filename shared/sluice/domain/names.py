@@ -44,24 +44,19 @@ def base_name(name: str) -> str:
     return name
 
 
-def stream_key(scope: str, stream: str) -> str:
-    """The key that serialises all work on a stream and on its mark stream, so that one record can create both.
-
-    A reader group has the key of its state stream, not that of a stream it may be named like: it waits for the keys
-    of the streams it reads.
-    """
-    return f"{scope}/{base_name(stream)}"
-
-
 def key_of(aggregate: str) -> str:
-    """The key that serialises all work on an aggregate."""
+    """The key that serialises all work on an aggregate.
+
+    A stream has that of its mark stream, so that one record can create both. A reader group has that of its state
+    stream, not of a stream it may be named like: it waits for the keys of the streams it reads.
+    """
     kind, _, name = aggregate.partition(":")
     scope, slash, thing = name.partition("/")
     if kind == "txn":
         thing = thing.rpartition("/")[0]
     if kind == "group":
-        return stream_key(scope, group_stream(thing))
-    return stream_key(scope, thing) if slash else name or kind
+        thing = group_stream(thing)
+    return f"{scope}/{base_name(thing)}" if slash else name or kind
 
 
 def group_stream(group: str) -> str:
@@ -76,29 +71,3 @@ def scope_aggregate(scope: str) -> str:
 def fences_aggregate(partition_key: str) -> str:
     """What the creations of one partition are guarded by while scopes are deleted; see `domain.scope.fences`."""
     return f"fences:{partition_key}"
-
-
-def stream_aggregate(scope: str, stream: str) -> str:
-    return f"stream:{scope}/{stream}"
-
-
-def group_aggregate(scope: str, group: str) -> str:
-    return f"group:{scope}/{group}"
-
-
-def transaction_aggregate(scope: str, stream: str, transaction: str) -> str:
-    return f"txn:{scope}/{stream}/{transaction}"
-
-
-def commits_aggregate(scope: str, stream: str) -> str:
-    """What commits the transactions of a stream, batch after batch."""
-    return f"commits:{scope}/{stream}"
-
-
-def transactions_index(scope: str, stream: str) -> str:
-    """The index of a stream's transactions; it is no aggregate, see `domain.transaction.index`."""
-    return f"{scope}/{stream}"
-
-
-def table_aggregate(scope: str, table: str) -> str:
-    return f"table:{scope}/{table}"

@@ -15,6 +15,7 @@ import msgspec
 
 from sluice.domain.decision import Reader
 from sluice.domain.events import Event
+from sluice.domain.ids import StreamId
 from sluice.domain.names import base_name
 from sluice.domain.stream.events import (
     StreamCreated,
@@ -120,6 +121,10 @@ class StreamStatistics(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     minute: int
     figures: Figures
 
+    @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
 
 class StatisticsMark(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     """What the owner of a partition had counted until `at` (epoch ms) stands before this."""
@@ -147,8 +152,12 @@ class WindowStatistics(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     figures: Figures
 
     @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
+    @property
     def key(self) -> str:
-        return window_key(self.scope, self.stream, self.window, self.begin)
+        return window_key(self.stream_id, self.window, self.begin)
 
     def is_expired(self, now: int) -> bool:
         return now >= self.begin + self.window.length_ms * self.window.retained
@@ -161,8 +170,8 @@ Folded = WindowStatistics | StatisticsMark
 """What `sluice.statistics.windows` holds."""
 
 
-def window_key(scope: str, stream: str, window: WindowKind, begin: int) -> str:
-    return f"{scope}/{stream} {window.value} {begin}"
+def window_key(stream: StreamId, window: WindowKind, begin: int) -> str:
+    return f"{stream} {window.value} {begin}"
 
 
 def mark_key(partition: int) -> str:

@@ -31,14 +31,14 @@ Workflows = Mapping[Any, tuple[Step[StepContextT], ...]]
 """For each kind of workflow that a service runs its steps, in order."""
 
 
-def plain(finish: Callable[[Reader, str, str], Decision]) -> InputRecord:
-    """A record that needs nothing but the names."""
-    return lambda reader, _context, state, _outcome: finish(reader, state.scope, state.name)
+def plain(finish: Callable[[Reader, Any], Decision]) -> InputRecord:
+    """A record that needs nothing but the id that the state has."""
+    return lambda reader, _context, state, _outcome: finish(reader, state.id)
 
 
-def with_outcome(finish: Callable[[Reader, str, str, Any], Decision]) -> InputRecord:
+def with_outcome(finish: Callable[[Reader, Any, Any], Decision]) -> InputRecord:
     """A record that says what the step found."""
-    return lambda reader, _context, state, outcome: finish(reader, state.scope, state.name, outcome)
+    return lambda reader, _context, state, outcome: finish(reader, state.id, outcome)
 
 
 async def all_done(calls: Iterable[Awaitable[T]]) -> list[T]:

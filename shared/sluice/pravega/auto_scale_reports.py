@@ -3,6 +3,7 @@
 They are one type of a family that has all events of Pravega's controller. Rules: segment-store-cluster A9. Pure.
 """
 
+from sluice.domain.ids import StreamId
 from sluice.domain.stream.traffic import Direction, Traffic
 from sluice.pravega.envelope import MalformedPayload, PayloadReader
 
@@ -30,8 +31,7 @@ def decode_report(payload: bytes) -> Traffic:
         raise MalformedPayload(f"direction {direction}")
     at, splits, silent = data.int64(), data.compact_int(), data.byte()
     return Traffic(
-        scope=scope,
-        stream=stream,
+        stream=StreamId(scope, stream),
         segment=segment,
         direction=Direction.DOWN if direction else Direction.UP,
         at=at,

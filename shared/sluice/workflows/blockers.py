@@ -14,6 +14,7 @@ from typing import Any
 
 from sluice.domain import names
 from sluice.domain.commands import Command
+from sluice.domain.ids import GroupId, StreamId, TableId
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.workflow import running
@@ -68,7 +69,7 @@ def aggregates_of(key: str) -> Iterator[str]:
         yield names.scope_aggregate(key)
         return
     if thing.startswith(names.READER_GROUP_PREFIX):
-        yield names.group_aggregate(scope, thing.removeprefix(names.READER_GROUP_PREFIX))
+        yield GroupId(scope, thing.removeprefix(names.READER_GROUP_PREFIX)).aggregate
     for marks in _MARKS:
-        yield names.stream_aggregate(scope, marks + thing)
-    yield names.table_aggregate(scope, thing)
+        yield StreamId(scope, marks + thing).aggregate
+    yield TableId(scope, thing).aggregate

@@ -12,7 +12,7 @@ SCALE_TYPE_CODES = {ScaleType.FIXED: 0, ScaleType.KBYTES: 1, ScaleType.EVENTS: 2
 
 
 def segment_names(stream: Stream, segments: Iterable[int]) -> list[str]:
-    return [segment_name(stream.scope, stream.name, s) for s in segments]
+    return [segment_name(*stream.id, s) for s in segments]
 
 
 async def create_segments(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
+from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
-from sluice.domain.names import stream_key
 from sluice.domain.statistics import (
     Counted,
     Counter,
@@ -93,7 +93,7 @@ class StatisticsReporter:
             id=f"{by}-{at}-{number}", by=by, at=at, scope=scope, stream=stream, minute=minute, figures=figures
         )
         try:
-            await self._send(stream_key(scope, stream), report)
+            await self._send(StreamId(scope, stream).key, report)
         except SendError as error:
             log.warning("statistics wait", extra={"stream": f"{scope}/{stream}", "error": str(error)})
             self._pending.add(counted, figures)

@@ -12,6 +12,7 @@ from simulation.violation import Violation
 
 from api_gateway.reads import Reads
 from sluice.domain.decision import Reply
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
 from sluice.domain.transaction import commands as c
 
@@ -147,22 +148,22 @@ class Clients:
         random = self.random
         id = random.choice((written.id, written.id, "00000000-0000-0000-0000-00000000002a"))
         model = self.plant.auditor.model
-        key = (written.scope, written.stream)
+        key = StreamId(written.scope, written.stream)
         match random.randint(0, 3):
             case 0:
-                found = await self._reads.transaction_state(*key, id)
+                found = await self._reads.transaction_state(key.transaction(id))
                 txn = model.txns.get((*key, id))
                 if found.value != (txn.state if txn else "UNKNOWN"):
                     raise Violation(f"{id} is told to be {found}, it is {txn.state if txn else 'unknown'}")
             case 1:
-                listed = await self._reads.ended_transactions(*key, 500)
+                listed = await self._reads.ended_transactions(key, 500)
                 wanted = [(t.id, t.state) for t in reversed(model.ended.get(key, []))]
-                if [(t.id, t.state.value) for t in listed] != wanted:
+                if [(t.uuid, t.state.value) for t in listed] != wanted:
                     raise Violation(f"{listed} are told to have ended, {wanted} have")
             case 2:
-                await self._asked(self.plant.ask(c.CommitTransaction(scope=key[0], stream=key[1], transaction=id)))
+                await self._asked(self.plant.ask(c.CommitTransaction(*key, id)))
             case _:
-                ping = c.PingTransaction(scope=key[0], stream=key[1], transaction=id, lease_ms=10_000)
+                ping = c.PingTransaction(*key, id, lease_ms=10_000)
                 await self._asked(self.plant.ask(ping))
 
     def _write(self, written: Written, must: bool = False) -> None:

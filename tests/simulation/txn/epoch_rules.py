@@ -7,6 +7,7 @@ from simulation.txn.plant import Plant
 from simulation.violation import Violation
 from support.histories import epochs_of, segments_of
 
+from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import cuts, queries
@@ -40,7 +41,7 @@ class EpochRules:
 
 def _stream(plant: Plant, model: StreamModel) -> Stream:
     view = plant.truth.view(f"{model.scope}/{model.name.removeprefix('_MARK')}")
-    stream = find_stream(view, model.scope, model.name)
+    stream = find_stream(view, StreamId(model.scope, model.name))
     if stream is None:
         raise Violation(f"{model.name} is gone")
     return stream
@@ -50,7 +51,7 @@ def _as_the_model_says(stream: Stream, model: StreamModel) -> None:
     mine = [(reference, sorted(s.id for s in segments)) for reference, segments in model.epochs]
     theirs = [(epoch.reference, sorted(epoch.segments)) for epoch in epochs_of(stream)]
     if mine != theirs or stream.active != model.active:
-        raise Violation(f"{stream.name}: epochs {theirs}, active {stream.active}; {mine}, {model.active} are right")
+        raise Violation(f"{stream.id.name}: epochs {theirs}, active {stream.active}; {mine}, {model.active} are right")
 
 
 def _well_formed(stream: Stream) -> None:
@@ -58,22 +59,22 @@ def _well_formed(stream: Stream) -> None:
         segments = stream.history.segments_of(at)
         tiled = segments[0].low == 0.0 and segments[-1].high == 1.0
         if epoch.number != at or not tiled or any(a.high != b.low for a, b in pairwise(segments)):
-            raise Violation(f"{stream.name}: epoch {at} does not tile the key space: {segments}")
+            raise Violation(f"{stream.id.name}: epoch {at} does not tile the key space: {segments}")
         if any((s.id >> 32) > at for s in segments):
-            raise Violation(f"{stream.name}: epoch {at} has segments of later ones: {segments}")
+            raise Violation(f"{stream.id.name}: epoch {at} has segments of later ones: {segments}")
         if epoch.reference != at:
             of = stream.history.segments_of(epoch.reference)
             if [(s.id & 0xFFFFFFFF, s.low, s.high) for s in of] != [
                 (s.id & 0xFFFFFFFF, s.low, s.high) for s in segments
             ]:
-                raise Violation(f"{stream.name}: epoch {at} is no duplicate of {epoch.reference}")
+                raise Violation(f"{stream.id.name}: epoch {at} is no duplicate of {epoch.reference}")
     if any(a.created_at >= b.created_at for a, b in pairwise(epochs_of(stream))):
-        raise Violation(f"{stream.name}: epochs do not follow each other in time")
+        raise Violation(f"{stream.id.name}: epochs do not follow each other in time")
     for segment in segments_of(stream):
         for successor, predecessors in queries.successors_with_predecessors(stream, segment):
             mutual = all(successor.id in {s.id for s in cuts.successors(stream, p)} for p in predecessors)
             if segment not in predecessors or not mutual:
-                raise Violation(f"{stream.name}: {successor.id} follows {segment}, which does not know it")
+                raise Violation(f"{stream.id.name}: {successor.id} follows {segment}, which does not know it")
 
 
 def _stored(plant: Plant, stream: Stream) -> None:
@@ -82,7 +83,7 @@ def _stored(plant: Plant, stream: Stream) -> None:
     sealed = stream.state.value == "SEALED"
     held = set(cuts.segments_between(stream, stream.cut, {}))
     for id in segments_of(stream):
-        name = segment_name(stream.scope, stream.name, id)
+        name = segment_name(*stream.id, id)
         stored = store.segments.get(name)
         if stored is not None and id not in held and stored.length == 0:
             # Created once more by a process that woke late: names are used for nothing else, so that is all it can be.

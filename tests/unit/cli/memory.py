@@ -8,8 +8,8 @@ from typing import Any
 
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision
+from sluice.domain.ids import StreamId
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record, encode_record
-from sluice.domain.names import stream_key
 from sluice.domain.registry import DECIDE
 from sluice.domain.stream import decide as streams
 from sluice.domain.stream import scale
@@ -183,25 +183,29 @@ class History:
 
     def stream(self, scope: str, name: str) -> Stream:
         """The stream as it is now."""
-        key = stream_key(scope, name)
-        found = find_stream(self.view(key), scope, name)
+        key = StreamId(scope, name).key
+        found = find_stream(self.view(key), StreamId(scope, name))
         assert found is not None, f"{scope}/{name}"
         return found
 
     def finish_create(self, scope: str, stream: str, request: str) -> None:
-        self.decide(stream_key(scope, stream), lambda r, _: streams.finish_create(r, scope, stream), request)
+        self.decide(
+            StreamId(scope, stream).key, lambda r, _: streams.finish_create(r, StreamId(scope, stream)), request
+        )
 
     def finish_scale(self, scope: str, stream: str) -> None:
         """The two records of a scale that has begun; they name no request."""
-        key = stream_key(scope, stream)
-        self.decide(key, lambda r, _: scale.add_epoch(r, scope, stream))
+        key = StreamId(scope, stream).key
+        self.decide(key, lambda r, _: scale.add_epoch(r, StreamId(scope, stream)))
         workflow = self.stream(scope, stream).workflow
         assert workflow is not None and workflow.replacement is not None
         sizes = dict.fromkeys(workflow.replacement.seals, 100)
-        self.decide(key, lambda r, _: scale.finish_scale(r, scope, stream, sizes))
+        self.decide(key, lambda r, _: scale.finish_scale(r, StreamId(scope, stream), sizes))
 
     def finish_seal(self, scope: str, stream: str, request: str) -> None:
-        self.decide(stream_key(scope, stream), lambda r, _: streams.finish_seal(r, scope, stream), request)
+        self.decide(StreamId(scope, stream).key, lambda r, _: streams.finish_seal(r, StreamId(scope, stream)), request)
 
     def finish_delete(self, scope: str, stream: str, request: str) -> None:
-        self.decide(stream_key(scope, stream), lambda r, _: streams.finish_delete(r, scope, stream), request)
+        self.decide(
+            StreamId(scope, stream).key, lambda r, _: streams.finish_delete(r, StreamId(scope, stream)), request
+        )

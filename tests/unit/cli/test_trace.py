@@ -6,6 +6,7 @@ from unit.cli.conftest import Cli
 from unit.cli.memory import History, decided
 
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.reader_group.commands import CreateReaderGroup
 from sluice.domain.scope.commands import CreateScope, DeleteScopeRecursive
 from sluice.domain.stream.commands import (
@@ -181,7 +182,7 @@ def open_transaction(history: History, request: str) -> str:
     opened = history.decide("demo/orders", lambda r, x: decide_open(r, command, x, LIMITS), request, sent)
     id = transaction_id(0, request)
     assert [e.transaction for e in opened.events] == [id]
-    history.decide("demo/orders", lambda r, x: decide_ready(r, "demo", "orders", id, x.now), request)
+    history.decide("demo/orders", lambda r, x: decide_ready(r, TransactionId("demo", "orders", id), x.now), request)
     return id
 
 
@@ -205,7 +206,7 @@ def commit(history: History, transaction: str, request: str) -> None:
 
 def end_batch(history: History, transaction: str) -> None:
     positions = {transaction: {0: 5, 1: 5}}
-    history.decide("demo/orders", lambda r, x: batch.end_batch(r, "demo", "orders", x, positions, 10))
+    history.decide("demo/orders", lambda r, x: batch.end_batch(r, StreamId("demo", "orders"), x, positions, 10))
 
 
 def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history: History) -> None:
@@ -242,9 +243,11 @@ def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, hist
     merged, replaced = batch.next_duplicates(stream)[:2], stream.active_epoch.segments
     history.decide(
         "demo/orders",
-        lambda r, x: batch.note_rolled(r, "demo", "orders", x, dict.fromkeys(merged, 5), {id: {}}),
+        lambda r, x: batch.note_rolled(r, StreamId("demo", "orders"), x, dict.fromkeys(merged, 5), {id: {}}),
     )
-    history.decide("demo/orders", lambda r, x: batch.end_roll(r, "demo", "orders", x, dict.fromkeys(replaced, 5)))
+    history.decide(
+        "demo/orders", lambda r, x: batch.end_roll(r, StreamId("demo", "orders"), x, dict.fromkeys(replaced, 5))
+    )
     found = cli("trace", "commit", "--since", "2023-01-01", "--json").document
     assert [(s["what"], s["types"][0]) for s in found["steps"]] == [
         ("asked", "CommitTransaction"),

@@ -8,6 +8,7 @@ from support.txn_log import SCOPE, STREAM, TxnLog, worked_example
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import BusyError
+from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalRecord
 from sluice.domain.registry import DECIDE
 from sluice.domain.segment import segment_id
@@ -34,7 +35,7 @@ COMMITTED = TransactionState.COMMITTED
 
 
 def why_not(log: TxnLog) -> str | None:
-    return why_not_now(log, SCOPE, STREAM, log.now)
+    return why_not_now(log, StreamId(SCOPE, STREAM), log.now)
 
 
 # Which transactions, in which order.
@@ -48,8 +49,8 @@ def test_nothing_that_waits_makes_no_batch() -> None:
 
 def test_a_stream_that_does_not_exist_has_no_batch() -> None:
     log = TxnLog()
-    assert batch.begin_batch(log, SCOPE, "none", log.context(), 9) == Decision()
-    assert why_not_now(log, SCOPE, "none", 0) is None
+    assert batch.begin_batch(log, StreamId(SCOPE, "none"), log.context(), 9) == Decision()
+    assert why_not_now(log, StreamId(SCOPE, "none"), 0) is None
 
 
 def test_a_batch_has_them_in_the_order_in_which_commits_were_asked() -> None:
@@ -369,7 +370,7 @@ def test_nobody_waits_for_commits_that_are_not_running() -> None:
     log = TxnLog()
     log.waiting("a")
     assert log.note_waiting() == Decision() and log.stream.waiting is None
-    assert stream_decide.note_waiting(log, SCOPE, "none", "ScaleStream", log.context()) == Decision()
+    assert stream_decide.note_waiting(log, StreamId(SCOPE, "none"), "ScaleStream", log.context()) == Decision()
 
 
 def test_every_beginning_of_a_workflow_ends_the_waiting() -> None:
@@ -411,7 +412,7 @@ def fold(log: TxnLog, record: JournalRecord) -> Outcome:
 
 
 def a_batch(log: TxnLog) -> JournalRecord:
-    return proposed(log, lambda reader: batch.begin_batch(reader, SCOPE, STREAM, log.context(), 9), "batch")
+    return proposed(log, lambda reader: batch.begin_batch(reader, StreamId(SCOPE, STREAM), log.context(), 9), "batch")
 
 
 def a_scale(log: TxnLog) -> JournalRecord:
@@ -442,11 +443,13 @@ def test_a_batch_that_is_taken_on_and_a_scale_that_waits_exclude_each_other() ->
     a, _ = log.waiting("a", "b")
     log.begin()
     following = proposed(
-        log, lambda reader: batch.end_batch(reader, SCOPE, STREAM, log.context(), {a: {}}, 1), "ends and begins"
+        log,
+        lambda reader: batch.end_batch(reader, StreamId(SCOPE, STREAM), log.context(), {a: {}}, 1),
+        "ends and begins",
     )
     waits = proposed(
         log,
-        lambda reader: stream_decide.note_waiting(reader, SCOPE, STREAM, "ScaleStream", log.context()),
+        lambda reader: stream_decide.note_waiting(reader, StreamId(SCOPE, STREAM), "ScaleStream", log.context()),
         "waits",
     )
     assert fold(log, waits) is Outcome.COUNTED

@@ -16,6 +16,7 @@ from support.txn_log import SCOPE, STREAM, TxnLog
 
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.events import Event
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import epoch_of, number_of, segment_id
 from sluice.domain.stream import cuts, decide, history, queries, retention, scale, watermark
 from sluice.domain.stream.commands import NoteWriterTime, ScaleStream, TruncateStream
@@ -54,7 +55,7 @@ class Twins(TxnLog):
 
     @property
     def whole(self) -> Stream:
-        stream = find_stream(self.whole_log, SCOPE, STREAM)
+        stream = find_stream(self.whole_log, StreamId(SCOPE, STREAM))
         assert stream is not None
         return stream
 
@@ -75,8 +76,8 @@ class Twins(TxnLog):
         ranges = ((low, high),) if self.random.random() < 0.5 else ((low, middle), (middle, high))
         seals = tuple(s.id for s in sealed)
         assert self.ask(ScaleStream(SCOPE, STREAM, seals=seals, ranges=ranges, at=self.now)).status == "STARTED"
-        self.apply(scale.add_epoch(self, SCOPE, STREAM))
-        self.apply(scale.finish_scale(self, SCOPE, STREAM, {s: size_of(s) for s in seals}))
+        self.apply(scale.add_epoch(self, StreamId(SCOPE, STREAM)))
+        self.apply(scale.finish_scale(self, StreamId(SCOPE, STREAM), {s: size_of(s) for s in seals}))
 
     def open_one(self) -> None:
         self.open_transactions.append(self.open(f"at {self.now}"))
@@ -100,7 +101,7 @@ class Twins(TxnLog):
 
     def truncate(self, cut: dict[int, int]) -> None:
         assert self.decide(TruncateStream(SCOPE, STREAM, cut), now=self.now).reply is None
-        self.apply(decide.finish_truncate(self, SCOPE, STREAM))
+        self.apply(decide.finish_truncate(self, StreamId(SCOPE, STREAM)))
 
     def further_cut(self, cut: dict[int, int]) -> dict[int, int]:
         """Where a reader may be that goes on from a cut: what was read to its end gives way to its successors."""
@@ -232,13 +233,13 @@ def test_a_segment_that_lives_through_all_chunks_is_found_in_the_first_and_the_l
     for i in range(3 * CHUNK):
         upper = log.stream.active_segments()[1]
         log.ask(ScaleStream(SCOPE, STREAM, seals=(upper.id,), ranges=((0.5, 1.0),), at=2000 + i))
-        log.apply(scale.add_epoch(log, SCOPE, STREAM))
-        log.apply(scale.finish_scale(log, SCOPE, STREAM, {upper.id: 1}))
+        log.apply(scale.add_epoch(log, StreamId(SCOPE, STREAM)))
+        log.apply(scale.finish_scale(log, StreamId(SCOPE, STREAM), {upper.id: 1}))
     log.split(0, at=9000)
     log.decide(TruncateStream(SCOPE, STREAM, dict.fromkeys(log.stream.active_epoch.segments, 0)))
     found = log.stream.history
     assert found.first_recent == 3 * CHUNK and 0 in found.segments, "its last epoch fills no chunk yet"
-    log.apply(decide.finish_truncate(log, SCOPE, STREAM))
+    log.apply(decide.finish_truncate(log, StreamId(SCOPE, STREAM)))
     for i in range(CHUNK):
         log.split(max(map(number_of, log.stream.active_epoch.segments)), at=9001 + i)
     log.decide(TruncateStream(SCOPE, STREAM, dict.fromkeys(log.stream.active_epoch.segments, 0)))

@@ -8,6 +8,7 @@ from itertools import count
 import pytest
 from support.txn_log import SCOPE, STREAM, TxnLog
 
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide, scale
 from sluice.domain.stream.commands import ScaleStream, TruncateStream
 from sluice.domain.transaction import decide as transactions
@@ -25,15 +26,15 @@ def replace_one(log: TxnLog) -> None:
     first = log.stream.active_segments()[0]
     command = ScaleStream(SCOPE, STREAM, seals=(first.id,), ranges=((first.low, first.high),), at=log.now)
     assert log.ask(command).status == "STARTED"
-    log.apply(scale.add_epoch(log, SCOPE, STREAM))
-    log.apply(scale.finish_scale(log, SCOPE, STREAM, {first.id: 100}))
+    log.apply(scale.add_epoch(log, StreamId(SCOPE, STREAM)))
+    log.apply(scale.finish_scale(log, StreamId(SCOPE, STREAM), {first.id: 100}))
 
 
 def truncate(log: TxnLog, epoch: int) -> None:
     """Move the head to where an epoch begins."""
     cut = dict.fromkeys(log.stream.history.epoch(epoch).segments, 0)
     log.decide(TruncateStream(SCOPE, STREAM, cut))
-    log.apply(decide.finish_truncate(log, SCOPE, STREAM))
+    log.apply(decide.finish_truncate(log, StreamId(SCOPE, STREAM)))
     assert log.stream.cut == cut
 
 

@@ -5,6 +5,7 @@ import pytest
 from support.domain_log import Log
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide, scale
 from sluice.domain.stream.commands import CreateStream, DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
@@ -20,12 +21,12 @@ def log() -> Log:
     log = Log("sc")
     config = StreamConfig(scaling=ScalingPolicy(min_segments=2))
     log.decide(CreateStream("sc", "st", config), request="r")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     return log
 
 
 def stream_of(log: Log) -> Stream:
-    stream = find_stream(log, "sc", "st")
+    stream = find_stream(log, StreamId("sc", "st"))
     assert stream is not None
     return stream
 
@@ -60,8 +61,8 @@ def test_what_says_nothing_new_is_no_event(log: Log, again: RecordDecision) -> N
 def test_a_scale_that_was_decided_on_an_earlier_epoch_is_refused(log: Log) -> None:
     split = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=2000)
     assert log.ask(split).status == "STARTED"
-    log.apply(scale.add_epoch(log, "sc", "st"))
-    log.apply(scale.finish_scale(log, "sc", "st", {0: 0}))
+    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
+    log.apply(scale.finish_scale(log, StreamId("sc", "st"), {0: 0}))
     assert log.ask(split).status == "PRECONDITION_FAILED"
 
 
@@ -73,7 +74,7 @@ def test_a_merge_below_the_minimum_is_refused(log: Log) -> None:
 
 def test_a_truncation_behind_the_head_is_refused(log: Log) -> None:
     log.decide(TruncateStream("sc", "st", cut={0: 50, 1: 50}), request="t1")
-    log.apply(decide.finish_truncate(log, "sc", "st"))
+    log.apply(decide.finish_truncate(log, StreamId("sc", "st")))
     reply = log.ask(TruncateStream("sc", "st", cut={0: 20, 1: 50}))
     assert reply.status == "FAILURE" and "behind" in reply.reason
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sluice.domain.ids import StreamId
 from sluice.domain.policy import internal
 from sluice.domain.policy.internal import InternalRule, MarkEntry, rule_of
 from sluice.domain.segment import Segment
@@ -32,7 +33,7 @@ RANGES = {s.id: (s.low, s.high) for s in (WHOLE, LOW, HIGH)}
     ],
 )
 def test_which_rule_a_stream_has(scope: str, name: str, rule: InternalRule | None) -> None:
-    assert rule_of(scope, name) is rule
+    assert rule_of(StreamId(scope, name)) is rule
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.ids import StreamId
 from sluice.domain.policy import requests, retention, retention_set
 from sluice.domain.policy.cut_order import Order, compare, lower_bound
 from sluice.domain.policy.retention import ASK_AGAIN_MS, RetentionCode, RetentionState, decide_retention, noted, observe
@@ -212,7 +213,7 @@ def test_reports_late_of_another_life_and_of_the_end() -> None:
     after = observe(state, told(11, {7: 70}, SIZE, ranges={7: (0.0, 1.0)}, creation_id="after"))
     assert after.creation_id == "after" and after.ranges == {7: (0.0, 1.0)}
     assert [s.at for s in after.sampled.samples] == [11]
-    ended = observe(state, gone("sc", "st", "g", "test", 12))
+    ended = observe(state, gone(StreamId("sc", "st"), "g", "test", 12))
     assert decide_retention(ended, NOW).code is C.NO_POLICY and not ended.sampled.references() and not ended.ranges
     assert observe(ended, told(11, {0: 200}, SIZE)) is ended
 
@@ -225,7 +226,7 @@ def test_the_newest_report_is_that_of_the_latest_version_whatever_the_clocks_say
     removed = observe(known, of(4, told(8, None, None, head={0: 0})))
     assert removed.policy is None and (removed.version, removed.told[0]) == (4, 8)
     assert observe(removed, of(3, told(12, {0: 200}, SIZE))).policy is None
-    ended = observe(known, of(5, gone("sc", "st", "g", "test", 1)))
+    ended = observe(known, of(5, gone(StreamId("sc", "st"), "g", "test", 1)))
     assert ended.policy is None and observe(ended, of(3, told(12, {0: 200}, SIZE))) is ended
     assert observe(known, told(11, None, None, head={0: 0})).policy is None, "without a version, time decides"
 
@@ -250,14 +251,14 @@ def test_ids_follow_from_the_decision() -> None:
     id, command = request
     assert command.cut == {0: 300} and (command.scope, command.stream) == ("sc", "st")
     others = {
-        requests.truncation_id("sc", "st", "r", {0: 301}, SIZE),
-        requests.truncation_id("sc", "st", "other", {0: 300}, SIZE),
-        requests.truncation_id("sc", "st", "r", {0: 300, 1: 0}, SIZE),
-        requests.truncation_id("sc", "st", "r", {0: 300}, TIME),
+        requests.truncation_id(StreamId("sc", "st"), "r", {0: 301}, SIZE),
+        requests.truncation_id(StreamId("sc", "st"), "other", {0: 300}, SIZE),
+        requests.truncation_id(StreamId("sc", "st"), "r", {0: 300, 1: 0}, SIZE),
+        requests.truncation_id(StreamId("sc", "st"), "r", {0: 300}, TIME),
     }
     assert id not in others and len(others) == 4
-    assert requests.truncation_id("sc", "st", "r", {1: 0, 0: 3}, SIZE) == requests.truncation_id(
-        "sc", "st", "r", {0: 3, 1: 0}, SIZE
+    assert requests.truncation_id(StreamId("sc", "st"), "r", {1: 0, 0: 3}, SIZE) == requests.truncation_id(
+        StreamId("sc", "st"), "r", {0: 3, 1: 0}, SIZE
     )
     assert requests.truncation(state, decide_retention(noted(state, found, NOW), NOW)) is None
 

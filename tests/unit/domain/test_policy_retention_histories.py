@@ -9,6 +9,7 @@ from support.domain_log import Log
 from support.histories import segments_of
 
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.cut_order import Order, compare, is_at_or_before, lower_bound
 from sluice.domain.policy.retention import RetentionCode, RetentionState, decide_retention, noted, observe
 from sluice.domain.policy.retention_set import Sample
@@ -30,7 +31,7 @@ class World:
         self.now = 10_000
         config = StreamConfig(retention=policy)
         self.log.decide(CreateStream("sc", "st", config), request="r")
-        self.log.apply(decide.finish_create(self.log, "sc", "st"))
+        self.log.apply(decide.finish_create(self.log, StreamId("sc", "st")))
         self.lengths = dict.fromkeys(segments_of(self.stream), 0)
         self.readers = {name: head(self.stream) for name in READERS}
         for name in READERS:
@@ -38,7 +39,7 @@ class World:
 
     @property
     def stream(self) -> Stream:
-        stream = find_stream(self.log, "sc", "st")
+        stream = find_stream(self.log, StreamId("sc", "st"))
         assert stream is not None
         return stream
 
@@ -62,8 +63,8 @@ class World:
         ranges = tuple(zip(bounds, bounds[1:], strict=False))  # noqa: RUF007
         reply = self.log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=self.now))
         assert reply.status == "STARTED"
-        self.log.apply(scale.add_epoch(self.log, "sc", "st"))
-        self.log.apply(scale.finish_scale(self.log, "sc", "st", {s: self.lengths[s] for s in seals}))
+        self.log.apply(scale.add_epoch(self.log, StreamId("sc", "st")))
+        self.log.apply(scale.finish_scale(self.log, StreamId("sc", "st"), {s: self.lengths[s] for s in seals}))
         self.lengths.update({s.id: 0 for s in reply.segments})
 
     def read(self, draw: Draw, name: str) -> None:
@@ -98,7 +99,7 @@ class World:
     def truncate(self, cut: dict[int, int]) -> None:
         """As asked: no cut that was decided on is refused."""
         assert self.log.decide(TruncateStream("sc", "st", cut=cut)).reply is None
-        self.log.apply(decide.finish_truncate(self.log, "sc", "st"))
+        self.log.apply(decide.finish_truncate(self.log, StreamId("sc", "st")))
         for name, at in self.readers.items():
             if not is_at_or_before(self.stream.cut, at, self.ranges):
                 self.readers[name] = dict(self.stream.cut)
@@ -178,7 +179,7 @@ def test_what_is_known_does_not_depend_on_the_order_of_reports(policy: Retention
         if found.cut is not None:
             world.truncate(found.cut)
     if draw(st.integers(0, 1)):
-        gone = retention.gone("sc", "st", "gone", "test", world.now + 1)
+        gone = retention.gone(StreamId("sc", "st"), "gone", "test", world.now + 1)
         reports.insert(draw(st.integers(0, len(reports))), gone)
     mixed = data.draw(st.permutations([*reports, *data.draw(st.lists(st.sampled_from(reports)))]))
     first = second = None
@@ -234,8 +235,8 @@ def test_a_report_has_the_bound_of_several_subscribers_with_the_bytes_before_it(
     world.lengths[0] = 100
     half = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=2000)
     assert world.log.ask(half).status == "STARTED"
-    world.log.apply(scale.add_epoch(world.log, "sc", "st"))
-    world.log.apply(scale.finish_scale(world.log, "sc", "st", {0: 100}))
+    world.log.apply(scale.add_epoch(world.log, StreamId("sc", "st")))
+    world.log.apply(scale.finish_scale(world.log, StreamId("sc", "st"), {0: 100}))
     low, high = world.stream.active_epoch.segments
     world.lengths.update({low: 50, high: 50})
     assert world.report().bound is None, "nobody has reported yet"

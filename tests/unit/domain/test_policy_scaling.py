@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType
+from sluice.domain.ids import StreamId
 from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
     COOLDOWN_MS,
@@ -292,14 +293,14 @@ def test_ids_follow_from_the_decision() -> None:
     request = requests.scale(state, found, NOW)
     assert request is not None
     id, command = request
-    assert id == requests.scale_id("sc", "st", "r", 0, (0,)) and command.seals == (0,)
+    assert id == requests.scale_id(StreamId("sc", "st"), "r", 0, (0,)) and command.seals == (0,)
     again = requests.scale(state, decide_scaling(state, NOW + 5), NOW + 5)
     assert again is not None and again[0] == id
     others = [
-        ("sc", "st", "r", 1, (0,)),
-        ("sc", "st", "r", 0, (0, 1)),
-        ("sc", "st", "q", 0, (0,)),
-        ("sc", "t", "r", 0, (0,)),
+        (StreamId("sc", "st"), "r", 1, (0,)),
+        (StreamId("sc", "st"), "r", 0, (0, 1)),
+        (StreamId("sc", "st"), "q", 0, (0,)),
+        (StreamId("sc", "t"), "r", 0, (0,)),
     ]
     assert id not in {requests.scale_id(*other) for other in others}
     assert requests.scale(state, ScaleDecision(C.STEADY, "not scaled"), NOW) is None

@@ -9,6 +9,7 @@ from support.domain_log import Log
 from support.histories import segments_of
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
     ScaleCode,
@@ -39,17 +40,17 @@ class World:
         self.now = 1_000_000
         policy = ScalingPolicy(ScaleType.EVENTS, TARGET, factor, segments)
         self.log.decide(CreateStream("sc", "st", StreamConfig(policy)), request="r")
-        self.log.apply(decide.finish_create(self.log, "sc", "st"))
+        self.log.apply(decide.finish_create(self.log, StreamId("sc", "st")))
         self.stream.config = StreamConfig(ScalingPolicy(ScaleType.EVENTS, TARGET, factor, least))
 
     @property
     def stream(self) -> Stream:
-        stream = find_stream(self.log, "sc", "st")
+        stream = find_stream(self.log, StreamId("sc", "st"))
         assert stream is not None
         return stream
 
     def report(self, segment: int, direction: Direction, splits: int = 2, silent: bool = False) -> ScaleReport:
-        said = Traffic("sc", "st", segment, direction, self.now, splits, silent)
+        said = Traffic(StreamId("sc", "st"), segment, direction, self.now, splits, silent)
         found = traffic.scale_report(self.stream, said, f"{segment}-{self.now}-{direction.value}", "test")
         assert found is not None
         return found
@@ -57,8 +58,8 @@ class World:
     def scale(self, command: ScaleStream) -> str:
         reply = self.log.ask(command)
         if reply.status == "STARTED":
-            self.log.apply(scale.add_epoch(self.log, "sc", "st"))
-            self.log.apply(scale.finish_scale(self.log, "sc", "st", dict.fromkeys(command.seals, 1)))
+            self.log.apply(scale.add_epoch(self.log, StreamId("sc", "st")))
+            self.log.apply(scale.finish_scale(self.log, StreamId("sc", "st"), dict.fromkeys(command.seals, 1)))
             self.check()
         return reply.status
 

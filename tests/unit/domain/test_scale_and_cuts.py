@@ -13,6 +13,7 @@ from support.histories import epochs_of, segments_of
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import MAX_REASON, Context, Reply
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream import cuts, decide, queries, scale
@@ -29,12 +30,12 @@ def stream_log(segments: int) -> Log:
     log = Log("sc")
     config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
     log.decide(CreateStream("sc", "st", config), request="r")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     return log
 
 
 def stream_of(log: Log) -> Stream:
-    stream = find_stream(log, "sc", "st")
+    stream = find_stream(log, StreamId("sc", "st"))
     assert stream is not None
     return stream
 
@@ -45,8 +46,8 @@ def do_scale(
 ) -> Reply:  # fmt: skip
     reply = log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=at))
     if reply.status == "STARTED":
-        log.apply(scale.add_epoch(log, "sc", "st"))
-        log.apply(scale.finish_scale(log, "sc", "st", dict(sizes or dict.fromkeys(seals, 100))))
+        log.apply(scale.add_epoch(log, StreamId("sc", "st")))
+        log.apply(scale.finish_scale(log, StreamId("sc", "st"), dict(sizes or dict.fromkeys(seals, 100))))
     return reply
 
 
@@ -78,12 +79,12 @@ def test_successors_are_known_before_the_old_segments_are_sealed() -> None:
     log.ask(ScaleStream("sc", "st", seals=(0,), ranges=((0, 0.5), (0.5, 1)), at=1))
     stream = stream_of(log)
     assert queries.successors_with_predecessors(stream, 0) == []
-    log.apply(scale.add_epoch(log, "sc", "st"))
+    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
     assert len(queries.successors_with_predecessors(stream, 0)) == 2
     assert [s.id for s in queries.current_segments(stream)] == [0]
     assert scale.progress(stream, 0) is ScaleProgress.RUNNING
-    assert scale.add_epoch(log, "sc", "st").events == ()
-    log.apply(scale.finish_scale(log, "sc", "st", {0: 7}))
+    assert scale.add_epoch(log, StreamId("sc", "st")).events == ()
+    log.apply(scale.finish_scale(log, StreamId("sc", "st"), {0: 7}))
     assert scale.progress(stream, 0) is ScaleProgress.DONE
     assert scale.progress(stream, 1) is ScaleProgress.RUNNING
     assert stream.active_epoch.created_at == 1001
@@ -105,8 +106,8 @@ def test_a_cancelled_scale_is_told_and_leaves_its_numbers_unused() -> None:
     reply = log.ask(ScaleStream("sc", "st", seals=(0,), ranges=halves, at=2))
     assert [s.id for s in reply.segments] == [segment_id(1, 3), segment_id(1, 4)]
     assert scale.progress(stream, 0) is ScaleProgress.RUNNING
-    log.apply(scale.add_epoch(log, "sc", "st"))
-    log.apply(scale.finish_scale(log, "sc", "st", {0: 7}))
+    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
+    log.apply(scale.finish_scale(log, StreamId("sc", "st"), {0: 7}))
     assert scale.progress(stream, 0) is ScaleProgress.DONE and stream.next_number == 5
 
 
@@ -162,8 +163,8 @@ def test_a_scale_that_comes_while_one_runs_is_answered_at_once() -> None:
         for other in (another, elsewhere):
             answer = scale.answer_at_once(stream_of(log), other)
             assert answer is not None and answer.status == "FAILURE" and answer.reason
-        log.apply(scale.add_epoch(log, "sc", "st"))
-    log.apply(scale.finish_scale(log, "sc", "st", {0: 7}))
+        log.apply(scale.add_epoch(log, StreamId("sc", "st")))
+    log.apply(scale.finish_scale(log, StreamId("sc", "st"), {0: 7}))
     assert scale.answer_at_once(stream_of(log), same) is None
     assert scale.answer_at_once(None, same) is None
 
@@ -192,8 +193,8 @@ def test_independent_replacements_in_one_scale() -> None:
 def test_a_policy_that_wants_another_number_replaces_all() -> None:
     log = stream_log(2)
     log.decide(UpdateStream("sc", "st", StreamConfig(scaling=ScalingPolicy(min_segments=3))), request="u")
-    log.apply(scale.add_epoch(log, "sc", "st"))
-    log.apply(decide.finish_update(log, "sc", "st", {0: 1, 1: 1}))
+    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
+    log.apply(decide.finish_update(log, StreamId("sc", "st"), {0: 1, 1: 1}))
     stream = stream_of(log)
     assert [s.id for s in queries.current_segments(stream)] == [segment_id(1, n) for n in (2, 3, 4)]
 
@@ -264,7 +265,7 @@ def test_truncation_across_epochs_of_the_worked_example() -> None:
     cut = {0: 40, TWO: 10, THREE: 0}
     begun = log.decide(TruncateStream("sc", "st", cut), request="t").events[0]
     assert getattr(begun, "deleted") == (1,) and getattr(begun, "size_till") == 150  # noqa: B009
-    log.apply(decide.finish_truncate(log, "sc", "st"))
+    log.apply(decide.finish_truncate(log, StreamId("sc", "st")))
     stream = stream_of(log)
     assert queries.head(stream) == cut
     assert log.ask(TruncateStream("sc", "st", {0: 50, 1: 7})).status == "FAILURE"

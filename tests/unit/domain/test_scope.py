@@ -7,6 +7,7 @@ from sluice.domain.commands import Create
 from sluice.domain.config import MAX_SEGMENTS, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Context, Decision, Reply
 from sluice.domain.errors import BusyError, ScopeBusyError, ViewBehindError
+from sluice.domain.ids import GroupId, StreamId, TableId
 from sluice.domain.names import scope_aggregate
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
 from sluice.domain.reader_group.decide import finish_create
@@ -34,13 +35,13 @@ CREATIONS: list[Create] = [CREATE, CREATE_TABLE, CREATE_GROUP]
 def with_table() -> Log:
     log = Log("sc")
     log.decide(CREATE_TABLE)
-    log.apply(table.finish_create(log, "sc", "kv"))
+    log.apply(table.finish_create(log, TableId("sc", "kv")))
     return log
 
 
 def without_table(log: Log) -> None:
     log.decide(DeleteTable("sc", "kv"))
-    log.apply(table.finish_delete(log, "sc", "kv"))
+    log.apply(table.finish_delete(log, TableId("sc", "kv")))
 
 
 def raise_fences(log: Log, scope: str = "sc") -> None:
@@ -85,9 +86,9 @@ def test_what_is_wrong_with_a_thing_counts_only_if_nothing_has_its_name() -> Non
     assert Log().ask(empty).status == Log().ask(wide).status == "SCOPE_NOT_FOUND"
     assert log.ask(empty).status == log.ask(wide).status == "FAILURE"
     log.decide(CREATE)
-    log.apply(streams.finish_create(log, "sc", "st"))
+    log.apply(streams.finish_create(log, StreamId("sc", "st")))
     log.decide(CREATE_TABLE)
-    log.apply(table.finish_create(log, "sc", "kv"))
+    log.apply(table.finish_create(log, TableId("sc", "kv")))
     assert log.ask(empty).status == "STREAM_EXISTS" and log.ask(wide).status == "TABLE_EXISTS"
 
 
@@ -96,9 +97,9 @@ def test_a_group_that_exists_is_the_reply_to_its_creation() -> None:
     log.decide(CREATE_GROUP, "r")
     with pytest.raises(BusyError):
         log.decide(CREATE_GROUP)
-    log.apply(finish_create(log, Context(1), "sc", "g", []))
+    log.apply(finish_create(log, Context(1), GroupId("sc", "g"), []))
     assert log.ask(CREATE_GROUP) == Reply(Status.SUCCESS)
-    found = find_group(log, "sc", "g")
+    found = find_group(log, GroupId("sc", "g"))
     assert found is not None and found.creation_id == "r"
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.domain.events import Event
+from sluice.domain.ids import TransactionId
 from sluice.domain.model import DomainModel
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.statistics import (
@@ -74,7 +75,7 @@ class View(PartitionView):
 
 
 def being(state: TransactionState) -> View:
-    return View({AGGREGATE: Transaction("sc", "st", ID, OPENED_AT, 10_000, OPENED_AT, 10**9, state)})
+    return View({AGGREGATE: Transaction(TransactionId("sc", "st", ID), OPENED_AT, 10_000, OPENED_AT, 10**9, state)})
 
 
 def ended(state: TransactionState, reason: AbortReason | None = None) -> View:

@@ -7,6 +7,7 @@ from support.domain_log import Log
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError, IllegalStateError
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide, queries
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.state import Stream, find_stream
@@ -22,7 +23,7 @@ def create(name: str = "st", segments: int = 1) -> CreateStream:
 
 
 def stream_of(log: Log, name: str = "st") -> Stream:
-    stream = find_stream(log, "sc", name)
+    stream = find_stream(log, StreamId("sc", name))
     assert stream is not None
     return stream
 
@@ -30,7 +31,7 @@ def stream_of(log: Log, name: str = "st") -> Stream:
 def with_stream(segments: int = 1) -> Log:
     log = Log("sc")
     log.decide(create(segments=segments), request="r1")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     return log
 
 
@@ -52,11 +53,11 @@ def test_creation_makes_the_mark_stream_in_the_same_records() -> None:
     assert len(mark.active_segments()) == 1
     with pytest.raises(IllegalStateError):
         queries.current_segments(stream)
-    done = log.apply(decide.finish_create(log, "sc", "st"))
+    done = log.apply(decide.finish_create(log, StreamId("sc", "st")))
     assert done.reply is not None and done.reply.status == "SUCCESS"
     assert (stream.state.value, mark.state.value) == ("ACTIVE", "ACTIVE")
     assert stream.workflow is None and mark.workflow is None
-    assert decide.finish_create(log, "sc", "st").events == ()
+    assert decide.finish_create(log, StreamId("sc", "st")).events == ()
 
 
 def test_a_second_creation_waits_for_the_first_and_is_refused() -> None:
@@ -64,7 +65,7 @@ def test_a_second_creation_waits_for_the_first_and_is_refused() -> None:
     log.decide(create(), request="r1")
     with pytest.raises(BusyError):
         log.decide(create(), request="r2")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     assert log.ask(create()).status == "STREAM_EXISTS"
     assert stream_of(log).creation_id == stream_of(log, "_MARKst").creation_id == "r1"
 
@@ -84,9 +85,9 @@ def test_update_of_tags_is_one_record_and_of_scaling_a_workflow() -> None:
     begun = log.decide(UpdateStream("sc", "st", policy), request="r2")
     assert begun.reply is None and stream_of(log).state.value == "UPDATING"
     assert stream_of(log).config == policy
-    done = log.apply(decide.finish_update(log, "sc", "st", {}))
+    done = log.apply(decide.finish_update(log, StreamId("sc", "st"), {}))
     assert done.reply is not None and stream_of(log).state.value == "ACTIVE"
-    assert decide.finish_update(log, "sc", "st", {}).events == ()
+    assert decide.finish_update(log, StreamId("sc", "st"), {}).events == ()
 
 
 def test_truncation_moves_the_head_at_once() -> None:
@@ -95,7 +96,7 @@ def test_truncation_moves_the_head_at_once() -> None:
     stream = stream_of(log)
     assert begun.reply is None and stream.state.value == "TRUNCATING"
     assert queries.head(stream) == {0: 10, 1: 5} and stream.cut_size == 15
-    log.apply(decide.finish_truncate(log, "sc", "st"))
+    log.apply(decide.finish_truncate(log, StreamId("sc", "st")))
     assert stream.state.value == "ACTIVE"
     for cut in ({0: 9, 1: 5}, {0: 20}, {}, {0: -1, 1: -1}, {0: 20, 7: 1}):
         reply = log.ask(TruncateStream("sc", "st", cut))
@@ -121,16 +122,16 @@ def test_seal_then_delete_then_numbers_go_on() -> None:
     assert stream.state.value == "SEALING" and len(queries.current_segments(stream)) == 3
     with pytest.raises(BusyError):
         log.ask(DeleteStream("sc", "st"))
-    log.apply(decide.finish_seal(log, "sc", "st"))
+    log.apply(decide.finish_seal(log, StreamId("sc", "st")))
     assert queries.current_segments(stream) == [] and not queries.is_current(stream, 0)
     assert log.ask(SealStream("sc", "st")).status == "SUCCESS"
     assert log.ask(UpdateStream("sc", "st", config())).status == "STREAM_SEALED"
     assert log.ask(TruncateStream("sc", "st", {0: 1, 1: 1, 2: 1})).status == "STREAM_SEALED"
     log.decide(DeleteStream("sc", "st"), request="r3")
     assert stream.workflow is not None and stream.workflow.kind is WorkflowKind.DELETE_STREAM
-    done = log.apply(decide.finish_delete(log, "sc", "st"))
+    done = log.apply(decide.finish_delete(log, StreamId("sc", "st")))
     assert done.reply is not None and done.reply.status == "SUCCESS"
-    assert find_stream(log, "sc", "st") is None and find_stream(log, "sc", "_MARKst") is None
+    assert find_stream(log, StreamId("sc", "st")) is None and find_stream(log, StreamId("sc", "_MARKst")) is None
     log.decide(create(segments=2), request="r4")
     assert [s.id for s in stream_of(log).active_segments()] == [3, 4]
     assert [s.id for s in stream_of(log, "_MARKst").active_segments()] == [1]

@@ -7,6 +7,7 @@ import pytest
 from support.domain_log import Log
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide
 from sluice.domain.stream.commands import AddSubscriber, CreateStream, RemoveSubscriber, UpdateSubscriberCut
 from sluice.domain.stream.state import find_stream
@@ -19,7 +20,7 @@ def subscribed() -> Log:
     log = Log("sc")
     config = StreamConfig(scaling=ScalingPolicy(min_segments=2))
     log.decide(CreateStream("sc", "st", config), request="r")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     log.decide(AddSubscriber("sc", "st", "sc/rg", "id", 3))
     return log
 
@@ -47,7 +48,7 @@ def test_a_cut_is_taken_or_refused(changed: dict[str, Any], status: str) -> None
     assert log.ask(REPORT).status == "SUCCESS"
     report = msgspec.structs.replace(REPORT, **changed)
     assert log.ask(report).status == status
-    stream = find_stream(log, "sc", "st")
+    stream = find_stream(log, StreamId("sc", "st"))
     assert stream is not None
     assert stream.subscribers["sc/rg"].cut == (report.cut if status == "SUCCESS" else FIVE)
 
@@ -58,5 +59,5 @@ def test_a_cut_is_taken_or_refused(changed: dict[str, Any], status: str) -> None
 def test_a_subscriber_is_removed_for_its_own_group_alone(generation: int, group_id: str, stays: bool) -> None:
     log = subscribed()
     log.decide(RemoveSubscriber("sc", "st", "sc/rg", generation, group_id))
-    stream = find_stream(log, "sc", "st")
+    stream = find_stream(log, StreamId("sc", "st"))
     assert stream is not None and ("sc/rg" in stream.subscribers) is stays

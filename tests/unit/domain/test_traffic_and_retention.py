@@ -6,6 +6,7 @@ from support.domain_log import Log
 from support.histories import segments_of
 
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import cuts, decide, retention, scale, traffic
 from sluice.domain.stream.commands import CreateStream, ScaleStream, TruncateStream
 from sluice.domain.stream.state import Stream, find_stream
@@ -15,7 +16,7 @@ LENGTH = 100
 
 
 def stream_of(log: Log) -> Stream:
-    stream = find_stream(log, "sc", "st")
+    stream = find_stream(log, StreamId("sc", "st"))
     assert stream is not None
     return stream
 
@@ -25,7 +26,7 @@ def histories(draw: st.DrawFn) -> Log:
     """A stream after up to six splits and merges, each segment 100 bytes long when it is sealed."""
     log = Log("sc")
     log.decide(CreateStream("sc", "st", StreamConfig(retention=POLICY)), request="r")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     for _ in range(draw(st.integers(0, 6))):
         active = stream_of(log).active_segments()
         first = draw(st.integers(0, len(active) - 1))
@@ -34,8 +35,8 @@ def histories(draw: st.DrawFn) -> Log:
         ranges = draw(st.sampled_from([((low, high),), ((low, (low + high) / 2), ((low + high) / 2, high))]))
         seals = tuple(s.id for s in sealed)
         assert log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=2000)).status == "STARTED"
-        log.apply(scale.add_epoch(log, "sc", "st"))
-        log.apply(scale.finish_scale(log, "sc", "st", dict.fromkeys(seals, LENGTH)))
+        log.apply(scale.add_epoch(log, StreamId("sc", "st")))
+        log.apply(scale.finish_scale(log, StreamId("sc", "st"), dict.fromkeys(seals, LENGTH)))
     return log
 
 
@@ -48,9 +49,9 @@ def test_what_was_carried_can_be_truncated_and_only_that(log: Log, data: st.Data
         segment = data.draw(st.sampled_from(sorted(segments_of(stream))))
         offset = data.draw(st.sampled_from([30, 60, LENGTH]))
         before = traffic.position(stream, segment)
-        log.apply(traffic.note_carried(log, "sc", "st", "r", segment, offset))
+        log.apply(traffic.note_carried(log, StreamId("sc", "st"), "r", segment, offset))
         assert traffic.position(stream, segment) == max(before, offset)
-        assert traffic.note_carried(log, "sc", "st", "another life", segment, 1000).events == ()
+        assert traffic.note_carried(log, StreamId("sc", "st"), "another life", segment, 1000).events == ()
         cut = traffic.carried_cut(stream)
         assert cuts.is_valid(stream, cut)
         assert all(at <= traffic.position(stream, s) for s, at in cut.items())
@@ -61,7 +62,7 @@ def test_what_was_carried_can_be_truncated_and_only_that(log: Log, data: st.Data
         assert left >= 0
         if data.draw(st.booleans()):
             assert log.decide(TruncateStream("sc", "st", cut=cut)).reply is None
-            log.apply(decide.finish_truncate(log, "sc", "st"))
+            log.apply(decide.finish_truncate(log, StreamId("sc", "st")))
             assert traffic.carried_bytes(stream) == 0
 
 
@@ -79,4 +80,4 @@ def test_the_size_of_a_sample_grows_with_the_stream_whatever_is_truncated(log: L
         assert report.ranges.keys() == {*report.head.cut, *lengths}
         assert report.head.size <= report.sample.size
         log.decide(TruncateStream("sc", "st", cut={s: data.draw(st.integers(0, at)) for s, at in lengths.items()}))
-        log.apply(decide.finish_truncate(log, "sc", "st"))
+        log.apply(decide.finish_truncate(log, StreamId("sc", "st")))

@@ -7,6 +7,7 @@ from support.txn_log import LEASE_MS, REACHED, SCOPE, STREAM, TxnLog, answered, 
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Decision
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import CreateStream, SealStream
@@ -73,7 +74,7 @@ def test_the_lease_begins_when_the_segments_exist() -> None:
     assert isinstance(found, Transaction)
     assert found.lease_ends_at == 1000 + LEASE_MS + LONGEST_CREATION_MS
     log.now = 5000
-    log.ready(found.id)
+    log.ready(found.uuid)
     assert found.lease_ends_at == 5000 + LEASE_MS
 
 
@@ -90,7 +91,7 @@ def test_opening_is_a_workflow_until_the_segments_exist() -> None:
     found = log.transaction(log.open("t", ready=False))
     assert isinstance(found, Transaction) and found.workflow is not None
     assert (found.workflow.kind, found.workflow.request) == (WorkflowKind.OPEN_TRANSACTION, "t")
-    log.ready(found.id)
+    log.ready(found.uuid)
     assert found.workflow is None
 
 
@@ -156,14 +157,14 @@ def test_a_stream_that_is_not_there_yet_has_no_transactions() -> None:
     assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
     log.decide(CreateStream(SCOPE, "other", StreamConfig()), request="r2")
     assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
-    assert answered(decide.decide_ready(log, SCOPE, "none", transaction_id(0, "t"), 1)).status == "ENDED"
+    assert answered(decide.decide_ready(log, TransactionId(SCOPE, "none", transaction_id(0, "t")), 1)).status == "ENDED"
 
 
 def test_a_stream_that_is_being_sealed_opens_no_more() -> None:
     log = TxnLog()
     log.decide(SealStream(SCOPE, STREAM))
     assert answered(_open(log)).status == "STREAM_SEALED"
-    log.apply(stream_decide.finish_seal(log, SCOPE, STREAM))
+    log.apply(stream_decide.finish_seal(log, StreamId(SCOPE, STREAM)))
     assert answered(_open(log)).status == "STREAM_SEALED"
 
 
@@ -231,7 +232,7 @@ def test_a_ping_renews_the_lease_from_when_it_is_decided() -> None:
     found = log.transaction(log.open("t"))
     assert isinstance(found, Transaction)
     log.now = 3000
-    assert log.ping(found.id, 20_000, appended_at=2500).status == "OK"
+    assert log.ping(found.uuid, 20_000, appended_at=2500).status == "OK"
     assert (found.last_activity_at, found.lease_ms, found.lease_ends_at) == (3000, 20_000, 23_000)
 
 
@@ -240,7 +241,7 @@ def test_a_ping_that_is_decided_by_a_clock_that_is_behind_takes_nothing_back() -
     found = log.transaction(log.open("t"))
     assert isinstance(found, Transaction)
     log.now = 900
-    assert log.ping(found.id, 600_000).status == "OK"
+    assert log.ping(found.uuid, 600_000).status == "OK"
     assert (found.last_activity_at, found.lease_ms) == (1000, LEASE_MS)
 
 
@@ -255,7 +256,7 @@ def test_a_ping_has_no_lower_bound(lease_ms: int) -> None:
     log = TxnLog()
     found = log.transaction(log.open("t"))
     assert isinstance(found, Transaction)
-    assert log.ping(found.id, lease_ms).status == "OK"
+    assert log.ping(found.uuid, lease_ms).status == "OK"
     assert found.lease_ends_at == 1000 + lease_ms
 
 
@@ -266,8 +267,8 @@ def test_no_ping_makes_it_live_longer_than_its_first_lease_allows() -> None:
     dies_at = 1000 + 1000 * LEASE_MS
     assert found.dies_at == dies_at
     log.now = dies_at
-    assert log.ping(found.id, appended_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was asked"
-    refused = log.ping(found.id, appended_at=dies_at - LEASE_MS + 1)
+    assert log.ping(found.uuid, appended_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was asked"
+    refused = log.ping(found.uuid, appended_at=dies_at - LEASE_MS + 1)
     assert refused.status == "MAX_EXECUTION_TIME_EXCEEDED" and str(1000 * LEASE_MS) in refused.reason
     assert found.state is TransactionState.OPEN, "it dies when its lease runs out"
 

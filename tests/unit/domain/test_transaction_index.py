@@ -6,8 +6,8 @@ import pytest
 from support.txn_log import SCOPE, STREAM, TxnLog
 
 from sluice.domain.events import Event
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.model import DomainModel, JournalRecord
-from sluice.domain.names import transaction_aggregate
 from sluice.domain.registry import index as fold
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.transaction import index as module
@@ -43,10 +43,10 @@ class Ends:
         self.view.fold(Record(str(offset), 0, "t", (Entry(events=events),)), offset, timestamp_ms)
 
     def ended(self) -> list[str]:
-        return list(transactions_of(self.view, SCOPE, STREAM).ended())
+        return list(transactions_of(self.view, StreamId(SCOPE, STREAM)).ended())
 
     def is_known(self, id: str) -> bool:
-        return self.view.get(transaction_aggregate(SCOPE, STREAM, id)) is not None
+        return self.view.get(TransactionId(SCOPE, STREAM, id).aggregate) is not None
 
 
 def _life(id: str, at: int, stream: str) -> Iterator[Event]:
@@ -57,7 +57,7 @@ def _life(id: str, at: int, stream: str) -> Iterator[Event]:
 
 def test_a_stream_without_transactions_has_none() -> None:
     view = PartitionView(DomainModel())
-    assert transactions_of(view, SCOPE, STREAM) is NOTHING
+    assert transactions_of(view, StreamId(SCOPE, STREAM)) is NOTHING
     assert (NOTHING.live, list(NOTHING.ended())) == (0, [])
 
 
@@ -106,7 +106,7 @@ def test_no_more_are_remembered_than_twice_the_most(monkeypatch: pytest.MonkeyPa
 def test_what_is_forgotten_goes_with_its_aggregate_and_its_version() -> None:
     ends = Ends()
     gone = ends.one(1_000_000_000_000)
-    aggregate = transaction_aggregate(SCOPE, STREAM, gone)
+    aggregate = TransactionId(SCOPE, STREAM, gone).aggregate
     assert ends.view.version(aggregate) == 3
     before = GuardedReader(ends.view)
     before.get(aggregate)
@@ -124,7 +124,7 @@ def test_streams_forget_each_for_itself() -> None:
     for day in range(4):
         ends.one(1_000_000_000_000 + day * KEPT_MS, stream="other")
     assert ends.is_known(mine) and ends.ended() == [mine]
-    assert len(list(transactions_of(ends.view, SCOPE, "other").ended())) == 2
+    assert len(list(transactions_of(ends.view, StreamId(SCOPE, "other")).ended())) == 2
 
 
 def test_a_stream_in_which_nothing_ends_any_more_forgets_as_the_time_of_its_partition_goes_by() -> None:
@@ -145,7 +145,7 @@ def test_a_stream_in_which_nothing_ends_any_more_forgets_as_the_time_of_its_part
     assert ends.ended() == ids[::-1]
     goes_by(2 * KEPT_MS + 2 * FORGET_EVERY_MS)
     assert ends.ended() == [] and not any(map(ends.is_known, ids))
-    assert list(transactions_of(ends.view, SCOPE, STREAM).open) == [open_still]
+    assert list(transactions_of(ends.view, StreamId(SCOPE, STREAM)).open) == [open_still]
 
 
 def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:

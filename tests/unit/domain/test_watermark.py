@@ -10,6 +10,7 @@ from support.domain_log import Log
 from support.histories import segments_of
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import cuts, decide, scale
 from sluice.domain.stream.commands import CreateStream, NoteWriterTime, RemoveWriter, ScaleStream
@@ -23,20 +24,20 @@ def stream_log(segments: int = 2, timeout_ms: int = 0) -> Log:
     log = Log("sc")
     config = StreamConfig(scaling=ScalingPolicy(min_segments=segments), timestamp_aggregation_timeout_ms=timeout_ms)
     log.decide(CreateStream("sc", "st", config), request="r")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     return log
 
 
 def stream_of(log: Log) -> Stream:
-    stream = find_stream(log, "sc", "st")
+    stream = find_stream(log, StreamId("sc", "st"))
     assert stream is not None
     return stream
 
 
 def do_scale(log: Log, seals: tuple[int, ...], ranges: tuple[tuple[float, float], ...]) -> None:
     assert log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=2000)).status == "STARTED"
-    log.apply(scale.add_epoch(log, "sc", "st"))
-    log.apply(scale.finish_scale(log, "sc", "st", dict.fromkeys(seals, 100)))
+    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
+    log.apply(scale.finish_scale(log, StreamId("sc", "st"), dict.fromkeys(seals, 100)))
 
 
 def note(log: Log, writer: str, timestamp: int, position: Mapping[int, int]) -> None:
@@ -157,9 +158,9 @@ def test_a_writer_is_forgotten_only_as_it_was_read() -> None:
     found = turnout(stream_of(log), emit(log), {}, 0)
     assert found.gone.keys() == {"a", "b"}
     note(log, "b", 1000, {0: 2})
-    log.apply(forget_writers(log, "sc", "st", found.gone))
+    log.apply(forget_writers(log, StreamId("sc", "st"), found.gone))
     assert stream_of(log).writers.keys() == {"b"}
-    assert forget_writers(log, "sc", "st", found.gone).events == ()
+    assert forget_writers(log, StreamId("sc", "st"), found.gone).events == ()
 
 
 def test_the_shutdown_of_a_writer_is_a_change_of_what_was_read() -> None:
@@ -167,17 +168,17 @@ def test_the_shutdown_of_a_writer_is_a_change_of_what_was_read() -> None:
     note(log, "a", 1000, {0: 1})
     found = turnout(stream_of(log), emit(log), {}, 0)
     assert log.ask(RemoveWriter("sc", "st", "a")).status == "SUCCESS"
-    assert forget_writers(log, "sc", "st", found.gone).events == ()
+    assert forget_writers(log, StreamId("sc", "st"), found.gone).events == ()
 
 
 def test_the_last_watermark_shows_in_the_state_and_never_goes_back() -> None:
     log = stream_log()
     creation_id = stream_of(log).creation_id
-    log.apply(note_emitted(log, "sc", "st", creation_id, Watermark(5, 9, {}), 77))
+    log.apply(note_emitted(log, StreamId("sc", "st"), creation_id, Watermark(5, 9, {}), 77))
     shown = stream_of(log).watermark
     assert shown is not None and (shown.lower, shown.upper, shown.at) == (5, 9, 77)
-    assert note_emitted(log, "sc", "st", creation_id, Watermark(5, 12, {}), 78).events == ()
-    assert note_emitted(log, "sc", "st", "another life", Watermark(6, 12, {}), 78).events == ()
+    assert note_emitted(log, StreamId("sc", "st"), creation_id, Watermark(5, 12, {}), 78).events == ()
+    assert note_emitted(log, StreamId("sc", "st"), "another life", Watermark(6, 12, {}), 78).events == ()
 
 
 @st.composite

@@ -6,6 +6,7 @@ from support.domain_log import Log
 from sluice.domain.commands import Command
 from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Reply
+from sluice.domain.ids import StreamId
 from sluice.domain.reader_group.commands import CreateReaderGroup
 from sluice.domain.reader_group.decide import cancel as cancel_group
 from sluice.domain.status import Status
@@ -53,7 +54,7 @@ def test_another_workflow_than_the_one_that_is_named_goes_on() -> None:
     former = begin(log, "r1").id
     log.ask(CancelWorkflow(STREAM, former))
     take_back(log)
-    log.apply(decide.finish_delete(log, "sc", "st"))
+    log.apply(decide.finish_delete(log, StreamId("sc", "st")))
     assert log.ask(CancelWorkflow(STREAM, former)) == NOTHING_RUNS
     present = begin(log, "r2").id
     told = Reply(Status.NOT_RUNNING, f"{present} is under way there, not {former}")
@@ -64,7 +65,7 @@ def test_another_workflow_than_the_one_that_is_named_goes_on() -> None:
 def test_scales_of_a_stream_are_told_apart_by_when_they_began() -> None:
     log = Log("sc")
     begin(log, "r")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     ids = []
     for now in (2000, 3000):
         log.decide(SCALE, now=now)
@@ -101,7 +102,7 @@ def test_the_id_stays_whatever_is_noted_of_the_workflow() -> None:
 def test_what_cannot_be_taken_back_is_refused_as_such() -> None:
     log = Log("sc")
     begin(log, "r")
-    log.apply(decide.finish_create(log, "sc", "st"))
+    log.apply(decide.finish_create(log, StreamId("sc", "st")))
     seal: Command = SealStream("sc", "st")
     log.decide(seal, "s")
     told = Reply(Status.TOO_LATE, "seal-stream cannot be taken back any more")

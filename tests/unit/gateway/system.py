@@ -12,8 +12,9 @@ from typing import Any
 from api_gateway.settings import GatewaySettings
 from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.events import Event
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.model import JournalRecord, encode_record
-from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE
 from sluice.domain.registry import DECIDE
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction import decide
@@ -72,7 +73,7 @@ class MemorySystem:
         if deciding:
             self._is_deciding = True
             self._workflows.consumer.start()
-            await self.journal.until(stream_key(SYSTEM_SCOPE, REQUEST_STREAM), _is_bootstrapped)
+            await self.journal.until(StreamId(SYSTEM_SCOPE, REQUEST_STREAM).key, _is_bootstrapped)
 
     async def stop_deciding(self) -> None:
         """From now on requests stay unanswered and workflows where they are."""
@@ -156,9 +157,9 @@ async def running_system(*, deciding: bool = True) -> AsyncIterator[MemorySystem
 
 def _ready(opened: TransactionOpened) -> Callable[[Reader, Context], Decision]:
     scope, stream, id = opened.scope, opened.stream, opened.transaction
-    return lambda reader, context: decide.decide_ready(reader, scope, stream, id, context.now)
+    return lambda reader, context: decide.decide_ready(reader, TransactionId(scope, stream, id), context.now)
 
 
 def _is_bootstrapped(view: PartitionView) -> bool:
-    stream = find_stream(view, SYSTEM_SCOPE, REQUEST_STREAM)
+    stream = find_stream(view, StreamId(SYSTEM_SCOPE, REQUEST_STREAM))
     return stream is not None and stream.workflow is None

@@ -10,6 +10,7 @@ from api_gateway import convert
 from api_gateway.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
@@ -101,7 +102,7 @@ configs = st.builds(
 
 @given(configs)
 def test_a_configuration_survives_the_way_to_a_client_and_back(config: StreamConfig) -> None:
-    message = pb.StreamConfig.FromString(convert.config_message("sc", "st", config).SerializeToString())
+    message = pb.StreamConfig.FromString(convert.config_message(StreamId("sc", "st"), config).SerializeToString())
     assert message.streamInfo == INFO
     assert message.HasField("scalingPolicy")
     assert message.HasField("tags")
@@ -134,7 +135,7 @@ def test_what_is_right_is_given_back() -> None:
 
 
 def test_every_part_of_a_range_is_set_even_if_it_is_zero() -> None:
-    (message,) = convert.ranges_message("sc", "st", [Segment(0, 0.0, 1.0)]).segmentRanges
+    (message,) = convert.ranges_message(StreamId("sc", "st"), [Segment(0, 0.0, 1.0)]).segmentRanges
     assert message.HasField("segmentId")
     assert message.segmentId.HasField("streamInfo")
     assert (message.segmentId.streamInfo.scope, message.segmentId.streamInfo.stream) == ("sc", "st")

@@ -12,6 +12,7 @@ from api_gateway.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import GroupRetention, ReaderGroupConfig
 from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.ids import GroupId
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -137,7 +138,7 @@ configs = st.builds(
 
 @given(configs)
 def test_a_configuration_survives_the_way_to_a_client_and_back(config: Any) -> None:
-    sent = group_config_message("sc", "rg", config)
+    sent = group_config_message(GroupId("sc", "rg"), config)
     message = pb.ReaderGroupConfiguration.FromString(sent.SerializeToString())
     assert (message.scope, message.readerGroupName) == ("sc", "rg")
     assert [f"sc/{cut.streamInfo.stream}" for cut in message.startingStreamCuts] == list(config.starts)

@@ -7,6 +7,7 @@ from api_gateway.convert_tables import table_config_message, table_config_of, ta
 from api_gateway.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import TableConfig
+from sluice.domain.ids import TableId
 
 MOST = 2**31 - 1
 
@@ -21,7 +22,7 @@ MOST = 2**31 - 1
 )
 def test_a_configuration_survives_both_ways(message: pb.KeyValueTableConfig, config: TableConfig) -> None:
     assert table_config_of(message) == config
-    assert table_config_message("sc", "kv", config) == message
+    assert table_config_message(TableId("sc", "kv"), config) == message
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from unit.gateway.system import PARTITIONS
 from api_gateway.reads import Reads, streams_after, streams_with_tag
 from api_gateway.settings import GatewaySettings
 from sluice.domain.config import StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry, JournalRecord, encode_record
-from sluice.domain.names import stream_key
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreationStarted
@@ -45,7 +45,7 @@ def fill(broker: MemoryBroker) -> None:
             created_at=0,
             segments=SEGMENTS,
         )
-        entries[partition_of(stream_key("sc", name), PARTITIONS)].append(Entry(events=(begun,)))
+        entries[partition_of(StreamId("sc", name).key, PARTITIONS)].append(Entry(events=(begun,)))
     for partition, own in entries.items():
         record: JournalRecord = Record(id="all", at=0, by="test", entries=tuple(own))
         broker.land_in(JOURNAL.name, partition, "", encode_record(record))

@@ -15,6 +15,7 @@ from api_gateway.requests import Requests
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream.events import (
     Replacement,
@@ -137,9 +138,9 @@ async def _scales() -> None:
         await system.append("sc/st", begun, StreamCreated(scope="sc", stream="st"), first, added, done, second)
         before = loop.time()
         for epoch in (0, 2):
-            assert await reads.scaled_stream("sc", "st", epoch, 60) is not None
+            assert await reads.scaled_stream(StreamId("sc", "st"), epoch, 60) is not None
         assert loop.time() - before < 1
-        waiting = asyncio.ensure_future(reads.scaled_stream("sc", "st", 1, 60))
+        waiting = asyncio.ensure_future(reads.scaled_stream(StreamId("sc", "st"), 1, 60))
         await asyncio.sleep(30)
         assert not waiting.done()
         await system.append("sc/st", StreamEpochAdded(scope="sc", stream="st", created_at=3), done)

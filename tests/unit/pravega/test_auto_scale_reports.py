@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.auto_scale import auto_scale_event, controller_event
 
+from sluice.domain.ids import StreamId
 from sluice.domain.stream.traffic import Direction, Traffic
 from sluice.pravega.auto_scale_reports import OtherEvent, decode_report
 from sluice.pravega.envelope import MalformedPayload
@@ -22,10 +23,10 @@ SHORT_REPORT = bytes.fromhex(
 
 def test_the_reports_of_the_reference() -> None:
     found = decode_report(REPORT)
-    assert found == Traffic("scope", "stream", 0, Direction.UP, 1_700_000_000_000, 2, silent=False)
+    assert found == Traffic(StreamId("scope", "stream"), 0, Direction.UP, 1_700_000_000_000, 2, silent=False)
     assert auto_scale_event("scope", "stream", request=0x0102030405060708) == REPORT
     found = decode_report(SHORT_REPORT)
-    assert (found.scope, found.stream, found.segment) == ("a", "b", 4294967298)
+    assert (found.stream, found.segment) == (StreamId("a", "b"), 4294967298)
 
 
 def test_a_report_of_too_little_load() -> None:

@@ -10,6 +10,7 @@ from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.what_if import beside, main
 from retention_spark.what_if_job import is_about
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.ids import StreamId
 from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 
@@ -52,7 +53,7 @@ def test_time_passes_between_records() -> None:
 @pytest.mark.parametrize("told", [True, False])
 def test_a_stream_that_was_deleted_and_made_anew_has_a_head_of_its_own(told: bool) -> None:
     first = [sampled("x", NOW + i * MINUTE, 100 * i) for i in range(1, 5)]
-    end = [gone("s", "x", "g", "test", NOW + 5 * MINUTE)] if told else []
+    end = [gone(StreamId("s", "x"), "g", "test", NOW + 5 * MINUTE)] if told else []
     head, ranges = SizedCut({7: 0}, 0), {7: (0.0, 1.0)}
     anew = [
         sampled(

@@ -12,6 +12,7 @@ from support.decisions import halves, hot, sampled
 from retention_spark.rules import RetentionRule, ScaleRule, Verdict
 from retention_spark.stateful_operator import TELL_AGAIN_MS, Decider, Heard, Sending, Told, is_news
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import HOLDS_MS
 from sluice.domain.policy.scaling import SILENT_MS, VALID_MS
 from sluice.domain.stream.commands import RecordDecision, ScaleStream, StreamCommand, TruncateStream
@@ -217,7 +218,7 @@ def test_what_was_heard_of_late_is_not_forgotten_at_once() -> None:
 
 
 def test_a_deleted_stream_is_forgotten_after_a_day() -> None:
-    step = RETENTION.step(None, heard(sampled("x", NOW, 500), gone("s", "x", "g", "t", NOW + 1)), NOW + 1)
+    step = RETENTION.step(None, heard(sampled("x", NOW, 500), gone(StreamId("s", "x"), "g", "t", NOW + 1)), NOW + 1)
     assert step.memory is not None and step.wake_at is not None
     assert RETENTION.step(step.memory, [], step.wake_at).memory is None
 

@@ -9,7 +9,7 @@ from support import virtual_time
 from support.memory_world import ManualClock, MemoryWorld, settle
 
 from sluice.domain.events import Event
-from sluice.domain.names import transaction_aggregate
+from sluice.domain.ids import TransactionId
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CheckLease
 from sluice.domain.transaction.events import (
     TransactionAborting,
@@ -257,7 +257,7 @@ def test_a_question_becomes_an_abort_only_behind_pings_and_commits() -> None:
         await scene.leases.passed_pings("q", QUESTION, DUE)
         assert scene.sent() == [(COMMIT.name, QUESTION)]
         await scene.leases.passed_commits("q", QUESTION, DUE)
-        version = scene.world.view(KEY).version(transaction_aggregate(SCOPE, STREAM, ID))
+        version = scene.world.view(KEY).version(TransactionId(SCOPE, STREAM, ID).aggregate)
         abort = AbortTransaction(scope=SCOPE, stream=STREAM, transaction=ID, reason=AbortReason.LEASE, version=version)
         assert version == 2 and scene.sent() == [(ABORT.name, abort)]
 
@@ -372,8 +372,8 @@ def test_the_version_of_the_abort_is_of_what_was_judged() -> None:
         await asking
         ((_, abort),) = scene.sent()
         await scene.ping(DUE)
-        found = scene.world.view(KEY).get(transaction_aggregate(SCOPE, STREAM, ID))
+        found = scene.world.view(KEY).get(TransactionId(SCOPE, STREAM, ID).aggregate)
         assert isinstance(found, Transaction)
-        assert abort.version == scene.world.view(KEY).version(transaction_aggregate(SCOPE, STREAM, ID)) - 1
+        assert abort.version == scene.world.view(KEY).version(TransactionId(SCOPE, STREAM, ID).aggregate) - 1
 
     run(scenario)

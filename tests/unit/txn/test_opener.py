@@ -9,6 +9,7 @@ from support.transaction_world import KEY, SCOPE, STREAM, TransactionWorld
 from support.virtual_time import run as run_virtually
 
 from sluice.domain.decision import Context, Reply
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.registry import decide
 from sluice.domain.stream import scale
 from sluice.domain.stream.commands import ScaleStream
@@ -143,7 +144,7 @@ def test_an_open_is_opened_with_the_request_and_ready_with_the_reply() -> None:
         assert [event.request for event in opened.events if isinstance(event, TransactionOpened)] == ["r"]
         assert ready.source is None and (ready.request, ready.reply) == ("r", reply)
         assert len(scene.own_segments) == 1
-        found = find_transaction(scene.view(KEY), SCOPE, STREAM, id)
+        found = find_transaction(scene.view(KEY), TransactionId(SCOPE, STREAM, id))
         assert found is not None and found.state is TransactionState.OPEN
 
     run(scenario)
@@ -243,8 +244,8 @@ def test_segments_of_an_epoch_that_ended_before_the_decision_are_deleted() -> No
         await until(lambda: bool(scene.own_segments))
         split = ScaleStream(SCOPE, STREAM, seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=scene.now_ms)
         await scene.seed(KEY, *decide(scene.view(KEY), split, Context(scene.now_ms, "scale")).events)
-        await scene.seed(KEY, *scale.add_epoch(scene.view(KEY), SCOPE, STREAM).events)
-        await scene.seed(KEY, *scale.finish_scale(scene.view(KEY), SCOPE, STREAM, {0: 0}).events)
+        await scene.seed(KEY, *scale.add_epoch(scene.view(KEY), StreamId(SCOPE, STREAM)).events)
+        await scene.seed(KEY, *scale.finish_scale(scene.view(KEY), StreamId(SCOPE, STREAM), {0: 0}).events)
         assert scene.broker.refusals > 0, "the open is not decided yet"
         found = await asyncio.wait_for(reply, 30)
         assert found.status == "OK" and found.transaction == scene.id_of("r") != before

@@ -9,7 +9,8 @@ from support.virtual_time import run
 from sluice.domain.commands import Command
 from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
 from sluice.domain.events import Event
-from sluice.domain.names import MAX_NAME_LENGTH, key_of, scope_aggregate, stream_key
+from sluice.domain.ids import StreamId
+from sluice.domain.names import MAX_NAME_LENGTH, key_of, scope_aggregate
 from sluice.domain.reader_group.events import ReaderGroupCreationStarted
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.scope.events import ScopeCreated, ScopeDeletionStarted
@@ -25,7 +26,7 @@ from sluice.engine.dependencies import Dependencies, Dependency
 from sluice.workflows.blockers import KeyQueues, aggregates_of
 
 AGGREGATE = scope_aggregate("sc")
-KEY = stream_key("sc", "x0")
+KEY = StreamId("sc", "x0").key
 SEAL = SealStream("sc", "x0")
 SEGMENTS = (Segment(0, 0.0, 1.0),)
 DELETION = (ScopeCreated(scope="sc", creation_id="c", at=0), ScopeDeletionStarted(scope="sc", request="r", at=0))
@@ -156,7 +157,7 @@ def test_what_is_at_work_in_other_queues_keeps_no_command_back() -> None:
         await made.world.seed(KEY, batch, opened, aborting)
         partition_of = made.world.first.journal.partition_of
         names = (f"y{i}" for i in range(99))
-        other = next(name for name in names if partition_of(stream_key("sc", name)) == partition_of(KEY))
+        other = next(name for name in names if partition_of(StreamId("sc", name).key) == partition_of(KEY))
         await made.world.seed(KEY, stream_created(other))
         assert await made.sent_within_s(needs(SEAL), 300) > 5
         assert made.describe(needs(SEAL)) == "waits: x0"

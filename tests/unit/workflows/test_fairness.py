@@ -11,6 +11,7 @@ from support.transaction_world import KEY, SCOPE, STREAM, TransactionWorld
 
 from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import SealStream, UpdateStream
 from sluice.domain.stream.events import StreamSealed, StreamSealStarted, WorkflowQueued
@@ -190,7 +191,7 @@ class Updates:
             except BusyError:
                 await self.fairness.wait(command)
         await asyncio.sleep(0.05)
-        await self.world.do(KEY, lambda reader, _: stream_decide.finish_update(reader, SCOPE, STREAM, {}))
+        await self.world.do(KEY, lambda reader, _: stream_decide.finish_update(reader, StreamId(SCOPE, STREAM), {}))
         self.fairness.ended(command)
         self.done.append(time_s())
         commits = self.world.commits

@@ -8,7 +8,8 @@ import pytest
 from support.memory_world import MemoryWorld, Process, settle
 
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, StreamConfig
-from sluice.domain.names import group_aggregate, key_of, stream_key
+from sluice.domain.ids import GroupId, StreamId
+from sluice.domain.names import key_of
 from sluice.domain.reader_group.events import ReaderGroupCreated, ReaderGroupCreationStarted, ReaderGroupDeletionStarted
 from sluice.domain.reader_group.state import find_group
 from sluice.domain.segment import Segment
@@ -35,13 +36,13 @@ async def required(step: Coroutine[Any, Any, None], behind: Process) -> list[Any
 
 async def test_a_group_leaves_a_stream_that_its_new_owner_does_not_show_yet() -> None:
     world = MemoryWorld()
-    behind, key = world.process(), stream_key("sc", "st")
+    behind, key = world.process(), StreamId("sc", "st").key
     group = next(
         name
         for name in (f"g{i}" for i in range(99))
-        if behind.journal.partition_of(key_of(group_aggregate("sc", name))) != behind.journal.partition_of(key)
+        if behind.journal.partition_of(key_of(GroupId("sc", name).aggregate)) != behind.journal.partition_of(key)
     )
-    group_key = key_of(group_aggregate("sc", group))
+    group_key = key_of(GroupId("sc", group).aggregate)
     behind.log.freeze(behind.journal.partition_of(key))
     created = StreamCreationStarted(
         scope="sc",
@@ -56,7 +57,7 @@ async def test_a_group_leaves_a_stream_that_its_new_owner_does_not_show_yet() ->
     begun = ReaderGroupCreationStarted(scope="sc", group=group, creation_id="q", config=CONFIG, created_at=1)
     await world.seed(group_key, begun, ReaderGroupCreated(scope="sc", group=group))
     await world.seed(group_key, ReaderGroupDeletionStarted(scope="sc", group=group, request="d", at=2))
-    state = find_group(behind.journal.reader(group_key), "sc", group)
+    state = find_group(behind.journal.reader(group_key), GroupId("sc", group))
     assert state is not None
     context = StreamStepContext(world.store, behind.journal, Sender(behind.runtime))
     assert await required(group_steps.unsubscribe(context, state), behind) == [

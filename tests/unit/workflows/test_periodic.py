@@ -8,7 +8,7 @@ from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
-from sluice.domain.names import stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide
 from sluice.domain.stream.commands import (
     AddSubscriber,
@@ -22,7 +22,7 @@ from sluice.domain.stream.commands import (
 )
 from sluice.memory.log import ENDS_TIMEOUT_S
 from stream_workflows.periodic import Periodic
-from stream_workflows.stream_index import StreamIndex, StreamName
+from stream_workflows.stream_index import StreamIndex
 
 POLICY = RetentionPolicy(RetentionType.SIZE, 100, 1000)
 
@@ -30,9 +30,7 @@ POLICY = RetentionPolicy(RetentionType.SIZE, 100, 1000)
 class Job:
     """Notes when it worked on what; fails for streams called `bad`."""
 
-    def __init__(
-        self, name: str, streams: Collection[StreamName], interval_s: float = 10.0, takes_s: float = 0
-    ) -> None:
+    def __init__(self, name: str, streams: Collection[StreamId], interval_s: float = 10.0, takes_s: float = 0) -> None:
         self.name = name
         self.interval_s = interval_s
         self.streams = streams
@@ -42,11 +40,11 @@ class Job:
         self.most = 0
         self.takes_s = takes_s
 
-    def due(self, partitions: frozenset[int]) -> Collection[StreamName]:
+    def due(self, partitions: frozenset[int]) -> Collection[StreamId]:
         self.asked.append(partitions)
         return self.streams
 
-    async def work(self, stream: StreamName) -> None:
+    async def work(self, stream: StreamId) -> None:
         self.running += 1
         self.most = max(self.most, self.running)
         await asyncio.sleep(self.takes_s)
@@ -71,8 +69,8 @@ async def run_for(periodic: Periodic, seconds: float) -> None:
 def test_jobs_have_rhythms_of_their_own_and_a_failure_ends_nothing() -> None:
     async def test() -> None:
         world = PeriodicWorld()
-        slow = Job("slow", [("sc", "bad"), ("sc", "good")], 10)
-        fast = Job("fast", [("sc", "x")], 1)
+        slow = Job("slow", [StreamId("sc", "bad"), StreamId("sc", "good")], 10)
+        fast = Job("fast", [StreamId("sc", "x")], 1)
         await run_for(Periodic(world.first.journal, lambda: {1, 2}, [slow, fast]), 25)
         assert [at for at, name in slow.worked if name == "good"] == [0, 10, 20]
         assert len(fast.worked) == 25
@@ -84,7 +82,7 @@ def test_jobs_have_rhythms_of_their_own_and_a_failure_ends_nothing() -> None:
 
 def test_the_interval_counts_from_the_end_of_a_round_and_streams_are_bounded() -> None:
     async def test() -> None:
-        job = Job("bounded", [("sc", f"s{i}") for i in range(10)], 10, takes_s=5)
+        job = Job("bounded", [StreamId("sc", f"s{i}") for i in range(10)], 10, takes_s=5)
         await run_for(Periodic(PeriodicWorld().first.journal, lambda: {0}, [job], at_once=4), 30)
         assert job.most == 4
         assert sorted({at for at, _ in job.worked}) == [5, 10, 15, 30]
@@ -95,7 +93,7 @@ def test_the_interval_counts_from_the_end_of_a_round_and_streams_are_bounded() -
 def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_done() -> None:
     async def test() -> None:
         world = PeriodicWorld()
-        job = Job("idle", [("sc", "s")], 1)
+        job = Job("idle", [StreamId("sc", "s")], 1)
         owned: set[int] = set()
         periodic = Periodic(world.first.journal, lambda: owned, [job])
         await run_for(periodic, 5)
@@ -153,7 +151,7 @@ def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> None:
         partition = world.first.journal.partition_of("sc/kept")
         assert index.take_changed(ALL) == [("sc", "kept")]
         assert index.take_changed(ALL) == []
-        index.put_back(partition, ("sc", "kept"))
+        index.put_back(partition, StreamId("sc", "kept"))
         assert index.take_changed(ALL - {partition}) == [] == index.take_changed(ALL), "that of others is dropped"
 
     run(test())
@@ -163,12 +161,12 @@ def test_a_deletion_is_a_change() -> None:
     async def test() -> None:
         world = PeriodicWorld()
         index = StreamIndex(world.first.journal)
-        key = stream_key("sc", "st")
+        key = StreamId("sc", "st").key
         await world.create("sc", "st", StreamConfig(retention=POLICY))
         await world.ask(SealStream("sc", "st"))
-        await world.do(key, lambda reader, _: decide.finish_seal(reader, "sc", "st"))
+        await world.do(key, lambda reader, _: decide.finish_seal(reader, StreamId("sc", "st")))
         await world.ask(DeleteStream("sc", "st"))
-        await world.do(key, lambda reader, _: decide.finish_delete(reader, "sc", "st"))
+        await world.do(key, lambda reader, _: decide.finish_delete(reader, StreamId("sc", "st")))
         assert index.take_changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
         await world.ask(CreateStream("sc", "st", StreamConfig()), "again")
         assert index.retained(ALL) == [] == index.unannounced(ALL)

@@ -10,6 +10,7 @@ from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import observe
 from sluice.domain.segment import segment_id, segment_name
 from sluice.domain.stream import decide
@@ -30,7 +31,7 @@ from stream_workflows.report_publisher import Feed
 from stream_workflows.retention_feed import RetentionChanges, RetentionSamples
 from stream_workflows.stream_index import StreamIndex
 
-STREAM = ("sc", "st")
+STREAM = StreamId("sc", "st")
 POLICY = RetentionPolicy(RetentionType.TIME, 100, 1000)
 KEPT = StreamConfig(scaling=ScalingPolicy(min_segments=2), retention=POLICY)
 LOW, HIGH = segment_id(1, 2), segment_id(1, 3)
@@ -67,7 +68,7 @@ def with_stream(test: Callable[[PeriodicWorld, Jobs], Awaitable[None]], config: 
 
 async def truncate(world: PeriodicWorld, cut: dict[int, int]) -> None:
     await world.ask(TruncateStream(*STREAM, cut=cut))
-    await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, *STREAM))
+    await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, STREAM))
 
 
 def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it() -> None:
@@ -136,7 +137,7 @@ def test_a_sealed_stream_is_not_sampled_nor_one_without_a_policy() -> None:
     async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         await world.create("sc", "plain", StreamConfig())
         await world.ask(SealStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
         await jobs.sample()
         assert jobs.samples.due(ALL) == [STREAM] and world.messages(RETENTION) == []
 
@@ -147,7 +148,7 @@ def test_that_a_stream_is_sealed_ends_its_policy() -> None:
     async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         await jobs.change()
         await world.ask(SealStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
         assert await jobs.change() == 1 and await jobs.change() == 0
         assert [t["policy"] is None for t in world.values(RETENTION)] == [False, True]
 
@@ -177,9 +178,9 @@ def test_what_is_told_later_has_a_later_version_whatever_the_clock_says() -> Non
         late = Jobs(world, world.process(LateClock(world.broker, 2000)))
         await late.change()
         await world.ask(SealStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
         await world.ask(DeleteStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, *STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, STREAM))
         late.index.put_back(world.first.journal.partition_of("sc/st"), STREAM)
         await late.change()
         reports = [msgspec.convert(t, RetentionReport, strict=False) for t in world.values(RETENTION)]
@@ -231,9 +232,9 @@ def test_the_deletion_of_a_stream_ends_its_policy() -> None:
     async def test(world: PeriodicWorld, jobs: Jobs) -> None:
         await jobs.change()
         await world.ask(SealStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, *STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
         await world.ask(DeleteStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, *STREAM))
+        await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, STREAM))
         await jobs.change()
         told = world.values(RETENTION)[-1]
         assert told["policy"] is None and told["creation_id"] == "" and told["head"] == {"cut": {}, "size": 0}

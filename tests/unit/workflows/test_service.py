@@ -9,7 +9,8 @@ from support.virtual_time import run as run_virtually
 
 from sluice.domain.config import StreamConfig, TableConfig
 from sluice.domain.decision import Reply
-from sluice.domain.names import MARK_PREFIX, scope_aggregate, stream_key
+from sluice.domain.ids import StreamId, TableId
+from sluice.domain.names import MARK_PREFIX, scope_aggregate
 from sluice.domain.scope.commands import CreateScope, DeleteScope
 from sluice.domain.scope.events import ScopeCreated, ScopeDeleted, ScopeKept
 from sluice.domain.scope.fences import all_raised
@@ -28,7 +29,7 @@ from sluice.pravega.memory import Moment
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
 
-KEY = stream_key("sc", "st")
+KEY = StreamId("sc", "st").key
 SCOPE = ScopeCreated(scope="sc", creation_id="c", at=0)
 SEGMENTS = (Segment(0, 0.0, 1.0),)
 
@@ -63,11 +64,11 @@ class Scene(MemoryWorld):
 
     @property
     def stream_state(self) -> StreamState | None:
-        found = find_stream(self.view(KEY), "sc", "st")
+        found = find_stream(self.view(KEY), StreamId("sc", "st"))
         return found.state if found is not None else None
 
     def is_table_there(self, table: str) -> bool:
-        found = find_table(self.view(f"sc/{table}"), "sc", table)
+        found = find_table(self.view(f"sc/{table}"), TableId("sc", table))
         return found is not None and found.state is TableState.ACTIVE
 
 

@@ -7,6 +7,7 @@ from support.periodic_world import ALL, PeriodicWorld
 from support.virtual_time import run
 
 from sluice.domain.config import StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide
 from sluice.domain.stream.commands import NoteWriterTime, TruncateStream
 from sluice.kafka.topics import REQUESTS_STREAMS
@@ -15,7 +16,7 @@ from stream_workflows.stream_index import StreamIndex
 from stream_workflows.watermark_truncation import Marks
 from stream_workflows.watermarks import Watermarks
 
-STREAM = ("sc", "st")
+STREAM = StreamId("sc", "st")
 MARK = "sc/_MARKst/0.#epoch.0"
 SIZE = 73
 """Of a watermark with one segment, with its header."""
@@ -27,7 +28,7 @@ class Jobs:
         self.watermarks = Watermarks(process.journal, world.store, index, 10.0)
         self.marks = Marks(process.runtime, world.store, index, 60.0, most)
 
-    async def look(self) -> list[tuple[str, str]]:
+    async def look(self) -> list[StreamId]:
         due = self.marks.due(ALL)
         for stream in due:
             await self.marks.work(stream)
@@ -53,7 +54,7 @@ def with_marks(test: Callable[[PeriodicWorld, Jobs], Awaitable[None]]) -> None:
 async def truncate(world: PeriodicWorld, name: str, at: int) -> None:
     await world.ask(TruncateStream("sc", name, cut={0: at}))
     await world.store.truncate_segment(f"sc/{name}/0.#epoch.0", at)
-    await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, "sc", name))
+    await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, StreamId("sc", name)))
 
 
 async def write(world: PeriodicWorld, count: int) -> None:
@@ -153,10 +154,10 @@ def test_a_stream_that_is_gone_or_busy_is_left_alone() -> None:
         await truncate(world, "st", 35)
         await world.ask(TruncateStream("sc", "_MARKst", cut={0: SIZE}))
         assert await jobs.look() == [STREAM] and asked(world) == []
-        await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, "sc", "_MARKst"))
+        await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, StreamId("sc", "_MARKst")))
         await world.store.truncate_segment(MARK, SIZE)
         await jobs.look()
         assert asked(world) == [2 * SIZE]
-        await jobs.marks.work(("sc", "none"))
+        await jobs.marks.work(StreamId("sc", "none"))
 
     with_marks(test)

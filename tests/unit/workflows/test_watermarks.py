@@ -12,6 +12,7 @@ from support.virtual_time import run
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Decision
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter
 from sluice.domain.stream.watermark import Watermark
@@ -23,7 +24,7 @@ from sluice.pravega.watermarks import decode_watermark, encode_watermark
 from stream_workflows.stream_index import StreamIndex
 from stream_workflows.watermarks import NoMarkStreamError, Watermarks
 
-STREAM = ("sc", "st")
+STREAM = StreamId("sc", "st")
 MARK = "sc/_MARKst/0.#epoch.0"
 PATIENT = StreamConfig(timestamp_aggregation_timeout_ms=1000)
 

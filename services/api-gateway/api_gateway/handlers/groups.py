@@ -17,6 +17,7 @@ from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
 from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.ids import GroupId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.reader_group.state import ZERO_ID
 
@@ -49,22 +50,22 @@ class GroupHandlers:
         answer: pb.CreateReaderGroupResponse = await ask(self._requests, command, context)
         if answer.status == pb.CreateReaderGroupResponse.SUCCESS:
             # The view has what the reply is about. Only if somebody deletes the group this very moment it is gone.
-            stored = self._reads.known_group(scope, command.group)
-            answer.config.CopyFrom(group_config_message(scope, command.group, stored.config if stored else config))
+            stored = self._reads.known_group(command.group_id)
+            answer.config.CopyFrom(group_config_message(command.group_id, stored.config if stored else config))
         return answer
 
     async def configuration(self, request: pb.ReaderGroupInfo, _context: Context) -> pb.ReaderGroupConfigResponse:
-        scope, name = scope_of(request.scope), request.readerGroup
-        group = await self._reads.group_or_none(scope, name)
+        id = GroupId(scope_of(request.scope), request.readerGroup)
+        group = await self._reads.group_or_none(id)
         if group is None:
             missing = pb.ReaderGroupConfigResponse.RG_NOT_FOUND
             return pb.ReaderGroupConfigResponse(status=missing, config=pb.ReaderGroupConfiguration())
-        return pb.ReaderGroupConfigResponse(config=group_config_message(scope, name, group.config))
+        return pb.ReaderGroupConfigResponse(config=group_config_message(id, group.config))
 
     async def update(self, request: pb.ReaderGroupConfiguration, context: Context) -> pb.UpdateReaderGroupResponse:
-        scope, config = scope_of(request.scope), group_config_of(request)
-        await self._reads.group_or_none(scope, request.readerGroupName)
-        command = UpdateReaderGroup(scope=scope, group=request.readerGroupName, config=config)
+        id, config = GroupId(scope_of(request.scope), request.readerGroupName), group_config_of(request)
+        await self._reads.group_or_none(id)
+        command = UpdateReaderGroup(*id, config=config)
         reply = await self._requests.ask(command, trace_of(context))
         answer: pb.UpdateReaderGroupResponse = response(command, reply)
         succeeded = answer.status == pb.UpdateReaderGroupResponse.SUCCESS
@@ -73,9 +74,9 @@ class GroupHandlers:
 
     async def delete(self, request: pb.ReaderGroupInfo, context: Context) -> Message:
         """An id that is no UUID matters only if there is a group that it could be compared with."""
-        scope, name = scope_of(request.scope), request.readerGroup
-        if await self._reads.group_or_none(scope, name) is None:
+        id = GroupId(scope_of(request.scope), request.readerGroup)
+        if await self._reads.group_or_none(id) is None:
             return pb.DeleteReaderGroupStatus(status=pb.DeleteReaderGroupStatus.RG_NOT_FOUND)
-        command = DeleteReaderGroup(scope=scope, group=name, id=id_of(request.readerGroupId))
+        command = DeleteReaderGroup(*id, id=id_of(request.readerGroupId))
         deleted: Message = await ask(self._requests, command, context)
         return deleted

@@ -29,22 +29,21 @@ class ReportHandlers:
         }
 
     async def subscribers(self, request: pb.StreamInfo, _context: Context) -> pb.SubscribersResponse:
-        stream = await self._reads.stream_in_scope(*stream_of(request))
+        stream = await self._reads.stream_in_scope(stream_of(request))
         if stream is None:
             return pb.SubscribersResponse(status=pb.SubscribersResponse.STREAM_NOT_FOUND)
         return pb.SubscribersResponse(subscribers=sorted(stream.subscribers))
 
     async def update_cut(self, request: pb.SubscriberStreamCut, context: Context) -> Any:
         """What is malformed matters only once the subscriber was found; a malformed name is never that of one."""
-        scope, name = stream_of(request.streamCut.streamInfo)
-        stream = await self._reads.stream_in_scope(scope, name)
+        id = stream_of(request.streamCut.streamInfo)
+        stream = await self._reads.stream_in_scope(id)
         if stream is None:
             return pb.UpdateSubscriberStatus(status=pb.UpdateSubscriberStatus.STREAM_NOT_FOUND)
         if request.subscriber not in stream.subscribers:
             return pb.UpdateSubscriberStatus(status=pb.UpdateSubscriberStatus.SUBSCRIBER_NOT_FOUND)
         command = UpdateSubscriberCut(
-            scope=scope,
-            stream=name,
+            *id,
             subscriber=request.subscriber,
             group_id=id_of(request.readerGroupId),
             generation=request.generation,
@@ -56,10 +55,9 @@ class ReportHandlers:
         return answer
 
     async def note_time(self, request: pb.TimestampFromWriter, context: Context) -> Any:
-        scope, stream = stream_of(request.position.streamInfo)
+        id = stream_of(request.position.streamInfo)
         command = NoteWriterTime(
-            scope=scope,
-            stream=stream,
+            *id,
             writer=request.writer,
             timestamp=request.timestamp,
             position=dict(request.position.cut),
@@ -67,5 +65,5 @@ class ReportHandlers:
         return await ask(self._requests, command, context)
 
     async def remove_writer(self, request: pb.RemoveWriterRequest, context: Context) -> Any:
-        scope, stream = stream_of(request.stream)
-        return await ask(self._requests, RemoveWriter(scope=scope, stream=stream, writer=request.writer), context)
+        id = stream_of(request.stream)
+        return await ask(self._requests, RemoveWriter(*id, writer=request.writer), context)

@@ -35,26 +35,25 @@ class ScaleHandlers:
         return {"scale": self.scale, "checkScale": self.check}
 
     async def scale(self, request: pb.ScaleRequest, context: Context) -> pb.ScaleResponse:
-        scope, stream = stream_of(request.streamInfo)
+        id = stream_of(request.streamInfo)
         command = ScaleStream(
-            scope=scope,
-            stream=stream,
+            *id,
             seals=tuple(request.sealedSegments),
             ranges=ranges_of(request.newKeyRanges),
             at=request.scaleTimestamp,
         )
-        reply = answer_at_once(await self._reads.stream_or_none(scope, stream), command)
+        reply = answer_at_once(await self._reads.stream_or_none(id), command)
         if reply is None:
             reply = await self._requests.ask(command, trace_of(context))
         answer: pb.ScaleResponse = response(command, reply)
         answer.epoch = reply.epoch
         for segment in reply.segments:
-            fill_range(answer.segments.add(), scope, stream, segment)
+            fill_range(answer.segments.add(), id, segment)
         return answer
 
     async def check(self, request: pb.ScaleStatusRequest, _context: Context) -> pb.ScaleStatusResponse:
         epoch = epoch_of(request.epoch)
-        stream = await self._reads.scaled_stream(*stream_of(request.streamInfo), epoch, LONGEST_ANSWER_S)
+        stream = await self._reads.scaled_stream(stream_of(request.streamInfo), epoch, LONGEST_ANSWER_S)
         try:
             status = _STATUSES[progress(stream, epoch)]
         except NotFoundError:

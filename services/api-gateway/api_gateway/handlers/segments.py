@@ -27,46 +27,46 @@ class SegmentHandlers:
         }
 
     async def current(self, request: pb.StreamInfo, _context: Context) -> pb.SegmentRanges:
-        scope, name = stream_of(request)
-        return ranges_message(scope, name, queries.current_segments(await self._reads.stream(scope, name)))
+        id = stream_of(request)
+        return ranges_message(id, queries.current_segments(await self._reads.stream(id)))
 
     async def of_epoch(self, request: pb.GetEpochSegmentsRequest, _context: Context) -> pb.SegmentRanges:
-        scope, name = stream_of(request.streamInfo)
+        id = stream_of(request.streamInfo)
         epoch = epoch_of(request.epoch)
-        return ranges_message(scope, name, queries.epoch_segments(await self._reads.stream(scope, name), epoch))
+        return ranges_message(id, queries.epoch_segments(await self._reads.stream(id), epoch))
 
     async def head(self, request: pb.GetSegmentsRequest, _context: Context) -> pb.SegmentsAtTime:
-        scope, name = stream_of(request.streamInfo)
+        id = stream_of(request.streamInfo)
         answer = pb.SegmentsAtTime()
-        for segment, offset in queries.head(await self._reads.stream(scope, name)).items():
+        for segment, offset in queries.head(await self._reads.stream(id)).items():
             location = answer.segments.add(offset=offset)
-            fill_segment_id(location.segmentId, scope, name, segment)
+            fill_segment_id(location.segmentId, id, segment)
         return answer
 
     async def following(self, request: pb.SegmentId, _context: Context) -> pb.SuccessorResponse:
-        scope, name = stream_of(request.streamInfo)
-        stream = await self._reads.stream(scope, name)
+        id = stream_of(request.streamInfo)
+        stream = await self._reads.stream(id)
         answer = pb.SuccessorResponse()
         for successor, replaced in queries.successors_with_predecessors(stream, request.segmentId):
-            fill_range(answer.segments.add(value=replaced).segment, scope, name, successor)
+            fill_range(answer.segments.add(value=replaced).segment, id, successor)
         return answer
 
     async def between(self, request: pb.StreamCutRange, _context: Context) -> pb.StreamCutRangeResponse:
-        scope, name = stream_of(request.streamInfo)
+        id = stream_of(request.streamInfo)
         # `from` is a keyword of Python.
         start, end = dict(getattr(request, "from")), dict(request.to)
         if not start and not end:
             raise BadRequestError("both cuts are empty")
         answer = pb.StreamCutRangeResponse()
-        for segment in cuts.segments_between(await self._reads.stream(scope, name), start, end):
-            fill_segment_id(answer.segments.add(), scope, name, segment)
+        for segment in cuts.segments_between(await self._reads.stream(id), start, end):
+            fill_segment_id(answer.segments.add(), id, segment)
         return answer
 
     async def is_current(self, request: pb.SegmentId, _context: Context) -> pb.SegmentValidityResponse:
-        stream = await self._reads.stream(*stream_of(request.streamInfo))
+        stream = await self._reads.stream(stream_of(request.streamInfo))
         return pb.SegmentValidityResponse(response=queries.is_current(stream, request.segmentId))
 
     async def is_cut_valid(self, request: pb.StreamCut, _context: Context) -> pb.StreamCutValidityResponse:
-        scope, name = stream_of(request.streamInfo)
+        id = stream_of(request.streamInfo)
         cut = cut_of(request.cut.items())
-        return pb.StreamCutValidityResponse(response=cuts.is_valid(await self._reads.stream(scope, name), cut))
+        return pb.StreamCutValidityResponse(response=cuts.is_valid(await self._reads.stream(id), cut))

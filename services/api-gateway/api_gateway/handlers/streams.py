@@ -36,24 +36,24 @@ class StreamHandlers:
         return await ask(self._requests, command, context)
 
     async def update(self, request: pb.StreamConfig, context: Context) -> Any:
-        scope, stream = stream_of(request.streamInfo)
-        return await ask(self._requests, UpdateStream(scope=scope, stream=stream, config=config_of(request)), context)
+        id = stream_of(request.streamInfo)
+        return await ask(self._requests, UpdateStream(*id, config=config_of(request)), context)
 
     async def truncate(self, request: pb.StreamCut, context: Context) -> Any:
-        scope, stream = stream_of(request.streamInfo)
-        return await ask(self._requests, TruncateStream(scope=scope, stream=stream, cut=dict(request.cut)), context)
+        id = stream_of(request.streamInfo)
+        return await ask(self._requests, TruncateStream(*id, cut=dict(request.cut)), context)
 
     async def seal(self, request: pb.StreamInfo, context: Context) -> Any:
-        scope, stream = stream_of(request)
-        return await ask(self._requests, SealStream(scope=scope, stream=stream), context)
+        id = stream_of(request)
+        return await ask(self._requests, SealStream(*id), context)
 
     async def delete(self, request: pb.StreamInfo, context: Context) -> Any:
-        scope, stream = stream_of(request)
-        return await ask(self._requests, DeleteStream(scope=scope, stream=stream), context)
+        id = stream_of(request)
+        return await ask(self._requests, DeleteStream(*id), context)
 
     async def exists(self, request: pb.StreamInfo, _context: Context) -> pb.ExistsResponse:
-        return pb.ExistsResponse(exists=await self._reads.stream_or_none(*stream_of(request)) is not None)
+        return pb.ExistsResponse(exists=await self._reads.stream_or_none(stream_of(request)) is not None)
 
     async def configuration(self, request: pb.StreamInfo, _context: Context) -> pb.StreamConfig:
-        stream = await self._reads.stream(*stream_of(request))
-        return config_message(stream.scope, stream.name, stream.config)
+        stream = await self._reads.stream(stream_of(request))
+        return config_message(stream.id, stream.config)

@@ -35,20 +35,20 @@ class TableHandlers:
         return await ask(self._requests, command, context)
 
     async def delete(self, request: pb.KeyValueTableInfo, context: Context) -> Any:
-        scope, name = table_of(request)
-        return await ask(self._requests, DeleteTable(scope=scope, table=name), context)
+        id = table_of(request)
+        return await ask(self._requests, DeleteTable(*id), context)
 
     async def configuration(self, request: pb.KeyValueTableInfo, _context: Context) -> pb.KeyValueTableConfigResponse:
-        scope, name = table_of(request)
-        table = await self._reads.table_or_none(scope, name)
+        id = table_of(request)
+        table = await self._reads.table_or_none(id)
         if table is None:
             return pb.KeyValueTableConfigResponse(status=pb.KeyValueTableConfigResponse.TABLE_NOT_FOUND)
-        return pb.KeyValueTableConfigResponse(config=table_config_message(scope, name, table.config))
+        return pb.KeyValueTableConfigResponse(config=table_config_message(id, table.config))
 
     async def segments(self, request: pb.KeyValueTableInfo, _context: Context) -> pb.SegmentRanges:
         """In the order of their ranges, as they are stored; the names of segments have a suffix that is not here."""
-        scope, name = table_of(request)
-        table = await self._reads.table_or_none(scope, name)
+        id = table_of(request)
+        table = await self._reads.table_or_none(id)
         if table is None:
-            raise NotFoundError(f"key-value table {scope}/{name} does not exist")
-        return ranges_message(scope, name, current_segments(table))
+            raise NotFoundError(f"key-value table {id} does not exist")
+        return ranges_message(id, current_segments(table))

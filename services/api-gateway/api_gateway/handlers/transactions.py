@@ -57,47 +57,46 @@ class TransactionHandlers:
         }
 
     async def create(self, request: pb.CreateTxnRequest, context: Context) -> pb.CreateTxnResponse:
-        scope, stream = stream_of(request.streamInfo)
-        command = OpenTransaction(scope=scope, stream=stream, lease_ms=request.lease)
+        id = stream_of(request.streamInfo)
+        command = OpenTransaction(*id, lease_ms=request.lease)
         reply = await self._requests.ask(command, trace_of(context))
         if reply.status != Status.OK:
             raise _refusal(reply)
         high, low = halves(reply.transaction)
         answer = pb.CreateTxnResponse(txnId=pb.TxnId(highBits=high, lowBits=low))
         for segment in reply.segments:
-            fill_range(answer.activeSegments.add(), scope, stream, segment)
+            fill_range(answer.activeSegments.add(), id, segment)
         return answer
 
     async def ping(self, request: pb.PingTxnRequest, context: Context) -> Any:
-        scope, stream = stream_of(request.streamInfo)
-        command = PingTransaction(scope=scope, stream=stream, transaction=_id_of(request.txnId), lease_ms=request.lease)
+        id = stream_of(request.streamInfo)
+        command = PingTransaction(*id, _id_of(request.txnId), lease_ms=request.lease)
         return await self._ask(command, context)
 
     async def commit(self, request: pb.TxnRequest, context: Context) -> Any:
-        scope, stream = stream_of(request.streamInfo)
+        id = stream_of(request.streamInfo)
         command = CommitTransaction(
-            scope=scope,
-            stream=stream,
-            transaction=_id_of(request.txnId),
+            *id,
+            _id_of(request.txnId),
             writer=request.writerId,
             timestamp=request.timestamp,
         )
         return await self._ask(command, context)
 
     async def abort(self, request: pb.TxnRequest, context: Context) -> Any:
-        scope, stream = stream_of(request.streamInfo)
-        command = AbortTransaction(scope=scope, stream=stream, transaction=_id_of(request.txnId))
+        id = stream_of(request.streamInfo)
+        command = AbortTransaction(*id, _id_of(request.txnId))
         return await self._ask(command, context)
 
     async def state(self, request: pb.TxnRequest, _context: Context) -> pb.TxnState:
-        found = await self._reads.transaction_state(*stream_of(request.streamInfo), _id_of(request.txnId))
+        found = await self._reads.transaction_state(stream_of(request.streamInfo).transaction(_id_of(request.txnId)))
         return pb.TxnState(state=found.value)
 
     async def completed(self, request: pb.ListCompletedTxnRequest, _context: Context) -> pb.ListCompletedTxnResponse:
         """The last that have ended, the latest first."""
         answer = pb.ListCompletedTxnResponse()
-        for ended in await self._reads.ended_transactions(*stream_of(request.streamInfo), LISTED_MOST):
-            high, low = halves(ended.id)
+        for ended in await self._reads.ended_transactions(stream_of(request.streamInfo), LISTED_MOST):
+            high, low = halves(ended.uuid)
             committed = ended.state is TransactionState.COMMITTED
             status = pb.TxnResponse.COMMITTED if committed else pb.TxnResponse.ABORTED
             answer.response.add(txnId=pb.TxnId(highBits=high, lowBits=low), status=status)

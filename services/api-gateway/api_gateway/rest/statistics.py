@@ -10,7 +10,7 @@ import logging
 import msgspec
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
-from sluice.domain.names import stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.statistics import Folded, StatisticsMark, WindowKind, WindowStatistics
 from sluice.engine.partition import partition_of
 from sluice.kafka.poll_thread import Batch, PollThread
@@ -30,17 +30,17 @@ class Statistics:
         self._streams: dict[str, dict[str, WindowStatistics]] = {}
         self._as_of: dict[int, int] = {}
 
-    def windows(self, scope: str, stream: str, kind: WindowKind, count: int) -> list[WindowStatistics]:
+    def windows(self, id: StreamId, kind: WindowKind, count: int) -> list[WindowStatistics]:
         """The latest windows in which something happened, the latest first."""
-        found = [w for w in self._streams.get(f"{scope}/{stream}", {}).values() if w.window is kind]
+        found = [w for w in self._streams.get(f"{id}", {}).values() if w.window is kind]
         return sorted(found, key=lambda window: window.begin, reverse=True)[:count]
 
-    def as_of(self, scope: str, stream: str) -> int | None:
+    def as_of(self, id: StreamId) -> int | None:
         """Until when everything that was reported of the stream is in its windows, epoch ms; None if that is not known.
 
         Then nothing has ever been counted, or it has not been read yet.
         """
-        return self._as_of.get(partition_of(stream_key(scope, stream), self._partitions))
+        return self._as_of.get(partition_of(id.key, self._partitions))
 
     def take_in(self, batch: Batch) -> None:
         """Take in records of the topic."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, MutableMapping
 
 import msgspec
 
-from sluice.domain.names import stream_key
+from sluice.domain.ids import StreamId
 from sluice.domain.statistics import (
     Folded,
     Reported,
@@ -60,7 +60,7 @@ class Windows:
 
     def _add(self, report: StreamStatistics, offset: int) -> None:
         for kind in WindowKind:
-            key = window_key(report.scope, report.stream, kind, kind.begin(report.minute)).encode()
+            key = window_key(report.stream_id, kind, kind.begin(report.minute)).encode()
             present = self._table.get(key)
             if present is None and len(self._table) >= self._most:
                 log.warning("statistics dropped: too many windows", extra={"stream": f"{report.scope}/{report.stream}"})
@@ -87,5 +87,4 @@ class Windows:
                 yield key
 
     def _partition_of(self, stream: str) -> int:
-        scope, _, name = stream.partition("/")
-        return partition_of(stream_key(scope, name), self._partitions)
+        return partition_of(StreamId.of(stream).key, self._partitions)

@@ -16,7 +16,7 @@ from sluice.domain.config import (
     StreamConfig,
     TableConfig,
 )
-from sluice.domain.names import stream_aggregate
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.requests import scale_id, truncation_id
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
@@ -106,7 +106,7 @@ def _changed() -> Iterator[tuple[str, str, Command]]:
     yield n.GATEWAY, n.request_id(0x14), RemoveWriter(n.SCOPE, n.STREAM, writer=n.WRITER)
     yield (
         n.SPARK,
-        scale_id(n.SCOPE, n.STREAM, n.CREATION, 0, (n.SECOND,)),
+        scale_id(StreamId(n.SCOPE, n.STREAM), n.CREATION, 0, (n.SECOND,)),
         ScaleStream(n.SCOPE, n.STREAM, seals=(n.SECOND,), ranges=UPPER_HALVES, at=n.at(30)),
     )
     yield (
@@ -118,10 +118,10 @@ def _changed() -> Iterator[tuple[str, str, Command]]:
     )
     yield (
         n.SPARK,
-        truncation_id(n.SCOPE, n.STREAM, n.CREATION, HEAD, WITH_RETENTION.retention),
+        truncation_id(StreamId(n.SCOPE, n.STREAM), n.CREATION, HEAD, WITH_RETENTION.retention),
         TruncateStream(n.SCOPE, n.STREAM, cut=HEAD, policy=WITH_RETENTION.retention),
     )
-    workflow = stream_aggregate(n.SCOPE, n.STREAM)
+    workflow = StreamId(n.SCOPE, n.STREAM).aggregate
     yield n.GATEWAY, n.request_id(0x17), RetryWorkflow(workflow)
     yield n.GATEWAY, n.request_id(0x18), CancelWorkflow(workflow, f"scale-stream-{n.at(40)}")
 

@@ -4,7 +4,8 @@ import msgspec
 
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.example import Example, example
-from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
+from sluice.domain.ids import StreamId
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE
 from sluice.domain.segment import segment_name
 from sluice.kafka.dead_letters import DeadLetterSettled, Settlement, dead_letter_headers
 from sluice.kafka.topics import DEAD_LETTERS
@@ -17,7 +18,7 @@ def dead_letter_examples(requests: list[Example]) -> list[Example]:
     reason = "RuntimeError('the segment store answered what nobody understands')"
     headers = dead_letter_headers(place, source.headers, source.key, n.WORKFLOWS, reason, n.at(84.6))
     given_up = msgspec.structs.replace(source, topic=DEAD_LETTERS.name, headers=headers)
-    key = stream_key(SYSTEM_SCOPE, REQUEST_STREAM)
+    key = StreamId(SYSTEM_SCOPE, REQUEST_STREAM).key
     place = {"segment": segment_name(SYSTEM_SCOPE, REQUEST_STREAM, 0), "offset": "508"}
     headers = dead_letter_headers(place, [], key, n.WORKFLOWS, "format version 9 is not known", n.at(88))
     unread = Example(DEAD_LETTERS.name, key, headers, b"\x09\x00\x00\x00\x1f\xff")

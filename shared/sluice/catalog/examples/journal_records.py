@@ -20,6 +20,7 @@ from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
 from sluice.domain.config import ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Reply
+from sluice.domain.ids import StreamId
 from sluice.domain.names import (
     REQUEST_STREAM,
     SYSTEM_SCOPE,
@@ -217,7 +218,7 @@ def _scaled(history: History) -> None:
         StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(30.3)),
         WorkflowAdmitted(_S, _O),
         decides=REQUESTS_STREAMS,
-        request=scale_id(_S, _O, n.CREATION, 0, (n.SECOND,)),
+        request=scale_id(StreamId(_S, _O), n.CREATION, 0, (n.SECOND,)),
         reply=Reply(Status.STARTED, segments=comes),
         guards=(f"commits:{_S}/{_O}",),
     )
@@ -259,7 +260,7 @@ def _cancelled(history: History) -> None:
 
 
 def _truncated(history: History) -> None:
-    request = truncation_id(_S, _O, n.CREATION, HEAD, WITH_RETENTION.retention)
+    request = truncation_id(StreamId(_S, _O), n.CREATION, HEAD, WITH_RETENTION.retention)
     started = StreamTruncationStarted(
         _S, _O, cut=HEAD, deleted=(n.SECOND,), size_till=53_630, request=request, at=n.at(45)
     )

@@ -5,7 +5,7 @@ import msgspec
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.commands import HEAD, STREAM_CONFIG, WITH_RETENTION
 from sluice.catalog.examples.example import Example, example
-from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, stream_key
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE
 from sluice.domain.segment import Segment, segment_name
 from sluice.domain.statistics import (
     Figures,
@@ -141,7 +141,7 @@ def statistics_examples() -> list[Example]:
     """Reports, their windows, and a mark in both topics."""
     mark = statistics_mark()
     told: list[tuple[str, str, StreamStatistics | WindowStatistics | StatisticsMark]] = [
-        *((STATISTICS.name, stream_key(r.scope, r.stream), r) for r in statistics_reports()),
+        *((STATISTICS.name, r.stream_id.key, r) for r in statistics_reports()),
         (STATISTICS.name, partition_keys(16)[mark.partition], mark),
         *((STATISTICS_WINDOWS.name, window.key, window) for window in statistics_windows()),
         (STATISTICS_WINDOWS.name, mark_key(mark.partition), mark),
@@ -158,7 +158,7 @@ def report_examples() -> list[Example]:
     return [
         example(
             topic.name,
-            stream_key(report.scope, report.stream),
+            report.stream_id.key,
             type(report).__name__,
             report.id,
             report.by,

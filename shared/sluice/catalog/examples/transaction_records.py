@@ -3,7 +3,7 @@
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.history import SUCCESS, History
 from sluice.domain.decision import Reply
-from sluice.domain.names import commits_aggregate, stream_aggregate, transaction_aggregate
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled, WriterTimeNoted
@@ -23,8 +23,8 @@ from sluice.domain.transaction.ids import transaction_id
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 
 _S, _O = n.SCOPE, n.STREAM
-_COMMITS = commits_aggregate(_S, _O)
-_ORDERS = stream_aggregate(_S, _O)
+_COMMITS = StreamId(_S, _O).commits
+_ORDERS = StreamId(_S, _O).aggregate
 _LEASE_MS = 30_000
 
 _SEGMENTS = (
@@ -37,7 +37,7 @@ _SEGMENTS = (
 _LAST = transaction_id(1, n.request_id(0x26))
 """Open when the stream is sealed."""
 
-_OTHER = transaction_aggregate(_S, _O, transaction_id(1, n.request_id(0x2A)))
+_OTHER = TransactionId(_S, _O, transaction_id(1, n.request_id(0x2A))).aggregate
 """One that does not exist."""
 
 
@@ -100,7 +100,7 @@ def rolled(history: History) -> None:
         StreamRolled(_S, _O, sealed_sizes=sealed),
         TransactionCommitted(_S, _O, n.ROLLED, at=n.at(72.2)),
         CommitBatchEnded(_S, _O),
-        guards=(transaction_aggregate(_S, _O, n.ROLLED),),
+        guards=(TransactionId(_S, _O, n.ROLLED).aggregate,),
     )
     _opened(history, 75, _LAST, n.request_id(0x26))
 

@@ -10,6 +10,7 @@ from enum import Enum
 
 import msgspec
 
+from sluice.domain.ids import StreamId
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, REQUEST_STREAM, SYSTEM_SCOPE
 from sluice.domain.policy.cut_order import Ranges, is_at_or_before
 from sluice.domain.policy.wording import amount
@@ -41,13 +42,13 @@ class MarkEntry(msgspec.Struct, frozen=True):
     watermark: Watermark
 
 
-def rule_of(scope: str, stream: str) -> InternalRule | None:
+def rule_of(id: StreamId) -> InternalRule | None:
     """The rule of an internal stream; None for every other one."""
-    if stream.startswith(MARK_PREFIX):
+    if id.name.startswith(MARK_PREFIX):
         return InternalRule.WATERMARKS
-    if stream.startswith(READER_GROUP_PREFIX):
+    if id.name.startswith(READER_GROUP_PREFIX):
         return InternalRule.STATE
-    if (scope, stream) == (SYSTEM_SCOPE, REQUEST_STREAM):
+    if id == (SYSTEM_SCOPE, REQUEST_STREAM):
         return InternalRule.REPORTS
     return None
 

@@ -8,28 +8,27 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from sluice.domain.config import RetentionPolicy
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import RetentionDecision, RetentionState
 from sluice.domain.policy.scaling import ScaleDecision, ScalingState
 from sluice.domain.stream.commands import ScaleStream, TruncateStream
 
 
-def truncation_id(
-    scope: str, stream: str, creation_id: str, cut: Mapping[int, int], policy: RetentionPolicy | None
-) -> str:
+def truncation_id(id: StreamId, creation_id: str, cut: Mapping[int, int], policy: RetentionPolicy | None) -> str:
     """What is refused because of one policy may be right by another."""
     rule = f"{policy.retention_type.value} {policy.minimum} {policy.maximum}" if policy is not None else ""
-    return _id("truncate", scope, stream, creation_id, rule, *(f"{s}@{at}" for s, at in sorted(cut.items())))
+    return _id("truncate", *id, creation_id, rule, *(f"{s}@{at}" for s, at in sorted(cut.items())))
 
 
-def scale_id(scope: str, stream: str, creation_id: str, epoch: int, seals: Iterable[int]) -> str:
-    return _id("scale", scope, stream, creation_id, str(epoch), *(str(s) for s in sorted(seals)))
+def scale_id(id: StreamId, creation_id: str, epoch: int, seals: Iterable[int]) -> str:
+    return _id("scale", *id, creation_id, str(epoch), *(str(s) for s in sorted(seals)))
 
 
 def truncation(state: RetentionState, decision: RetentionDecision) -> tuple[str, TruncateStream] | None:
     """The request's id and the command; None if the decision is not to truncate."""
     if decision.cut is None:
         return None
-    id = truncation_id(state.scope, state.stream, state.creation_id, decision.cut, state.policy)
+    id = truncation_id(state.stream_id, state.creation_id, decision.cut, state.policy)
     return id, TruncateStream(state.scope, state.stream, cut=decision.cut, policy=state.policy)
 
 
@@ -37,7 +36,7 @@ def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, 
     """The request's id and the command; None if the decision is not to scale. `now` in epoch ms."""
     if not decision.seals:
         return None
-    id = scale_id(state.scope, state.stream, state.creation_id, decision.epoch, decision.seals)
+    id = scale_id(state.stream_id, state.creation_id, decision.epoch, decision.seals)
     return id, ScaleStream(state.scope, state.stream, seals=decision.seals, ranges=decision.ranges, at=now)
 
 

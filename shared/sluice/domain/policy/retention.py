@@ -20,6 +20,7 @@ from enum import Enum
 import msgspec
 
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.cut_order import Order, Ranges, compare, is_at_or_before
 from sluice.domain.policy.internal import rule_of
 from sluice.domain.policy.retention_set import RetentionSet, Sample, added, beyond
@@ -94,6 +95,10 @@ class RetentionState(msgspec.Struct, frozen=True):
     version: int = 0
     heard: int = 0
 
+    @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
 
 def observe(state: RetentionState | None, report: RetentionReport) -> RetentionState:
     """What is known after the report."""
@@ -133,7 +138,7 @@ def noted(state: RetentionState, decision: RetentionDecision, now: int) -> Reten
 
 def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) -> RetentionDecision:
     """Where to truncate, if anywhere; `now` in epoch ms."""
-    rule = rule_of(state.scope, state.stream)
+    rule = rule_of(state.stream_id)
     if rule is not None:
         return RetentionDecision(RetentionCode.INTERNAL_STREAM, f"not truncated by a policy: {rule.value}")
     if state.policy is None:

@@ -21,6 +21,7 @@ from itertools import pairwise
 import msgspec
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.wording import duration, some
 from sluice.domain.segment import Segment, epoch_of, number_of
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
@@ -113,6 +114,10 @@ class ScalingState(msgspec.Struct, frozen=True):
     loads: dict[int, Load] = {}
     scaled: Scaled | None = None
     decision: ScaleDecision | None = None
+
+    @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
 
 
 def observe(state: ScalingState | None, report: ScaleReport, now: int) -> ScalingState | None:

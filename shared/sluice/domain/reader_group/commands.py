@@ -3,7 +3,7 @@
 import msgspec
 
 from sluice.domain.config import ReaderGroupConfig
-from sluice.domain.names import group_aggregate, key_of
+from sluice.domain.ids import GroupId
 
 
 class GroupCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
@@ -13,12 +13,16 @@ class GroupCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit
     group: str
 
     @property
+    def group_id(self) -> GroupId:
+        return GroupId(self.scope, self.group)
+
+    @property
     def key(self) -> str:
-        return key_of(self.aggregate)
+        return self.group_id.key
 
     @property
     def aggregate(self) -> str:
-        return group_aggregate(self.scope, self.group)
+        return self.group_id.aggregate
 
 
 class CreateReaderGroup(GroupCommand, frozen=True):

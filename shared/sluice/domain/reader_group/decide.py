@@ -7,7 +7,8 @@ import msgspec
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
 from sluice.domain.errors import BusyError
-from sluice.domain.names import group_stream, is_user_name
+from sluice.domain.ids import GroupId
+from sluice.domain.names import is_user_name
 from sluice.domain.reader_group import events as ev
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup, find_group
@@ -19,18 +20,18 @@ from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
 _STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollover_size_bytes=4 * 1024 * 1024)
 
 
-def _idle_group(reader: Reader, scope: str, name: str, creation_id: str = "") -> ReaderGroup | None:
+def _idle_group(reader: Reader, id: GroupId, creation_id: str = "") -> ReaderGroup | None:
     """The group to begin a workflow on; with a creation id only that life of it. Raises BusyError."""
-    group = find_group(reader, scope, name)
+    group = find_group(reader, id)
     if group is None or creation_id not in ("", group.creation_id):
         return None
     if group.workflow is not None:
-        raise BusyError(f"{scope}/{name}: {group.workflow.kind.value} is running")
+        raise BusyError(f"{id}: {group.workflow.kind.value} is running")
     return group
 
 
-def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> ReaderGroup | None:
-    group = find_group(reader, scope, name)
+def _running(reader: Reader, id: GroupId, kind: WorkflowKind) -> ReaderGroup | None:
+    group = find_group(reader, id)
     return group if group and group.workflow and group.workflow.kind is kind else None
 
 
@@ -41,53 +42,50 @@ def decide_create(reader: Reader, command: CreateReaderGroup, context: Context) 
     """
     if not is_user_name(command.group):
         return refuse(Status.INVALID_RG_NAME)
-    group = _idle_group(reader, command.scope, command.group)
+    group = _idle_group(reader, command.group_id)
     if refused := missing_scope(reader, command.scope, context):
         return refused
     if group is not None:
         return Decision(reply=Reply(Status.SUCCESS))
     started = ev.ReaderGroupCreationStarted(
-        scope=command.scope,
-        group=command.group,
+        *command.group_id,
         creation_id=context.request or "",
         config=command.config,
         created_at=context.now,
         request=context.request,
         at=context.now,
     )
-    stream = group_stream(command.group)
-    begun = streams.start_with_mark(reader, command.scope, stream, _STATE_STREAM_CONFIG, context, None)
+    state_stream = command.group_id.state_stream
+    begun = streams.start_with_mark(reader, state_stream, _STATE_STREAM_CONFIG, context, None)
     return Decision((started, *begun))
 
 
-def finish_create(reader: Reader, context: Context, scope: str, name: str, missing: list[str]) -> Decision:
+def finish_create(reader: Reader, context: Context, id: GroupId, missing: list[str]) -> Decision:
     """Done, or undone again if a stream to subscribe to does not exist: then the deletion goes on from here."""
-    group = _running(reader, scope, name, WorkflowKind.CREATE_GROUP)
+    group = _running(reader, id, WorkflowKind.CREATE_GROUP)
     if group is None or (group.workflow and group.workflow.cancelled):
         return Decision()
-    created = streams.finish_with_mark(reader, scope, group_stream(name))
+    created = streams.finish_with_mark(reader, id.state_stream)
     if missing:
         return Decision((*created, _undo(group, context, f"no such stream: {', '.join(sorted(missing))}")))
-    done = ev.ReaderGroupCreated(scope=scope, group=name)
+    done = ev.ReaderGroupCreated(*id)
     return Decision((*created, done), last_reply(group.workflow))
 
 
 def _undo(group: ReaderGroup, context: Context, refusal: str) -> ev.ReaderGroupDeletionStarted:
     request = group.workflow.request if group.workflow else None
-    return ev.ReaderGroupDeletionStarted(
-        scope=group.scope, group=group.name, request=request, at=context.now, refusal=refusal
-    )
+    return ev.ReaderGroupDeletionStarted(*group.id, request=request, at=context.now, refusal=refusal)
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
     """End a cancelled creation by deleting what there is; None if not of a reader group."""
-    group = find_group(reader, state.scope, state.name) if isinstance(state, ReaderGroup) else None
+    group = find_group(reader, state.id) if isinstance(state, ReaderGroup) else None
     return Decision((_undo(group, context, "cancelled"),)) if group is not None and can_cancel(group) else None
 
 
 def decide_update(reader: Reader, command: UpdateReaderGroup, context: Context) -> Decision:
     """Replace the configuration, if generation and id are the stored ones; without subscriptions in one record."""
-    group = _idle_group(reader, command.scope, command.group)
+    group = _idle_group(reader, command.group_id)
     wanted = command.config
     if group is None:
         return Decision(reply=Reply(Status.RG_NOT_FOUND, generation=wanted.generation))
@@ -97,40 +95,38 @@ def decide_update(reader: Reader, command: UpdateReaderGroup, context: Context) 
         return Decision(reply=Reply(Status.INVALID_CONFIG, reason, generation=wanted.generation))
     config = msgspec.structs.replace(wanted, generation=present.generation + 1)
     if not present.subscribes() and not config.subscribes():
-        done = ev.ReaderGroupUpdated(scope=group.scope, group=group.name, config=config)
+        done = ev.ReaderGroupUpdated(*group.id, config=config)
         return Decision((done,), Reply(Status.SUCCESS, generation=config.generation))
     kept = config.starts.keys() if config.subscribes() else set()
     leaves = tuple(sorted(present.starts.keys() - kept)) if present.subscribes() else ()
     started = ev.ReaderGroupUpdateStarted(
-        scope=group.scope, group=group.name, config=config, leaves=leaves, request=context.request, at=context.now
+        *group.id, config=config, leaves=leaves, request=context.request, at=context.now
     )
     return Decision((started,))
 
 
-def finish_update(reader: Reader, scope: str, name: str) -> Decision:
-    group = _running(reader, scope, name, WorkflowKind.UPDATE_GROUP)
+def finish_update(reader: Reader, id: GroupId) -> Decision:
+    group = _running(reader, id, WorkflowKind.UPDATE_GROUP)
     if group is None:
         return Decision()
-    done = ev.ReaderGroupUpdated(scope=scope, group=name)
+    done = ev.ReaderGroupUpdated(*id)
     return Decision((done,), last_reply(group.workflow, group.config.generation))
 
 
 def decide_delete(reader: Reader, command: DeleteReaderGroup, context: Context) -> Decision:
-    group = _idle_group(reader, command.scope, command.group, command.creation_id)
+    group = _idle_group(reader, command.group_id, command.creation_id)
     if group is None or command.id not in (None, group.config.id):
         return refuse(Status.RG_NOT_FOUND)
-    started = ev.ReaderGroupDeletionStarted(
-        scope=group.scope, group=group.name, request=context.request, at=context.now
-    )
+    started = ev.ReaderGroupDeletionStarted(*group.id, request=context.request, at=context.now)
     return Decision((started,))
 
 
-def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
-    group = _running(reader, scope, name, WorkflowKind.DELETE_GROUP)
+def finish_delete(reader: Reader, id: GroupId) -> Decision:
+    group = _running(reader, id, WorkflowKind.DELETE_GROUP)
     if group is None:
         return Decision()
-    gone = streams.delete_with_mark(reader, scope, group_stream(name))
-    return Decision((ev.ReaderGroupDeleted(scope=scope, group=name), *gone), last_reply(group.workflow))
+    gone = streams.delete_with_mark(reader, id.state_stream)
+    return Decision((ev.ReaderGroupDeleted(*id), *gone), last_reply(group.workflow))
 
 
 DECIDE: dict[type, Decide] = {

@@ -3,9 +3,7 @@
 import msgspec
 
 from sluice.domain.config import ReaderGroupConfig
-from sluice.domain.names import (
-    group_aggregate,
-)
+from sluice.domain.ids import GroupId
 
 
 class GroupEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
@@ -13,8 +11,12 @@ class GroupEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_d
     group: str
 
     @property
+    def group_id(self) -> GroupId:
+        return GroupId(self.scope, self.group)
+
+    @property
     def aggregate(self) -> str:
-        return group_aggregate(self.scope, self.group)
+        return self.group_id.aggregate
 
 
 class ReaderGroupCreationStarted(GroupEvent, frozen=True):

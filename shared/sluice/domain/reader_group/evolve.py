@@ -10,8 +10,7 @@ from sluice.domain.workflow import WorkflowKind
 
 def _creation_started(_state: Any, event: ev.ReaderGroupCreationStarted) -> ReaderGroup:
     return ReaderGroup(
-        scope=event.scope,
-        name=event.group,
+        id=event.group_id,
         creation_id=event.creation_id,
         state=GroupState.CREATING,
         config=event.config,

@@ -11,7 +11,7 @@ import msgspec
 
 from sluice.domain.config import ReaderGroupConfig
 from sluice.domain.decision import Reader
-from sluice.domain.names import group_aggregate
+from sluice.domain.ids import GroupId
 from sluice.domain.workflow import Workflow
 
 ZERO_ID = "00000000-0000-0000-0000-000000000000"
@@ -30,8 +30,7 @@ class GroupWorkflow(Workflow):
 
 
 class ReaderGroup(msgspec.Struct):
-    scope: str
-    name: str
+    id: GroupId
     creation_id: str
     state: GroupState
     config: ReaderGroupConfig
@@ -41,9 +40,9 @@ class ReaderGroup(msgspec.Struct):
     @property
     def subscriber(self) -> str:
         """The name under which the group subscribes to streams."""
-        return f"{self.scope}/{self.name}"
+        return f"{self.id}"
 
 
-def find_group(reader: Reader, scope: str, name: str) -> ReaderGroup | None:
-    state = reader.get(group_aggregate(scope, name))
+def find_group(reader: Reader, id: GroupId) -> ReaderGroup | None:
+    state = reader.get(id.aggregate)
     return state if isinstance(state, ReaderGroup) else None

@@ -1,6 +1,6 @@
 """How the deletion of a scope goes on and ends: what in it has to go, what to ask each thing next, and the outcome.
 
-The outcome is decided when the views show the fences of all partitions raised (`domain.scope.fences`): from then on the set
+The outcome is decided when the views show the fences of all partitions raised (`scope.fences`): from then on the set
 of things in the scope only shrinks. A thing at work is asked nothing: it will be when that is done. So nothing waits in
 the queue of a thing that is stuck.
 Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
@@ -9,13 +9,10 @@ Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from sluice.domain.commands import Command
 from sluice.domain.decision import Decision, Reader, View, refusal
-from sluice.domain.ids import ResourceKind
+from sluice.domain.ids import ResourceId, ResourceKind
 from sluice.domain.listings import in_words, is_empty, members_of
-from sluice.domain.names import key_of
 from sluice.domain.reader_group.commands import DeleteReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.scope import events as ev
@@ -31,26 +28,10 @@ from sluice.domain.workflow import last_reply, running
 _ORDER = (ResourceKind.READER_GROUP, ResourceKind.TABLE, ResourceKind.STREAM)
 
 
-class Resource(msgspec.Struct, frozen=True):
-    """A stream, reader group or table of a scope."""
-
-    kind: ResourceKind
-    scope: str
-    name: str
-
-    @property
-    def aggregate(self) -> str:
-        return self.kind.aggregate(self.scope, self.name)
-
-    @property
-    def key(self) -> str:
-        return key_of(self.aggregate)
-
-
-def resources(views: Sequence[View], scope: str) -> Iterator[Resource]:
+def resources(views: Sequence[View], scope: str) -> Iterator[ResourceId]:
     """What is in the scope, but for the streams that go along with something else; groups before what they read."""
     members = [members_of(view, scope) for view in views]
-    return (Resource(kind, scope, name) for kind in _ORDER for one in members for name in one.resources(kind))
+    return (kind.id(scope, name) for kind in _ORDER for one in members for name in one.resources(kind))
 
 
 def next_command(state: Any) -> Command | None:
@@ -60,11 +41,11 @@ def next_command(state: Any) -> Command | None:
     match state:
         case Stream():
             is_sealed = state.state is StreamState.SEALED
-            return (DeleteStream if is_sealed else SealStream)(state.scope, state.name, state.creation_id)
+            return (DeleteStream if is_sealed else SealStream)(*state.id, state.creation_id)
         case ReaderGroup():
-            return DeleteReaderGroup(state.scope, state.name, creation_id=state.creation_id)
+            return DeleteReaderGroup(*state.id, creation_id=state.creation_id)
         case Table():
-            return DeleteTable(state.scope, state.name, state.creation_id)
+            return DeleteTable(*state.id, state.creation_id)
         case _:
             return None
 

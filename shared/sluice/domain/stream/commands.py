@@ -5,10 +5,7 @@ from enum import Enum
 import msgspec
 
 from sluice.domain.config import RetentionPolicy, StreamConfig
-from sluice.domain.names import (
-    key_of,
-    stream_aggregate,
-)
+from sluice.domain.ids import StreamId
 
 
 class StreamCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
@@ -18,12 +15,16 @@ class StreamCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omi
     stream: str
 
     @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
+    @property
     def key(self) -> str:
-        return key_of(self.aggregate)
+        return self.stream_id.key
 
     @property
     def aggregate(self) -> str:
-        return stream_aggregate(self.scope, self.stream)
+        return self.stream_id.aggregate
 
 
 class CreateStream(StreamCommand, frozen=True):

@@ -128,9 +128,9 @@ def _check_known(stream: Stream, cut: Cut) -> None:
         raise InvalidArgumentError("an empty stream cut has no place in the stream")
     for s in cut:
         if epoch_of(s) >= stream.history.count:
-            raise NotFoundError(f"{stream.scope}/{stream.name} has no epoch {epoch_of(s)}")
+            raise NotFoundError(f"{stream.id} has no epoch {epoch_of(s)}")
         if stream.history.find(s) is None:
-            raise InvalidArgumentError(f"{stream.scope}/{stream.name} has no segment {s}")
+            raise InvalidArgumentError(f"{stream.id} has no segment {s}")
 
 
 def _gaps(current: list[Segment]) -> list[tuple[float, float]] | None:

@@ -13,7 +13,8 @@ import msgspec
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
 from sluice.domain.errors import BusyError, InvalidArgumentError, NotFoundError
-from sluice.domain.names import commits_aggregate, is_stream_name, mark_stream
+from sluice.domain.ids import StreamId
+from sluice.domain.names import is_stream_name
 from sluice.domain.scope.fences import missing_scope
 from sluice.domain.segment import Segment
 from sluice.domain.status import Status
@@ -59,7 +60,7 @@ def decide_create(reader: Reader, command: CreateStream, context: Context) -> De
     """
     if not is_stream_name(command.stream):
         return refuse(Status.INVALID_STREAM_NAME)
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_stream(reader, command.stream_id)
     if refused := missing_scope(reader, command.scope, context):
         return refused
     if stream is not None:
@@ -68,7 +69,7 @@ def decide_create(reader: Reader, command: CreateStream, context: Context) -> De
         return refuse(Status.STREAM_EXISTS)
     if wrong := _wrong_with(command.config):
         return refuse(Status.FAILURE, wrong)
-    return Decision(start_with_mark(reader, command.scope, command.stream, command.config, context, context.request))
+    return Decision(start_with_mark(reader, command.stream_id, command.config, context, context.request))
 
 
 def _wrong_with(config: StreamConfig) -> str:
@@ -78,51 +79,50 @@ def _wrong_with(config: StreamConfig) -> str:
 
 
 def start_with_mark(
-    reader: Reader, scope: str, name: str, config: StreamConfig, context: Context, request: str | None
+    reader: Reader, id: StreamId, config: StreamConfig, context: Context, request: str | None
 ) -> tuple[StreamCreationStarted, ...]:
     """The first records of a stream and its mark stream, as far as they are not there already.
 
     `request` is the one to be answered when the stream is there.
     """
-    wanted = ((name, config, request), (mark_stream(name), _MARK_CONFIG, None))
+    wanted = ((id, config, request), (id.mark, _MARK_CONFIG, None))
     return tuple(
         StreamCreationStarted(
-            scope=scope,
-            stream=stream,
+            *stream,
             creation_id=context.request or "",
             config=its_config,
             created_at=context.now,
-            segments=initial_segments(its_config.scaling.min_segments, first_number(reader, scope, stream)),
+            segments=initial_segments(its_config.scaling.min_segments, first_number(reader, stream)),
             request=its_request,
             at=context.now,
         )
         for stream, its_config, its_request in wanted
-        if find_stream(reader, scope, stream) is None
+        if find_stream(reader, stream) is None
     )
 
 
-def finish_with_mark(reader: Reader, scope: str, name: str) -> tuple[StreamCreated, ...]:
+def finish_with_mark(reader: Reader, id: StreamId) -> tuple[StreamCreated, ...]:
     """The last records of a stream and its mark stream, as far as they are being created."""
-    streams = (find_stream(reader, scope, n) for n in (name, mark_stream(name)))
-    return tuple(StreamCreated(scope=scope, stream=s.name) for s in streams if s and s.state is StreamState.CREATING)
+    streams = (find_stream(reader, stream) for stream in (id, id.mark))
+    return tuple(StreamCreated(*s.id) for s in streams if s and s.state is StreamState.CREATING)
 
 
-def delete_with_mark(reader: Reader, scope: str, name: str) -> tuple[StreamDeleted, ...]:
+def delete_with_mark(reader: Reader, id: StreamId) -> tuple[StreamDeleted, ...]:
     """The end of a stream and its mark stream, as far as they are there."""
-    streams = (find_stream(reader, scope, n) for n in (name, mark_stream(name)))
-    return tuple(StreamDeleted(scope=scope, stream=s.name, next_number=s.next_number) for s in streams if s)
+    streams = (find_stream(reader, stream) for stream in (id, id.mark))
+    return tuple(StreamDeleted(*s.id, next_number=s.next_number) for s in streams if s)
 
 
-def finish_create(reader: Reader, scope: str, name: str) -> Decision:
-    stream = _running(reader, scope, name, WorkflowKind.CREATE_STREAM)
+def finish_create(reader: Reader, id: StreamId) -> Decision:
+    stream = _running(reader, id, WorkflowKind.CREATE_STREAM)
     if stream is None or (stream.workflow and stream.workflow.cancelled):
         return Decision()
-    return Decision(finish_with_mark(reader, scope, name), last_reply(stream.workflow))
+    return Decision(finish_with_mark(reader, id), last_reply(stream.workflow))
 
 
 def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:
     """Replace the configuration; only a change of the scaling policy concerns the segment stores."""
-    stream = idle_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.stream_id)
     if stream is None:
         return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
@@ -131,11 +131,10 @@ def decide_update(reader: Reader, command: UpdateStream, context: Context) -> De
         return refuse(Status.FAILURE, wrong)
     unchanged = command.config.scaling == stream.config.scaling
     if unchanged and scale.plan_for_policy(stream, command.config, context.now) is None:
-        done = StreamUpdated(scope=stream.scope, stream=stream.name, config=command.config)
+        done = StreamUpdated(*stream.id, config=command.config)
         return Decision((done,), Reply(Status.SUCCESS))
     started = StreamUpdateStarted(
-        scope=stream.scope,
-        stream=stream.name,
+        *stream.id,
         config=command.config,
         replacement=scale.plan_for_policy(stream, command.config, context.now),
         request=context.request,
@@ -146,7 +145,7 @@ def decide_update(reader: Reader, command: UpdateStream, context: Context) -> De
 
 def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -> Decision:
     """Move the head to a valid cut that is not behind it; the same cut again is done already."""
-    stream = idle_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.stream_id)
     if stream is None:
         return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
@@ -162,8 +161,7 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
         return refuse(Status.FAILURE, str(error))
     passed = cuts.segments_between(stream, stream.cut, command.cut)
     started = StreamTruncationStarted(
-        scope=stream.scope,
-        stream=stream.name,
+        *stream.id,
         cut=command.cut,
         deleted=tuple(sorted(passed - command.cut.keys())),
         size_till=stream.cut_size + cuts.size_between(stream, stream.cut, command.cut, passed),
@@ -174,76 +172,75 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
 
 
 def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decision:
-    stream = idle_stream(reader, command.scope, command.stream, command.creation_id)
+    stream = idle_stream(reader, command.stream_id, command.creation_id)
     if stream is None:
         return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
         return Decision(reply=Reply(Status.SUCCESS))
-    started = StreamSealStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
+    started = StreamSealStarted(*stream.id, request=context.request, at=context.now)
     return Decision((started,))
 
 
 def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> Decision:
-    stream = idle_stream(reader, command.scope, command.stream, command.creation_id)
+    stream = idle_stream(reader, command.stream_id, command.creation_id)
     if stream is None:
         return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is not StreamState.SEALED:
         return refuse(Status.STREAM_NOT_SEALED)
-    started = StreamDeletionStarted(scope=stream.scope, stream=stream.name, request=context.request, at=context.now)
+    started = StreamDeletionStarted(*stream.id, request=context.request, at=context.now)
     return Decision((started,))
 
 
-def note_waiting(reader: Reader, scope: str, name: str, kind: str, context: Context) -> Decision:
+def note_waiting(reader: Reader, id: StreamId, kind: str, context: Context) -> Decision:
     """Say that a request of this kind waits for the batch of commits that is running."""
-    stream = find_stream(reader, scope, name)
-    if stream is None or running(reader.get(commits_aggregate(scope, name))) is None:
+    stream = find_stream(reader, id)
+    if stream is None or running(reader.get(id.commits)) is None:
         return Decision()
-    return Decision((WorkflowQueued(scope=scope, stream=name, kind=kind, at=context.now),))
+    return Decision((WorkflowQueued(*id, kind=kind, at=context.now),))
 
 
-def finish_update(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
-    stream = _running(reader, scope, name, WorkflowKind.UPDATE_STREAM)
+def finish_update(reader: Reader, id: StreamId, sealed_sizes: dict[int, int]) -> Decision:
+    stream = _running(reader, id, WorkflowKind.UPDATE_STREAM)
     if stream is None:
         return Decision()
-    return Decision((StreamUpdated(scope=scope, stream=name, sealed_sizes=sealed_sizes),), last_reply(stream.workflow))
+    return Decision((StreamUpdated(*id, sealed_sizes=sealed_sizes),), last_reply(stream.workflow))
 
 
-def finish_truncate(reader: Reader, scope: str, name: str) -> Decision:
-    return _finish(reader, scope, name, WorkflowKind.TRUNCATE_STREAM, StreamTruncated)
+def finish_truncate(reader: Reader, id: StreamId) -> Decision:
+    return _finish(reader, id, WorkflowKind.TRUNCATE_STREAM, StreamTruncated)
 
 
-def finish_seal(reader: Reader, scope: str, name: str) -> Decision:
-    return _finish(reader, scope, name, WorkflowKind.SEAL_STREAM, StreamSealed)
+def finish_seal(reader: Reader, id: StreamId) -> Decision:
+    return _finish(reader, id, WorkflowKind.SEAL_STREAM, StreamSealed)
 
 
-def _finish(reader: Reader, scope: str, name: str, kind: WorkflowKind, event: type[Any]) -> Decision:
+def _finish(reader: Reader, id: StreamId, kind: WorkflowKind, event: type[Any]) -> Decision:
     """The last record of a workflow that only has to say that it is done."""
-    stream = _running(reader, scope, name, kind)
-    return Decision((event(scope=scope, stream=name),), last_reply(stream.workflow)) if stream else Decision()
+    stream = _running(reader, id, kind)
+    return Decision((event(scope=id.scope, stream=id.name),), last_reply(stream.workflow)) if stream else Decision()
 
 
-def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
-    stream = _running(reader, scope, name, WorkflowKind.DELETE_STREAM)
+def finish_delete(reader: Reader, id: StreamId) -> Decision:
+    stream = _running(reader, id, WorkflowKind.DELETE_STREAM)
     if stream is None:
         return Decision()
-    return Decision(delete_with_mark(reader, scope, name), last_reply(stream.workflow))
+    return Decision(delete_with_mark(reader, id), last_reply(stream.workflow))
 
 
-def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Stream | None:
-    stream = find_stream(reader, scope, name)
+def _running(reader: Reader, id: StreamId, kind: WorkflowKind) -> Stream | None:
+    stream = find_stream(reader, id)
     return stream if stream and stream.workflow and stream.workflow.kind is kind else None
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
     """End a cancelled creation by deleting what is there, a scale by forgetting it; None if not of a stream."""
-    stream = find_stream(reader, state.scope, state.name) if isinstance(state, Stream) else None
+    stream = find_stream(reader, state.id) if isinstance(state, Stream) else None
     if stream is None or stream.workflow is None or not can_cancel(stream):
         return None
     if stream.workflow.kind is WorkflowKind.SCALE_STREAM:
-        return Decision((StreamScaleCancelled(scope=stream.scope, stream=stream.name),))
+        return Decision((StreamScaleCancelled(*stream.id),))
     undone = StreamDeletionStarted(
-        scope=stream.scope,
-        stream=stream.name,
+        *stream.id,
         request=stream.workflow.request,
         at=context.now,
         refusal="cancelled",
@@ -257,10 +254,10 @@ def _in_turn(decide: Decide) -> Decide:
     @wraps(decide)
     def decided(reader: Reader, command: Any, context: Context) -> Decision:
         decision = decide(reader, command, context)
-        stream = find_stream(reader, command.scope, command.stream)
+        stream = find_stream(reader, command.stream_id)
         if stream is None or stream.waiting is None:
             return decision
-        taken = WorkflowAdmitted(scope=stream.scope, stream=stream.name)
+        taken = WorkflowAdmitted(*stream.id)
         return msgspec.structs.replace(decision, events=(*decision.events, taken))
 
     return decided

@@ -16,15 +16,14 @@ from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 
 def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> Decision:
     """Nothing to note of an earlier stream of that name, or if it is known."""
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_stream(reader, command.stream_id)
     if stream is None or stream.creation_id != command.creation_id:
         return Decision()
     known = stream.decisions.get(command.kind)
     if known is not None and (known.at > command.at or (known.code, known.reason) == (command.code, command.reason)):
         return Decision()
     noted = ev.DecisionRecorded(
-        scope=command.scope,
-        stream=command.stream,
+        *command.stream_id,
         kind=command.kind,
         code=command.code,
         reason=command.reason,

@@ -3,9 +3,7 @@
 import msgspec
 
 from sluice.domain.config import RetentionPolicy, StreamConfig
-from sluice.domain.names import (
-    stream_aggregate,
-)
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import DecisionKind
 
@@ -15,8 +13,12 @@ class StreamEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_
     stream: str
 
     @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
+    @property
     def aggregate(self) -> str:
-        return stream_aggregate(self.scope, self.stream)
+        return self.stream_id.aggregate
 
 
 class StreamCreationStarted(StreamEvent, frozen=True):

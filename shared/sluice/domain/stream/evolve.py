@@ -33,8 +33,7 @@ from sluice.domain.workflow import WorkflowKind
 def _creation_started(_state: Any, event: StreamCreationStarted) -> Stream:
     ids = tuple(s.id for s in event.segments)
     return Stream(
-        scope=event.scope,
-        name=event.stream,
+        id=event.stream_id,
         creation_id=event.creation_id,
         state=StreamState.CREATING,
         config=event.config,

@@ -12,7 +12,7 @@ from sluice.domain.stream.state import Stream, StreamState
 def current_segments(stream: Stream) -> list[Segment]:
     """Segments of the active epoch by key range; empty once the stream is sealed."""
     if stream.state is StreamState.CREATING:
-        raise IllegalStateError(f"{stream.scope}/{stream.name} is being created")
+        raise IllegalStateError(f"{stream.id} is being created")
     return [] if stream.state is StreamState.SEALED else stream.active_segments()
 
 
@@ -20,7 +20,7 @@ def epoch_segments(stream: Stream, epoch: int) -> list[Segment]:
     if epoch < 0:
         raise InvalidArgumentError(f"epoch {epoch} is negative")
     if epoch >= stream.history.count:
-        raise NotFoundError(f"{stream.scope}/{stream.name} has no epoch {epoch}")
+        raise NotFoundError(f"{stream.id} has no epoch {epoch}")
     return stream.history.segments_of(epoch)
 
 

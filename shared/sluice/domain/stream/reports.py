@@ -24,13 +24,12 @@ from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_life
 
 def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Context) -> Decision:
     """Nothing to record if the group is known with this generation or a later one."""
-    stream = find_life(reader, command.scope, command.stream, command.creation_id)
+    stream = find_life(reader, command.stream_id, command.creation_id)
     known = stream.subscribers.get(command.subscriber) if stream else None
     if stream is None or (known and known.group_id == command.group_id and known.generation >= command.generation):
         return Decision()
     added = ev.SubscriberAdded(
-        scope=command.scope,
-        stream=command.stream,
+        *command.stream_id,
         subscriber=command.subscriber,
         group_id=command.group_id,
         generation=command.generation,
@@ -40,16 +39,16 @@ def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Conte
 
 
 def decide_remove_subscriber(reader: Reader, command: RemoveSubscriber, _context: Context) -> Decision:
-    stream = find_life(reader, command.scope, command.stream, command.creation_id)
+    stream = find_life(reader, command.stream_id, command.creation_id)
     known = stream.subscribers.get(command.subscriber) if stream else None
     if known is None or command.generation < known.generation or command.group_id not in ("", known.group_id):
         return Decision()
-    removed = ev.SubscriberRemoved(scope=command.scope, stream=command.stream, subscriber=command.subscriber)
+    removed = ev.SubscriberRemoved(*command.stream_id, subscriber=command.subscriber)
     return Decision((removed,))
 
 
 def decide_update_cut(reader: Reader, command: UpdateSubscriberCut, context: Context) -> Decision:
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_stream(reader, command.stream_id)
     if stream is None:
         return refuse(Status.STREAM_NOT_FOUND)
     known = stream.subscribers.get(command.subscriber)
@@ -65,13 +64,13 @@ def decide_update_cut(reader: Reader, command: UpdateSubscriberCut, context: Con
     except (InvalidArgumentError, NotFoundError) as error:
         return refuse(Status.STREAM_CUT_NOT_VALID, str(error))
     updated = ev.SubscriberCutUpdated(
-        scope=command.scope, stream=command.stream, subscriber=command.subscriber, cut=command.cut, at=context.now
+        *command.stream_id, subscriber=command.subscriber, cut=command.cut, at=context.now
     )
     return Decision((updated,), Reply(Status.SUCCESS))
 
 
 def decide_note_time(reader: Reader, command: NoteWriterTime, _context: Context) -> Decision:
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_stream(reader, command.stream_id)
     if stream is None:
         return refuse(Status.STREAM_NOT_FOUND)
     known = stream.writers.get(command.writer)
@@ -82,8 +81,7 @@ def decide_note_time(reader: Reader, command: NoteWriterTime, _context: Context)
         if any(command.position[s] < known.position[s] for s in common):
             return refuse(Status.INVALID_POSITION, "the position lies behind the one reported before")
     noted = ev.WriterTimeNoted(
-        scope=command.scope,
-        stream=command.stream,
+        *command.stream_id,
         writer=command.writer,
         timestamp=command.timestamp,
         position=command.position,
@@ -92,10 +90,10 @@ def decide_note_time(reader: Reader, command: NoteWriterTime, _context: Context)
 
 
 def decide_remove_writer(reader: Reader, command: RemoveWriter, _context: Context) -> Decision:
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_stream(reader, command.stream_id)
     if stream is None or command.writer not in stream.writers:
         return refuse(Status.UNKNOWN_WRITER)
-    removed = ev.WriterRemoved(scope=command.scope, stream=command.stream, writer=command.writer)
+    removed = ev.WriterRemoved(*command.stream_id, writer=command.writer)
     return Decision((removed,), Reply(Status.SUCCESS))
 
 

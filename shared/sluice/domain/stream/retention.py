@@ -13,6 +13,7 @@ import msgspec
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.decision import Decision, Reader
 from sluice.domain.errors import InvalidArgumentError
+from sluice.domain.ids import StreamId
 from sluice.domain.policy.cut_order import lower_bound
 from sluice.domain.stream import cuts
 from sluice.domain.stream import events as ev
@@ -52,6 +53,10 @@ class RetentionReport(msgspec.Struct, frozen=True):
     ranges: dict[int, tuple[float, float]] = {}
     version: int = 0
 
+    @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
 
 def is_sampled(stream: Stream) -> bool:
     """Whether cuts of the stream are of use: nothing can be truncated before it is there or once it is sealed."""
@@ -85,8 +90,8 @@ def report(
         id=id,
         by=by,
         at=at,
-        scope=stream.scope,
-        stream=stream.name,
+        scope=stream.id.scope,
+        stream=stream.id.name,
         creation_id=stream.creation_id,
         policy=stream.config.retention if stream.state is not StreamState.SEALED else None,
         head=at_head,
@@ -98,14 +103,14 @@ def report(
     )
 
 
-def gone(scope: str, name: str, id: str, by: str, at: int, version: int = 0) -> RetentionReport:
+def gone(stream: StreamId, id: str, by: str, at: int, version: int = 0) -> RetentionReport:
     """What to tell of a stream that was deleted; its version outlives it."""
     return RetentionReport(
         id=id,
         by=by,
         at=at,
-        scope=scope,
-        stream=name,
+        scope=stream.scope,
+        stream=stream.name,
         creation_id="",
         policy=None,
         head=SizedCut({}, 0),
@@ -122,12 +127,12 @@ def _sized(stream: Stream, cut: Mapping[int, int]) -> SizedCut | None:
     return SizedCut(dict(cut), stream.cut_size + cuts.size_between(stream, stream.cut, cut, between))
 
 
-def note_announced(reader: Reader, scope: str, name: str, creation_id: str, policy: RetentionPolicy | None) -> Decision:
+def note_announced(reader: Reader, id: StreamId, creation_id: str, policy: RetentionPolicy | None) -> Decision:
     """Nothing to note if that is known; a policy that has changed meanwhile has yet to be announced."""
-    stream = find_stream(reader, scope, name)
+    stream = find_stream(reader, id)
     if stream is None or stream.creation_id != creation_id or stream.announced == policy:
         return Decision()
-    return Decision((ev.RetentionPolicyAnnounced(scope=scope, stream=name, policy=policy),))
+    return Decision((ev.RetentionPolicyAnnounced(*id, policy=policy),))
 
 
 def _announced(state: Stream, event: ev.RetentionPolicyAnnounced) -> Stream:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import ScaleStream
@@ -35,7 +36,7 @@ def equal_ranges(count: int) -> list[Range]:
 
 def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Decision:
     """Begin a scale; the reply says at once which segments will come."""
-    stream = idle_stream(reader, command.scope, command.stream)
+    stream = idle_stream(reader, command.stream_id)
     if stream is None:
         return refuse(Status.FAILURE, "no such stream")
     if stream.state in (StreamState.CREATING, StreamState.SEALING, StreamState.SEALED):
@@ -61,7 +62,7 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
     if count < least:
         return refuse(Status.PRECONDITION_FAILED, f"{count} segments would be left, the policy's minimum is {least}")
     replacement = plan(stream, tuple(sorted(seals)), command.ranges, command.at)
-    started = StreamScaleStarted(scope=stream.scope, stream=stream.name, replacement=replacement, at=context.now)
+    started = StreamScaleStarted(*stream.id, replacement=replacement, at=context.now)
     return Decision((started,), Reply(Status.STARTED, segments=replacement.creates, epoch=active.number))
 
 
@@ -101,22 +102,22 @@ def plan_for_policy(stream: Stream, config: StreamConfig, now: int) -> Replaceme
     return None
 
 
-def add_epoch(reader: Reader, scope: str, name: str) -> Decision:
+def add_epoch(reader: Reader, id: StreamId) -> Decision:
     """The new segments exist: name them as successors. Nothing to do if that is so already."""
-    stream = find_stream(reader, scope, name)
+    stream = find_stream(reader, id)
     if stream is None or stream.workflow is None or stream.workflow.replacement is None or stream.workflow.cancelled:
         return Decision()
     if stream.history.count > stream.active + 1:
         return Decision()
     created_at = max(stream.workflow.replacement.at, stream.active_epoch.created_at + 1)
-    return Decision((StreamEpochAdded(scope=scope, stream=name, created_at=created_at),))
+    return Decision((StreamEpochAdded(*id, created_at=created_at),))
 
 
-def finish_scale(reader: Reader, scope: str, name: str, sealed_sizes: dict[int, int]) -> Decision:
-    stream = find_stream(reader, scope, name)
+def finish_scale(reader: Reader, id: StreamId, sealed_sizes: dict[int, int]) -> Decision:
+    stream = find_stream(reader, id)
     if stream is None or stream.workflow is None or stream.workflow.kind is not WorkflowKind.SCALE_STREAM:
         return Decision()
-    return Decision((StreamScaled(scope=scope, stream=name, sealed_sizes=sealed_sizes),))
+    return Decision((StreamScaled(*id, sealed_sizes=sealed_sizes),))
 
 
 class ScaleProgress(Enum):

@@ -14,7 +14,7 @@ import msgspec
 from sluice.domain.config import RetentionPolicy, StreamConfig
 from sluice.domain.decision import Reader
 from sluice.domain.errors import BusyError
-from sluice.domain.names import commits_aggregate, stream_aggregate
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import Replacement
@@ -86,8 +86,7 @@ class Stream(msgspec.Struct):
     `spare` are segments that cancelled scales may have created; they go with the stream.
     """
 
-    scope: str
-    name: str
+    id: StreamId
     creation_id: str
     state: StreamState
     config: StreamConfig
@@ -128,32 +127,32 @@ class DeletedStream(msgspec.Struct, frozen=True):
     next_number: int
 
 
-def find_stream(reader: Reader, scope: str, name: str) -> Stream | None:
-    state = reader.get(stream_aggregate(scope, name))
+def find_stream(reader: Reader, id: StreamId) -> Stream | None:
+    state = reader.get(id.aggregate)
     return state if isinstance(state, Stream) else None
 
 
-def find_life(reader: Reader, scope: str, name: str, creation_id: str) -> Stream | None:
+def find_life(reader: Reader, id: StreamId, creation_id: str) -> Stream | None:
     """The stream if it is of that creation; "" is whichever."""
-    stream = find_stream(reader, scope, name)
+    stream = find_stream(reader, id)
     return stream if stream is not None and creation_id in ("", stream.creation_id) else None
 
 
-def idle_stream(reader: Reader, scope: str, name: str, creation_id: str = "") -> Stream | None:
+def idle_stream(reader: Reader, id: StreamId, creation_id: str = "") -> Stream | None:
     """The stream to begin a workflow on; with a creation id only that life of it.
 
     Raises BusyError while another workflow is running, a batch of commits included. Both are read, and so guarded: of a
     workflow and a batch that begin at the same moment only one counts.
     """
-    stream = find_life(reader, scope, name, creation_id)
+    stream = find_life(reader, id, creation_id)
     if stream is not None:
-        for state in (stream, reader.get(commits_aggregate(scope, name))):
+        for state in (stream, reader.get(id.commits)):
             workflow = running(state)
             if workflow is not None:
-                raise BusyError(f"{scope}/{name}: {workflow.kind.value} is running")
+                raise BusyError(f"{id}: {workflow.kind.value} is running")
     return stream
 
 
-def first_number(reader: Reader, scope: str, name: str) -> int:
-    state = reader.get(stream_aggregate(scope, name))
+def first_number(reader: Reader, id: StreamId) -> int:
+    state = reader.get(id.aggregate)
     return state.next_number if isinstance(state, DeletedStream) else 0

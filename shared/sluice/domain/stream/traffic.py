@@ -13,6 +13,7 @@ import msgspec
 
 from sluice.domain.config import ScaleType
 from sluice.domain.decision import Decision, Reader
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
 from sluice.domain.stream import cuts
 from sluice.domain.stream import events as ev
@@ -31,8 +32,7 @@ class Traffic(msgspec.Struct, frozen=True):
     `splits` is into how many segments it should be divided, 0 for DOWN; `silent` means that nothing was written at all.
     """
 
-    scope: str
-    stream: str
+    stream: StreamId
     segment: int
     direction: Direction
     at: int
@@ -74,6 +74,10 @@ class ScaleReport(msgspec.Struct, frozen=True):
     neighbours: tuple[Segment, ...]
     policy: PolicyInForce
 
+    @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
 
 def scale_report(stream: Stream, traffic: Traffic, id: str, by: str) -> ScaleReport | None:
     """What to tell of a report on the stream; None if it is about a segment that the stream does not have."""
@@ -87,8 +91,8 @@ def scale_report(stream: Stream, traffic: Traffic, id: str, by: str) -> ScaleRep
         id=id,
         by=by,
         at=traffic.at,
-        scope=stream.scope,
-        stream=stream.name,
+        scope=stream.id.scope,
+        stream=stream.id.name,
         creation_id=stream.creation_id,
         segment=segment.id,
         direction=traffic.direction,
@@ -139,12 +143,12 @@ def _is_done(stream: Stream, segment: int) -> bool:
     return size is not None and position(stream, segment) >= size
 
 
-def note_carried(reader: Reader, scope: str, name: str, creation_id: str, segment: int, offset: int) -> Decision:
+def note_carried(reader: Reader, id: StreamId, creation_id: str, segment: int, offset: int) -> Decision:
     """Nothing to note if somebody has come as far already."""
-    stream = find_stream(reader, scope, name)
+    stream = find_stream(reader, id)
     if stream is None or stream.creation_id != creation_id or (stream.carried or {}).get(segment, 0) >= offset:
         return Decision()
-    return Decision((ev.ReportsForwarded(scope=scope, stream=name, segment=segment, offset=offset),))
+    return Decision((ev.ReportsForwarded(*id, segment=segment, offset=offset),))
 
 
 def _carried(state: Stream, event: ev.ReportsForwarded) -> Stream:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from sluice.domain.decision import Decision, Reader
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, epoch_of
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.cuts import RangeIndex
@@ -160,21 +161,21 @@ def _is_newer_over(segment: Segment, other: Segment) -> bool:
     return segment.id > other.id and segment.low < other.high and other.low < segment.high
 
 
-def note_emitted(reader: Reader, scope: str, name: str, creation_id: str, mark: Watermark, at: int) -> Decision:
+def note_emitted(reader: Reader, id: StreamId, creation_id: str, mark: Watermark, at: int) -> Decision:
     """Show a watermark that stands in the mark stream, unless a later one is known."""
-    stream = find_stream(reader, scope, name)
+    stream = find_stream(reader, id)
     if stream is None or stream.creation_id != creation_id:
         return Decision()
     if stream.watermark is not None and stream.watermark.lower >= mark.lower:
         return Decision()
-    return Decision((ev.WatermarkEmitted(scope=scope, stream=name, lower=mark.lower, upper=mark.upper, at=at),))
+    return Decision((ev.WatermarkEmitted(*id, lower=mark.lower, upper=mark.upper, at=at),))
 
 
-def forget_writers(reader: Reader, scope: str, name: str, gone: Mapping[str, WriterMark]) -> Decision:
+def forget_writers(reader: Reader, id: StreamId, gone: Mapping[str, WriterMark]) -> Decision:
     """Drop the writers that have not reported since `gone` was read."""
-    stream = find_stream(reader, scope, name)
+    stream = find_stream(reader, id)
     same = tuple(sorted(w for w, mark in gone.items() if stream and stream.writers.get(w) == mark))
-    return Decision((ev.WritersForgotten(scope=scope, stream=name, writers=same),) if same else ())
+    return Decision((ev.WritersForgotten(*id, writers=same),) if same else ())
 
 
 def _emitted(state: Stream, event: ev.WatermarkEmitted) -> Stream:

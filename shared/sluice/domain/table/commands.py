@@ -3,7 +3,7 @@
 import msgspec
 
 from sluice.domain.config import TableConfig
-from sluice.domain.names import key_of, table_aggregate
+from sluice.domain.ids import TableId
 
 
 class TableCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
@@ -13,12 +13,16 @@ class TableCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit
     table: str
 
     @property
+    def table_id(self) -> TableId:
+        return TableId(self.scope, self.table)
+
+    @property
     def key(self) -> str:
-        return key_of(self.aggregate)
+        return self.table_id.key
 
     @property
     def aggregate(self) -> str:
-        return table_aggregate(self.scope, self.table)
+        return self.table_id.aggregate
 
 
 class CreateTable(TableCommand, frozen=True):

@@ -5,6 +5,7 @@ from typing import Any
 from sluice.domain.config import MAX_SEGMENTS
 from sluice.domain.decision import Context, Decide, Decision, Reader, refuse
 from sluice.domain.errors import BusyError
+from sluice.domain.ids import TableId
 from sluice.domain.names import is_user_name
 from sluice.domain.scope.fences import missing_scope
 from sluice.domain.status import Status
@@ -15,18 +16,18 @@ from sluice.domain.table.state import DeletedTable, Table, find_table
 from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
 
 
-def _idle_table(reader: Reader, scope: str, name: str, creation_id: str = "") -> Table | None:
+def _idle_table(reader: Reader, id: TableId, creation_id: str = "") -> Table | None:
     """The table to begin a workflow on; with a creation id only that life of it. Raises BusyError."""
-    table = find_table(reader, scope, name)
+    table = find_table(reader, id)
     if table is None or creation_id not in ("", table.creation_id):
         return None
     if table.workflow is not None:
-        raise BusyError(f"{scope}/{name}: {table.workflow.kind.value} is running")
+        raise BusyError(f"{id}: {table.workflow.kind.value} is running")
     return table
 
 
-def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Table | None:
-    table = find_table(reader, scope, name)
+def _running(reader: Reader, id: TableId, kind: WorkflowKind) -> Table | None:
+    table = find_table(reader, id)
     return table if table and table.workflow and table.workflow.kind is kind else None
 
 
@@ -34,7 +35,7 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
     """Begin the creation of the table. Raises ViewBehindError, BusyError."""
     if not is_user_name(command.table):
         return refuse(Status.INVALID_TABLE_NAME)
-    table = _idle_table(reader, command.scope, command.table)
+    table = _idle_table(reader, command.table_id)
     if refused := missing_scope(reader, command.scope, context):
         return refused
     if table is not None:
@@ -45,8 +46,7 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
     gone = reader.get(command.aggregate)
     first = gone.next_number if isinstance(gone, DeletedTable) else 0
     started = ev.TableCreationStarted(
-        scope=command.scope,
-        table=command.table,
+        *command.table_id,
         creation_id=context.request or "",
         config=command.config,
         created_at=context.now,
@@ -57,38 +57,36 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
     return Decision((started,))
 
 
-def finish_create(reader: Reader, scope: str, name: str) -> Decision:
-    table = _running(reader, scope, name, WorkflowKind.CREATE_TABLE)
+def finish_create(reader: Reader, id: TableId) -> Decision:
+    table = _running(reader, id, WorkflowKind.CREATE_TABLE)
     if table is None or (table.workflow and table.workflow.cancelled):
         return Decision()
-    return Decision((ev.TableCreated(scope=scope, table=name),), last_reply(table.workflow))
+    return Decision((ev.TableCreated(*id),), last_reply(table.workflow))
 
 
 def decide_delete(reader: Reader, command: DeleteTable, context: Context) -> Decision:
-    table = _idle_table(reader, command.scope, command.table, command.creation_id)
+    table = _idle_table(reader, command.table_id, command.creation_id)
     if table is None:
         return refuse(Status.TABLE_NOT_FOUND)
-    started = ev.TableDeletionStarted(scope=command.scope, table=command.table, request=context.request, at=context.now)
+    started = ev.TableDeletionStarted(*command.table_id, request=context.request, at=context.now)
     return Decision((started,))
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
     """End a cancelled creation by deleting what there is; None if not of a table."""
-    table = find_table(reader, state.scope, state.name) if isinstance(state, Table) else None
+    table = find_table(reader, state.id) if isinstance(state, Table) else None
     if table is None or table.workflow is None or not can_cancel(table):
         return None
     request = table.workflow.request
-    undone = ev.TableDeletionStarted(
-        scope=table.scope, table=table.name, request=request, at=context.now, refusal="cancelled"
-    )
+    undone = ev.TableDeletionStarted(*table.id, request=request, at=context.now, refusal="cancelled")
     return Decision((undone,))
 
 
-def finish_delete(reader: Reader, scope: str, name: str) -> Decision:
-    table = _running(reader, scope, name, WorkflowKind.DELETE_TABLE)
+def finish_delete(reader: Reader, id: TableId) -> Decision:
+    table = _running(reader, id, WorkflowKind.DELETE_TABLE)
     if table is None:
         return Decision()
-    deleted = ev.TableDeleted(scope=scope, table=name, next_number=table.next_number)
+    deleted = ev.TableDeleted(*id, next_number=table.next_number)
     return Decision((deleted,), last_reply(table.workflow))
 
 

@@ -3,9 +3,7 @@
 import msgspec
 
 from sluice.domain.config import TableConfig
-from sluice.domain.names import (
-    table_aggregate,
-)
+from sluice.domain.ids import TableId
 from sluice.domain.segment import Segment
 
 
@@ -14,8 +12,12 @@ class TableEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_d
     table: str
 
     @property
+    def table_id(self) -> TableId:
+        return TableId(self.scope, self.table)
+
+    @property
     def aggregate(self) -> str:
-        return table_aggregate(self.scope, self.table)
+        return self.table_id.aggregate
 
 
 class TableCreationStarted(TableEvent, frozen=True):

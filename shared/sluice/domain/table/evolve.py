@@ -10,8 +10,7 @@ from sluice.domain.workflow import Workflow, WorkflowKind
 
 def _creation_started(_state: Any, event: ev.TableCreationStarted) -> Table:
     return Table(
-        scope=event.scope,
-        name=event.table,
+        id=event.table_id,
         creation_id=event.creation_id,
         state=TableState.CREATING,
         config=event.config,

@@ -10,7 +10,7 @@ import msgspec
 from sluice.domain.config import TableConfig
 from sluice.domain.decision import Reader
 from sluice.domain.errors import IllegalStateError
-from sluice.domain.names import table_aggregate
+from sluice.domain.ids import TableId
 from sluice.domain.segment import Segment, number_of
 from sluice.domain.workflow import Workflow
 
@@ -22,8 +22,7 @@ class TableState(Enum):
 
 
 class Table(msgspec.Struct):
-    scope: str
-    name: str
+    id: TableId
     creation_id: str
     state: TableState
     config: TableConfig
@@ -42,13 +41,13 @@ class DeletedTable(msgspec.Struct, frozen=True):
     next_number: int
 
 
-def find_table(reader: Reader, scope: str, name: str) -> Table | None:
-    state = reader.get(table_aggregate(scope, name))
+def find_table(reader: Reader, id: TableId) -> Table | None:
+    state = reader.get(id.aggregate)
     return state if isinstance(state, Table) else None
 
 
 def current_segments(table: Table) -> tuple[Segment, ...]:
     """The partitions by key range. Raises IllegalStateError while the table is being created."""
     if table.state is TableState.CREATING:
-        raise IllegalStateError(f"{table.scope}/{table.name} is being created")
+        raise IllegalStateError(f"{table.id} is being created")
     return table.segments

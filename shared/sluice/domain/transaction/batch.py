@@ -14,7 +14,7 @@ import msgspec
 
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import Event
-from sluice.domain.names import commits_aggregate
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import number_of, segment_id
 from sluice.domain.stream.commands import NoteWriterTime
 from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled
@@ -45,20 +45,19 @@ class CommitBatch(Workflow):
 class Commits(msgspec.Struct):
     """The commits of a stream; `batches` counts those that were begun."""
 
-    scope: str
-    name: str
+    stream: StreamId
     batches: int = 0
     workflow: CommitBatch | None = None
 
 
-def find_commits(reader: Reader, scope: str, name: str) -> Commits | None:
-    state = reader.get(commits_aggregate(scope, name))
+def find_commits(reader: Reader, id: StreamId) -> Commits | None:
+    state = reader.get(id.commits)
     return state if isinstance(state, Commits) else None
 
 
-def why_not_now(reader: Reader, scope: str, name: str, now: int) -> str | None:
+def why_not_now(reader: Reader, id: StreamId, now: int) -> str | None:
     """What keeps the next batch of the stream from beginning: a workflow that runs, or one that waits its turn."""
-    stream = find_stream(reader, scope, name)
+    stream = find_stream(reader, id)
     if stream is None:
         return None
     workflow = running(stream)
@@ -69,44 +68,42 @@ def why_not_now(reader: Reader, scope: str, name: str, now: int) -> str | None:
     return None
 
 
-def begin_batch(reader: Reader, scope: str, name: str, context: Context, most: int) -> Decision:
+def begin_batch(reader: Reader, id: StreamId, context: Context, most: int) -> Decision:
     """Take the first transactions that wait, as long as they are of one epoch; nothing if it may not be now."""
-    if running(find_commits(reader, scope, name)) is not None:
+    if running(find_commits(reader, id)) is not None:
         return Decision()
-    return Decision(_next_batch(reader, scope, name, context, most, ()))
+    return Decision(_next_batch(reader, id, context, most, ()))
 
 
 def _next_batch(
-    reader: Reader, scope: str, name: str, context: Context, most: int, ending: tuple[str, ...]
+    reader: Reader, id: StreamId, context: Context, most: int, ending: tuple[str, ...]
 ) -> tuple[CommitBatchStarted, ...]:
     """The batch behind those that are `ending`, if there is one and it may begin now."""
-    first = islice(transactions_of(reader, scope, name).committing, len(ending) + most)
+    first = islice(transactions_of(reader, id).committing, len(ending) + most)
     waiting = [transaction for transaction in first if transaction not in ending][:most]
     if not waiting:
         return ()
     epoch = epoch_of(waiting[0])
     alike = tuple(takewhile(lambda t: epoch_of(t) == epoch, waiting))
-    return _started(reader, scope, name, context, alike)
+    return _started(reader, id, context, alike)
 
 
-def batch_of_one(
-    reader: Reader, scope: str, name: str, context: Context, transaction: str
-) -> tuple[CommitBatchStarted, ...]:
+def batch_of_one(reader: Reader, id: StreamId, context: Context, transaction: str) -> tuple[CommitBatchStarted, ...]:
     """The batch of a transaction before which none waits, if it may begin now."""
-    if running(find_commits(reader, scope, name)) is not None:
+    if running(find_commits(reader, id)) is not None:
         return ()
-    return _started(reader, scope, name, context, (transaction,))
+    return _started(reader, id, context, (transaction,))
 
 
 def _started(
-    reader: Reader, scope: str, name: str, context: Context, transactions: tuple[str, ...]
+    reader: Reader, id: StreamId, context: Context, transactions: tuple[str, ...]
 ) -> tuple[CommitBatchStarted, ...]:
-    stream = find_stream(reader, scope, name)
-    if stream is None or why_not_now(reader, scope, name, context.now) is not None:
+    stream = find_stream(reader, id)
+    if stream is None or why_not_now(reader, id, context.now) is not None:
         return ()
     rolls = stream.history.reference(epoch_of(transactions[0])) != stream.active_epoch.reference
     fitting = _fitting(reader, stream, transactions)
-    return (CommitBatchStarted(scope=scope, stream=name, transactions=fitting, at=context.now, rolls=rolls),)
+    return (CommitBatchStarted(*id, transactions=fitting, at=context.now, rolls=rolls),)
 
 
 def _fitting(reader: Reader, stream: Stream, transactions: tuple[str, ...]) -> tuple[str, ...]:
@@ -116,8 +113,8 @@ def _fitting(reader: Reader, stream: Stream, transactions: tuple[str, ...]) -> t
     if len(transactions) <= most:
         return transactions
     writers: set[str] = set()
-    for count, id in enumerate(transactions):
-        found = find_transaction(reader, stream.scope, stream.name, id)
+    for count, transaction in enumerate(transactions):
+        found = find_transaction(reader, stream.id.transaction(transaction))
         if isinstance(found, Transaction) and found.writer:
             writers.add(found.writer)
         if len(writers) > most:
@@ -143,73 +140,71 @@ def has_rolled(stream: Stream) -> bool:
     return stream.history.count > stream.active + 1
 
 
-def end_batch(reader: Reader, scope: str, name: str, context: Context, positions: Positions, most: int) -> Decision:
+def end_batch(reader: Reader, id: StreamId, context: Context, positions: Positions, most: int) -> Decision:
     """Everything is merged. What waits behind is taken on in the same record, unless something else waits.
 
     `positions` are of the batch that was merged: it may have been ended by somebody else, and another one be running.
     """
-    commits = _running(reader, scope, name, WorkflowKind.COMMIT_TRANSACTIONS)
+    commits = _running(reader, id, WorkflowKind.COMMIT_TRANSACTIONS)
     if commits is None or commits.workflow is None:
         return Decision()
     transactions = commits.workflow.transactions
     if positions.keys() != set(transactions):
         return Decision()
-    marks = _marks(reader, scope, name, transactions, positions, context)
-    following = _next_batch(reader, scope, name, context, most, transactions)
+    marks = _marks(reader, id, transactions, positions, context)
+    following = _next_batch(reader, id, context, most, transactions)
     return Decision((*marks, *_ended(commits, context), *following))
 
 
 def note_rolled(
-    reader: Reader, scope: str, name: str, context: Context, sealed_sizes: dict[int, int], positions: Positions
+    reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[int, int], positions: Positions
 ) -> Decision:
     """The duplicates of this batch exist: name them as successors. Nothing to do if that is so already."""
-    stream, commits = find_stream(reader, scope, name), _running(reader, scope, name, WorkflowKind.ROLL_TRANSACTIONS)
+    stream, commits = find_stream(reader, id), _running(reader, id, WorkflowKind.ROLL_TRANSACTIONS)
     if stream is None or commits is None or commits.workflow is None or has_rolled(stream):
         return Decision()
     transactions = commits.workflow.transactions
     if positions.keys() != set(transactions):
         return Decision()
     rolled = StreamEpochsRolled(
-        scope=scope,
-        stream=name,
+        *id,
         duplicates=epoch_of(transactions[0]),
         created_at=max(context.now, stream.active_epoch.created_at + 1),
         sealed_sizes=sealed_sizes,
     )
-    return Decision((rolled, *_marks(reader, scope, name, transactions, positions, context)))
+    return Decision((rolled, *_marks(reader, id, transactions, positions, context)))
 
 
-def end_roll(reader: Reader, scope: str, name: str, context: Context, sealed_sizes: dict[int, int]) -> Decision:
+def end_roll(reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[int, int]) -> Decision:
     """The segments that were active, those that have sizes, are sealed."""
-    stream, commits = find_stream(reader, scope, name), _running(reader, scope, name, WorkflowKind.ROLL_TRANSACTIONS)
+    stream, commits = find_stream(reader, id), _running(reader, id, WorkflowKind.ROLL_TRANSACTIONS)
     if stream is None or commits is None or not has_rolled(stream):
         return Decision()
     if sealed_sizes.keys() != set(stream.active_epoch.segments):
         return Decision()
-    return Decision((StreamRolled(scope=scope, stream=name, sealed_sizes=sealed_sizes), *_ended(commits, context)))
+    return Decision((StreamRolled(*id, sealed_sizes=sealed_sizes), *_ended(commits, context)))
 
 
-def _running(reader: Reader, scope: str, name: str, kind: WorkflowKind) -> Commits | None:
-    commits = find_commits(reader, scope, name)
+def _running(reader: Reader, id: StreamId, kind: WorkflowKind) -> Commits | None:
+    commits = find_commits(reader, id)
     return commits if commits is not None and commits.workflow is not None and commits.workflow.kind is kind else None
 
 
 def _ended(commits: Commits, context: Context) -> list[Event]:
     assert commits.workflow is not None
-    scope, name, at = commits.scope, commits.name, context.now
     done: list[Event] = [
-        TransactionCommitted(scope=scope, stream=name, transaction=t, at=at) for t in commits.workflow.transactions
+        TransactionCommitted(*commits.stream, t, at=context.now) for t in commits.workflow.transactions
     ]
-    return [*done, CommitBatchEnded(scope=scope, stream=name)]
+    return [*done, CommitBatchEnded(*commits.stream)]
 
 
 def _marks(
-    reader: Reader, scope: str, name: str, transactions: tuple[str, ...], positions: Positions, context: Context
+    reader: Reader, id: StreamId, transactions: tuple[str, ...], positions: Positions, context: Context
 ) -> list[Event]:
     """The latest time of each writer in the batch, as if it had reported that itself; a refused one is left out."""
     latest: dict[str, Transaction] = {}
-    for id in transactions:
-        found = find_transaction(reader, scope, name, id)
+    for transaction in transactions:
+        found = find_transaction(reader, id.transaction(transaction))
         if isinstance(found, Transaction) and found.writer:
             before = latest.get(found.writer)
             if before is None or found.timestamp > before.timestamp:
@@ -217,11 +212,10 @@ def _marks(
     noted: list[Event] = []
     for writer, found in latest.items():
         report = NoteWriterTime(
-            scope=scope,
-            stream=name,
+            *id,
             writer=writer,
             timestamp=found.timestamp,
-            position=dict(positions[found.id]),
+            position=dict(positions[found.uuid]),
         )
         noted.extend(decide_note_time(reader, report, context).events)
     return noted

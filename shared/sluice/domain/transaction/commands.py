@@ -2,11 +2,7 @@
 
 from enum import Enum
 
-from sluice.domain.names import (
-    key_of,
-    stream_aggregate,
-    transaction_aggregate,
-)
+from sluice.domain.ids import TransactionId
 from sluice.domain.stream.commands import StreamCommand
 
 
@@ -22,12 +18,16 @@ class TransactionCommand(StreamCommand, frozen=True):
     transaction: str
 
     @property
+    def transaction_id(self) -> TransactionId:
+        return TransactionId(self.scope, self.stream, self.transaction)
+
+    @property
     def key(self) -> str:
-        return key_of(stream_aggregate(self.scope, self.stream))
+        return self.transaction_id.key
 
     @property
     def aggregate(self) -> str:
-        return transaction_aggregate(self.scope, self.stream, self.transaction)
+        return self.transaction_id.aggregate
 
 
 class PingTransaction(TransactionCommand, frozen=True):

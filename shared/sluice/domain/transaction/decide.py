@@ -9,6 +9,7 @@ from functools import partial
 import msgspec
 
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refusal, refuse
+from sluice.domain.ids import TransactionId
 from sluice.domain.status import Status
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.domain.transaction import events as ev
@@ -49,7 +50,7 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
     A request that is in its topic twice opens one transaction.
     """
     assert context.request is not None
-    stream = find_stream(reader, command.scope, command.stream)
+    stream = find_stream(reader, command.stream_id)
     if stream is None or stream.state is StreamState.CREATING:
         return refuse(Status.STREAM_NOT_FOUND, "no such stream")
     if not MIN_LEASE_MS <= command.lease_ms <= MAX_LEASE_MS:
@@ -58,10 +59,10 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
         )
     if stream.state in (StreamState.SEALING, StreamState.SEALED):
         return refuse(Status.STREAM_SEALED, f"the stream is {stream.state.value}")
-    if len(transactions_of(reader, command.scope, command.stream).open) >= limits.open:
+    if len(transactions_of(reader, command.stream_id).open) >= limits.open:
         return refuse(Status.TOO_MANY_OPEN, f"{limits.open} transactions of this stream are open, no more may be")
     id = transaction_id(stream.active_epoch.reference, context.request)
-    if find_transaction(reader, command.scope, command.stream, id) is not None:
+    if find_transaction(reader, TransactionId(command.scope, command.stream, id)) is not None:
         return Decision()
     opened = ev.TransactionOpened(
         scope=command.scope,
@@ -74,20 +75,20 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
     return Decision((opened,))
 
 
-def decide_ready(reader: Reader, scope: str, stream_name: str, transaction: str, at: int) -> Decision:
+def decide_ready(reader: Reader, id: TransactionId, at: int) -> Decision:
     """Its segments exist: the lease begins and the client learns where to write. No more than that if it has ended."""
-    stream = find_stream(reader, scope, stream_name)
-    found = open_transaction(reader, scope, stream_name, transaction)
+    stream = find_stream(reader, id.stream_id)
+    found = open_transaction(reader, id)
     if stream is None or found is None:
         return refuse(Status.ENDED, "the transaction was ended while its segments were created")
-    reply = Reply(Status.OK, transaction=transaction, segments=tuple(segments_to_write(stream, transaction)))
+    reply = Reply(Status.OK, transaction=id.transaction, segments=tuple(segments_to_write(stream, id.transaction)))
     if found.ready:
         return Decision(reply=reply)
-    return Decision((ev.TransactionReady(scope=scope, stream=stream_name, transaction=transaction, at=at),), reply)
+    return Decision((ev.TransactionReady(*id, at=at),), reply)
 
 
 def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> Decision:
-    found = find_transaction(reader, command.scope, command.stream, command.transaction)
+    found = find_transaction(reader, command.transaction_id)
     if found is None:
         return refuse(Status.UNKNOWN, "no such transaction")
     if found.state in (TransactionState.COMMITTING, TransactionState.COMMITTED):
@@ -102,9 +103,7 @@ def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> D
             Status.MAX_EXECUTION_TIME_EXCEEDED, f"it may live for {life} ms from its creation at {found.opened_at}"
         )
     pinged = ev.TransactionPinged(
-        scope=command.scope,
-        stream=command.stream,
-        transaction=command.transaction,
+        *command.transaction_id,
         lease_ms=command.lease_ms,
         at=context.now,
     )
@@ -116,32 +115,30 @@ def decide_commit(reader: Reader, command: CommitTransaction, context: Context, 
 
     Where nothing waits before it, the batch begins in the same record.
     """
-    found = find_transaction(reader, command.scope, command.stream, command.transaction)
+    found = find_transaction(reader, command.transaction_id)
     if found is None:
         return refuse(Status.FAILURE, "no such transaction")
     if found.state in (TransactionState.COMMITTING, TransactionState.COMMITTED):
         return _SUCCESS
     if found.state is not TransactionState.OPEN:
         return refuse(Status.FAILURE, _why(found))
-    before = transactions_of(reader, command.scope, command.stream).committing
+    before = transactions_of(reader, command.stream_id).committing
     if len(before) >= limits.waiting_commits:
         most = limits.waiting_commits
         return refuse(Status.TOO_MANY_WAITING, f"{most} transactions of this stream wait for their commit, no more may")
     committing = ev.TransactionCommitting(
-        scope=command.scope,
-        stream=command.stream,
-        transaction=command.transaction,
+        *command.transaction_id,
         at=context.now,
         writer=command.writer,
         timestamp=command.timestamp,
     )
-    begun = () if before else batch_of_one(reader, command.scope, command.stream, context, command.transaction)
+    begun = () if before else batch_of_one(reader, command.stream_id, context, command.transaction)
     return Decision((committing, *begun), Reply(Status.SUCCESS))
 
 
 def decide_abort(reader: Reader, command: AbortTransaction, context: Context) -> Decision:
     """From here on it will not be committed. With a version in the command only if nothing was heard of it since."""
-    found = find_transaction(reader, command.scope, command.stream, command.transaction)
+    found = find_transaction(reader, command.transaction_id)
     if command.version is not None and command.version != reader.version(command.aggregate):
         return Decision()
     if found is None:
@@ -151,20 +148,18 @@ def decide_abort(reader: Reader, command: AbortTransaction, context: Context) ->
     if found.state is not TransactionState.OPEN:
         return refuse(Status.FAILURE, f"the transaction is {found.state.value}")
     aborting = ev.TransactionAborting(
-        scope=command.scope,
-        stream=command.stream,
-        transaction=command.transaction,
+        *command.transaction_id,
         reason=command.reason,
         at=context.now,
     )
     return Decision((aborting,), Reply(Status.SUCCESS))
 
 
-def finish_abort(reader: Reader, scope: str, stream: str, transaction: str, now: int) -> Decision:
-    found = find_transaction(reader, scope, stream, transaction)
+def finish_abort(reader: Reader, id: TransactionId, now: int) -> Decision:
+    found = find_transaction(reader, id)
     if not isinstance(found, Transaction) or found.state is not TransactionState.ABORTING:
         return Decision()
-    aborted = ev.TransactionAborted(scope=scope, stream=stream, transaction=transaction, at=now)
+    aborted = ev.TransactionAborted(*id, at=now)
     is_opener_waiting = found.workflow is not None and found.workflow.request is not None
     ended = refusal(Status.ENDED, "the transaction was ended while its segments were created")
     return Decision((aborted,), ended if is_opener_waiting else None)

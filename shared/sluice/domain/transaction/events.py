@@ -2,10 +2,7 @@
 
 import msgspec
 
-from sluice.domain.names import (
-    commits_aggregate,
-    transaction_aggregate,
-)
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.transaction.commands import AbortReason
 
 
@@ -15,8 +12,16 @@ class TransactionEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", 
     transaction: str
 
     @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
+    @property
+    def transaction_id(self) -> TransactionId:
+        return TransactionId(self.scope, self.stream, self.transaction)
+
+    @property
     def aggregate(self) -> str:
-        return transaction_aggregate(self.scope, self.stream, self.transaction)
+        return self.transaction_id.aggregate
 
 
 class TransactionOpened(TransactionEvent, frozen=True):
@@ -68,8 +73,12 @@ class CommitsEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit
     stream: str
 
     @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
+    @property
     def aggregate(self) -> str:
-        return commits_aggregate(self.scope, self.stream)
+        return self.stream_id.commits
 
 
 class CommitBatchStarted(CommitsEvent, frozen=True):

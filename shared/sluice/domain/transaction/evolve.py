@@ -16,9 +16,7 @@ from sluice.domain.workflow import Workflow, WorkflowKind
 
 def _opened(_state: Any, event: ev.TransactionOpened) -> Transaction:
     return Transaction(
-        scope=event.scope,
-        stream=event.stream,
-        id=event.transaction,
+        id=event.transaction_id,
         opened_at=event.at,
         lease_ms=event.lease_ms,
         last_activity_at=event.at,
@@ -54,15 +52,15 @@ def _aborting(state: Transaction, event: ev.TransactionAborting) -> Transaction:
 
 
 def _committed(state: Transaction, event: ev.TransactionCommitted) -> EndedTransaction:
-    return EndedTransaction(state.id, TransactionState.COMMITTED, event.at)
+    return EndedTransaction(state.uuid, TransactionState.COMMITTED, event.at)
 
 
 def _aborted(state: Transaction, event: ev.TransactionAborted) -> EndedTransaction:
-    return EndedTransaction(state.id, TransactionState.ABORTED, event.at, state.reason)
+    return EndedTransaction(state.uuid, TransactionState.ABORTED, event.at, state.reason)
 
 
 def _batch_started(state: Commits | None, event: ev.CommitBatchStarted) -> Commits:
-    commits = state or Commits(event.scope, event.stream)
+    commits = state or Commits(event.stream_id)
     kind = WorkflowKind.ROLL_TRANSACTIONS if event.rolls else WorkflowKind.COMMIT_TRANSACTIONS
     commits.workflow = CommitBatch(kind, None, event.at, transactions=event.transactions)
     commits.batches += 1

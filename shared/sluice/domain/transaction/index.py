@@ -17,7 +17,7 @@ import msgspec
 
 from sluice.domain.decision import Reader
 from sluice.domain.events import Event
-from sluice.domain.names import transaction_aggregate, transactions_index
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.transaction.events import (
     TransactionAborted,
     TransactionAborting,
@@ -56,8 +56,8 @@ NOTHING = StreamTransactions()
 """What a stream without transactions has; never changed."""
 
 
-def transactions_of(reader: Reader, scope: str, stream: str) -> StreamTransactions:
-    found = reader.index(transactions_index(scope, stream))
+def transactions_of(reader: Reader, id: StreamId) -> StreamTransactions:
+    found = reader.index(id.transactions)
     return found if isinstance(found, StreamTransactions) else NOTHING
 
 
@@ -101,7 +101,7 @@ def forget_old(index: Any, name: str, now: int) -> Iterable[str]:
     if not (index.newest or index.older) or now - index.newest_since < KEPT_MS:
         return ()
     scope, _, stream = name.partition("/")
-    return [transaction_aggregate(scope, stream, t) for t in _forget(index, now)]
+    return [TransactionId(scope, stream, t).aggregate for t in _forget(index, now)]
 
 
 _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
@@ -119,9 +119,9 @@ def fold_index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
     if fold is None:
         return ()
     assert isinstance(event, TransactionEvent)
-    name = transactions_index(event.scope, event.stream)
+    name = event.stream_id.transactions
     index = indexes.get(name)
     if index is None:
         index = indexes[name] = StreamTransactions()
     forgotten = fold(index, event)
-    return [transaction_aggregate(event.scope, event.stream, t) for t in forgotten]
+    return [TransactionId(event.scope, event.stream, t).aggregate for t in forgotten]

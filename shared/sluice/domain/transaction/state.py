@@ -9,7 +9,7 @@ from enum import Enum
 import msgspec
 
 from sluice.domain.decision import Reader
-from sluice.domain.names import transaction_aggregate
+from sluice.domain.ids import TransactionId
 from sluice.domain.segment import Segment, number_of, segment_id, transaction_segment_name
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction.commands import AbortReason
@@ -42,9 +42,7 @@ class Transaction(msgspec.Struct):
     being opened or aborted.
     """
 
-    scope: str
-    stream: str
-    id: str
+    id: TransactionId
     opened_at: int
     lease_ms: int
     last_activity_at: int
@@ -57,6 +55,10 @@ class Transaction(msgspec.Struct):
     workflow: Workflow | None = None
 
     @property
+    def uuid(self) -> str:
+        return self.id.transaction
+
+    @property
     def lease_ends_at(self) -> int:
         """When it may be aborted unless something is heard of it."""
         creation = 0 if self.ready else LONGEST_CREATION_MS
@@ -66,22 +68,20 @@ class Transaction(msgspec.Struct):
 class EndedTransaction(msgspec.Struct, frozen=True):
     """What is remembered of a transaction that has ended; `reason` says why it was aborted, if it was."""
 
-    id: str
+    uuid: str
     state: TransactionState
     at: int
     reason: AbortReason | None = None
 
 
-def find_transaction(
-    reader: Reader, scope: str, stream: str, transaction: str
-) -> Transaction | EndedTransaction | None:
-    state = reader.get(transaction_aggregate(scope, stream, transaction))
+def find_transaction(reader: Reader, id: TransactionId) -> Transaction | EndedTransaction | None:
+    state = reader.get(id.aggregate)
     return state if isinstance(state, Transaction | EndedTransaction) else None
 
 
-def open_transaction(reader: Reader, scope: str, stream: str, transaction: str) -> Transaction | None:
+def open_transaction(reader: Reader, id: TransactionId) -> Transaction | None:
     """The transaction if nothing was decided about its end yet."""
-    found = find_transaction(reader, scope, stream, transaction)
+    found = find_transaction(reader, id)
     return found if isinstance(found, Transaction) and found.state is TransactionState.OPEN else None
 
 
@@ -103,6 +103,5 @@ def segment_names(stream: Stream, transaction: str) -> dict[int, str]:
         return {}
     high, low = halves(transaction)
     return {
-        number_of(s): transaction_segment_name(stream.scope, stream.name, s, high, low)
-        for s in stream.history.epoch(epoch).segments
+        number_of(s): transaction_segment_name(*stream.id, s, high, low) for s in stream.history.epoch(epoch).segments
     }

@@ -8,6 +8,7 @@ from unit.gateway.rest.world import World
 
 from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream import history
 from sluice.domain.stream.events import Replacement, StreamScaleCancelled, StreamScaleStarted
@@ -119,7 +120,7 @@ async def test_replies_about_the_past_stay_the_same_when_it_is_condensed(
 
     before = await past()
     assert (await world.call("POST", f"{ST}/truncate", {"cut": dict.fromkeys(active, 0)})).status_code == 200
-    state = find_stream(world.runtime.journal.reader("sc/st"), "sc", "st")
+    state = find_stream(world.runtime.journal.reader("sc/st"), StreamId("sc", "st"))
     assert state is not None and state.history.first_recent == 4
     assert await past() == before
 

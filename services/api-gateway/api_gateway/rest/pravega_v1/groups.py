@@ -9,6 +9,7 @@ from api_gateway.rest.pravega_v1.base import GROUPS, ONE_GROUP, GroupName, Scope
 from api_gateway.rest.pravega_v1.models import ReaderGroupName, ReaderGroupProperty, ReaderGroupsList
 from api_gateway.rest.pravega_v1.replies import done
 from sluice.domain.errors import NotFoundError
+from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.names import READER_GROUP_PREFIX, group_stream
 from sluice.domain.reader_group.commands import DeleteReaderGroup
 from sluice.domain.reader_group.state import ZERO_ID
@@ -23,9 +24,9 @@ routes = router()
 async def list_groups(backend: Served, scope: ScopeName) -> Response:
     """List the reader groups of a scope: those whose state stream is there."""
     names = [
-        stream.name.removeprefix(READER_GROUP_PREFIX)
+        stream.id.name.removeprefix(READER_GROUP_PREFIX)
         async for stream in backend.reads.all_streams(scope)
-        if stream.name.startswith(READER_GROUP_PREFIX) and stream.state is not StreamState.CREATING
+        if stream.id.name.startswith(READER_GROUP_PREFIX) and stream.state is not StreamState.CREATING
     ]
     return as_json(ReaderGroupsList(reader_groups=[ReaderGroupName(reader_group_name=n) for n in names] or None))
 
@@ -33,7 +34,7 @@ async def list_groups(backend: Served, scope: ScopeName) -> Response:
 @routes.get(ONE_GROUP, operation_id="getReaderGroup", response_model=ReaderGroupProperty, responses=refusals(404))
 async def get_group(backend: Served, scope: ScopeName, group: GroupName) -> Response:
     """Show what the readers of a group are reading."""
-    state = await _state(backend, scope, group)
+    state = await _state(backend, GroupId(scope, group))
     if state is None:
         raise RefusedError(500, f"no reader of {scope}/{group} has ever written its state")
     return as_json(
@@ -59,22 +60,22 @@ async def delete_group(backend: Served, ask: Asks, scope: ScopeName, group: Grou
     is what the controller knows.
     """
     id: str | None = None
-    if await backend.reads.stream_or_none(scope, group_stream(group)) is not None:
-        state = await _state(backend, scope, group)
+    if await backend.reads.stream_or_none(StreamId(scope, group_stream(group))) is not None:
+        state = await _state(backend, GroupId(scope, group))
         if state is not None and (state.id, state.generation) != (ZERO_ID, -1):
             id = state.id
     done(await ask(DeleteReaderGroup(scope=scope, group=group, id=id)), {"RG_NOT_FOUND": 404})
     return Response(status_code=204)
 
 
-async def _state(backend: Backend, scope: str, group: str) -> GroupState | None:
+async def _state(backend: Backend, id: GroupId) -> GroupState | None:
     """What stands in the group's state stream, None if nothing. Raises NotFoundError."""
-    name = group_stream(group)
-    stream = await backend.reads.stream(scope, name)
+    name = group_stream(id.name)
+    stream = await backend.reads.stream(id.state_stream)
     (segment, *_) = stream.active_epoch.segments
     try:
-        return await read_group_state(backend.store, segment_name(scope, name, segment))
+        return await read_group_state(backend.store, segment_name(id.scope, name, segment))
     except SegmentMissing as error:
-        raise NotFoundError(f"reader group {scope}/{group} is gone") from error
+        raise NotFoundError(f"reader group {id} is gone") from error
     except StateError as error:
-        raise RefusedError(500, f"the state of {scope}/{group} cannot be read: {error}") from error
+        raise RefusedError(500, f"the state of {id} cannot be read: {error}") from error

@@ -11,6 +11,7 @@ from api_gateway.errors import BadRequestError
 from api_gateway.rest.backend import Served
 from api_gateway.rest.pravega_v1.base import ONE_STREAM, ScopeName, StreamName, refusals, router
 from api_gateway.rest.pravega_v1.models import Int64, ScaledSegment, ScaleEvent
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, epoch_of, number_of
 from sluice.domain.stream.cuts import RangeIndex
 
@@ -35,7 +36,7 @@ async def scaling_events(
     """List the epochs of a stream that began in a span of time, and first the one before them."""
     if begin < 0 or end < 0 or begin > end:
         raise BadRequestError("from and to must not be negative, and not the wrong way round")
-    found = await backend.reads.stream(scope, stream)
+    found = await backend.reads.stream(StreamId(scope, stream))
     # What a history says of an epoch never changes, so others may get their turn below.
     history, active = found.history, found.active
     first, last = (min(history.epoch_at(time), active) for time in (begin, end))

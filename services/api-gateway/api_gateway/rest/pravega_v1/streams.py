@@ -17,6 +17,7 @@ from api_gateway.rest.pravega_v1.models import (
     UpdateStreamRequest,
 )
 from api_gateway.rest.pravega_v1.replies import done
+from sluice.domain.ids import StreamId
 from sluice.domain.names import is_user_name
 from sluice.domain.stream import state
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, UpdateStream
@@ -39,7 +40,7 @@ async def list_streams(
     """List the streams of a scope, or its internal ones, or those with a tag."""
     wanted = _filter(filter_type, filter_value)
     streams = backend.reads.all_streams(scope)
-    found = [stream_property(scope, one.name, one.config) async for one in streams if wanted(one)]
+    found = [stream_property(scope, one.id.name, one.config) async for one in streams if wanted(one)]
     return as_json(StreamsList(streams=found))
 
 
@@ -49,7 +50,7 @@ def _filter(kind: str | None, value: str | None) -> Callable[[Stream], bool]:
             raise BadRequestError("the tag is empty")
         return lambda stream: value in stream.config.tags
     internal = kind == "showInternalStreams"
-    return lambda stream: stream.name.startswith("_") is internal and stream.state is not state.StreamState.CREATING
+    return lambda stream: stream.id.name.startswith("_") is internal and stream.state is not state.StreamState.CREATING
 
 
 @routes.post(
@@ -72,7 +73,7 @@ async def create_stream(ask: Asks, scope: ScopeName, body: CreateStreamRequest) 
 @routes.get(ONE_STREAM, operation_id="getStream", response_model=StreamProperty, responses=refusals(404))
 async def get_stream(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
     """Show the configuration of a stream."""
-    found = await backend.reads.stream(scope, stream)
+    found = await backend.reads.stream(StreamId(scope, stream))
     return as_json(stream_property(scope, stream, found.config))
 
 

@@ -40,7 +40,7 @@ ScopeName = Annotated[str, Path(description="The scope's name.", examples=["demo
 StreamName = Annotated[str, Path(description="The stream's name.", examples=["greetings"])]
 GroupName = Annotated[str, Path(description="The reader group's name.", examples=["readers"])]
 TableName = Annotated[str, Path(description="The key-value table's name.", examples=["settings"])]
-TransactionId = Annotated[
+TransactionUuid = Annotated[
     str,
     Path(
         description="The transaction's id.",

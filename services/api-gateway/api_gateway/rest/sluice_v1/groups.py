@@ -7,7 +7,6 @@ from uuid import uuid4
 from fastapi import Response
 from pydantic import Field
 
-from api_gateway.convert_groups import id_of
 from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Asks, Served, as_json
 from api_gateway.rest.failures import RefusedError
@@ -29,6 +28,7 @@ from api_gateway.rest.sluice_v1.base import (
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_config
+from sluice.domain.ids import GroupId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
 
@@ -129,15 +129,15 @@ async def list_groups(
     groups = await backend.reads.groups_in(scope, begin_of(position_in(after), prefix))
     if groups is None:
         raise missing_scope(scope)
-    found = list(islice(takewhile(lambda one: one.name.startswith(prefix), groups), limit + 1))
-    items = [GroupItem(name=g.name, state=g.state.value, streams=sorted(g.config.starts)) for g in found[:limit]]
+    found = list(islice(takewhile(lambda one: one.id.name.startswith(prefix), groups), limit + 1))
+    items = [GroupItem(name=g.id.name, state=g.state.value, streams=sorted(g.config.starts)) for g in found[:limit]]
     return as_json(GroupList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
 
 
 @routes.get(_ONE, operation_id="describeGroup", response_model=GroupDescription, responses=refusals(404))
 async def describe_group(backend: Served, scope: ScopeName, group: GroupName) -> Response:
     """Describe a reader group. How far it has read stands in the descriptions of its streams."""
-    found = await backend.reads.group_or_none(scope, group)
+    found = await backend.reads.group_or_none(GroupId(scope, group))
     if found is None:
         raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
     return as_json(_description(found))
@@ -156,7 +156,7 @@ async def describe_group(backend: Served, scope: ScopeName, group: GroupName) ->
 async def put_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupName, body: GroupBody) -> Response:
     """Create a reader group, or give one that is there this configuration instead of the one it has."""
     about = f"reader group {scope}/{group}"
-    found = await backend.reads.group_or_none(scope, group)
+    found = await backend.reads.group_or_none(GroupId(scope, group))
     if found is None:
         config = _config(scope, group, body.config, str(uuid4()), 0)
         done(await ask(CreateReaderGroup(scope=scope, group=group, config=config)), about)
@@ -166,7 +166,7 @@ async def put_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupNa
         config = _config(scope, group, body.config, found.config.id, generation)
         done(await ask(UpdateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 200
-    stored = backend.reads.known_group(scope, group)
+    stored = backend.reads.known_group(GroupId(scope, group))
     if stored is None or stored.config.id != config.id:
         raise RefusedError(409, f"{about}: somebody else has created or deleted it this very moment")
     return as_json(_description(stored), status)
@@ -180,7 +180,7 @@ async def put_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupNa
 )
 async def remove_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupName) -> Response:
     """Delete a reader group."""
-    await backend.reads.group_or_none(scope, group)
+    await backend.reads.group_or_none(GroupId(scope, group))
     done(await ask(DeleteReaderGroup(scope=scope, group=group)), f"reader group {scope}/{group}")
     return Response(status_code=204)
 
@@ -188,7 +188,7 @@ async def remove_group(backend: Served, ask: Asks, scope: ScopeName, group: Grou
 def _config(scope: str, group: str, settings: GroupSettings, id: str, generation: int) -> ReaderGroupConfig:
     """Raises InvalidArgumentError."""
     config = ReaderGroupConfig(
-        id=id_of(id),
+        id=id,
         starts={name: cut_of(stream.start or {}) for name, stream in settings.streams.items()},
         ends={name: cut_of(stream.end or {}) for name, stream in settings.streams.items()},
         retention=_RETENTIONS[settings.retention],
@@ -204,8 +204,8 @@ def _config(scope: str, group: str, settings: GroupSettings, id: str, generation
 def _description(group: ReaderGroup) -> GroupDescription:
     config = group.config
     return GroupDescription(
-        scope=group.scope,
-        name=group.name,
+        scope=group.id.scope,
+        name=group.id.name,
         id=config.id,
         generation=config.generation,
         state=group.state.value,

@@ -30,6 +30,7 @@ from api_gateway.rest.sluice_v1.stream_models import (
     SuccessorList,
 )
 from sluice.domain.errors import NotFoundError
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import queries
 from sluice.domain.stream import scale as scales
@@ -51,13 +52,13 @@ Epoch = Annotated[int, Path(ge=0, le=INT32_MAX, description="The epoch that the 
 )
 async def scale_stream(backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, body: ScaleBody) -> Response:
     """Replace segments of a stream by new ones over the same keys. Answered when it has begun."""
-    await backend.reads.stream(scope, stream)
+    await backend.reads.stream(StreamId(scope, stream))
     ranges = tuple((low, high) for low, high in body.ranges)
     command = ScaleStream(
         scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=backend.clock.now_ms()
     )
     reply = done(await ask(command), f"stream {scope}/{stream}")
-    segments = list(Shown(backend, scope, stream).models(reply.segments))
+    segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
     return as_json(ScaleStarted(epoch=reply.epoch, segments=segments), 202)
 
 
@@ -66,7 +67,7 @@ async def scale_stream(backend: Served, ask: Asks, scope: ScopeName, stream: Str
 )
 async def check_scale(backend: Served, scope: ScopeName, stream: StreamName, epoch: Epoch) -> Response:
     """Say whether the scale that began on an epoch has ended; of one that was cancelled, that it was."""
-    found = await backend.reads.stream(scope, stream)
+    found = await backend.reads.stream(StreamId(scope, stream))
     progress = scales.progress(found, epoch)
     if progress is scales.ScaleProgress.CANCELLED:
         raise RefusedError(409, f"the scale of {scope}/{stream} on epoch {epoch} was cancelled", "INTERNAL_ERROR")
@@ -86,7 +87,7 @@ async def list_segments(
     """List the segments that are written to now, or were at a time or in an epoch; by key range."""
     if epoch is not None and time is not None:
         raise RefusedError(400, "epoch and time exclude each other")
-    found = await backend.reads.stream(scope, stream)
+    found = await backend.reads.stream(StreamId(scope, stream))
     # An epoch never changes: a list that was begun goes on in the epoch it began with.
     begun = numbers_in(after, 2)
     if begun is not None:
@@ -98,7 +99,7 @@ async def list_segments(
     segments = queries.epoch_segments(found, number)
     page = segments[first : first + limit]
     following = token_of(f"{number}.{first + limit}") if first + limit < len(segments) else None
-    return as_json(SegmentList(items=list(Shown(backend, scope, stream).models(page)), next=following))
+    return as_json(SegmentList(items=list(Shown(backend, StreamId(scope, stream)).models(page)), next=following))
 
 
 def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
@@ -108,7 +109,7 @@ def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
         return stream.active
     number = stream.history.epoch_at(time)
     if number < 0:
-        raise NotFoundError(f"{stream.scope}/{stream.name} was created later, at {stream.history.created_at(0)}")
+        raise NotFoundError(f"{stream.id} was created later, at {stream.history.created_at(0)}")
     return number
 
 
@@ -120,10 +121,10 @@ def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
 )
 async def successors(backend: Served, scope: ScopeName, stream: StreamName, segment: SegmentId) -> Response:
     """List the segments that came for one, each with all it came for."""
-    found = await backend.reads.stream(scope, stream)
+    found = await backend.reads.stream(StreamId(scope, stream))
     if found.history.find(segment) is None:
         raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
-    shown = Shown(backend, scope, stream)
+    shown = Shown(backend, StreamId(scope, stream))
     pairs = queries.successors_with_predecessors(found, segment)
     models = zip(shown.models(s for s, _ in pairs), (replaced for _, replaced in pairs), strict=True)
     return as_json(SuccessorList(items=[Successor(**dict(m), replaces=replaced) for m, replaced in models]))
@@ -137,10 +138,10 @@ async def successors(backend: Served, scope: ScopeName, stream: StreamName, segm
 )
 async def location(backend: Served, scope: ScopeName, stream: StreamName, segment: SegmentId) -> Response:
     """Say which segment store has a segment."""
-    found = await backend.reads.stream(scope, stream)
+    found = await backend.reads.stream(StreamId(scope, stream))
     if found.history.find(segment) is None:
         raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
-    shown = Shown(backend, scope, stream)
+    shown = Shown(backend, StreamId(scope, stream))
     container = shown.container(segment)
     store = shown.store(container)
     if store is None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.sluice_v1.stream_models import SegmentModel
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, epoch_of, number_of, segment_name
 from sluice.pravega.routing import container_of
 
@@ -11,14 +12,13 @@ from sluice.pravega.routing import container_of
 class Shown:
     """Shows segments of one stream, with the container map as it is when this is made."""
 
-    def __init__(self, backend: Backend, scope: str, stream: str) -> None:
-        self._scope = scope
-        self._stream = stream
+    def __init__(self, backend: Backend, id: StreamId) -> None:
+        self._stream = id
         self._count = backend.container_count
         self._hosts = backend.reads.cluster().containers
 
     def container(self, segment: int) -> int:
-        return container_of(segment_name(self._scope, self._stream, segment), self._count)
+        return container_of(segment_name(*self._stream, segment), self._count)
 
     def store(self, container: int) -> str | None:
         host = self._hosts.get(container)

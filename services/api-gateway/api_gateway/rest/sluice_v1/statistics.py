@@ -7,6 +7,7 @@ from pydantic import Field
 
 from api_gateway.rest.backend import Served, as_json
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, StreamName, refusals, router
+from sluice.domain.ids import StreamId
 from sluice.domain.statistics import WindowKind, WindowStatistics
 
 routes = router("streams")
@@ -57,9 +58,9 @@ async def statistics(
     count: Annotated[int, Query(ge=1, le=120, description="How many windows at most.")] = 10,
 ) -> Response:
     """Count a stream's transactions and operations by minute, hour or day; the windows are those of UTC."""
-    await backend.reads.stream(scope, stream)
-    as_of = backend.statistics.as_of(scope, stream)
-    found = backend.statistics.windows(scope, stream, window, count)
+    await backend.reads.stream(StreamId(scope, stream))
+    as_of = backend.statistics.as_of(StreamId(scope, stream))
+    found = backend.statistics.windows(StreamId(scope, stream), window, count)
     return as_json(
         StreamStatisticsModel(
             window=window,

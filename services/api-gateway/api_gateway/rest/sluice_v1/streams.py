@@ -35,6 +35,7 @@ from api_gateway.rest.sluice_v1.stream_models import (
     WatermarkModel,
 )
 from api_gateway.rest.sluice_v1.workflow_models import workflow_model
+from sluice.domain.ids import StreamId
 from sluice.domain.names import mark_stream
 from sluice.domain.status import Status
 from sluice.domain.stream import queries
@@ -66,7 +67,7 @@ async def list_streams(
     streams = await backend.reads.streams_in(scope, wanted)
     if streams is None:
         raise missing_scope(scope)
-    found = islice(takewhile(lambda one: one.name.startswith(prefix), streams), limit + 1)
+    found = islice(takewhile(lambda one: one.id.name.startswith(prefix), streams), limit + 1)
     items = [_item(stream) for stream in found]
     page = items[:limit]
     return as_json(StreamList(items=page, next=token_of(page[-1].name) if len(items) > limit else None))
@@ -74,7 +75,7 @@ async def list_streams(
 
 def _item(stream: Stream) -> StreamItem:
     return StreamItem(
-        name=stream.name,
+        name=stream.id.name,
         state=stream.state.value,
         epoch=stream.active_epoch.number,
         segments=0 if stream.state is StreamState.SEALED else len(stream.active_epoch.segments),
@@ -85,19 +86,19 @@ def _item(stream: Stream) -> StreamItem:
 @routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses=refusals(404))
 async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
     """Describe a stream: its configuration, where it stands and what is being done with it."""
-    full = await backend.reads.stream_in_full(scope, stream)
+    full = await backend.reads.stream_in_full(StreamId(scope, stream))
     found, transactions = full.stream, full.transactions
     segments = [] if found.state is StreamState.SEALED else found.active_segments()
     waiting, watermark = found.waiting, found.watermark
     return as_json(
         StreamDescription(
-            scope=found.scope,
-            name=found.name,
+            scope=found.id.scope,
+            name=found.id.name,
             state=found.state.value,
             epoch=found.active_epoch.number,
             created_at=found.created_at,
             config=config_model(found.config),
-            segments=list(Shown(backend, scope, stream).models(segments)),
+            segments=list(Shown(backend, StreamId(scope, stream)).models(segments)),
             head_cut=cut_model(queries.head(found)),
             truncated_bytes=found.cut_size,
             workflow=workflow_model(full.workflow),
@@ -116,7 +117,7 @@ async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName)
                 for name, subscriber in sorted(found.subscribers.items())
             ],
             decisions=_decisions(found),
-            mark_stream=mark_stream(found.name),
+            mark_stream=mark_stream(found.id.name),
             watermark=WatermarkModel(lower=watermark.lower, upper=watermark.upper, at=watermark.at)
             if watermark is not None
             else None,
@@ -132,7 +133,7 @@ def _decisions(stream: Stream) -> list[DecisionModel]:
 @routes.get(f"{_ONE}/decisions", operation_id="listDecisions", response_model=DecisionList, responses=refusals(404))
 async def decisions(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
     """List the last decisions on scaling and retention, with their reasons."""
-    return as_json(DecisionList(items=_decisions(await backend.reads.stream(scope, stream))))
+    return as_json(DecisionList(items=_decisions(await backend.reads.stream(StreamId(scope, stream)))))
 
 
 @routes.put(
@@ -157,7 +158,7 @@ async def put_stream(
 ) -> Response:
     """Create a stream, or give one that is there this configuration instead of the one it has."""
     config, about = config_of(body), f"stream {scope}/{stream}"
-    if await backend.reads.stream_or_none(scope, stream) is None:
+    if await backend.reads.stream_or_none(StreamId(scope, stream)) is None:
         reply = await ask(CreateStream(scope=scope, stream=stream, config=config))
         if reply.status != Status.STREAM_EXISTS:
             return as_json(Taken(status=done(reply, about).status), 201)

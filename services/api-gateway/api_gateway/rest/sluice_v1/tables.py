@@ -24,6 +24,7 @@ from api_gateway.rest.sluice_v1.base import (
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
 from sluice.domain.config import MAX_SEGMENTS, TableConfig, check_table_config
+from sluice.domain.ids import TableId
 from sluice.domain.status import Status
 from sluice.domain.table.commands import CreateTable, DeleteTable
 
@@ -88,15 +89,15 @@ async def list_tables(
     tables = await backend.reads.tables_in(scope, begin_of(position_in(after), prefix))
     if tables is None:
         raise missing_scope(scope)
-    found = list(islice(takewhile(lambda one: one.name.startswith(prefix), tables), limit + 1))
-    items = [TableItem(name=t.name, state=t.state.value, partition_count=t.config.partitions) for t in found[:limit]]
+    found = list(islice(takewhile(lambda one: one.id.name.startswith(prefix), tables), limit + 1))
+    items = [TableItem(name=t.id.name, state=t.state.value, partition_count=t.config.partitions) for t in found[:limit]]
     return as_json(TableList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
 
 
 @routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses=refusals(404))
 async def describe_table(backend: Served, scope: ScopeName, table: TableName) -> Response:
     """Describe a key-value table."""
-    found = await backend.reads.table_or_none(scope, table)
+    found = await backend.reads.table_or_none(TableId(scope, table))
     if found is None:
         raise RefusedError(404, f"key-value table {scope}/{table} does not exist", "TABLE_NOT_FOUND")
     return as_json(
@@ -133,7 +134,7 @@ async def put_table(backend: Served, ask: Asks, scope: ScopeName, table: TableNa
     check_table_config(config)
     reply = await ask(CreateTable(scope=scope, table=table, config=config))
     if reply.status == Status.TABLE_EXISTS:
-        found = await backend.reads.table_or_none(scope, table)
+        found = await backend.reads.table_or_none(TableId(scope, table))
         if found is not None and found.config == config:
             return as_json(Taken(status=reply.status))
     return as_json(Taken(status=done(reply, f"key-value table {scope}/{table}").status), 201)

@@ -16,7 +16,7 @@ from api_gateway.rest.sluice_v1.base import (
     Model,
     ScopeName,
     StreamName,
-    TransactionId,
+    TransactionUuid,
     changed,
     refusals,
     router,
@@ -25,6 +25,7 @@ from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.segments_shown import Shown
 from api_gateway.rest.sluice_v1.stream_models import SegmentModel
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.transaction.state import MAX_LEASE_MS, MIN_LEASE_MS, EndedTransaction, Transaction
 
@@ -109,13 +110,14 @@ async def list_transactions(
     after: After = "",
 ) -> Response:
     """List transactions of a stream."""
-    index = (await backend.reads.stream_in_full(scope, stream)).transactions
+    id = StreamId(scope, stream)
+    index = (await backend.reads.stream_in_full(id)).transactions
 
-    def known(ids: Iterable[str]) -> Iterator[tuple[str, Found]]:
-        for id in ids:
-            found = backend.reads.transaction(scope, stream, id)
+    def known(uuids: Iterable[str]) -> Iterator[tuple[str, Found]]:
+        for uuid in uuids:
+            found = backend.reads.transaction(id.transaction(uuid))
             if found is not None:
-                yield id, found
+                yield uuid, found
 
     behind = position_in(after)
     if state == "ended":
@@ -130,10 +132,10 @@ async def list_transactions(
         state or "", (index.open, index.committing, index.aborting)
     )
     found = (f for ids in wanted for _, f in known(ids) if isinstance(f, Transaction))
-    living = sorted(((f"{f.opened_at:020d}.{f.id}", f) for f in found), key=lambda pair: pair[0])
+    living = sorted(((f"{f.opened_at:020d}.{f.uuid}", f) for f in found), key=lambda pair: pair[0])
     rest = [(order, one) for order, one in living if order > behind]
     places = {id: place for place, id in enumerate(index.committing)}
-    items = [_model(one, places.get(one.id)) for _, one in rest[:limit]]
+    items = [_model(one, places.get(one.uuid)) for _, one in rest[:limit]]
     return as_json(TransactionList(items=items, next=token_of(rest[limit - 1][0]) if len(rest) > limit else None))
 
 
@@ -148,14 +150,14 @@ async def begin_transaction(
 ) -> Response:
     """Begin a transaction."""
     reply = done(await ask(OpenTransaction(scope=scope, stream=stream, lease_ms=body.lease_ms)), f"{scope}/{stream}")
-    segments = list(Shown(backend, scope, stream).models(reply.segments))
+    segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
     return as_json(TransactionBegun(id=reply.transaction, segments=segments), 201)
 
 
 @routes.get(_ONE, operation_id="getTransaction", response_model=TransactionModel, responses=refusals(404))
-async def get_transaction(backend: Served, scope: ScopeName, stream: StreamName, txn: TransactionId) -> Response:
+async def get_transaction(backend: Served, scope: ScopeName, stream: StreamName, txn: TransactionUuid) -> Response:
     """Say what state a transaction is in."""
-    found = await _known(backend, scope, stream, txn)
+    found = await _known(backend, TransactionId(scope, stream, txn))
     return as_json(_model(found, None))
 
 
@@ -168,7 +170,12 @@ async def get_transaction(backend: Served, scope: ScopeName, stream: StreamName,
     },
 )
 async def commit_transaction(
-    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionId, body: CommitBody | None = None
+    backend: Served,
+    ask: Asks,
+    scope: ScopeName,
+    stream: StreamName,
+    txn: TransactionUuid,
+    body: CommitBody | None = None,
 ) -> Response:
     """Have a transaction committed; its place in the order of commits is fixed by that."""
     said = body or CommitBody()
@@ -187,7 +194,7 @@ async def commit_transaction(
     },
 )
 async def abort_transaction(
-    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionId
+    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionUuid
 ) -> Response:
     """Have a transaction aborted."""
     return await _end(backend, ask, AbortTransaction(scope=scope, stream=stream, transaction=txn))
@@ -202,36 +209,36 @@ async def abort_transaction(
     },
 )
 async def ping_transaction(
-    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionId, body: LeaseBody
+    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionUuid, body: LeaseBody
 ) -> Response:
     """Keep a transaction alive."""
     command = PingTransaction(scope=scope, stream=stream, transaction=txn, lease_ms=body.lease_ms)
     return await _end(backend, ask, command)
 
 
-async def _known(backend: Backend, scope: str, stream: str, txn: str) -> Found:
-    found = await backend.reads.known_transaction(scope, stream, txn)
+async def _known(backend: Backend, id: TransactionId) -> Found:
+    found = await backend.reads.known_transaction(id)
     if found is None:
-        raise RefusedError(404, f"transaction {txn} of {scope}/{stream} is not known", "UNKNOWN")
+        raise RefusedError(404, f"transaction {id.transaction} of {id.stream_id} is not known", "UNKNOWN")
     return found
 
 
 async def _end(backend: Backend, ask: Asking, command: Ending) -> Response:
     """Ask for it, and answer with the state that it came to."""
-    scope, stream, txn = command.scope, command.stream, command.transaction
-    await _known(backend, scope, stream, txn)
-    done(await ask(command), f"transaction {txn} of {scope}/{stream}")
+    id = command.transaction_id
+    await _known(backend, id)
+    done(await ask(command), f"transaction {id.transaction} of {id.stream_id}")
     # The view has what the reply is about.
-    found = backend.reads.transaction(scope, stream, txn)
+    found = backend.reads.transaction(id)
     return as_json(TransactionStateModel(state=found.state.value if found is not None else "UNKNOWN"))
 
 
 def _model(found: Found, place: int | None) -> TransactionModel:
     reason = found.reason.value if found.reason is not None else None
     if isinstance(found, EndedTransaction):
-        return TransactionModel(id=found.id, state=found.state.value, ended_at=found.at, reason=reason)
+        return TransactionModel(id=found.uuid, state=found.state.value, ended_at=found.at, reason=reason)
     return TransactionModel(
-        id=found.id,
+        id=found.uuid,
         state=found.state.value,
         opened_at=found.opened_at,
         lease_ms=found.lease_ms,
