@@ -311,9 +311,9 @@ async def test_of_calls_side_by_side_all_are_awaited_and_the_first_failure_is_ra
     assert ends == [0, 1, 0, 1, 2, 3]
 
 
-def test_records_may_be_made_of_the_names_and_the_outcome() -> None:
+def test_records_may_be_made_of_the_id_and_the_outcome() -> None:
     class Named:
-        scope, name = "sc", "st"
+        id = "sc/st"
 
     class NoReader:
         pass
@@ -327,4 +327,4 @@ def test_records_may_be_made_of_the_names_and_the_outcome() -> None:
 
     plain(finish)(reader, Context(1), Named(), 7)
     with_outcome(finish)(reader, Context(1), Named(), 7)
-    assert seen == [(reader, "sc", "st"), (reader, "sc", "st", 7)]
+    assert seen == [(reader, "sc/st"), (reader, "sc/st", 7)]

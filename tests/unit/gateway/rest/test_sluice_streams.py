@@ -7,6 +7,7 @@ import pytest
 from unit.gateway.rest.world import World
 
 from sluice.domain.decision import Reply
+from sluice.domain.ids import StreamId
 from sluice.domain.scope.commands import DeleteScopeRecursive
 from sluice.domain.status import Status
 from sluice.domain.stream import events as ev
@@ -119,7 +120,7 @@ async def test_a_stream_is_created_described_and_updated(world: World, scope: st
 async def test_a_stream_that_comes_to_be_meanwhile_is_updated(world: World, stream: str) -> None:
     reads: Any = world.app.state.backend.reads
 
-    async def sees_none(_scope: str, _name: str) -> None:
+    async def sees_none(_id: StreamId) -> None:
         return None
 
     reads.stream_or_none = sees_none
