@@ -42,8 +42,9 @@ decisions: setup ## the last decisions on scaling and retention of a stream: STR
 what-if: setup ## what another policy would have done: STREAM=scope/name and RETENTION=size=1MiB..1GiB or SCALING=min=2,factor=4
 	@$(SPARK) $(BIN)/python -m retention_spark.what_if $(STREAM) $(RETENTION)$(SCALING) $(HOURS)
 
-test: setup ## all tests, in two processes: the core's, then those of shared/client and shared/coordination
-	@$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
+test: setup ## all tests, in three processes; CONTAINERS=yes: those of `make contract`, too
+	@$(BIN)/python -m pytest -n 3 --no-loadscope-reorder \
+		$(if $(CONTAINERS),tests tests/containers shared/client/tests shared/coordination/tests)
 
 contract-images: setup
 	@PYTHONPATH=tests $(BIN)/python -m containers.build

@@ -2,10 +2,9 @@
 
     python -m containers.build          with `tests` on the path
 
-The one with Spark is left out where CI is set. Ends with status 3 if there is no container engine.
+Ends with status 3 if there is no container engine.
 """
 
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -27,8 +26,7 @@ def main() -> int:
     for recipe in (images.kafka_image, images.zookeeper_image, images.redis_image):
         _timed(lambda recipe=recipe: [images.built(recipe(settings), settings.home / "run")])  # type: ignore[misc]
     _timed(lambda: list(service_images(TOGETHER).values()))
-    if "CI" not in os.environ:
-        _timed(lambda: list(service_images((WITH_SPARK,)).values()))
+    _timed(lambda: list(service_images((WITH_SPARK,)).values()))
     return 0
 
 

@@ -1,9 +1,8 @@
 """Fixtures of the contract tests: the engine, the backing containers, and what a service under test has around it.
 
-The tests run only when this folder is asked for, as `make contract` does: they need a container engine.
+The tests run only when this folder is named, as `make contract` does: they need a container engine.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,10 +30,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Never left out in silence: other runs say so, or what came of these tests where they ran before."""
+    """Never left out in silence."""
     if not _is_asked_for(config):
-        known = os.environ.get("SLUICE_CONTRACT_TESTS", "not part of this run, `make contract` runs them")
-        terminalreporter.line(f"contract tests with containers: {known}")
+        terminalreporter.line("contract tests with containers: not part of this run, `make contract` runs them")
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +91,10 @@ def surroundings(network: Network, kafka: KafkaContainer, runs_folder: Path) -> 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that takes too long ends by an exception, so that its containers are removed like those of any other."""
+    """A test that takes too long ends by an exception, so that its containers are removed like those of any other.
+
+    What it asks for has limits of its own, and builds images where they are missing.
+    """
     for item in items:
         if item.path.is_relative_to(_HERE):
-            item.add_marker(pytest.mark.timeout(_TEST_S, method="signal"))
+            item.add_marker(pytest.mark.timeout(_TEST_S, method="signal", func_only=True))

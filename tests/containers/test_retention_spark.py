@@ -1,6 +1,5 @@
 """retention-spark alone: what it is told of loads and sizes becomes requests, each under an id that follows from it."""
 
-import os
 import time
 from collections.abc import Iterator
 
@@ -19,10 +18,6 @@ from sluice.catalog.examples import Example
 from sluice.domain.stream import commands as c
 from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import REQUESTS_STREAMS
-
-pytestmark = pytest.mark.skipif(
-    "CI" in os.environ, reason="the image with Spark does not fit into the time of .ci/run; `make contract` runs them"
-)
 
 STARTS_S = 110.0
 DECIDES_S = 60.0

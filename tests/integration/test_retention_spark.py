@@ -14,7 +14,7 @@ import pytest
 from support.decisions import Asked, asked, halves, hot, sampled, tell
 from support.health import metric, readiness
 from support.kafka import produce, read
-from support.spark import NOT_WHERE_JUDGED, SPARK, kafka_and_spark
+from support.spark import SPARK, kafka_and_spark
 from support.wait import eventually
 
 from harness import System
@@ -104,7 +104,6 @@ def test_reports_become_requests_and_a_driver_killed_in_a_batch_goes_on(spark_sy
     assert eventually(lambda: history(spark_system, "hot0"), DECIDED_S, "the table has it")[0] == "split"
 
 
-@NOT_WHERE_JUDGED
 def test_what_is_cold_within_the_cool_down_is_merged_after_it_without_another_report(spark_system: System) -> None:
     at = now_ms()
     cold = [halves("cold", at, segment, Direction.DOWN, epoch_since=at) for segment in (0, 1)]
@@ -115,7 +114,6 @@ def test_what_is_cold_within_the_cool_down_is_merged_after_it_without_another_re
     assert [(r.command.seals, r.command.ranges) for r in merged] == [((0, 1), ((0.0, 1.0),))]
 
 
-@NOT_WHERE_JUDGED
 def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(spark_system: System) -> None:
     """Within two ticks of the moment at which the sample is old enough."""
     aged = RetentionPolicy(RetentionType.TIME, 4000, 1 << 62)
@@ -130,7 +128,6 @@ def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(spark_sy
     assert codes[0] == "within-minimum" and "beyond-minimum" in codes
 
 
-@NOT_WHERE_JUDGED
 def test_what_nobody_can_read_is_a_dead_letter_and_its_key_goes_on(spark_system: System) -> None:
     produce(spark_system.kafka_bootstrap, SCALE.name, "s/odd", b"{not json")
     tell(spark_system.kafka_bootstrap, hot("odd", now_ms()))
@@ -139,7 +136,6 @@ def test_what_nobody_can_read_is_a_dead_letter_and_its_key_goes_on(spark_system:
     assert [(letter.key(), letter.value()) for letter in letters] == [(b"s/odd", b"{not json")]
 
 
-@NOT_WHERE_JUDGED
 def test_progress_shows_as_metrics(spark_system: System) -> None:
     tell(spark_system.kafka_bootstrap, hot("counted", now_ms()))
     eventually(lambda: metric(spark_system, SPARK, "sluice_spark_state_rows") > 0, DECIDED_S, "state is counted")
@@ -148,7 +144,6 @@ def test_progress_shows_as_metrics(spark_system: System) -> None:
     assert metric(spark_system, SPARK, "sluice_spark_state_bytes") > 0
 
 
-@NOT_WHERE_JUDGED
 def test_kafka_away_for_a_while(spark_system: System) -> None:
     pid = spark_system.pid(SPARK)
     spark_system.kill("kafka")
@@ -165,13 +160,11 @@ def test_kafka_away_for_a_while(spark_system: System) -> None:
     assert spark_system.pid(SPARK) == pid
 
 
-@NOT_WHERE_JUDGED
 def test_it_ends_in_order(spark_system: System) -> None:
     spark_system.stop(SPARK)
     assert spark_system.exit_code(SPARK) == 0
 
 
-@NOT_WHERE_JUDGED
 def test_what_another_policy_would_have_done(spark_system: System) -> None:
     local = spark_system.settings.home / "what-if"
     environment = {
@@ -197,7 +190,6 @@ def test_what_another_policy_would_have_done(spark_system: System) -> None:
     assert "no cut is older than the minimum of 1 hour" in done.stdout
 
 
-@NOT_WHERE_JUDGED
 def test_another_number_of_partitions_is_refused(spark_system: System) -> None:
     spark_system.start(SPARK, wait=False, environment={**ENVIRONMENT, "SLUICE_PARTITIONS": "8"})
     assert spark_system.wait_ended(SPARK, READY_S)
@@ -205,7 +197,6 @@ def test_another_number_of_partitions_is_refused(spark_system: System) -> None:
     assert "has 4 partitions, configured are 8" in spark_system.log(SPARK).read_text()
 
 
-@NOT_WHERE_JUDGED
 def test_a_checkpoint_of_another_format_is_refused(spark_system: System) -> None:
     file = spark_system.settings.decisions_dir / "checkpoints" / "scale" / "sluice.json"
     fit = json.loads(file.read_text())

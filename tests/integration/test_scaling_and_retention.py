@@ -19,7 +19,7 @@ from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
 from support.decisions import asked
 from support.kafka import events, fold
-from support.spark import NOT_WHERE_JUDGED, SPARK
+from support.spark import SPARK
 from support.truncations import Dues, beyond_size, beyond_time, consumed, overdue_ms
 
 from harness import System, eventually
@@ -30,7 +30,7 @@ from sluice.domain.stream.commands import DecisionKind, ScaleStream
 from sluice.domain.stream.retention import RetentionReport
 from sluice.pravega import Host, SegmentStoreClient
 
-pytestmark = [pytest.mark.integration, NOT_WHERE_JUDGED, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 SOON_S = 180.0
 READY_S = 300.0

@@ -1,7 +1,7 @@
-"""How two processes share the tests: what asks for the session's system stays together, so that there is one of it.
+"""How processes share the tests: what asks for the session's system stays together, so that there is one of it.
 
-Otherwise a file is what a process takes at a time. Much of an integration test is waiting, for a lease to run out or a
-process to come back; two of them take little longer than one.
+So does what asks for its containers. Otherwise a file is what a process takes at a time. Much of an integration test is
+waiting, for a lease to run out or a process to come back; three of them take little longer than one.
 """
 
 from pathlib import PurePath
@@ -28,5 +28,7 @@ class SideBySide(LoadScopeScheduling):  # type: ignore[misc]
         """What a test belongs to, by its id: `tests/<folder>/<file>::<test>`."""
         file = nodeid.partition("::")[0]
         path = PurePath(file)
+        if "containers" in path.parts:
+            return "containers"
         on_the_system = "integration" in path.parts and path.stem not in SYSTEM_OF_THEIR_OWN
         return "system" if on_the_system or "conformance" in path.parts else file

@@ -1,15 +1,9 @@
 """A system of Kafka and retention-spark alone: nobody tells it anything but the test, nobody does what it asks for."""
 
-import os
 from pathlib import Path
-
-import pytest
 
 from harness import System
 
-NOT_WHERE_JUDGED = pytest.mark.skipif(
-    "CI" in os.environ, reason="five minutes of Spark do not fit into the time of .ci/run; `make test` runs them"
-)
 SPARK = "retention-spark-0"
 _NOTHING = "127.0.0.1:1"
 

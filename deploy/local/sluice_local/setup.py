@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sluice_local import checks, jars, progress, stamp
@@ -47,8 +48,11 @@ def set_up(home: Path) -> None:
     checks.require_state_folder(home)
     with (home / "setup.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        environment(home / "venv")
-        jars.fetch(Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute(), say)
+        # Both wait for the network most of the time.
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            fetched = beside.submit(jars.fetch, Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute(), say)
+            environment(home / "venv")
+            fetched.result()
     say(f"done in {time.monotonic() - began:.1f} s")
 
 
