@@ -99,9 +99,9 @@ def test_what_is_new_is_frozen_too() -> None:
 
 
 def test_records_of_the_frozen_form_are_read_for_ever() -> None:
-    view, told = PartitionView(DomainModel()), set()
+    view, topics = PartitionView(DomainModel()), set()
     for offset, example in enumerate(frozen_examples(FROZEN)):
-        told.add(example.topic)
+        topics.add(example.topic)
         if example.topic == JOURNAL.name:
             record = decode_record(example.value)
             assert set(view.fold(record, offset, record.at)) == {Outcome.COUNTED}, example.type
@@ -109,4 +109,4 @@ def test_records_of_the_frozen_form_are_read_for_ever() -> None:
             assert type(decode_request(example.value).command).__name__ == example.type
         elif example.header("content-type") == "application/json":
             assert schemas().errors(schema_of(example), example.json()) == []
-    assert told == {example.topic for example in examples.all_examples()}
+    assert topics == {example.topic for example in examples.all_examples()}

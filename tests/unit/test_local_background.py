@@ -15,7 +15,7 @@ from sluice_local.supervisor import SupervisorRecord
 
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSettings:
-    """The settings of a system that is up and ready, as far as its state folder tells."""
+    """The settings of a system that is up and ready, as far as its state folder shows."""
     for name in list(os.environ):
         if name.startswith("SLUICE_") or name == "SEGMENT_STORES":
             monkeypatch.delenv(name)
@@ -27,6 +27,15 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSettings:
     ready = Status("kafka", os.getpid(), True, "ready", "127.0.0.1:9092", tmp_path / "kafka.log")
     monkeypatch.setattr(background, "statuses", lambda _settings: iter([ready]))
     return settings
+
+
+def refused_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    """What `up` says when it does nothing."""
+    monkeypatch.setattr("sys.argv", ["sluice_local", "up"])
+    assert main() == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    return said.err
 
 
 @pytest.mark.parametrize("value", [None, "2"])
@@ -47,13 +56,10 @@ def test_other_settings_are_named_and_nothing_is_done(
 ) -> None:
     monkeypatch.setenv("SLUICE_STREAM_WORKFLOWS", "4")
     monkeypatch.setenv("SEGMENT_STORES", "3")
-    monkeypatch.setattr("sys.argv", ["sluice_local", "up"])
-    assert main() == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "SLUICE_STREAM_WORKFLOWS is 2 there, not 4" in said.err
-    assert "SEGMENT_STORES is 1 there, not 3" in said.err
-    assert "make down" in said.err
+    said = refused_up(monkeypatch, capsys)
+    assert "SLUICE_STREAM_WORKFLOWS is 2 there, not 4" in said
+    assert "SEGMENT_STORES is 1 there, not 3" in said
+    assert "make down" in said
 
 
 @pytest.mark.usefixtures("running")
@@ -61,8 +67,6 @@ def test_an_address_is_named_without_its_password(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SLUICE_REDIS_URL", "redis://:other@r:6379/0")
-    monkeypatch.setattr("sys.argv", ["sluice_local", "up"])
-    assert main() == 1
-    said = capsys.readouterr().err
+    said = refused_up(monkeypatch, capsys)
     assert "SLUICE_REDIS_URL" in said
     assert "secret" not in said and "other@" not in said

@@ -1,9 +1,11 @@
+"""The parts of the local stack: their settings, their order, and what must be there before them."""
+
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from sluice_local import bookie, checks, java, kafka, redis, segment_store, stamp, zookeeper
+from sluice_local import bookie, checks, kafka, segment_store, stamp
 from sluice_local.errors import MissingPrerequisite, UnusableState
 from sluice_local.part import StopRank
 from sluice_local.parts import parts_of
@@ -20,21 +22,6 @@ def test_kafka_listens_on_this_machine_only(settings: LocalSettings) -> None:
     assert properties["listeners"] == "PLAINTEXT://127.0.0.1:19092,CONTROLLER://127.0.0.1:19093"
     assert properties["advertised.listeners"] == "PLAINTEXT://127.0.0.1:19092"
     assert properties["controller.quorum.voters"] == "1@127.0.0.1:19093"
-
-
-def test_kafka_keeps_its_data_in_the_state_folder(settings: LocalSettings, tmp_path: Path) -> None:
-    assert kafka.server_properties(settings)["log.dirs"] == str(tmp_path / "data" / "kafka" / "log")
-
-
-def test_kafka_lets_groups_notice_a_dead_member_in_a_second(settings: LocalSettings) -> None:
-    properties = kafka.server_properties(settings)
-    assert properties["group.min.session.timeout.ms"] == 1000
-    assert properties["group.initial.rebalance.delay.ms"] == 0
-    assert properties["auto.create.topics.enable"] is False
-
-
-def test_properties_are_written_as_java_reads_them() -> None:
-    assert java.properties({"a.b": True, "c": 1, "d": "x"}) == "a.b=true\nc=1\nd=x\n"
 
 
 def test_a_formatted_folder_is_not_formatted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,15 +49,7 @@ def test_segment_stores_share_their_long_term_storage(settings: LocalSettings) -
     assert len(roots) == 1
 
 
-def test_zookeeper_grants_sessions_of_a_second(settings: LocalSettings) -> None:
-    assert zookeeper.zoo_cfg(settings)["minSessionTimeout"] == 1000
-
-
-def test_redis_appends_to_a_file(settings: LocalSettings) -> None:
-    assert "appendonly yes" in redis.redis_conf(settings).splitlines()
-
-
-def test_nobody_is_stopped_before_those_that_use_it(settings: LocalSettings) -> None:
+def test_no_part_is_stopped_before_those_that_use_it(settings: LocalSettings) -> None:
     parts = {part.name: part for part in parts_of(settings)}
     for part in parts.values():
         for needed in part.starts_after:
@@ -78,7 +57,7 @@ def test_nobody_is_stopped_before_those_that_use_it(settings: LocalSettings) -> 
     assert parts["api-gateway-0"].stop_rank == StopRank.SERVICE
 
 
-def test_services_wait_for_nobody(settings: LocalSettings) -> None:
+def test_services_start_without_waiting(settings: LocalSettings) -> None:
     assert all(not part.starts_after for part in parts_of(settings) if part.stop_rank == StopRank.SERVICE)
 
 

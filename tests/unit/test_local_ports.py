@@ -1,6 +1,9 @@
+"""Ports of the local stack: which are free, and what is said of those that are taken."""
+
 import random
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -9,52 +12,27 @@ from sluice_local.ports import PortClaim, find_block, is_free, require_free
 from sluice_local.settings import HOST
 
 
-@pytest.fixture
-def listener() -> Iterator[socket.socket]:
+@contextmanager
+def listening(host: str = HOST, port: int = 0) -> Iterator[int]:
+    """The port of a listener that is there meanwhile."""
     with socket.socket() as server:
-        server.bind((HOST, 0))
+        server.bind((host, port))
         server.listen()
-        yield server
+        yield server.getsockname()[1]
 
 
-def test_a_port_with_a_listener_is_not_free(listener: socket.socket) -> None:
-    assert not is_free(listener.getsockname()[1])
-
-
-def test_a_port_is_free_again_when_its_listener_is_gone() -> None:
-    with socket.socket() as server:
-        server.bind((HOST, 0))
-        server.listen()
-        port = server.getsockname()[1]
+@pytest.mark.parametrize("host", [HOST, "0.0.0.0"])
+def test_a_port_is_taken_while_it_has_a_listener(host: str) -> None:
+    with listening(host) as port:
+        assert not is_free(port)
     assert is_free(port)
 
 
-def test_a_listener_on_all_addresses_takes_the_port_too() -> None:
-    with socket.socket() as server:
-        server.bind(("0.0.0.0", 0))
-        server.listen()
-        assert not is_free(server.getsockname()[1])
-
-
-def test_a_taken_port_is_named_with_its_part_and_its_setting(listener: socket.socket) -> None:
-    port = listener.getsockname()[1]
-    with pytest.raises(PortTaken) as caught:
-        require_free([PortClaim(port, "kafka", "SLUICE_KAFKA_PORT")])
+def test_every_taken_port_is_named_with_its_part_and_its_setting() -> None:
+    with listening() as one, listening() as other, pytest.raises(PortTaken) as caught:
+        require_free([PortClaim(port, f"part-{port}", f"SLUICE_{port}") for port in (one, other)])
     text = str(caught.value)
-    assert str(port) in text
-    assert "kafka" in text
-    assert "SLUICE_KAFKA_PORT" in text
-
-
-def test_every_taken_port_is_named() -> None:
-    with socket.socket() as one, socket.socket() as other:
-        for server in (one, other):
-            server.bind((HOST, 0))
-            server.listen()
-        ports = [server.getsockname()[1] for server in (one, other)]
-        with pytest.raises(PortTaken) as caught:
-            require_free([PortClaim(port, f"part-{port}", "SETTING") for port in ports])
-    assert all(f"part-{port}" in str(caught.value) for port in ports)
+    assert all(name in text for port in (one, other) for name in (f"part-{port}", f"SLUICE_{port}"))
 
 
 def test_a_port_claimed_twice_names_both_settings() -> None:
@@ -70,9 +48,7 @@ def test_free_ports_pass() -> None:
 
 def test_a_block_avoids_ports_that_are_taken() -> None:
     first = find_block(3, random.Random(1))
-    with socket.socket() as server:
-        server.bind((HOST, first[1]))
-        server.listen()
+    with listening(port=first[1]):
         second = find_block(3, random.Random(1))
     assert first[1] not in second
     assert len(second) == 3

@@ -44,7 +44,7 @@ class Cli:
         self.calls: list[tuple[str, Any]] = []
         self.history = History()
 
-    def __call__(self, *arguments: str) -> Run:
+    def __call__(self, *arguments: object) -> Run:
         result = CliRunner().invoke(app, [str(a) for a in arguments])
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Run(result.exit_code, result.stdout, result.stderr)
@@ -55,7 +55,7 @@ class Cli:
         called = f"{request.method} {path}{query}"
         self.calls.append((called, json.loads(request.content) if request.content else None))
         found = self.answers.get(called, self.answers.get(f"{request.method} {path}"))
-        assert found is not None, f"nobody expected {called}"
+        assert found is not None, f"unexpected {called}"
         answer = found(request) if callable(found) else found
         if isinstance(answer, httpx.Response):
             return answer

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from sluice.domain.commands import Command
+from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.ids import StreamId
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record, encode_record
 from sluice.domain.registry import DECIDE
+from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream import decide as streams
 from sluice.domain.stream import scale
+from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.engine.fold import GuardedReader, Outcome, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
@@ -187,6 +190,12 @@ class History:
         found = find_stream(self.view(key), StreamId(scope, name))
         assert found is not None, f"{scope}/{name}"
         return found
+
+    def create_stream(self, config: StreamConfig) -> None:
+        """`demo/orders`, by the requests "scope" and "create"."""
+        self.ask(CreateScope("demo"), "scope")
+        self.ask(CreateStream("demo", "orders", config), "create")
+        self.finish_create("demo", "orders", "create")
 
     def finish_create(self, scope: str, stream: str, request: str) -> None:
         self.decide(

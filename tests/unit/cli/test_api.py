@@ -1,17 +1,17 @@
-"""Paths, answers that are none of Sluice's, and answers that take long."""
+"""Paths, replies that are not Sluice's, and replies that take long."""
 
 import threading
 from typing import Any
 
 import httpx
 import pytest
-from unit.cli.conftest import Cli, problem
+from unit.cli.conftest import Cli
 
 from api_gateway.settings import GatewaySettings
 from sluice_cli import api as module
 from sluice_cli import session
 from sluice_cli.api import Api, path_of
-from sluice_cli.errors import CommandError, NoAnswerError, UnreachableError, UsageError
+from sluice_cli.errors import NoAnswerError, UnreachableError, UsageError
 
 
 def asked(path: str) -> str:
@@ -82,21 +82,14 @@ def test_a_name_that_is_none_is_wrong_usage(cli: Cli, command: list[str]) -> Non
         httpx.Response(302, headers={"Location": "/login"}),
     ],
 )
-def test_an_answer_of_somebody_else_is_a_sentence(cli: Cli, answer: httpx.Response) -> None:
+def test_a_reply_of_another_server_is_an_error_with_a_hint(cli: Cli, answer: httpx.Response) -> None:
     cli.answers["GET /scopes"] = cli.answers["POST /scopes/demo/streams/orders/transactions"] = answer
     found = cli("scope", "list")
     assert found.code == 1 and "Sluice" in found.err and "SLUICE_API" in found.err and found.out == ""
     assert cli("transaction", "begin", "demo/orders").code == 1
 
 
-def test_members_are_listed_from_all_pages(cli: Cli) -> None:
-    member = {"service": "txn-manager", "endpoints": {}, "since": 1}
-    cli.answers["GET /members?limit=1000"] = {"items": [{**member, "instance": "a"}], "next": "t"}
-    cli.answers["GET /members?limit=1000&after=t"] = {"items": [{**member, "instance": "b"}]}
-    assert [m["instance"] for m in cli("member", "list", "--json").document] == ["a", "b"]
-
-
-def test_a_gateway_gives_up_before_the_command_line() -> None:
+def test_a_gateway_times_out_before_the_command_line() -> None:
     assert GatewaySettings.model_fields["request_timeout_s"].default < module.READ_S
 
 
@@ -115,19 +108,21 @@ def test_only_a_call_that_was_made_may_go_on() -> None:
         assert not isinstance(refused.value, NoAnswerError)
 
 
-def test_it_is_said_that_an_answer_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_reply_is_announced_while_it_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE_S", 0.001)
-    told = threading.Event()
+    announced = threading.Event()
 
     def answer(_request: httpx.Request) -> httpx.Response:
-        assert told.wait(30)
+        assert announced.wait(30)
         return httpx.Response(200, json={"items": []})
 
-    with Api("http://gateway", transport=httpx.MockTransport(answer), waiting=told.set) as api:
+    with Api("http://gateway", transport=httpx.MockTransport(answer), waiting=announced.set) as api:
         assert api.get("/scopes") == {"items": []}
 
 
-def test_the_waiting_is_told_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_waiting_is_announced_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     made: list[Any] = []
     monkeypatch.setattr(module, "Api", lambda base, waiting: made.append((base, waiting)))
     session.open_api("http://gateway")
@@ -135,13 +130,3 @@ def test_the_waiting_is_told_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: 
     waiting()
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.startswith(f"Still waiting for {base}")
-
-
-def test_a_refusal_knows_its_status() -> None:
-    answers = {"/a": problem(504, "later"), "/b": httpx.Response(500, text="<html>")}
-    transport = httpx.MockTransport(lambda request: answers[request.url.path])
-    with Api("http://gateway", transport=transport) as api:
-        for path, status in (("/a", 504), ("/b", 500)):
-            with pytest.raises(CommandError) as refused:
-                api.get(path)
-            assert getattr(refused.value, "status", None) == status

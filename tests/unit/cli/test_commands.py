@@ -1,6 +1,5 @@
 """Every command on the API, for people and for programs: what it asks, what it prints, how it ends."""
 
-import json
 from typing import Any
 
 import httpx
@@ -456,11 +455,6 @@ def test_every_command_has_the_options_of_all() -> None:
     for name, leaf in leaves.items():
         assert {"json", "api", "kafka"} <= {parameter.name for parameter in leaf.params}, name
         assert leaf.help, name
-
-
-def test_json_is_one_document(cli: Cli) -> None:
-    cli.answers[f"GET {ONE}"] = STREAM
-    assert json.loads(cli("stream", "show", "demo/orders", "--json").out) == STREAM
 
 
 def test_a_workflow_that_waits_has_not_failed() -> None:

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,13 +65,8 @@ def test_the_shell_is_offered_streams(api: str) -> None:
     assert complete(api, "sluice stream show demo/o") == ["demo/orders", "demo/omens"]
 
 
-class _Context:
-    def __init__(self, api: str | None = None) -> None:
-        self.params = {"api": api} if api else {}
-
-
 def offered(complete: Callable[..., list[str]], incomplete: str, api: str | None = None) -> list[str]:
-    return complete(_Context(api), incomplete)
+    return complete(SimpleNamespace(params={"api": api} if api else {}), incomplete)
 
 
 def test_scopes_and_what_is_in_them(api: str, monkeypatch: pytest.MonkeyPatch) -> None:

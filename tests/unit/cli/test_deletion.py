@@ -11,13 +11,14 @@ from unit.cli.conftest import Cli, problem
 from unit.cli.test_commands import WORKFLOW
 
 from sluice_cli import deletion
-from sluice_cli.api import Api
+from sluice_cli.api import Answer, Api
 from sluice_cli.deletion import delete_all
 from sluice_cli.errors import StoppedError, UnreachableError
 from sluice_cli.output import Advance
 
 SCOPE = {"name": "demo", "createdAt": 1, "streams": 2, "readerGroups": 0, "tables": 0}
 GONE = problem(404, "scope demo does not exist", "SCOPE_NOT_FOUND")
+DELETED = httpx.Response(204, headers={"Sluice-Request": "d-1"})
 BUSY = problem(503, "end of journal not reached")
 
 
@@ -45,8 +46,8 @@ class Gateway:
             raise answer("", request=request)
         return answer if isinstance(answer, httpx.Response) else httpx.Response(200, json=answer)
 
-    def delete(self) -> tuple[int, list[int]]:
-        """The status, and by how much the bar was moved."""
+    def delete(self) -> tuple[Answer, list[int]]:
+        """The reply, and by how much the bar was moved."""
         steps: list[int] = []
 
         @contextmanager
@@ -54,50 +55,34 @@ class Gateway:
             yield steps.append
 
         with Api("http://gateway", transport=httpx.MockTransport(self)) as api:
-            return delete_all(api, "demo", progress, look_s=0.001).status, steps
+            return delete_all(api, "demo", progress, look_s=0.001), steps
 
 
 def test_the_deletion_of_everything_waits_for_the_end(cli: Cli) -> None:
-    scope = {"name": "demo", "createdAt": 1, "streams": 2, "readerGroups": 0, "tables": 0}
-    cli.answers["GET /scopes/demo"] = scope
-    cli.answers["DELETE /scopes/demo?recursive=true"] = httpx.Response(204, headers={"Sluice-Request": "d-1"})
+    cli.answers["GET /scopes/demo"] = SCOPE
+    cli.answers["DELETE /scopes/demo?recursive=true"] = DELETED
     assert cli("scope", "delete", "demo", "--recursive", "--json").document == {"request": "d-1"}
-
-
-def test_a_deletion_that_outlasts_its_call_is_waited_for(cli: Cli) -> None:
-    scope = {"name": "demo", "createdAt": 1, "streams": 2, "readerGroups": 0, "tables": 0}
-    looks = iter((scope, {**scope, "streams": 1, "workflow": WORKFLOW}, None))
-
-    def look(_request: httpx.Request) -> httpx.Response:
-        found = next(looks)
-        return httpx.Response(200, json=found) if found else problem(404, "scope demo does not exist")
-
-    cli.answers["GET /scopes/demo"] = look
-    cli.answers["DELETE /scopes/demo?recursive=true"] = problem(504, "no reply in time, it goes on", request="d-1")
-    found = cli("scope", "delete", "demo", "--recursive", "--json")
-    assert found.document == {"request": "d-1"} and next(looks, "gone") == "gone"
-
-
-DELETED = httpx.Response(204, headers={"Sluice-Request": "d-1"})
 
 
 def test_a_look_that_fails_says_nothing_about_the_deletion() -> None:
     looks = (SCOPE, BUSY, httpx.ReadTimeout, httpx.ConnectError, {**SCOPE, "streams": 1}, BUSY)
-    status, steps = Gateway(*looks, answer=DELETED).delete()
-    assert status == 204 and sum(steps) == 1
+    answer, steps = Gateway(*looks, answer=DELETED).delete()
+    assert answer.status == 204 and sum(steps) == 1
 
 
-@pytest.mark.parametrize("answer", [problem(504, "it goes on"), httpx.ReadTimeout])
-def test_a_deletion_whose_answer_does_not_come_is_waited_for(answer: Any) -> None:
+@pytest.mark.parametrize(
+    ("reply", "request_id"), [(problem(504, "it goes on", request="d-1"), "d-1"), (httpx.ReadTimeout, "")]
+)
+def test_a_deletion_whose_reply_does_not_come_in_time_is_waited_for(reply: Any, request_id: str) -> None:
     under_way = {**SCOPE, "workflow": WORKFLOW}
-    gateway = Gateway(SCOPE, answer=answer)
+    gateway = Gateway(SCOPE, answer=reply)
     gateway.decided.set()
     gateway.looks += [under_way, BUSY, {**under_way, "streams": 1}, httpx.ReadTimeout, GONE]
-    status, steps = gateway.delete()
-    assert status == 204 and sum(steps) == 2
+    answer, steps = gateway.delete()
+    assert answer == (204, {}, request_id) and sum(steps) == 2
 
 
-def test_nobody_waits_for_ever_where_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deletion_without_any_answer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletion, "BLIND_S", 0.01)
     gateway = Gateway(SCOPE, httpx.ConnectError, answer=httpx.ReadTimeout)
     with pytest.raises(UnreachableError, match="cannot reach"):

@@ -21,7 +21,7 @@ class SilentKafka:
     def __init__(self, *away: float) -> None:
         self.now = 0.0
         self.away = away or (float("inf"),) * 2
-        self.asked: list[float] = []
+        self.asked_at: list[float] = []
 
     def assign(self, _partitions: Any) -> None: ...
 
@@ -30,19 +30,19 @@ class SilentKafka:
         return []
 
     def list_topics(self, timeout: float) -> Any:
-        self.asked.append(self.now)
+        self.asked_at.append(self.now)
         if self.away[0] <= self.now < self.away[1]:
             self.now += timeout
-            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+            raise KafkaException(KafkaError(KafkaError.NETWORK_EXCEPTION))
         return SimpleNamespace(topics={})
 
 
 def follow(broker: SilentKafka, until_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until that time, or an error."""
     monkeypatch.setattr(kafka, "time", SimpleNamespace(monotonic=lambda: broker.now))
-    source: Any = object.__new__(KafkaSource)
-    source._bootstrap, source._consumer, source._admin = "kafka:1", broker, broker
-    for found in source.follow([Span("sluice.journal", 0, 0, 0)]):
+    monkeypatch.setattr(kafka, "AdminClient", lambda _settings: broker)
+    monkeypatch.setattr(kafka, "Consumer", lambda _settings: broker)
+    for found in KafkaSource("kafka:1").follow([Span("sluice.journal", 0, 0, 0)]):
         assert found is None
         if broker.now > until_s:
             return
@@ -51,7 +51,7 @@ def follow(broker: SilentKafka, until_s: float, monkeypatch: pytest.MonkeyPatch)
 def test_a_silent_topic_is_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = SilentKafka()
     follow(broker, 600, monkeypatch)
-    assert len(broker.asked) == pytest.approx(600 / SILENCE_S, abs=2)
+    assert len(broker.asked_at) == pytest.approx(600 / SILENCE_S, abs=2)
 
 
 def test_an_outage_is_ridden_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """`sluice trace` over histories as the services write them."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from unit.cli.conftest import Cli
@@ -8,10 +10,9 @@ from unit.cli.memory import History, decided
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.reader_group.commands import CreateReaderGroup
-from sluice.domain.scope.commands import CreateScope, DeleteScopeRecursive
+from sluice.domain.scope.commands import DeleteScopeRecursive
 from sluice.domain.stream.commands import (
     AddSubscriber,
-    CreateStream,
     DecisionKind,
     DeleteStream,
     NoteWriterTime,
@@ -31,26 +32,27 @@ from sluice.kafka import topics
 
 LIMITS = Limits(open=10, waiting_commits=10)
 TWO = StreamConfig(scaling=ScalingPolicy(min_segments=2))
+SPLIT = ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1)
 
 
 @pytest.fixture
 def history(cli: Cli) -> History:
     """A scope with a stream that was created by request "create"."""
-    history = cli.history
-    history.ask(CreateScope("demo"), "scope")
-    history.ask(CreateStream("demo", stream="orders", config=TWO), "create")
-    history.finish_create("demo", "orders", "create")
-    return history
+    cli.history.create_stream(TWO)
+    return cli.history
+
+
+def traced(cli: Cli, request: str) -> Any:
+    return cli("trace", request, "--since", "2023-01-01", "--json").document
 
 
 def steps(cli: Cli, request: str) -> list[tuple[str, str]]:
     """What happened, and its types."""
-    found = cli("trace", request, "--since", "2023-01-01", "--json").document
-    return [(s["what"], "+".join(s["types"])) for s in found["steps"]]
+    return [(s["what"], "+".join(s["types"])) for s in traced(cli, request)["steps"]]
 
 
 def test_a_creation_is_one_request_and_two_records(cli: Cli, history: History) -> None:
-    found = cli("trace", "create", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "create")
     assert [(s["what"], s["topic"], s["types"][0]) for s in found["steps"]] == [
         ("asked", "sluice.requests.streams", "CreateStream"),
         ("decided", "sluice.journal", "StreamCreationStarted"),
@@ -72,7 +74,7 @@ def test_what_only_names_the_stream_it_created_is_left_out(cli: Cli, history: Hi
 
 
 def test_a_scale_has_the_records_of_its_workflow_though_they_name_no_request(cli: Cli, history: History) -> None:
-    reply = history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    reply = history.ask(SPLIT, "scale")
     assert reply is not None and reply.status == "STARTED"
     history.finish_scale("demo", "orders")
     history.ask(NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
@@ -85,9 +87,9 @@ def test_a_scale_has_the_records_of_its_workflow_though_they_name_no_request(cli
 
 
 def test_what_happens_beside_a_workflow_is_not_part_of_it(cli: Cli, history: History) -> None:
-    history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.ask(SPLIT, "scale")
     history.ask(NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
-    found = cli("trace", "scale", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "scale")
     assert len(found["steps"]) == 2
     assert [(r["aggregate"], r["kind"]) for r in found["running"]] == [("stream:demo/orders", "scale-stream")]
     assert found["running"][0].keys() == {"aggregate", "kind", "since", "step", "attempts", "lastError"}
@@ -102,7 +104,7 @@ def test_what_a_group_asks_of_its_streams_is_followed(cli: Cli, history: History
     history.ask(AddSubscriber("demo", "orders", "demo/readers", "g", 0, "create"), sent, "stream-workflows/b")
     other = "create-reader-group-other-0123abcd-1"
     history.ask(AddSubscriber("demo", "orders", "demo/others", "h", 0), other, "stream-workflows/b")
-    found = cli("trace", "group", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "group")
     assert [(s["what"], s["types"][0], s["request"]) for s in found["steps"]] == [
         ("asked", "CreateReaderGroup", "group"),
         ("decided", "ReaderGroupCreationStarted", "group"),
@@ -121,7 +123,7 @@ def test_the_deletion_of_a_scope_is_followed_over_two_levels(cli: Cli, history: 
     end = AbortTransaction("demo", "orders", transaction_id(0, "open"), AbortReason.SEAL)
     history.decide("demo/orders", lambda r, x: decide_abort(r, end, x), abort, history.send(end, abort))
     history.ask(SealStream("demo", "other"), "delete-scope-recursive-other-0123abcd-1")
-    found = cli("trace", "all", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "all")
     assert [(s["request"], s["what"]) for s in found["steps"]] == [
         ("all", "asked"),
         ("all", "decided"),
@@ -135,7 +137,7 @@ def test_the_deletion_of_a_scope_is_followed_over_two_levels(cli: Cli, history: 
 
 
 def test_a_duplicate_is_shown_as_void(cli: Cli, history: History) -> None:
-    history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.ask(SPLIT, "scale")
     assert history.twin("demo/orders") is Outcome.DUPLICATE
     assert ("void: decided before", "StreamScaleStarted") in steps(cli, "scale")
 
@@ -143,7 +145,7 @@ def test_a_duplicate_is_shown_as_void(cli: Cli, history: History) -> None:
 def test_an_entry_on_an_older_state_is_shown_as_void(cli: Cli, history: History) -> None:
     assert history.twin("demo/orders", decides=False) is Outcome.STALE
     assert steps(cli, "create")[-1] == ("void: decided on an older state", "StreamCreated+StreamCreated")
-    assert cli("trace", "create", "--since", "2023-01-01", "--json").document["answer"]["after"] == 2
+    assert traced(cli, "create")["answer"]["after"] == 2
 
 
 def test_an_entry_without_reply_is_found_by_its_source(cli: Cli, history: History) -> None:
@@ -163,14 +165,14 @@ def test_of_a_shared_record_only_the_requests_own_entry_is_shown(cli: Cli, histo
         )
         entries.append(entry)
     history.append_record("demo/first", *entries)
-    (asked, own) = cli("trace", f"create-{other}", "--since", "2023-01-01", "--json").document["steps"]
+    (asked, own) = traced(cli, f"create-{other}")["steps"]
     assert (asked["what"], own["what"], own["entry"]) == ("asked", "decided", 1)
     assert f"demo/{other}" in own["says"] and "first" not in own["says"]
 
 
 def test_a_refusal_is_an_answer(cli: Cli, history: History) -> None:
     history.ask(DeleteStream("demo", "orders"), "delete")
-    found = cli("trace", "delete", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "delete")
     assert found["answer"]["status"] == "STREAM_NOT_SEALED"
     assert cli("trace", "delete", "--since", "2023-01-01").out.count("STREAM_NOT_SEALED") == 2
 
@@ -186,9 +188,7 @@ def open_transaction(history: History, request: str) -> str:
     return id
 
 
-def test_the_opening_of_a_transaction_is_known_by_the_id_that_follows_from_the_request(
-    cli: Cli, history: History
-) -> None:
+def test_an_opening_is_known_by_the_id_that_follows_from_the_request(cli: Cli, history: History) -> None:
     open_transaction(history, "open-other")
     open_transaction(history, "open")
     assert steps(cli, "open") == [
@@ -214,10 +214,10 @@ def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history
     commit(history, first, "commit")
     commit(history, second, "commit-other")
     end_batch(history, first)
-    found = cli("trace", "commit-other", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "commit-other")
     assert [(r["aggregate"], r["kind"]) for r in found["running"]] == [("commits:demo/orders", "commit-transactions")]
     end_batch(history, second)
-    found = cli("trace", "commit", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "commit")
     assert [(s["what"], s["types"][0]) for s in found["steps"]] == [
         ("asked", "CommitTransaction"),
         ("answered", "TransactionCommitting"),
@@ -225,7 +225,7 @@ def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history
     ]
     assert all(first in s["says"] and second not in s["says"] for s in found["steps"])
     assert found["running"] == []
-    found = cli("trace", "commit-other", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "commit-other")
     assert [(s["what"], s["types"][-1]) for s in found["steps"]] == [
         ("asked", "CommitTransaction"),
         ("answered", "TransactionCommitting"),
@@ -236,7 +236,7 @@ def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history
 
 def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, history: History) -> None:
     id = open_transaction(history, "open")
-    history.ask(ScaleStream("demo", "orders", seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=1), "scale")
+    history.ask(SPLIT, "scale")
     history.finish_scale("demo", "orders")
     commit(history, id, "commit")
     stream = history.stream("demo", "orders")
@@ -248,7 +248,7 @@ def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, hist
     history.decide(
         "demo/orders", lambda r, x: batch.end_roll(r, StreamId("demo", "orders"), x, dict.fromkeys(replaced, 5))
     )
-    found = cli("trace", "commit", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "commit")
     assert [(s["what"], s["types"][0]) for s in found["steps"]] == [
         ("asked", "CommitTransaction"),
         ("answered", "TransactionCommitting"),
@@ -263,7 +263,7 @@ def test_a_dead_letter_belongs_to_its_request_and_so_does_its_replay(cli: Cli, h
     headers = [("sluice_topic", asked.topic), ("sluice_reason", "KeyError('x')"), ("sluice_service", "s/1")]
     history.source.append(topics.DEAD_LETTERS.name, asked.key, asked.value, [*headers, *asked.headers])
     history.ask(SealStream("demo", "orders"), "seal~")
-    found = cli("trace", "seal", "--since", "2023-01-01", "--json").document
+    found = traced(cli, "seal")
     assert [s["what"] for s in found["steps"]] == ["asked", "dead letter", "asked", "decided"]
     assert "KeyError('x')" in found["steps"][1]["says"]
 

@@ -63,9 +63,7 @@ def test_what_is_no_time(text: str) -> None:
     [
         ("10m", NOW - 600_000),
         ("1.5h", NOW - 5_400_000),
-        ("-10m", NOW - 600_000),
         ("2023-11-14T22:13:20Z", 1_700_000_000_000),
-        ("1700000000123", 1_700_000_000_123),
     ],
 )
 def test_how_far_back(text: str, at: int) -> None:

@@ -4,7 +4,7 @@ It keeps the promises that the real one is trusted for: node versions and one-sh
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from support.memory_world import MemoryWorld
 
@@ -15,39 +15,17 @@ from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of
 from sluice.domain.model import DomainModel, JournalEntry
 from sluice.engine.journal import Journal
-from sluice.engine.ports import Ends, Message, RecordFacts, SendError
+from sluice.engine.ports import Ends, RecordFacts, SendError
 from sluice.kafka.topics import JOURNAL
+from sluice.memory.broker import MemoryBroker, MemoryProducer
 from sluice.memory.connections import MemoryConnections
 from sluice.memory.log import MemoryLog
 
 A, B, C = Host("10.0.0.1", 12345), Host("10.0.0.2", 12345), Host("10.0.0.3", 12345)
+CONTAINERS = 4
+MOMENT_S = 0.001
 LAG_S = 0.0002
 """How long an instance that was frozen acts on what it knew."""
-
-
-class ClusterWorld(MemoryWorld):
-    """The journal that all instances share, and what an observer sees of it."""
-
-    def __init__(self) -> None:
-        super().__init__("cluster-manager")
-        self.assignments: list[ContainersAssigned] = []
-        """All that counted."""
-        self.first.journal.on_entry.append(self._observe)
-
-    def _observe(self, _partition: int, entry: JournalEntry) -> None:
-        self.assignments += [event for event in entry.events if isinstance(event, ContainersAssigned)]
-
-    @property
-    def cluster(self) -> Cluster:
-        return cluster_of(self.view(CLUSTER))
-
-    @property
-    def records(self) -> int:
-        return len(self.log_of(CLUSTER))
-
-    def journal_away(self, away: bool) -> None:
-        """Nothing is appended meanwhile."""
-        self.refuse(JOURNAL, 1_000_000_000 if away else 0)
 
 
 class Freezer:
@@ -98,23 +76,12 @@ class Freezer:
             await self._thawed.wait()
 
 
-class FreezableLog:
-    """The journal's log (see Log) as an instance reaches it that may freeze before and behind an append."""
+class FreezableLog(MemoryLog):
+    """The journal's log as an instance reaches it that may freeze before and behind an append."""
 
-    def __init__(self, log: MemoryLog, freezer: Freezer) -> None:
-        self.name = log.name
-        self.partitions = log.partitions
-        self.failure: str | None = None
-        self._log = log
-        self._freezer = freezer
-
-    def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
-        """See Log."""
-        self._log.start(on_batch)
-
-    async def stop(self) -> None:
-        """See Log."""
-        await self._log.stop()
+    def __init__(self, broker: MemoryBroker, producer: MemoryProducer) -> None:
+        super().__init__(broker, producer)
+        self.freezer = Freezer(self)
 
     def append(
         self,
@@ -125,26 +92,21 @@ class FreezableLog:
         failed: Callable[[SendError], None],
     ) -> None:
         """See Log."""
+        append = super().append
+        self.freezer.when_thawed("append", lambda: append(key, value, facts, carrier, failed))
+        self.freezer.stops_at("folded")
 
-        def append() -> None:
-            self._log.append(key, value, facts, carrier, failed)
-
-        self._freezer.when_thawed("append", append)
-        self._freezer.stops_at("folded")
-
-    def ends(self) -> "asyncio.Future[Ends]":
+    def ends(self) -> asyncio.Future[Ends]:
         """See Log."""
-        answer: asyncio.Future[Ends] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[Ends] = asyncio.get_running_loop().create_future()
+        ends = super().ends
 
-        def pass_on(ends: "asyncio.Future[Ends]") -> None:
-            if not answer.done():
-                answer.set_result(ends.result())
+        def pass_on(found: asyncio.Future[Ends]) -> None:
+            if not reply.done():
+                reply.set_result(found.result())
 
-        def ask() -> None:
-            self._log.ends().add_done_callback(pass_on)
-
-        self._freezer.when_thawed("barrier", ask)
-        return answer
+        self.freezer.when_thawed("barrier", lambda: ends().add_done_callback(pass_on))
+        return reply
 
 
 class FakeZooKeeper:
@@ -225,25 +187,17 @@ class FakeNodes:
 class Instance:
     """A cluster manager with its own view of journal and ZooKeeper."""
 
-    def __init__(
-        self,
-        name: str,
-        world: ClusterWorld,
-        zookeeper: FakeZooKeeper,
-        count: int = 4,
-        interval_s: float = 10,
-        settle_s: float = 0,
-    ) -> None:
+    def __init__(self, name: str, world: "ClusterWorld", interval_s: float, settle_s: float) -> None:
         connections = MemoryConnections(world.groups)
-        self.freezer = Freezer(connections.log)
-        log = FreezableLog(connections.log, self.freezer)
+        log = FreezableLog(world.broker, connections.producer)
+        self.freezer = log.freezer
         self.journal = Journal(log, DomainModel(), f"cluster-manager/{name}", clock=connections.clock)
         self.journal.start()
-        self.nodes = FakeNodes(zookeeper, self.freezer)
+        self.nodes = FakeNodes(world.zookeeper, self.freezer)
         self.active = False
         me = Heartbeat(service="cluster-manager", instance=name, endpoints={})
         self.manager = ContainerManager(
-            self.journal, self.nodes, me, count, interval_s, lambda: self.active, world.broker.now_ms, settle_s
+            self.journal, self.nodes, me, CONTAINERS, interval_s, lambda: self.active, world.broker.now_ms, settle_s
         )
         self.nodes.on_change = self.manager.wake
         self.journal.on_entry.append(self._on_entry)
@@ -258,9 +212,65 @@ class Instance:
         if active:
             self.activate()
 
+    def kill(self) -> None:
+        assert self.task is not None
+        self.task.cancel()
+        self.active = False
+
     def activate(self) -> None:
         self.active = True
         self.manager.activated()
+
+
+class ClusterWorld(MemoryWorld):
+    """The journal and the ZooKeeper that all instances share, and what an observer sees of them."""
+
+    def __init__(self) -> None:
+        super().__init__("cluster-manager")
+        self.zookeeper = FakeZooKeeper()
+        self.assignments: list[ContainersAssigned] = []
+        """All that counted."""
+        self.first.journal.on_entry.append(self._observe)
+
+    def _observe(self, _partition: int, entry: JournalEntry) -> None:
+        self.assignments += [event for event in entry.events if isinstance(event, ContainersAssigned)]
+
+    @property
+    def cluster(self) -> Cluster:
+        return cluster_of(self.view(CLUSTER))
+
+    @property
+    def records(self) -> int:
+        return len(self.log_of(CLUSTER))
+
+    @property
+    def published(self) -> HostMap | None:
+        return self.zookeeper.node.containers if self.zookeeper.node is not None else None
+
+    def agrees(self) -> bool:
+        """Whether ZooKeeper says what the journal says, and that covers everything."""
+        containers = self.cluster.containers
+        published = {c: host for host, ids in (self.published or {}).items() for c in ids}
+        return sorted(containers) == list(range(CONTAINERS)) and published == containers
+
+    def journal_away(self, away: bool) -> None:
+        """Nothing is appended meanwhile."""
+        self.refuse(JOURNAL, 1_000_000_000 if away else 0)
+
+    def manager(self, name: str = "cm-1", interval_s: float = 10, settle_s: float = 0) -> Instance:
+        return Instance(name, self, interval_s, settle_s)
+
+    async def started(self, *hosts: Host, interval_s: float = 10, settle_s: float = 0) -> Instance:
+        """An active instance, a moment after it found these hosts."""
+        self.zookeeper.set_hosts(*hosts)
+        instance = self.manager(interval_s=interval_s, settle_s=settle_s)
+        instance.start(active=True)
+        await settle()
+        return instance
+
+
+async def settle() -> None:
+    await asyncio.sleep(MOMENT_S)
 
 
 def host_sets(**hosts: Iterable[int]) -> HostMap:

@@ -1,6 +1,7 @@
+"""Members of the cluster: who has fallen silent, and what heartbeats make of that."""
+
 import msgspec
 import pytest
-from support.virtual_time import run
 from unit.cluster.fakes import ClusterWorld
 
 from cluster_manager.heartbeats import ForeignRequestError, Heartbeats
@@ -16,16 +17,7 @@ def beat_seconds(watch: MemberWatch, instance: str, start: int, end: int) -> Non
         watch.hear(instance, float(second))
 
 
-def test_silence_counts_from_the_last_heartbeat() -> None:
-    watch = MemberWatch(5.0)
-    watch.hear("gw", 0.0)
-    beat_seconds(watch, "cm", 1, 6)
-    assert watch.silent(["gw", "cm"]) == []
-    watch.hear("cm", 6.0)
-    assert watch.silent(["gw", "cm"]) == ["gw"]
-
-
-def test_a_member_never_heard_counts_from_the_first_look() -> None:
+def test_a_member_without_heartbeat_counts_from_the_first_check() -> None:
     watch = MemberWatch(5.0)
     beat_seconds(watch, "cm", 0, 100)
     assert watch.silent(["gw", "cm"]) == []
@@ -35,7 +27,7 @@ def test_a_member_never_heard_counts_from_the_first_look() -> None:
     assert watch.silent(["gw", "cm"]) == ["gw"]
 
 
-def test_no_member_is_silent_for_the_listener_s_own_pause() -> None:
+def test_a_pause_of_this_process_makes_no_member_silent() -> None:
     watch = MemberWatch(5.0)
     watch.hear("gw", 0.0)
     watch.hear("cm", 1.0)
@@ -73,70 +65,61 @@ def test_those_who_left_are_forgotten() -> None:
     assert watch.silent(["gw", "cm"]) == []
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Service:
-    def __init__(self) -> None:
-        self.world = ClusterWorld()
-        self.clock = Clock()
-        self.heartbeats = Heartbeats(self.world.first.journal, 5.0, self.clock)
+    """Heartbeats that arrive when the test says."""
+
+    def __init__(self, world: ClusterWorld) -> None:
+        self.world = world
+        self.now_s = 0.0
+        self.heartbeats = Heartbeats(world.first.journal, 5.0, lambda: self.now_s)
+
+    @property
+    def members(self) -> set[str]:
+        return set(self.world.cluster.members)
 
     async def take(self, command: Command) -> None:
         await self.heartbeats.handle(encode_request(Request(id="r", at=1, by="x/y", command=command)))
 
     async def beat(self, instance: str, endpoint: str = "", seconds: float = 0.0) -> None:
-        self.clock.now += seconds
+        self.now_s += seconds
         await self.take(Heartbeat(service="s", instance=instance, endpoints={"grpc": endpoint}))
 
 
-def test_heartbeats_become_members_and_silence_ends_them() -> None:
-    async def story() -> None:
-        service = Service()
-        await service.beat("gw")
-        await service.beat("cm")
-        assert set(service.world.cluster.members) == {"gw", "cm"}
-        records = service.world.records
-        for _ in range(5):
-            await service.beat("gw", seconds=0.5)
-            await service.beat("cm", seconds=0.5)
-        assert service.world.records == records
-        for _ in range(6):
-            await service.beat("cm", seconds=1.0)
-        assert set(service.world.cluster.members) == {"cm"}
-        await service.beat("gw", "10.0.0.9:9090")
-        assert service.world.cluster.members["gw"].endpoints == {"grpc": "10.0.0.9:9090"}
-
-    run(story())
+@pytest.fixture
+def service(world: ClusterWorld) -> Service:
+    return Service(world)
 
 
-def test_a_heartbeat_that_cannot_be_recorded_is_let_go() -> None:
-    async def story() -> None:
-        service = Service()
-        service.world.journal_away(True)
-        await service.beat("gw")
-        service.world.journal_away(False)
-        assert service.world.records == 0
-        await service.beat("gw")
-        assert set(service.world.cluster.members) == {"gw"}
+async def test_heartbeats_become_members_and_missing_ones_end_them(service: Service) -> None:
+    await service.beat("gw")
+    await service.beat("cm")
+    assert service.members == {"gw", "cm"}
+    records = service.world.records
+    for _ in range(5):
+        await service.beat("gw", seconds=0.5)
+        await service.beat("cm", seconds=0.5)
+    assert service.world.records == records
+    for _ in range(6):
+        await service.beat("cm", seconds=1.0)
+    assert service.members == {"cm"}
+    await service.beat("gw", "10.0.0.9:9090")
+    assert service.world.cluster.members["gw"].endpoints == {"grpc": "10.0.0.9:9090"}
 
-    run(story())
+
+async def test_a_heartbeat_that_cannot_be_recorded_is_dropped(service: Service) -> None:
+    service.world.journal_away(True)
+    await service.beat("gw")
+    service.world.journal_away(False)
+    assert service.world.records == 0
+    await service.beat("gw")
+    assert service.members == {"gw"}
 
 
-def test_what_is_no_heartbeat_is_refused() -> None:
-    async def story() -> None:
-        service = Service()
-        with pytest.raises(ForeignRequestError, match="CreateScope"):
-            await service.take(CreateScope(scope="sc"))
-        with pytest.raises(msgspec.DecodeError):
-            await service.heartbeats.handle(b"{no json")
-        with pytest.raises(msgspec.ValidationError):
-            await service.heartbeats.handle(b'{"id":"1"}')
-        assert service.world.records == 0
-
-    run(story())
+async def test_what_is_no_heartbeat_is_refused(service: Service) -> None:
+    with pytest.raises(ForeignRequestError, match="CreateScope"):
+        await service.take(CreateScope(scope="sc"))
+    with pytest.raises(msgspec.DecodeError):
+        await service.heartbeats.handle(b"{no json")
+    with pytest.raises(msgspec.ValidationError):
+        await service.heartbeats.handle(b'{"id":"1"}')
+    assert service.world.records == 0

@@ -80,7 +80,7 @@ def test_a_breach_is_found(problem: str) -> None:
     assert [line for line in found if problem in line], found
 
 
-def test_a_field_that_nobody_knows_is_found() -> None:
+def test_an_unknown_field_is_found() -> None:
     for name in ("Deployment/api-gateway", "ScaledObject/txn-manager"):
         manifest = copy.deepcopy(SITE[name])
         assert schemas.problems(manifest) == []

@@ -1,11 +1,16 @@
-"""A gateway on a real gRPC server, with the services behind it in memory."""
+"""A gateway on a real gRPC server, with the services behind it in memory.
 
-from collections.abc import AsyncIterator
+What single RPCs reply is compared with the original in tests/conformance; here is what those cases cannot ask for.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc
-import pytest_asyncio
+import pytest
+from support.virtual_tests import loop_factories
 from unit.gateway.system import CONTAINERS, MemorySystem
 
 from api_gateway.main import handlers
@@ -13,12 +18,41 @@ from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
+from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.kafka.requests import Request
 
 if TYPE_CHECKING:
     # Known to type checkers only.
     from sluice.controller_api.controller_pb2_grpc import ControllerServiceAsyncStub
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Part of pytest-asyncio."""
+    return loop_factories(item)
+
+
+@pytest.fixture
+def virtual_time() -> None:
+    """The test's event loop is a VirtualLoop."""
+
+
+@pytest.fixture
+async def deciding(virtual_time: None) -> AsyncIterator[MemorySystem]:
+    """A system whose services decide, without a gRPC server before it."""
+    system = MemorySystem(GatewaySettings(instance="test"))
+    await system.start()
+    yield system
+    await system.stop()
+
+
+@pytest.fixture
+async def idle(virtual_time: None) -> AsyncIterator[MemorySystem]:
+    """One that leaves requests without replies and workflows where they are."""
+    system = MemorySystem(GatewaySettings(instance="test"))
+    await system.start(deciding=False)
+    yield system
+    await system.stop()
 
 
 @dataclass
@@ -45,7 +79,7 @@ class Gateway:
         return self.system.runtime.journal.replies_expected
 
 
-@pytest_asyncio.fixture
+@pytest.fixture
 async def gateway() -> AsyncIterator[Gateway]:
     # All that matters here is given, so that the environment of a developer does not.
     settings = GatewaySettings(
@@ -67,3 +101,14 @@ async def gateway() -> AsyncIterator[Gateway]:
         yield Gateway(system, settings, port, channel)
     await server.stop(0)
     await system.stop()
+
+
+@pytest.fixture
+async def stream(gateway: Gateway) -> pb.StreamInfo:
+    """A stream of two segments, `sc/st`."""
+    info = pb.StreamInfo(scope="sc", stream="st")
+    await gateway.stub.createScope(pb.ScopeInfo(scope="sc"))
+    policy = pb.ScalingPolicy(minNumSegments=2)
+    created = await gateway.stub.createStream(pb.StreamConfig(streamInfo=info, scalingPolicy=policy))
+    assert created.status == pb.CreateStreamStatus.SUCCESS
+    return info

@@ -8,6 +8,11 @@ from unit.gateway.conftest import Gateway
 
 from api_gateway.errors import INTERNAL_TEXT
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.config import StreamConfig
+from sluice.domain.segment import Segment
+from sluice.domain.stream.events import StreamCreationStarted
+
+PLAIN = StreamConfig()
 
 
 async def failure(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str | None]:
@@ -16,7 +21,7 @@ async def failure(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str | None]:
         answer = await call
     except grpc.aio.AioRpcError as error:
         return error.code(), error.details()
-    raise AssertionError(f"answered {answer}")
+    raise AssertionError(f"replied {answer}")
 
 
 SYNC_INTERNAL = (grpc.StatusCode.INTERNAL, INTERNAL_TEXT)
@@ -27,41 +32,40 @@ async def create_scope(gateway: Gateway, scope: str = "sc") -> None:
     assert answer.status == pb.CreateScopeStatus.SUCCESS
 
 
-def stream_message(name: str = "st", scope: str = "sc", segments: int = 2, tag: str = "") -> pb.StreamConfig:
-    return pb.StreamConfig(
-        streamInfo=pb.StreamInfo(scope=scope, stream=name),
-        scalingPolicy=pb.ScalingPolicy(minNumSegments=segments),
-        tags=pb.Tags(tag=[tag] if tag else []),
-    )
-
-
-async def create_stream(
-    gateway: Gateway, name: str = "st", scope: str = "sc", segments: int = 2, tag: str = ""
-) -> None:
-    answer = await gateway.stub.createStream(stream_message(name, scope, segments, tag))
+async def create_stream(gateway: Gateway, name: str) -> None:
+    info = pb.StreamInfo(scope="sc", stream=name)
+    answer = await gateway.stub.createStream(pb.StreamConfig(streamInfo=info, scalingPolicy={"minNumSegments": 1}))
     assert answer.status == pb.CreateStreamStatus.SUCCESS
+
+
+def creation_started(stream: str = "st", config: StreamConfig = PLAIN) -> StreamCreationStarted:
+    """Of a stream of `sc` with one segment."""
+    segments = (Segment(0, 0.0, 1.0),)
+    return StreamCreationStarted(
+        scope="sc", stream=stream, creation_id="i", config=config, created_at=1, segments=segments, at=1
+    )
 
 
 GROUP_ID = "0f0e0d0c-0b0a-4908-8706-050403020100"
 NONE, MANUAL, AUTOMATIC = 0, 1, 2
 
 
-def group_message(*streams: str, name: str = "rg", scope: str = "sc", **more: Any) -> pb.ReaderGroupConfiguration:
-    """A reader group of streams of its scope, from their heads on."""
+def group_message(*streams: str, name: str = "rg", **more: Any) -> pb.ReaderGroupConfiguration:
+    """A reader group of streams of `sc`, from their heads on."""
     given = {
         "readerGroupId": GROUP_ID,
         "maxOutstandingCheckpointRequest": 3,
-        "startingStreamCuts": [cut_message({}, stream, scope) for stream in streams or ("st",)],
+        "startingStreamCuts": [cut_message({}, stream) for stream in streams or ("st",)],
     }
-    return pb.ReaderGroupConfiguration(scope=scope, readerGroupName=name, **{**given, **more})
+    return pb.ReaderGroupConfiguration(scope="sc", readerGroupName=name, **{**given, **more})
 
 
 def cut_message(cut: dict[int, int], stream: str = "st", scope: str = "sc") -> pb.StreamCut:
     return pb.StreamCut(streamInfo=pb.StreamInfo(scope=scope, stream=stream), cut=cut)
 
 
-def group_info(name: str = "rg", scope: str = "sc", id: str = GROUP_ID) -> pb.ReaderGroupInfo:
-    return pb.ReaderGroupInfo(scope=scope, readerGroup=name, readerGroupId=id)
+def group_info(name: str = "rg") -> pb.ReaderGroupInfo:
+    return pb.ReaderGroupInfo(scope="sc", readerGroup=name, readerGroupId=GROUP_ID)
 
 
 async def create_group(gateway: Gateway, *streams: str, **more: Any) -> None:
@@ -75,11 +79,6 @@ async def subscribers_of(gateway: Gateway, stream: str = "st") -> list[str]:
     return list(answer.subscribers)
 
 
-def table_message(name: str = "kv", scope: str = "sc", **more: Any) -> pb.KeyValueTableConfig:
+def table_message(**more: Any) -> pb.KeyValueTableConfig:
     given = {"partitionCount": 2, "primaryKeyLength": 8}
-    return pb.KeyValueTableConfig(scope=scope, kvtName=name, **{**given, **more})
-
-
-async def create_table(gateway: Gateway, name: str = "kv", **more: Any) -> None:
-    answer = await gateway.stub.createKeyValueTable(table_message(name, **more))
-    assert answer.status == pb.CreateKeyValueTableStatus.SUCCESS
+    return pb.KeyValueTableConfig(scope="sc", kvtName="kv", **{**given, **more})

@@ -5,8 +5,8 @@ transactions are decided by the domain, for the real service needs Redis; a tran
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from api_gateway.settings import GatewaySettings
@@ -41,8 +41,8 @@ _REQUESTS = {REQUESTS_STREAMS.name, *_OF_TRANSACTIONS}
 class MemorySystem:
     """`runtime` is the gateway's, `journal` that of the services behind it.
 
-    `sent` are the requests of the gateway, each with its topic. `touch` is told of what the gateway does to the
-    outside. Call `start` before anything else, and `stop` at the end.
+    `sent` are the requests of the gateway, each with its topic. `touch` is called with each thing that the gateway does
+    to the outside. Call `start` before anything else, and `stop` at the end.
     """
 
     def __init__(self, settings: GatewaySettings, touch: Callable[[str], None] = lambda _what: None) -> None:
@@ -144,15 +144,6 @@ class MemorySystem:
         task = self.broker.loop.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-
-@asynccontextmanager
-async def running_system(*, deciding: bool = True) -> AsyncIterator[MemorySystem]:
-    """A system that runs, see MemorySystem."""
-    system = MemorySystem(GatewaySettings(instance="test"))
-    await system.start(deciding=deciding)
-    yield system
-    await system.stop()
 
 
 def _ready(opened: TransactionOpened) -> Callable[[Reader, Context], Decision]:

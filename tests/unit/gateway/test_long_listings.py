@@ -1,10 +1,11 @@
-"""A page of a long listing holds nobody up: it costs what is on it, not what is in the scope."""
+"""A page of a long listing costs what is on it, not what is in the scope."""
 
 import time
 from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Any
 
+from unit.gateway.support import PLAIN, creation_started
 from unit.gateway.system import PARTITIONS
 
 from api_gateway.reads import Reads, streams_after, streams_with_tag
@@ -12,9 +13,7 @@ from api_gateway.settings import GatewaySettings
 from sluice.domain.config import StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry, JournalRecord, encode_record
-from sluice.domain.scope.events import ScopeCreated
-from sluice.domain.segment import Segment
-from sluice.domain.stream.events import StreamCreationStarted
+from sluice.domain.scope import events as ev
 from sluice.engine.partition import partition_of
 from sluice.engine.record import Entry, Record
 from sluice.kafka.topics import JOURNAL
@@ -25,26 +24,17 @@ from sluice.runtime import Runtime
 STREAMS = 100_000
 PAGE = 1000
 MOST_S = 0.005
-SEGMENTS = (Segment(0, 0.0, 1.0),)
 TAGGED = StreamConfig(tags=("red",))
-PLAIN = StreamConfig()
 
 
 def fill(broker: MemoryBroker) -> None:
     """A scope of a hundred thousand streams; every other one has a tag."""
     entries: dict[int, list[JournalEntry]] = {partition: [] for partition in range(PARTITIONS)}
-    created = ScopeCreated(scope="sc", creation_id="c", at=0)
+    created = ev.ScopeCreated(scope="sc", creation_id="c", at=0)
     entries[partition_of("sc", PARTITIONS)].append(Entry(events=(created,)))
     for number in range(STREAMS):
         name = f"stream-{number:06}"
-        begun = StreamCreationStarted(
-            scope="sc",
-            stream=name,
-            creation_id="r",
-            config=PLAIN if number % 2 else TAGGED,
-            created_at=0,
-            segments=SEGMENTS,
-        )
+        begun = creation_started(name, PLAIN if number % 2 else TAGGED)
         entries[partition_of(StreamId("sc", name).key, PARTITIONS)].append(Entry(events=(begun,)))
     for partition, own in entries.items():
         record: JournalRecord = Record(id="all", at=0, by="test", entries=tuple(own))

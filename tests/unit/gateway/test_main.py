@@ -18,7 +18,7 @@ from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.runtime import Runtime
 
-NOBODY = "127.0.0.1:1"
+UNREACHABLE = "127.0.0.1:1"
 ENDS_S = 10.0
 
 
@@ -52,7 +52,7 @@ async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_pr
 
     monkeypatch.setattr(main, "handlers", lambda *_: {"checkScopeExists": slow})
     monkeypatch.setattr(main, "ControllerServer", Listening)
-    settings = GatewaySettings(kafka_bootstrap=NOBODY, host="127.0.0.1", grpc_port=0, stop_grace_s=ENDS_S)
+    settings = GatewaySettings(kafka_bootstrap=UNREACHABLE, host="127.0.0.1", grpc_port=0, stop_grace_s=ENDS_S)
     runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
     app = build_app(runtime, settings.max_http_calls)
     await main.start(runtime, settings, app)

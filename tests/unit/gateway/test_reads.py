@@ -5,26 +5,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
-from support import virtual_time
-from unit.gateway.support import cut_message, group_info
-from unit.gateway.system import PARTITIONS, MemorySystem, running_system
+from unit.gateway.support import creation_started, cut_message, group_info
+from unit.gateway.system import PARTITIONS, MemorySystem
 
 from api_gateway.main import handlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.config import StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, segment_id
-from sluice.domain.stream.events import (
-    Replacement,
-    StreamCreated,
-    StreamCreationStarted,
-    StreamEpochAdded,
-    StreamScaled,
-    StreamScaleStarted,
-)
+from sluice.domain.stream.events import Replacement, StreamCreated, StreamEpochAdded, StreamScaled, StreamScaleStarted
 from sluice.engine.journal import JournalUnavailableError
 
 Read = Callable[[], Awaitable[Any]]
@@ -65,11 +56,6 @@ def handled(system: MemorySystem, rpc: str, message: Any) -> Read:
     return lambda: table[rpc](message, cast(Any, None))
 
 
-async def _reads(rpc: str, message: Any, keys: tuple[str, ...]) -> None:
-    async with running_system(deciding=False) as system:
-        assert await waits_for(system, handled(system, rpc, message)) == partitions_of(system, keys)
-
-
 @pytest.mark.parametrize(
     ("rpc", "message", "keys"),
     [
@@ -92,37 +78,25 @@ async def _reads(rpc: str, message: Any, keys: tuple[str, ...]) -> None:
         ("getControllerServerList", pb.ServerRequest(), ()),
     ],
 )
-def test_a_read_waits_for_the_partitions_of_what_it_shows(rpc: str, message: Any, keys: tuple[str, ...]) -> None:
-    virtual_time.run(_reads(rpc, message, keys))
+async def test_a_read_waits_for_the_partitions_of_what_it_shows(
+    idle: MemorySystem, rpc: str, message: Any, keys: tuple[str, ...]
+) -> None:
+    assert await waits_for(idle, handled(idle, rpc, message)) == partitions_of(idle, keys)
 
 
-async def _workflows() -> None:
-    async with running_system(deciding=False) as system:
-        reads = Reads(system.runtime.journal)
-        assert await waits_for(system, lambda: reads.workflow("stream:sc/st")) == partitions_of(system, ("sc/st",))
-        assert await waits_for(system, reads.under_way) == partitions_of(system, ALL)
+async def test_a_read_of_workflows_waits_for_their_partitions(idle: MemorySystem) -> None:
+    reads = Reads(idle.runtime.journal)
+    assert await waits_for(idle, lambda: reads.workflow("stream:sc/st")) == partitions_of(idle, ("sc/st",))
+    assert await waits_for(idle, reads.under_way) == partitions_of(idle, ALL)
 
 
-def test_a_read_of_workflows_waits_for_their_partitions() -> None:
-    virtual_time.run(_workflows())
+async def test_a_read_without_the_journal_is_unavailable(idle: MemorySystem) -> None:
+    idle.broker.go_away(60)
+    with pytest.raises(JournalUnavailableError, match="end of journal not reached"):
+        await handled(idle, "checkScopeExists", SCOPE)()
 
 
-async def _outage() -> None:
-    async with running_system(deciding=False) as system:
-        system.broker.go_away(60)
-        with pytest.raises(JournalUnavailableError, match="end of journal not reached"):
-            await handled(system, "checkScopeExists", SCOPE)()
-
-
-def test_a_read_without_the_journal_is_unavailable() -> None:
-    virtual_time.run(_outage())
-
-
-async def _scales() -> None:
-    segments = (Segment(0, 0.0, 1.0),)
-    begun = StreamCreationStarted(
-        scope="sc", stream="st", creation_id="r", config=StreamConfig(), created_at=1, segments=segments
-    )
+async def test_only_a_caller_of_the_scale_that_runs_waits_for_its_end(idle: MemorySystem) -> None:
     first, second = (
         StreamScaleStarted(
             scope="sc",
@@ -133,20 +107,15 @@ async def _scales() -> None:
     )
     added = StreamEpochAdded(scope="sc", stream="st", created_at=2)
     done = StreamScaled(scope="sc", stream="st", sealed_sizes={})
-    async with running_system(deciding=False) as system:
-        reads, loop = Reads(system.runtime.journal), system.broker.loop
-        await system.append("sc/st", begun, StreamCreated(scope="sc", stream="st"), first, added, done, second)
-        before = loop.time()
-        for epoch in (0, 2):
-            assert await reads.scaled_stream(StreamId("sc", "st"), epoch, 60) is not None
-        assert loop.time() - before < 1
-        waiting = asyncio.ensure_future(reads.scaled_stream(StreamId("sc", "st"), 1, 60))
-        await asyncio.sleep(30)
-        assert not waiting.done()
-        await system.append("sc/st", StreamEpochAdded(scope="sc", stream="st", created_at=3), done)
-        assert await waiting is not None
-        assert loop.time() - before < 60
-
-
-def test_only_a_caller_of_the_scale_that_runs_waits_for_its_end() -> None:
-    virtual_time.run(_scales())
+    reads, loop = Reads(idle.runtime.journal), idle.broker.loop
+    await idle.append("sc/st", creation_started(), StreamCreated(scope="sc", stream="st"), first, added, done, second)
+    before = loop.time()
+    for epoch in (0, 2):
+        assert await reads.scaled_stream(StreamId("sc", "st"), epoch, 60) is not None
+    assert loop.time() - before < 1
+    waiting = asyncio.ensure_future(reads.scaled_stream(StreamId("sc", "st"), 1, 60))
+    await asyncio.sleep(30)
+    assert not waiting.done()
+    await idle.append("sc/st", StreamEpochAdded(scope="sc", stream="st", created_at=3), done)
+    assert await waiting is not None
+    assert loop.time() - before < 60

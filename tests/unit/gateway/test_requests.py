@@ -5,11 +5,10 @@ from typing import Any
 
 import grpc
 import pytest
-from support import virtual_time
 from support.wait import eventually_async
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import failure
-from unit.gateway.system import PARTITIONS, MemorySystem, running_system
+from unit.gateway.system import PARTITIONS, MemorySystem
 
 from api_gateway import requests
 from api_gateway.errors import RequestTimeoutError
@@ -46,14 +45,6 @@ async def test_over_the_bound_a_request_is_refused_and_the_limit_named(gateway: 
     await _until_waiting(gateway, 0)
 
 
-async def test_a_caller_that_goes_away_is_forgotten(gateway: Gateway) -> None:
-    await gateway.system.stop_deciding()
-    call = gateway.stub.createScope(SCOPE)
-    await _until_waiting(gateway, 1)
-    call.cancel()
-    await _until_waiting(gateway, 0)
-
-
 async def test_a_callers_own_deadline_ends_the_wait(gateway: Gateway) -> None:
     await gateway.system.stop_deciding()
     code, _ = await failure(gateway.stub.createScope(SCOPE, timeout=0.05))
@@ -68,13 +59,6 @@ async def test_a_request_that_cannot_be_sent_is_unavailable(gateway: Gateway) ->
     assert gateway.waiting == 0
 
 
-async def test_a_read_of_a_stopped_partition_is_unavailable(gateway: Gateway) -> None:
-    await gateway.system.stop_partition_of("sc")
-    code, details = await failure(gateway.stub.checkScopeExists(SCOPE))
-    assert code is grpc.StatusCode.UNAVAILABLE
-    assert "cannot be applied" in str(details)
-
-
 def requests_of(system: MemorySystem) -> Requests:
     return Requests(system.runtime, max_pending=2, timeout_s=TIMEOUT_S)
 
@@ -83,53 +67,24 @@ def seconds(system: MemorySystem) -> float:
     return system.broker.loop.time()
 
 
-async def _without_a_reply() -> None:
-    async with running_system(deciding=False) as system:
-        with pytest.raises(RequestTimeoutError, match="it goes on"):
-            await requests_of(system).ask(CREATE_SCOPE)
-        assert seconds(system) == pytest.approx(TIMEOUT_S)
-        assert system.runtime.journal.replies_expected == 0
+async def test_without_a_reply_in_time_the_deadline_is_exceeded(idle: MemorySystem) -> None:
+    with pytest.raises(RequestTimeoutError, match="it goes on"):
+        await requests_of(idle).ask(CREATE_SCOPE)
+    assert seconds(idle) == pytest.approx(TIMEOUT_S)
+    assert idle.runtime.journal.replies_expected == 0
 
 
-def test_without_a_reply_in_time_the_deadline_is_exceeded() -> None:
-    virtual_time.run(_without_a_reply())
+async def test_a_request_that_is_not_acknowledged_fails_before_its_reply_is_due(idle: MemorySystem) -> None:
+    idle.broker.go_away(TIMEOUT_S)
+    with pytest.raises(SendError, match="timed out"):
+        await requests_of(idle).ask(CREATE_SCOPE)
+    assert seconds(idle) < TIMEOUT_S / 2
+    assert idle.runtime.journal.replies_expected == 0
 
 
-async def _not_acknowledged() -> None:
-    async with running_system(deciding=False) as system:
-        system.broker.go_away(TIMEOUT_S)
-        with pytest.raises(SendError, match="timed out"):
-            await requests_of(system).ask(CREATE_SCOPE)
-        assert seconds(system) < TIMEOUT_S / 2
-        assert system.runtime.journal.replies_expected == 0
-
-
-def test_a_request_that_is_not_acknowledged_fails_before_its_reply_is_due() -> None:
-    virtual_time.run(_not_acknowledged())
-
-
-async def _acknowledgement_lost() -> None:
-    async with running_system() as system:
-        system.broker.faulty_topic, system.broker.lost_acks = REQUESTS_STREAMS.name, 1
-        assert (await requests_of(system).ask(CREATE_SCOPE)).status == "SUCCESS"
-
-
-def test_a_reply_counts_even_if_sending_is_not_known_to_have_succeeded() -> None:
-    virtual_time.run(_acknowledgement_lost())
-
-
-async def _partition_stops(command: Command, stopped: str) -> None:
-    async with running_system(deciding=False) as system:
-        asking = requests_of(system)
-        before = asyncio.ensure_future(asking.ask(command))
-        await asyncio.sleep(1)
-        await system.stop_partition_of(stopped)
-        with pytest.raises(PartitionFailedError, match="offset 0"):
-            await before
-        with pytest.raises(PartitionFailedError, match="offset 0"):
-            await asking.ask(command)
-        assert seconds(system) < TIMEOUT_S / 2
-        assert len(system.sent) == 1 and system.runtime.journal.replies_expected == 0
+async def test_a_reply_counts_even_if_sending_is_not_known_to_have_succeeded(deciding: MemorySystem) -> None:
+    deciding.broker.faulty_topic, deciding.broker.lost_acks = REQUESTS_STREAMS.name, 1
+    assert (await requests_of(deciding).ask(CREATE_SCOPE)).status == "SUCCESS"
 
 
 @pytest.mark.parametrize(
@@ -142,30 +97,37 @@ async def _partition_stops(command: Command, stopped: str) -> None:
         (DeleteScopeRecursive("sc"), partition_keys(PARTITIONS)[3]),
     ],
 )
-def test_a_request_that_a_stopped_partition_is_needed_for_fails_at_once(command: Command, stopped: str) -> None:
-    virtual_time.run(_partition_stops(command, stopped))
+async def test_a_request_that_a_stopped_partition_is_needed_for_fails_at_once(
+    idle: MemorySystem, command: Command, stopped: str
+) -> None:
+    asking = requests_of(idle)
+    before = asyncio.ensure_future(asking.ask(command))
+    await asyncio.sleep(1)
+    await idle.stop_partition_of(stopped)
+    with pytest.raises(PartitionFailedError, match="offset 0"):
+        await before
+    with pytest.raises(PartitionFailedError, match="offset 0"):
+        await asking.ask(command)
+    assert seconds(idle) < TIMEOUT_S / 2
+    assert len(idle.sent) == 1 and idle.runtime.journal.replies_expected == 0
 
 
-async def _another_partition_stops(command: Command, stopped: str) -> None:
-    async with running_system() as system:
-        asking = requests_of(system)
-        assert (await asking.ask(CREATE_SCOPE)).status == "SUCCESS"
-        await system.stop_partition_of(stopped)
-        assert (await asking.ask(command)).status == "STREAM_NOT_FOUND"
+async def test_a_request_that_a_stopped_partition_is_not_needed_for_is_answered(deciding: MemorySystem) -> None:
+    asking = requests_of(deciding)
+    assert (await asking.ask(CREATE_SCOPE)).status == "SUCCESS"
+    await deciding.stop_partition_of("sc")
+    assert (await asking.ask(SealStream("sc", "st"))).status == "STREAM_NOT_FOUND"
 
 
-def test_a_request_that_a_stopped_partition_is_not_needed_for_is_answered() -> None:
-    virtual_time.run(_another_partition_stops(SealStream("sc", "st"), "sc"))
-
-
-async def test_a_request_too_large_for_what_follows_from_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running_system() as system:
-        asking = requests_of(system)
-        monkeypatch.setattr(requests, "MAX_REQUEST_BYTES", 200)
-        assert (await asking.ask(CREATE_SCOPE)).status == "SUCCESS"
-        with pytest.raises(RecordTooLargeError, match="the limit is 200"):
-            await asking.ask(CreateScope(scope="sc" * 100))
-        assert len(system.sent) == 1 and system.runtime.journal.replies_expected == 0
+async def test_a_request_too_large_for_what_follows_from_it_is_refused(
+    deciding: MemorySystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = requests_of(deciding)
+    monkeypatch.setattr(requests, "MAX_REQUEST_BYTES", 200)
+    assert (await asking.ask(CREATE_SCOPE)).status == "SUCCESS"
+    with pytest.raises(RecordTooLargeError, match="the limit is 200"):
+        await asking.ask(CreateScope(scope="sc" * 100))
+    assert len(deciding.sent) == 1 and deciding.runtime.journal.replies_expected == 0
 
 
 @pytest.mark.parametrize(
@@ -187,11 +149,6 @@ async def test_the_callers_id_becomes_part_of_ours(
     assert (found if dot else None) == trace
 
 
-async def _ids_of_two_gateways() -> None:
-    async with running_system(deciding=False) as system:
-        ids: set[Any] = {requests_of(system).new_id() for _ in range(2)}
-        assert len(ids) == 2
-
-
-def test_two_gateways_give_different_ids() -> None:
-    virtual_time.run(_ids_of_two_gateways())
+async def test_two_gateways_give_different_ids(idle: MemorySystem) -> None:
+    ids: set[Any] = {requests_of(idle).new_id() for _ in range(2)}
+    assert len(ids) == 2

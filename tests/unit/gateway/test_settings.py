@@ -1,4 +1,4 @@
-"""What the gateway tells others about where it is."""
+"""The addresses that the gateway publishes."""
 
 import pytest
 

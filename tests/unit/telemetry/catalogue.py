@@ -62,7 +62,8 @@ def _declared(metric: MetricWrapperBase) -> Declared:
     kind = _KINDS[type(metric)]
     ending = "" if kind == "histogram" else _ENDINGS[kind][0]
     labels = ("name", "member", "version") if kind == "info" else tuple(metric._labelnames)
-    return Declared(metric._name + ending, kind, labels, metric._documentation)
+    (described,) = metric.describe()
+    return Declared(described.name + ending, kind, labels, described.documentation)
 
 
 def samples() -> dict[str, frozenset[str]]:

@@ -1,13 +1,13 @@
 """What a consumer shows: its queue, its oldest request, its partitions; and the spans of what it handles."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 from prometheus_client import REGISTRY
-from support.engine_world import REQUESTS, EngineWorld, play, settle
+from support.engine_world import REQUESTS, EngineWorld, settle
 from support.hand_source import HandConsumer
-from unit.telemetry.spans import CALLER, TRACE, trace_of, traced
+from unit.telemetry.spans import CALLER, TRACE, Spans, trace_of
 
 from sluice.engine.consumer import Continuation, Delivery
 from sluice.engine.executor import Permit
@@ -21,14 +21,13 @@ def gauge(name: str) -> float | None:
     return REGISTRY.get_sample_value(name, {"topic": REQUESTS})
 
 
-def consume(scenario: Callable[[HandConsumer], Awaitable[None]]) -> None:
-    async def scene(world: EngineWorld) -> None:
-        made = HandConsumer(world)
-        await made.assign(0)
-        await scenario(made)
-        await made.consumer.stop()
-
-    play(scene)
+@pytest.fixture
+async def made(world: EngineWorld) -> AsyncIterator[HandConsumer]:
+    """A consumer that owns partition 0."""
+    made = HandConsumer(world)
+    await made.assign(0)
+    yield made
+    await made.consumer.stop()
 
 
 class Traced:
@@ -59,88 +58,68 @@ class Traced:
         await settle()
 
 
-def test_the_oldest_open_request_shows_until_it_is_acknowledged() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        ages = (("stucka", 0, 50_000), ("stucka", 1, 10_000), ("stuckb", 2, 0))
-        made.consumer.received([made.message(0, name, offset, age_ms=age) for name, offset, age in ages])
-        await settle()
-        made.consumer.publish()
-        assert gauge("sluice_open_records") == 3 and gauge("sluice_keys_at_work") == 2
-        assert gauge("sluice_oldest_open_record_seconds") == pytest.approx(50, abs=0.01)
-        assert gauge("sluice_partitions_owned") == 1
-        made.deliveries[0].acknowledge()
-        made.consumer.publish()
-        assert gauge("sluice_oldest_open_record_seconds") == pytest.approx(10, abs=0.01), "the next one that waits"
-        made.go.set()
-        await settle()
-        made.consumer.publish()
-        assert gauge("sluice_open_records") == 0 and gauge("sluice_oldest_open_record_seconds") == 0
-
-    consume(scenario)
+async def test_the_oldest_open_request_shows_until_it_is_acknowledged(made: HandConsumer) -> None:
+    ages = (("stucka", 0, 50_000), ("stucka", 1, 10_000), ("stuckb", 2, 0))
+    made.consumer.received([made.message(0, name, offset, age_ms=age) for name, offset, age in ages])
+    await settle()
+    made.consumer.publish()
+    assert gauge("sluice_open_records") == 3 and gauge("sluice_keys_at_work") == 2
+    assert gauge("sluice_oldest_open_record_seconds") == pytest.approx(50, abs=0.01)
+    assert gauge("sluice_partitions_owned") == 1
+    made.deliveries[0].acknowledge()
+    made.consumer.publish()
+    assert gauge("sluice_oldest_open_record_seconds") == pytest.approx(10, abs=0.01), "the next one that waits"
+    made.go.set()
+    await settle()
+    made.consumer.publish()
+    assert gauge("sluice_open_records") == 0 and gauge("sluice_oldest_open_record_seconds") == 0
 
 
-def test_partitions_that_are_gone_leave_nothing_behind() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        before = gauge("sluice_rebalances_total") or 0
-        await made.take(0, "stuck", 0)
-        await made.revoke(0)
-        made.consumer.publish()
-        assert gauge("sluice_partitions_owned") == 0 and gauge("sluice_open_records") == 0
-        assert gauge("sluice_oldest_open_record_seconds") == 0
-        await made.assign(1)
-        assert gauge("sluice_rebalances_total") == before + 1
-
-    consume(scenario)
+async def test_partitions_that_are_gone_leave_nothing_behind(made: HandConsumer) -> None:
+    before = gauge("sluice_rebalances_total") or 0
+    await made.take(0, "stuck", 0)
+    await made.revoke(0)
+    made.consumer.publish()
+    assert gauge("sluice_partitions_owned") == 0 and gauge("sluice_open_records") == 0
+    assert gauge("sluice_oldest_open_record_seconds") == 0
+    await made.assign(1)
+    assert gauge("sluice_rebalances_total") == before + 1
 
 
 @pytest.mark.parametrize("has_continuation", [False, True])
-def test_a_request_is_one_span_until_all_of_it_is_done(has_continuation: bool) -> None:
-    async def scenario(made: HandConsumer) -> None:
-        with traced() as spans:
-            scene = Traced(made, has_continuation)
-            await scene.take(0, TRACED)
-            assert set(spans.ended()) == {"decide"}
-            scene.go.set()
-            await settle()
-            assert spans.parent_of("decide") == "handle CreateStream"
-            assert trace_of(spans.ended()["handle CreateStream"]) == TRACE
-            if has_continuation:
-                assert spans.parent_of("carry out") == "handle CreateStream"
-
-    consume(scenario)
+async def test_a_request_is_one_span_until_all_of_it_is_done(
+    made: HandConsumer, has_continuation: bool, spans: Spans
+) -> None:
+    scene = Traced(made, has_continuation)
+    await scene.take(0, TRACED)
+    assert set(spans.ended()) == {"decide"}
+    scene.go.set()
+    await settle()
+    assert spans.parent_of("decide") == "handle CreateStream"
+    assert trace_of(spans.ended()["handle CreateStream"]) == TRACE
+    if has_continuation:
+        assert spans.parent_of("carry out") == "handle CreateStream"
 
 
-def test_a_request_that_cannot_be_handled_is_an_error_of_its_span() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        with traced() as spans:
-            await Traced(made).take(13, TRACED)
-            assert "cannot be handled" in (spans.ended()["handle CreateStream"].status.description or "")
-        assert len(made.kept) == 1
-
-    consume(scenario)
+async def test_a_request_that_cannot_be_handled_is_an_error_of_its_span(made: HandConsumer, spans: Spans) -> None:
+    await Traced(made).take(13, TRACED)
+    assert "cannot be handled" in (spans.ended()["handle CreateStream"].status.description or "")
+    assert len(made.kept) == 1
 
 
-def test_a_request_of_no_trace_has_no_span_and_does_not_run_in_that_of_another() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        with traced() as spans:
-            scene = Traced(made)
-            scene.go.set()
-            await scene.take(0, TRACED)
-            await scene.take(1, {"ce_type": b"CreateStream"})
-            assert set(spans.ended()) == {"decide", "handle CreateStream"}
-
-    consume(scenario)
+async def test_a_request_without_a_trace_does_not_run_in_that_of_another(made: HandConsumer, spans: Spans) -> None:
+    scene = Traced(made)
+    scene.go.set()
+    await scene.take(0, TRACED)
+    await scene.take(1, {"ce_type": b"CreateStream"})
+    assert set(spans.ended()) == {"decide", "handle CreateStream"}
 
 
-def test_work_of_our_own_belongs_to_the_trace_that_began_it() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        async def job(_permit: Permit) -> None:
-            tracing.child("workflow").end()
+async def test_work_of_our_own_belongs_to_the_trace_that_began_it(made: HandConsumer, spans: Spans) -> None:
+    async def job(_permit: Permit) -> None:
+        tracing.child("workflow").end()
 
-        with traced() as spans:
-            with tracing.within(tracing.begin("call", "server", {}, {})):
-                made.consumer.executor.run(0, "queue", job)
-            await settle()
-            assert spans.parent_of("workflow") == "call"
-
-    consume(scenario)
+    with tracing.within(tracing.begin("call", "server", {}, {})):
+        made.consumer.executor.run(0, "queue", job)
+    await settle()
+    assert spans.parent_of("workflow") == "call"

@@ -6,7 +6,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 
 from sluice.telemetry.health import Checks, health_app
-from sluice.telemetry.process import describe_process
 from sluice.telemetry.scrape import on_scrape
 
 LOOKED_AT = Gauge("test_looked_at", "How often the tests' group was brought up to date")
@@ -32,7 +31,7 @@ async def test_ready_is_200_only_while_every_check_finds_nothing() -> None:
         assert (await http.get("/readyz")).status_code == 200
 
 
-async def test_what_the_service_can_do_without_is_told_and_leaves_it_ready() -> None:
+async def test_a_degraded_check_shows_and_leaves_the_service_ready() -> None:
     away: list[str | None] = ["Redis away"]
     async with client(health_app({"kafka": lambda: None}, {}, {"timers": lambda: away[0]})) as http:
         answer = await http.get("/readyz")
@@ -45,7 +44,7 @@ async def test_what_the_service_can_do_without_is_told_and_leaves_it_ready() -> 
         assert failing("timers", "degraded") == 0
 
 
-async def test_a_check_that_fails_itself_is_no_good_news() -> None:
+async def test_a_check_that_raises_counts_as_failing() -> None:
     def broken() -> str | None:
         raise KeyError("x")
 
@@ -56,7 +55,7 @@ async def test_a_check_that_fails_itself_is_no_good_news() -> None:
     assert failing("broken", "not-ready") == 1 and REGISTRY.get_sample_value("sluice_ready") == 0
 
 
-async def test_gauges_are_brought_up_to_date_by_a_scrape_and_one_that_cannot_be_costs_no_other() -> None:
+async def test_a_scrape_updates_all_gauges_but_those_that_fail() -> None:
     def broken() -> None:
         raise KeyError("x")
 
@@ -70,9 +69,3 @@ async def test_gauges_are_brought_up_to_date_by_a_scrape_and_one_that_cannot_be_
     assert families["test_looked_at"].samples[0].value == 1, "the later one took the place of the earlier one"
     assert REGISTRY.get_sample_value("sluice_scrape_failures_total", {"group": "test, broken"}) == before + 1
     on_scrape("test, broken", lambda: None)
-
-
-def test_a_process_says_what_it_is_without_the_labels_of_prometheus() -> None:
-    describe_process("api-gateway", "gw-1")
-    labels = {"name": "api-gateway", "member": "gw-1", "version": "0.1.0"}
-    assert REGISTRY.get_sample_value("sluice_process_info", labels) == 1

@@ -1,4 +1,4 @@
-"""What is told about HTTP requests: one observation for each, under its route's template, and its caller's trace."""
+"""Telemetry of HTTP requests: one observation for each, under its route's template, and its caller's trace."""
 
 import asyncio
 from typing import Any
@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from unit.telemetry.spans import CALLER, TRACE, trace_of, traced
+from unit.telemetry.spans import CALLER, TRACE, Spans, trace_of
 
 from sluice.telemetry import tracing
 from sluice.telemetry.http import HttpTelemetry
@@ -53,7 +53,7 @@ def count(method: str, path: str, status: str) -> float:
     [
         ("GET", "/greet/anna", "/greet/{name}", "200"),
         ("POST", "/greet/anna", "/greet/{name}", "405"),
-        ("GET", "/nobody/knows/this", "unmatched", "404"),
+        ("GET", "/no/such/route", "unmatched", "404"),
         ("GET", "/fail", "/fail", "500"),
     ],
 )
@@ -64,14 +64,14 @@ async def test_each_request_is_counted_under_its_route(method: str, asked: str, 
     assert count(method, path, status) == before + 1
 
 
-async def test_a_method_nobody_knows_makes_no_label_of_its_own() -> None:
+async def test_an_unknown_method_makes_no_label_of_its_own() -> None:
     before = count("other", "unmatched", "404")
     async with client() as http:
         await http.request("BREW", "/coffee")
     assert count("other", "unmatched", "404") == before + 1
 
 
-async def test_a_request_nobody_waits_for_is_counted_as_such() -> None:
+async def test_a_cancelled_request_is_counted_as_such() -> None:
     before = count("GET", "/hang", "CANCELLED")
     app = HttpTelemetry(Starlette(routes=ROUTES))
     scope = {"type": "http", "method": "GET", "path": "/hang", "headers": [], "query_string": b"", "root_path": ""}
@@ -108,12 +108,11 @@ async def test_what_is_no_http_passes_untouched() -> None:
     assert seen == ["lifespan"]
 
 
-async def test_a_request_goes_on_with_the_trace_of_its_caller() -> None:
-    with traced() as spans:
-        async with client() as http:
-            await http.get("/greet/anna", headers=CALLER)
-            await http.get("/fail")
-            await http.get("/readyz", headers=CALLER)
+async def test_a_request_goes_on_with_the_trace_of_its_caller(spans: Spans) -> None:
+    async with client() as http:
+        await http.get("/greet/anna", headers=CALLER)
+        await http.get("/fail")
+        await http.get("/readyz", headers=CALLER)
     assert len(spans.ended()) == 3, "a probe has no span"
     span = spans.ended()["GET /greet/{name}"]
     assert trace_of(span) == TRACE and not span.status.description

@@ -1,11 +1,11 @@
 """How far behind the journal a process is, and what it shows of workflows."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 from prometheus_client import REGISTRY
-from support.engine_world import EngineWorld, play, settle
+from support.engine_world import EngineWorld, settle
 
 from sluice import journal_watch as module
 from sluice.domain.config import StreamConfig
@@ -21,11 +21,18 @@ KEY = "sc/st"
 SEGMENTS = (Segment(0, 0.0, 1.0),)
 
 
-def watched(scenario: Callable[[EngineWorld, JournalWatch], Awaitable[None]]) -> None:
-    async def scene(world: EngineWorld) -> None:
-        await scenario(world, JournalWatch(world.journal))
+@pytest.fixture
+async def world(virtual_time: None) -> AsyncIterator[EngineWorld]:
+    """A journal of the domain."""
+    world = EngineWorld(model=DomainModel())
+    await settle()
+    yield world
+    await world.stop()
 
-    play(scene, model=DomainModel())
+
+@pytest.fixture
+def watch(world: EngineWorld) -> JournalWatch:
+    return JournalWatch(world.journal)
 
 
 async def seed(world: EngineWorld, *events: Event, key: str = KEY) -> None:
@@ -35,14 +42,7 @@ async def seed(world: EngineWorld, *events: Event, key: str = KEY) -> None:
 
 def creation(stream: str = "st") -> StreamCreationStarted:
     return StreamCreationStarted(
-        scope="sc",
-        stream=stream,
-        creation_id="1",
-        config=StreamConfig(),
-        created_at=0,
-        segments=SEGMENTS,
-        request="r",
-        at=0,
+        scope="sc", stream=stream, creation_id="1", config=StreamConfig(), created_at=0, segments=SEGMENTS, at=0
     )
 
 
@@ -62,98 +62,83 @@ def workflows(workflow: str) -> dict[str, tuple[float | None, float]]:
     return found
 
 
-def test_a_process_that_learns_nothing_is_behind_until_it_has_what_was_there() -> None:
-    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
-        await seed(world, creation())
-        partition = world.journal.partition_of(KEY)
-        watch.heard(await world.journal.ends(), 100.0)
-        assert (watch.lag(partition), watch.behind_s(partition, 105.0)) == (0, 0.0)
+async def test_a_process_that_does_not_fold_is_behind_until_it_has(world: EngineWorld, watch: JournalWatch) -> None:
+    await seed(world, creation())
+    partition = world.journal.partition_of(KEY)
+    watch.heard(await world.journal.ends(), 100.0)
+    assert (watch.lag(partition), watch.behind_s(partition, 105.0)) == (0, 0.0)
+    world.first.log.freeze()
+    await seed(world, created())
+    watch.heard(await world.journal.ends(), 110.0)
+    await seed(world, creation())
+    watch.heard(await world.journal.ends(), 115.0)
+    assert (watch.lag(partition), watch.behind_s(partition, 118.0)) == (2, 8.0)
+    world.first.log.thaw()
+    await settle()
+    assert (watch.lag(partition), watch.behind_s(partition, 120.0)) == (0, 0.0)
+
+
+async def test_a_process_that_keeps_folding_is_behind_since_the_last_ends(
+    world: EngineWorld, watch: JournalWatch
+) -> None:
+    partition = world.journal.partition_of(KEY)
+    for turn in range(5):
         world.first.log.freeze()
-        await seed(world, created())
-        watch.heard(await world.journal.ends(), 110.0)
-        await seed(world, creation())
-        watch.heard(await world.journal.ends(), 115.0)
-        assert (watch.lag(partition), watch.behind_s(partition, 118.0)) == (2, 8.0)
+        await seed(world, *([creation()] if not turn else []))
+        watch.heard(await world.journal.ends(), turn * 5.0)
+        assert watch.lag(partition) == 1 and watch.behind_s(partition, turn * 5.0 + 4.0) == 4.0
         world.first.log.thaw()
         await settle()
-        assert (watch.lag(partition), watch.behind_s(partition, 120.0)) == (0, 0.0)
-
-    watched(scenario)
 
 
-def test_one_that_keeps_folding_is_behind_no_longer_than_since_the_last_question() -> None:
-    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
-        partition = world.journal.partition_of(KEY)
-        for turn in range(5):
-            world.first.log.freeze()
-            await seed(world, *([creation()] if not turn else []))
-            watch.heard(await world.journal.ends(), turn * 5.0)
-            assert watch.lag(partition) == 1 and watch.behind_s(partition, turn * 5.0 + 4.0) == 4.0
-            world.first.log.thaw()
-            await settle()
-
-    watched(scenario)
-
-
-def test_it_asks_for_the_ends_by_itself_and_goes_on_after_an_outage() -> None:
-    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
-        partition = world.journal.partition_of(KEY)
-        world.broker.go_away(3 * ASK_S)
-        watching = asyncio.get_running_loop().create_task(watch.watch())
-        world.first.log.freeze()
-        await seed(world, creation())
-        await asyncio.sleep(2 * ASK_S)
-        assert watch.lag(partition) == 0 and not watching.done()
-        await asyncio.sleep(3 * ASK_S)
-        assert watch.lag(partition) == 1
-        watching.cancel()
-
-    watched(scenario)
+async def test_the_ends_are_requested_again_after_an_outage(world: EngineWorld, watch: JournalWatch) -> None:
+    partition = world.journal.partition_of(KEY)
+    world.broker.go_away(3 * ASK_S)
+    watching = asyncio.get_running_loop().create_task(watch.watch())
+    world.first.log.freeze()
+    await seed(world, creation())
+    await asyncio.sleep(2 * ASK_S)
+    assert watch.lag(partition) == 0 and not watching.done()
+    await asyncio.sleep(3 * ASK_S)
+    assert watch.lag(partition) == 1
+    watching.cancel()
 
 
-def test_a_workflow_shows_from_its_begin_to_its_end() -> None:
-    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
-        await seed(world, creation())
-        await asyncio.sleep(5)
-        watch.publish_workflows()
-        assert workflows("create-stream") == {"running": (1, 5.0)}
-        failed = WorkflowStepFailed(aggregate="stream:sc/st", step="create-segments", attempts=2, error="away")
-        await seed(world, failed)
-        await asyncio.sleep(5)
-        watch.publish_workflows()
-        assert workflows("create-stream") == {"failing": (1, 10.0)}
-        await seed(world, created())
-        watch.publish_workflows()
-        assert workflows("create-stream") == {}
-
-    watched(scenario)
+async def test_a_workflow_shows_from_its_begin_to_its_end(world: EngineWorld, watch: JournalWatch) -> None:
+    await seed(world, creation())
+    await asyncio.sleep(5)
+    watch.publish_workflows()
+    assert workflows("create-stream") == {"running": (1, 5.0)}
+    failed = WorkflowStepFailed(aggregate="stream:sc/st", step="create-segments", attempts=2, error="away")
+    await seed(world, failed)
+    await asyncio.sleep(5)
+    watch.publish_workflows()
+    assert workflows("create-stream") == {"failing": (1, 10.0)}
+    await seed(world, created())
+    watch.publish_workflows()
+    assert workflows("create-stream") == {}
 
 
-def test_what_waits_its_turn_shows_until_it_says_so_no_more() -> None:
-    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
-        def waiting() -> WorkflowQueued:
-            return WorkflowQueued(scope="sc", stream="st", kind="ScaleStream", at=world.broker.now_ms())
+async def test_a_queued_workflow_shows_until_its_notice_expires(world: EngineWorld, watch: JournalWatch) -> None:
+    def waiting() -> WorkflowQueued:
+        return WorkflowQueued(scope="sc", stream="st", kind="ScaleStream", at=world.broker.now_ms())
 
-        await seed(world, creation(), created(), waiting())
-        watch.publish_workflows()
-        shown = workflows("scale-stream")
-        assert set(shown) == {"waiting"} and shown["waiting"][0] == 1
-        await asyncio.sleep(YIELD_MS / 1000)
-        watch.publish_workflows()
-        assert workflows("scale-stream") == {}, "it has given up"
-        await seed(world, waiting(), WorkflowAdmitted(scope="sc", stream="st"))
-        assert dict(world.view(KEY).under_way()) == {}
-
-    watched(scenario)
+    await seed(world, creation(), created(), waiting())
+    watch.publish_workflows()
+    shown = workflows("scale-stream")
+    assert set(shown) == {"waiting"} and shown["waiting"][0] == 1
+    await asyncio.sleep(YIELD_MS / 1000)
+    watch.publish_workflows()
+    assert workflows("scale-stream") == {}, "it has given up"
+    await seed(world, waiting(), WorkflowAdmitted(scope="sc", stream="st"))
+    assert dict(world.view(KEY).under_way()) == {}
 
 
-def test_many_workflows_are_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_workflows_are_counted_up_to_a_limit(
+    world: EngineWorld, watch: JournalWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "COUNTED_MOST", 3)
-
-    async def scenario(world: EngineWorld, watch: JournalWatch) -> None:
-        for number in range(5):
-            await seed(world, creation(f"s{number}"), key=f"sc/s{number}")
-        watch.publish_workflows()
-        assert workflows("create-stream") == {"running": (3, 0.0)}
-
-    watched(scenario)
+    for number in range(5):
+        await seed(world, creation(f"s{number}"), key=f"sc/s{number}")
+    watch.publish_workflows()
+    assert workflows("create-stream") == {"running": (3, 0.0)}

@@ -2,13 +2,13 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kazoo.client import KazooState
-from support import virtual_time
 
-from api_gateway.server import ControllerServer
 from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
 from retention_spark.query_supervisor import QueryRunner
@@ -20,41 +20,29 @@ from txn_manager.timers import Timers
 from txn_manager.wheel.errors import WheelUnavailableError
 
 
-def test_the_data_plane_keeps_from_serving_at_first_and_degrades_later() -> None:
+@pytest.mark.usefixtures("virtual_time")
+async def test_the_data_plane_keeps_from_serving_at_first_and_degrades_later() -> None:
     away = True
 
     def fault(moment: Moment, _request: str, _segment: str) -> None:
         if away and moment == "before":
             raise ConnectionFailure(Failure.CLOSED_BY_PEER)
 
-    async def scene() -> None:
-        nonlocal away
-        data_plane = DataPlane(InMemorySegmentStore(fault), 4)
-        watching = asyncio.get_running_loop().create_task(data_plane.watch())
-        await asyncio.sleep(1.0)
-        assert "0, 1, 2, 3 do not answer" in (data_plane.never_answered() or "")
-        away = False
-        await asyncio.sleep(1.0)
-        assert data_plane.never_answered() is None and data_plane.problem() is None
-        away = True
-        await asyncio.sleep(ROUND_S)
-        assert data_plane.never_answered() is None, "a later outage does not take the service out"
-        assert "0, 1, 2, 3 do not answer" in (data_plane.problem() or "") and len(data_plane.silent) == 4
-        away = False
-        await asyncio.sleep(ROUND_S)
-        assert data_plane.problem() is None
-        watching.cancel()
-
-    virtual_time.run(scene())
-
-
-async def test_a_gateway_is_ready_while_it_listens() -> None:
-    server = ControllerServer({}, 10)
-    assert server.problem() == "does not listen"
-    await server.start("127.0.0.1", 0)
-    assert server.problem() is None
-    await server.stop(0)
-    assert server.problem() == "does not listen"
+    data_plane = DataPlane(InMemorySegmentStore(fault), 4)
+    watching = asyncio.get_running_loop().create_task(data_plane.watch())
+    await asyncio.sleep(1.0)
+    assert "0, 1, 2, 3 do not answer" in (data_plane.never_answered() or "")
+    away = False
+    await asyncio.sleep(1.0)
+    assert data_plane.never_answered() is None and data_plane.problem() is None
+    away = True
+    await asyncio.sleep(ROUND_S)
+    assert data_plane.never_answered() is None, "a later outage does not take the service out"
+    assert "0, 1, 2, 3 do not answer" in (data_plane.problem() or "") and len(data_plane.silent) == 4
+    away = False
+    await asyncio.sleep(ROUND_S)
+    assert data_plane.problem() is None
+    watching.cancel()
 
 
 class Wheel:
@@ -71,11 +59,11 @@ class Wheel:
 
 
 async def test_txn_manager_waits_for_redis_at_first_and_does_without_it_later() -> None:
-    async def nobody(_partition: int, _timers: list[str]) -> None:
+    async def not_due(_partition: int, _timers: list[str]) -> None:
         raise AssertionError
 
     wheel: Any = Wheel()
-    timers = Timers(wheel, nobody, lambda _partition: {}, lambda: ())
+    timers = Timers(wheel, not_due, lambda _partition: {}, lambda: ())
     assert timers.unreached() is None, "a standby has no timers to keep"
     timers.own(0)
     assert timers.unreached() == "Redis was not asked yet"
@@ -91,18 +79,23 @@ async def test_txn_manager_waits_for_redis_at_first_and_does_without_it_later() 
     assert timers.unreached() is None and "Redis away" in (timers.problem() or "")
 
 
-def test_kafka_that_is_silent_keeps_every_service_from_being_ready() -> None:
+def test_unresponsive_kafka_keeps_every_service_from_being_ready() -> None:
     silence = runtime_module.KAFKA_SILENCE_S
     assert runtime_module.kafka_silence(silence) is None
     assert "acknowledged nothing" in (runtime_module.kafka_silence(silence + 1) or "")
 
 
 async def test_a_cluster_manager_needs_its_session_with_zookeeper() -> None:
-    nodes = ZooKeeperNodes("127.0.0.1:1", "cluster", 10.0, 5.0, lambda: None)
+    listeners: list[Callable[[str], None]] = []
+    client = SimpleNamespace(add_listener=listeners.append)
+    nodes = ZooKeeperNodes("127.0.0.1:1", "cluster", 10.0, 5.0, lambda: None, client)
+    (set_state,) = listeners
     assert "no session with ZooKeeper" in (nodes.problem() or "")
-    nodes._state_changed(KazooState.CONNECTED)
+    set_state(KazooState.CONNECTED)
+    await asyncio.sleep(0)
     assert nodes.problem() is None
-    nodes._state_changed(KazooState.SUSPENDED)
+    set_state(KazooState.SUSPENDED)
+    await asyncio.sleep(0)
     assert "the last container map keeps serving" in (nodes.problem() or "")
 
 
@@ -130,7 +123,7 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
     runner = QueryRunner("scale", start)
     assert runner.problem() == "ended", "not begun"
     runner.start()
-    eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure is told")
+    eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure shows")
     failing = False
     eventually(lambda: runner.problem() is None, 20, "the query runs")
     runner.stop(5.0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from opentelemetry.trace import SpanKind
-from unit.telemetry.spans import CALLER, TRACE, context_of, trace_of, traced
+from unit.telemetry.spans import CALLER, TRACE, Spans, context_of, trace_of
 
 from sluice.telemetry import tracing
 
@@ -50,43 +50,40 @@ def test_off_means_one_object_that_does_nothing() -> None:
         raise ValueError("as it is")
 
 
-def test_a_call_goes_on_with_the_trace_of_its_caller() -> None:
-    with traced() as spans:
-        span = tracing.begin("createStream", "server", {"rpc.method": "createStream"}, CALLER)
-        with span.active(), tracing.within(tracing.child("inside")):
-            assert tracing.current().trace_id() == TRACE
-        span.end()
+def test_a_call_goes_on_with_the_trace_of_its_caller(spans: Spans) -> None:
+    span = tracing.begin("createStream", "server", {"rpc.method": "createStream"}, CALLER)
+    with span.active(), tracing.within(tracing.child("inside")):
+        assert tracing.current().trace_id() == TRACE
+    span.end()
     ended = spans.ended()["createStream"]
     assert trace_of(ended) == TRACE and ended.kind is SpanKind.SERVER
     assert f"{ended.parent.span_id:016x}" == "00f067aa0ba902b7" if ended.parent else False
     assert spans.parent_of("inside") == "createStream"
 
 
-def test_a_call_without_a_caller_begins_a_trace_whatever_runs_around_it() -> None:
-    with traced() as spans, tracing.within(tracing.begin("other", "server", {}, {})):
+def test_a_call_without_a_caller_begins_a_trace_whatever_runs_around_it(spans: Spans) -> None:
+    with tracing.within(tracing.begin("other", "server", {}, {})):
         tracing.begin("root", "server", {}, {}).end()
     assert spans.ended()["root"].parent is None
     assert trace_of(spans.ended()["root"]) != trace_of(spans.ended()["other"])
 
 
-def test_what_belongs_to_no_call_has_no_spans() -> None:
-    with traced() as spans:
-        assert tracing.child("periodic") is tracing.NOTHING
-        assert tracing.sending("t", "Heartbeat", {}) is tracing.NOTHING
-        assert tracing.handling("t", [("ce_type", b"Heartbeat")]) is tracing.NOTHING
-        assert tracing.handling("t", None) is tracing.NOTHING
+def test_what_belongs_to_no_call_has_no_spans(spans: Spans) -> None:
+    assert tracing.child("periodic") is tracing.NOTHING
+    assert tracing.sending("t", "Heartbeat", {}) is tracing.NOTHING
+    assert tracing.handling("t", [("ce_type", b"Heartbeat")]) is tracing.NOTHING
+    assert tracing.handling("t", None) is tracing.NOTHING
     assert spans.ended() == {}
 
 
 @pytest.mark.parametrize("form", [list, tuple, dict])
-def test_a_record_is_handled_under_the_span_of_its_sender(form: Any) -> None:
-    with traced() as spans:
-        with tracing.within(tracing.begin("call", "server", {}, {})):
-            sending = tracing.sending("sluice.requests.streams", "CreateStream", {"sluice.request": "7"})
-            headers = [("ce_type", b"CreateStream"), *((k, v.encode()) for k, v in sending.carrier().items())]
-            sending.end()
-        handling = tracing.handling("sluice.requests.streams", form(headers))
-        handling.end()
+def test_a_record_is_handled_under_the_span_of_its_sender(form: Any, spans: Spans) -> None:
+    with tracing.within(tracing.begin("call", "server", {}, {})):
+        sending = tracing.sending("sluice.requests.streams", "CreateStream", {"sluice.request": "7"})
+        headers = [("ce_type", b"CreateStream"), *((k, v.encode()) for k, v in sending.carrier().items())]
+        sending.end()
+    handling = tracing.handling("sluice.requests.streams", form(headers))
+    handling.end()
     assert spans.parent_of("send CreateStream") == "call"
     assert spans.parent_of("handle CreateStream") == "send CreateStream"
     ended = spans.ended()["handle CreateStream"]
@@ -94,47 +91,43 @@ def test_a_record_is_handled_under_the_span_of_its_sender(form: Any) -> None:
     assert (ended.attributes or {})["messaging.destination.name"] == "sluice.requests.streams"
 
 
-def test_a_traceparent_that_is_none_begins_no_trace_of_somebody_else() -> None:
-    with traced() as spans:
-        tracing.handling("t", [("ce_type", b"X"), ("traceparent", b"\xff\xfe nonsense")]).end()
+def test_a_malformed_traceparent_begins_a_trace_of_its_own(spans: Spans) -> None:
+    tracing.handling("t", [("ce_type", b"X"), ("traceparent", b"\xff\xfe nonsense")]).end()
     assert spans.ended()["handle X"].parent is None
 
 
-def test_what_goes_wrong_inside_is_the_error_of_the_span() -> None:
-    with traced() as spans:
-        call = tracing.begin("call", "server", {}, {})
-        with call.active(), pytest.raises(ValueError, match="no"), tracing.within(tracing.child("step")):
-            raise ValueError("no")
-        call.end()
+def test_what_goes_wrong_inside_is_the_error_of_the_span(spans: Spans) -> None:
+    call = tracing.begin("call", "server", {}, {})
+    with call.active(), pytest.raises(ValueError, match="no"), tracing.within(tracing.child("step")):
+        raise ValueError("no")
+    call.end()
     assert "ValueError" in (spans.ended()["step"].status.description or "")
     assert spans.ended()["call"].status.is_ok
 
 
-def test_shared_work_is_seen_in_every_trace_it_serves() -> None:
-    with traced() as spans:
-        calls = [tracing.begin(f"call {n}", "server", {}, {}) for n in range(2)]
-        with tracing.shared("together", (*calls, tracing.NOTHING)) as first:
-            first.rename("together, first")
-            tracing.child("append").end()
-        for call in calls:
-            call.end()
+def test_shared_work_is_seen_in_every_trace_it_serves(spans: Spans) -> None:
+    calls = [tracing.begin(f"call {n}", "server", {}, {}) for n in range(2)]
+    with tracing.shared("together", (*calls, tracing.NOTHING)) as first:
+        first.rename("together, first")
+        tracing.child("append").end()
+    for call in calls:
+        call.end()
     assert spans.parent_of("append") == "together, first" and spans.parent_of("together, first") == "call 0"
     assert spans.parent_of("together") == "call 1"
     (link,) = spans.ended()["together"].links
     assert link.context.span_id == context_of(spans.ended()["together, first"]).span_id
 
 
-async def test_the_active_span_goes_with_the_task_and_outlives_whoever_only_borrowed_it() -> None:
-    with traced() as spans:
-        with tracing.within(tracing.begin("call", "server", {}, {})):
-            borrowed = tracing.current()
+async def test_the_active_span_goes_with_the_task_and_outlives_its_borrower(spans: Spans) -> None:
+    with tracing.within(tracing.begin("call", "server", {}, {})):
+        borrowed = tracing.current()
 
-        async def later() -> None:
-            with tracing.within(borrowed):
-                await asyncio.sleep(0)
-                tracing.child("later").end()
+    async def later() -> None:
+        with tracing.within(borrowed):
+            await asyncio.sleep(0)
+            tracing.child("later").end()
 
-        await asyncio.get_running_loop().create_task(later())
+    await asyncio.get_running_loop().create_task(later())
     assert spans.parent_of("later") == "call"
 
 

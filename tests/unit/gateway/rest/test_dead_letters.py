@@ -2,7 +2,6 @@
 
 import json
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 import pytest
@@ -13,19 +12,22 @@ from api_gateway.rest.dead_letters import MOST_READINGS, readings
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.scope.state import find_scope
 from sluice.kafka.dead_letters import DeadLetterSettled, Settlement, settled_in
-from sluice.kafka.headers import Headers
 from sluice.kafka.requests import Request, decode_request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS
 
 LETTERS = f"{S}/dead-letters"
 
 
-async def values(world: World, **query: Any) -> list[str]:
-    return [item["value"] for item in (await world.get(LETTERS, **query))["items"]]
+async def values(world: World) -> list[str]:
+    return [item["value"] for item in (await world.get(LETTERS))["items"]]
+
+
+def path_of(place: tuple[int, int]) -> str:
+    return f"{LETTERS}/{place[0]}/{place[1]}"
 
 
 async def test_a_letter_is_shown_as_it_came(world: World) -> None:
-    partition, offset = world.letters.letter("sc/st", b"hello", reason="nobody knows it")
+    partition, offset = world.letters.letter("sc/st", b"hello", reason="an unknown command")
     (record,) = world.records(DEAD_LETTERS.name)
     world.letters.letter("sc/st", b"\xff\x00")
     later, first = (await world.get(LETTERS))["items"]
@@ -34,7 +36,7 @@ async def test_a_letter_is_shown_as_it_came(world: World) -> None:
         "offset": offset,
         "topic": "sluice.commit",
         "key": "sc/st",
-        "reason": "nobody knows it",
+        "reason": "an unknown command",
         "service": "txn-manager/a",
         "at": record.timestamp()[1],
         "value": "hello",
@@ -43,9 +45,9 @@ async def test_a_letter_is_shown_as_it_came(world: World) -> None:
     assert (later["value"], later["encoding"]) == ("/wA=", "base64")
 
 
-async def test_one_letter_is_shown_by_its_place(world: World) -> None:
+async def test_one_letter_is_shown_by_partition_and_offset(world: World) -> None:
     place = world.letters.letter("sc/st", b"hello")
-    path = f"{LETTERS}/{place[0]}/{place[1]}"
+    path = path_of(place)
     (item,) = (await world.get(LETTERS))["items"]
     assert await world.get(path) == item
     await world.call("POST", f"{path}/drop")
@@ -57,16 +59,13 @@ async def test_one_letter_is_shown_by_its_place(world: World) -> None:
 async def test_what_lies_between_letters_of_a_page_is_passed_over(world: World) -> None:
     first = world.letters.letter("sc/st", b"first")
     for _ in range(1000):
-        partition, offset = world.letters.letter("sc/st", b"between")
-        settled = DeadLetterSettled(partition=partition, offset=offset, how=Settlement.DROPPED, at=1, by="a/b")
-        headers: Headers = [("ce_type", "DeadLetterSettled")]
-        world.letters.append("sc/st", msgspec.json.encode(settled), headers)
+        _settle(world, world.letters.letter("sc/st", b"between"), Settlement.DROPPED)
     world.letters.letter("sc/st", b"last")
     assert await values(world) == ["last", "first"]
-    told = world.letters.told
+    read = world.letters.records_read
     assert await values(world) == ["last", "first"]
-    assert world.letters.told - told == 2
-    assert (await world.get(f"{LETTERS}/{first[0]}/{first[1]}"))["value"] == "first"
+    assert world.letters.records_read - read == 2
+    assert (await world.get(path_of(first)))["value"] == "first"
 
 
 def test_a_page_is_read_between_its_longest_gaps() -> None:
@@ -90,21 +89,21 @@ async def test_a_reading_has_a_deadline_and_goes_on_from_where_it_ended(
     monkeypatch.setattr("api_gateway.rest.dead_letters.MOST_S", -1)
     for _ in range(3):
         assert problem(await world.call("GET", LETTERS)) == (503, None)
-    assert world.letters.told == 3
+    assert world.letters.records_read == 3
     monkeypatch.setattr("api_gateway.rest.dead_letters.MOST_S", 10)
     assert await values(world) == ["2", "1", "0"]
 
 
 async def test_of_several_settlements_a_replay_counts(world: World) -> None:
     place = world.letters.letter("sc/st", b"report", "sluice.scale")
-    path = f"{LETTERS}/{place[0]}/{place[1]}"
+    path = path_of(place)
     world.meanwhile = lambda: _settle(world, place, Settlement.REPLAYED)
     assert problem(await world.call("POST", f"{path}/drop")) == (409, None)
     assert (await world.get(path))["settled"] == "replayed"
     other = world.letters.letter("sc/st", b"report", "sluice.scale")
     world.meanwhile = lambda: _settle(world, other, Settlement.DROPPED)
-    assert (await world.call("POST", f"{LETTERS}/{other[0]}/{other[1]}/replay")).status_code == 200
-    assert (await world.get(f"{LETTERS}/{other[0]}/{other[1]}"))["settled"] == "replayed"
+    assert (await world.call("POST", f"{path_of(other)}/replay")).status_code == 200
+    assert (await world.get(path_of(other)))["settled"] == "replayed"
 
 
 def _settle(world: World, place: tuple[int, int], how: Settlement) -> None:
@@ -116,17 +115,9 @@ def _settle(world: World, place: tuple[int, int], how: Settlement) -> None:
 async def test_letters_come_in_pages_the_latest_first(world: World) -> None:
     for number in range(5):
         world.letters.letter(f"sc/st{number}", str(number).encode())
-    seen: list[str] = []
-    after = ""
-    while True:
-        page = await world.get(LETTERS, limit=2, after=after)
-        seen += [item["value"] for item in page["items"]]
-        if "next" not in page:
-            break
-        after = page["next"]
     records = world.records(DEAD_LETTERS.name)
     records.sort(key=lambda record: (record.timestamp()[1], record.partition(), record.offset()), reverse=True)
-    assert seen == [record.value().decode() for record in records]
+    assert [item["value"] for item in await world.all_items(LETTERS)] == [record.value().decode() for record in records]
 
 
 async def test_a_page_of_large_letters_is_shorter(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +129,7 @@ async def test_a_page_of_large_letters_is_shorter(world: World, monkeypatch: pyt
     assert len((await world.get(LETTERS, after=page["next"]))["items"]) == 1
 
 
-async def test_what_is_read_once_is_not_read_again(world: World) -> None:
+async def test_a_later_letter_is_in_the_next_list(world: World) -> None:
     world.letters.letter("sc/st", b"first")
     assert await values(world) == ["first"]
     world.letters.letter("sc/st", b"second")
@@ -176,7 +167,7 @@ async def test_a_dropped_letter_is_left_out(world: World) -> None:
 
 async def test_another_gateway_sees_what_was_settled(world: World) -> None:
     place = world.letters.letter("sc/st", b"hello")
-    await world.call("POST", f"{LETTERS}/{place[0]}/{place[1]}/drop")
+    await world.call("POST", f"{path_of(place)}/drop")
     page = await world.dead_letters().page(10, None, True)
     assert [(letter.place, how) for letter, _, how in page.letters] == [(place, Settlement.DROPPED)]
 
@@ -204,14 +195,14 @@ async def test_two_replays_of_one_request_are_two_requests(world: World) -> None
     request = encode_request(Request(id="r-1", at=5, by="api-gateway/a", command=CreateScope(scope="sc")))
     ids = set()
     for _ in range(2):
-        partition, offset = world.letters.letter("sc", request, REQUESTS_STREAMS.name)
-        ids.add((await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")).json()["request"])
+        place = world.letters.letter("sc", request, REQUESTS_STREAMS.name)
+        ids.add((await world.call("POST", f"{path_of(place)}/replay")).json()["request"])
     assert len(ids) == 2
 
 
 async def test_what_is_no_request_is_replayed_as_it_is(world: World) -> None:
-    partition, offset = world.letters.letter("sc/st", b"\xffreport", "sluice.scale", extra="kept")
-    answer = await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")
+    place = world.letters.letter("sc/st", b"\xffreport", "sluice.scale", extra="kept")
+    answer = await world.call("POST", f"{path_of(place)}/replay")
     assert "request" not in answer.json()
     (record,) = world.records("sluice.scale")
     assert (record.key(), record.value(), record.headers()) == (b"sc/st", b"\xffreport", [("extra", b"kept")])
@@ -219,30 +210,30 @@ async def test_what_is_no_request_is_replayed_as_it_is(world: World) -> None:
 
 @pytest.mark.parametrize("topic", ["", "elsewhere", "sluice.journal", DEAD_LETTERS.name])
 async def test_not_everything_can_be_replayed(world: World, topic: str) -> None:
-    partition, offset = world.letters.letter("sc/st", b"hello", topic)
-    assert problem(await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")) == (409, None)
+    place = world.letters.letter("sc/st", b"hello", topic)
+    assert problem(await world.call("POST", f"{path_of(place)}/replay")) == (409, None)
     assert len(world.records(DEAD_LETTERS.name)) == 1
 
 
-async def test_a_letter_that_is_not_there(world: World) -> None:
+async def test_a_missing_letter_is_not_found(world: World) -> None:
     for what in ("drop", "replay"):
         assert problem(await world.call("POST", f"{LETTERS}/3/9/{what}")) == (404, None)
     gone = world.letters.letter("sc/st", b"hello")
     assert await values(world) == ["hello"]
     world.letters.gone.add(gone)
-    assert problem(await world.call("POST", f"{LETTERS}/{gone[0]}/{gone[1]}/replay")) == (404, None)
+    assert problem(await world.call("POST", f"{path_of(gone)}/replay")) == (404, None)
     assert await values(world) == []
 
 
-async def test_while_kafka_is_away_nobody_can_say(world: World) -> None:
+async def test_while_kafka_is_away_dead_letters_are_unavailable(world: World) -> None:
     world.letters.away = True
     assert problem(await world.call("GET", LETTERS)) == (503, None)
     assert problem(await world.call("POST", f"{LETTERS}/0/0/drop")) == (503, None)
 
 
 async def test_a_letter_about_a_settlement_is_a_letter(world: World) -> None:
-    partition, offset = world.letters.letter("sc/st", b"hello", ce_type="DeadLetterSettled")
+    place = world.letters.letter("sc/st", b"hello", ce_type="DeadLetterSettled")
     (letter,) = world.records(DEAD_LETTERS.name)
     assert settled_in(letter) is None
-    await world.call("POST", f"{LETTERS}/{partition}/{offset}/drop")
+    await world.call("POST", f"{path_of(place)}/drop")
     assert isinstance(settled_in(world.records(DEAD_LETTERS.name)[-1]), DeadLetterSettled)

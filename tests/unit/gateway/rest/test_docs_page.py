@@ -1,4 +1,4 @@
-"""The page that describes the interfaces asks nobody but the gateway."""
+"""The page that describes the interfaces loads everything from the gateway."""
 
 import re
 

@@ -1,7 +1,7 @@
 """The state that readers keep of their group, as far as it is read."""
 
 from collections.abc import Mapping
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -20,29 +20,15 @@ A2 = "sc/a/2.#epoch.1"
 SEGMENT = "sc/_RGrg/0.#epoch.0"
 
 
-def folded(*entries: bytes) -> GroupState:
-    state: GroupState | None = None
+def folded(*entries: bytes, state: GroupState | None = None) -> GroupState:
     for entry in entries:
         state = fold(state, entry)
     assert state is not None
     return state
 
 
-def told(state: GroupState | None) -> tuple[Mapping[str, set[str]], set[str]]:
-    assert state is not None
+def assignment(state: GroupState) -> tuple[Mapping[str, set[str]], set[str]]:
     return state.assigned, state.unassigned
-
-
-def test_a_group_begins_with_all_segments_unassigned() -> None:
-    state = folded(written.initial(CONFIG, [A0, B0]))
-    assert told(state) == ({}, {A0, B0})
-    assert (state.id, state.generation) == (ID, 7)
-    assert state.streams() == ["sc/a", "sc/b"]
-
-
-def test_an_old_client_writes_no_id() -> None:
-    state = folded(written.initial(written.config(["sc/a"], ID, 7, old=True), [A0]))
-    assert (state.id, state.generation) == (str(UUID(int=0)), -1)
 
 
 def test_segments_go_from_hand_to_hand() -> None:
@@ -51,9 +37,9 @@ def test_segments_go_from_hand_to_hand() -> None:
         written.updates(written.add_reader("r1"), written.add_reader("r2"), written.acquire("r1", A0)),
         written.updates(written.acquire("r2", A1), written.create_checkpoint("cp")),
     )
-    assert told(state) == ({"r1": {A0}, "r2": {A1}}, set())
-    later = fold(state, written.updates(written.release("r1", A0), written.remove_reader("r2")))
-    assert told(later) == ({"r1": set()}, {A0, A1})
+    assert assignment(state) == ({"r1": {A0}, "r2": {A1}}, set())
+    later = folded(written.updates(written.release("r1", A0), written.remove_reader("r2")), state=state)
+    assert assignment(later) == ({"r1": set()}, {A0, A1})
 
 
 def test_a_segment_comes_when_all_it_waits_for_is_read() -> None:
@@ -62,10 +48,10 @@ def test_a_segment_comes_when_all_it_waits_for_is_read() -> None:
         written.updates(written.add_reader("r"), written.acquire("r", A0), written.acquire("r", A1)),
         written.updates(written.complete("r", A0, {A2: (0, 1)})),
     )
-    assert told(state) == ({"r": {A1}}, set())
-    later = fold(state, written.updates(written.complete("r", A1, {A2: (0, 1)})))
-    assert told(later) == ({"r": set()}, {A2})
-    assert later is not None and later.future == {}
+    assert assignment(state) == ({"r": {A1}}, set())
+    later = folded(written.updates(written.complete("r", A1, {A2: (0, 1)})), state=state)
+    assert assignment(later) == ({"r": set()}, {A2})
+    assert later.future == {}
 
 
 def test_a_compacted_state_replaces_everything() -> None:
@@ -74,7 +60,7 @@ def test_a_compacted_state_replaces_everything() -> None:
         written.compacted(CONFIG, {"r": [A0]}, [A1], {A2: (0, 1)}),
         written.updates(written.complete("r", A0, {A2: (0, 1)})),
     )
-    assert told(state) == ({"r": set()}, {A1})
+    assert assignment(state) == ({"r": set()}, {A1})
     assert state.future == {A2: {1}}
 
 
@@ -84,7 +70,7 @@ def test_an_initial_state_among_updates_replaces_everything() -> None:
         written.initial(CONFIG, [A0]),
         written.updates(written.add_reader("r1"), written.acquire("r1", A0), reset, written.add_reader("r2")),
     )
-    assert told(state) == ({"r2": set()}, {B0})
+    assert assignment(state) == ({"r2": set()}, {B0})
 
 
 @pytest.mark.parametrize(
@@ -98,7 +84,7 @@ def test_an_initial_state_among_updates_replaces_everything() -> None:
         (written.initial(CONFIG, [A0]), written.updates(written.complete("r", "nonsense", {}))),
     ],
 )
-def test_what_cannot_be_made_out_is_said_so(entries: tuple[bytes, ...]) -> None:
+def test_what_cannot_be_decoded_is_malformed(entries: tuple[bytes, ...]) -> None:
     with pytest.raises(MalformedPayload):
         folded(*entries)
 
@@ -119,6 +105,12 @@ async def store_with(*entries: bytes) -> InMemorySegmentStore:
     return store
 
 
+async def state_in(store: InMemorySegmentStore) -> GroupState:
+    state = await read_group_state(store, SEGMENT)
+    assert state is not None
+    return state
+
+
 async def test_an_empty_segment_has_no_state() -> None:
     assert await read_group_state(await store_with(), SEGMENT) is None
 
@@ -126,9 +118,7 @@ async def test_an_empty_segment_has_no_state() -> None:
 async def test_everything_is_read() -> None:
     many = [written.updates(written.add_reader(f"r{i}")) for i in range(300)]
     store = await store_with(written.initial(CONFIG, [A0]), *many)
-    state = await read_group_state(store, SEGMENT)
-    assert state is not None
-    assert len(state.assigned) == 300
+    assert len((await state_in(store)).assigned) == 300
 
 
 @pytest.mark.parametrize("mark", [None, NO_MARK])
@@ -139,19 +129,7 @@ async def test_without_a_mark_it_is_read_from_where_the_segment_begins(mark: int
     await store.truncate_segment(SEGMENT, begin)
     if mark is not None:
         await store.update_attribute(SEGMENT, MARK_ATTRIBUTE, mark, None)
-    state = await read_group_state(store, SEGMENT)
-    assert state is not None
-    assert state.unassigned == {B0}
-
-
-async def test_it_is_read_from_the_mark() -> None:
-    store = await store_with(b"nobody can read this")
-    begin = (await store.segment_info(SEGMENT)).length
-    await store.append(SEGMENT, uuid4(), written.initial(CONFIG, [B0]))
-    await store.update_attribute(SEGMENT, MARK_ATTRIBUTE, begin, None)
-    state = await read_group_state(store, SEGMENT)
-    assert state is not None
-    assert state.unassigned == {B0}
+    assert (await state_in(store)).unassigned == {B0}
 
 
 async def test_a_state_that_is_compacted_while_it_is_read_is_read_again() -> None:
@@ -170,9 +148,7 @@ async def test_a_state_that_is_compacted_while_it_is_read_is_read_again() -> Non
         return await read(name, offset, length)
 
     store.read_segment = read_late  # type: ignore[method-assign,assignment]
-    state = await read_group_state(store, SEGMENT)
-    assert state is not None
-    assert state.unassigned == {B0}
+    assert (await state_in(store)).unassigned == {B0}
 
 
 async def test_nonsense_is_named() -> None:

@@ -11,13 +11,7 @@ TABLE: dict[str, Any] = {"partitionCount": 1, "primaryKeyLength": 8}
 
 
 async def listed(world: World, path: str, **query: Any) -> list[str]:
-    names: list[str] = []
-    after: str | None = ""
-    while after is not None:
-        page = await world.get(path, limit=2, after=after, **query)
-        names += [item["name"] for item in page["items"]]
-        after = page.get("next")
-    return names
+    return [item["name"] for item in await world.all_items(path, **query)]
 
 
 @pytest.mark.parametrize(
@@ -32,10 +26,12 @@ async def test_what_is_in_a_scope(world: World, stream: str, kind: str, body: An
     assert await listed(world, path, prefix="abc") == ["abc"]
     assert await listed(world, path, prefix="zz") == []
     assert set(await listed(world, path, prefix="")) >= set(NAMES)
+    assert problem(await world.call("GET", f"{S}/scopes/no/{kind}")) == (404, "SCOPE_NOT_FOUND")
 
 
 async def test_scopes(world: World) -> None:
     for name in NAMES:
         await world.call("PUT", f"{S}/scopes/{name}")
+    assert await listed(world, f"{S}/scopes") == sorted([*NAMES, "_system"])
     assert await listed(world, f"{S}/scopes", prefix="ab") == ["ab", "ab.d", "aba", "abc"]
     assert problem(await world.call("GET", f"{S}/scopes", prefix="a/b")) == (400, None)

@@ -1,4 +1,4 @@
-"""Statistics of streams over REST: the latest windows, how old they are, and what is said where nothing is known."""
+"""Statistics of streams over REST: the latest windows and their age."""
 
 from typing import Any, cast
 
@@ -53,25 +53,17 @@ def learn(world: World, *messages: MemoryMessage) -> None:
     world.statistics.take_in(cast(Any, list(messages)))
 
 
-async def stream(world: World) -> None:
-    await world.call("PUT", "/sluice/v1/scopes/sc")
-    body = {"scaling": {"type": "fixed", "minSegments": 1}}
-    assert (await world.call("PUT", "/sluice/v1/scopes/sc/streams/st", body)).status_code == 201
-
-
-async def test_a_stream_of_which_nothing_was_counted_says_so(world: World) -> None:
-    await stream(world)
+async def test_a_stream_of_which_nothing_was_counted_says_so(world: World, stream: str) -> None:
     assert await world.get(STATISTICS) == {"window": "minute", "items": []}
 
 
-async def test_a_window_tells_its_figures_and_their_age(world: World) -> None:
-    await stream(world)
+async def test_a_window_has_its_figures_and_their_age(world: World, stream: str) -> None:
     as_of = world.system.broker.now_ms() - 5_000
     learn(world, window(MINUTE_MS), mark(as_of))
-    told = await world.get(STATISTICS)
-    assert (told["window"], told["asOf"]) == ("minute", as_of)
-    assert 5 <= told["ageS"] < 60
-    (item,) = told["items"]
+    found = await world.get(STATISTICS)
+    assert (found["window"], found["asOf"]) == ("minute", as_of)
+    assert 5 <= found["ageS"] < 60
+    (item,) = found["items"]
     assert item == {
         "begin": MINUTE_MS,
         "end": 2 * MINUTE_MS,
@@ -85,33 +77,29 @@ async def test_a_window_tells_its_figures_and_their_age(world: World) -> None:
     }
 
 
-async def test_the_latest_windows_of_a_kind_come_first(world: World) -> None:
-    await stream(world)
+async def test_the_latest_windows_of_a_kind_come_first(world: World, stream: str) -> None:
     learn(world, *(window(n * MINUTE_MS) for n in (2, 4, 3)), window(0, WindowKind.HOUR), mark(1))
-    told = await world.get(STATISTICS, count=2)
-    assert [item["begin"] for item in told["items"]] == [4 * MINUTE_MS, 3 * MINUTE_MS]
-    told = await world.get(STATISTICS, window="hour")
-    assert [(item["begin"], item["end"]) for item in told["items"]] == [(0, 60 * MINUTE_MS)]
+    found = await world.get(STATISTICS, count=2)
+    assert [item["begin"] for item in found["items"]] == [4 * MINUTE_MS, 3 * MINUTE_MS]
+    found = await world.get(STATISTICS, window="hour")
+    assert [(item["begin"], item["end"]) for item in found["items"]] == [(0, 60 * MINUTE_MS)]
     assert (await world.get(STATISTICS, window="day"))["items"] == []
 
 
-async def test_a_window_that_changes_or_expires_is_replaced_or_gone(world: World) -> None:
-    await stream(world)
+async def test_a_window_that_changes_or_expires_is_replaced_or_gone(world: World, stream: str) -> None:
     learn(world, window(0), window(0, of=Figures(opened=9)), window(MINUTE_MS), mark(1))
     assert [item["opened"] for item in (await world.get(STATISTICS))["items"]] == [3, 9]
     learn(world, message(f"sc/st minute {MINUTE_MS}", None), message("sc/st minute 0", None), message("x", None))
     assert (await world.get(STATISTICS))["items"] == []
 
 
-async def test_what_is_no_window_is_passed_over(world: World) -> None:
-    await stream(world)
+async def test_what_is_no_window_is_passed_over(world: World, stream: str) -> None:
     learn(world, MemoryMessage(STATISTICS_WINDOWS.name, OF, 0, "sc/st", b"nonsense"), window(0))
     assert len((await world.get(STATISTICS))["items"]) == 1
 
 
 @pytest.mark.parametrize("query", [{"window": "year"}, {"count": 0}, {"count": 121}, {"count": "many"}])
-async def test_a_wrong_question_is_refused(world: World, query: dict[str, Any]) -> None:
-    await stream(world)
+async def test_a_wrong_query_is_refused(world: World, stream: str, query: dict[str, Any]) -> None:
     assert (await world.call("GET", STATISTICS, **query)).status_code == 400
 
 

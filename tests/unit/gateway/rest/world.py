@@ -26,15 +26,12 @@ OFFSET_OF_ORIGIN = "7"
 
 
 class Letters:
-    """The topic of dead letters. `gone` are places that retention has removed; `away`: no answer.
-
-    `told` counts the records that were read.
-    """
+    """The topic of dead letters. `gone` are records that retention has removed; `away`: no answer."""
 
     def __init__(self, broker: MemoryBroker) -> None:
         self.gone: set[tuple[int, int]] = set()
         self.away = False
-        self.told = 0
+        self.records_read = 0
         self._broker = broker
 
     def append(self, key: str, value: bytes, headers: Headers) -> tuple[int, int]:
@@ -61,7 +58,7 @@ class Letters:
             raise DeadLettersUnavailableError("nothing came")
         for message in self._between(begin, end):
             if (message.partition(), message.offset()) not in self.gone:
-                self.told += 1
+                self.records_read += 1
                 on_message(message)
 
     def _between(self, begin: Mapping[int, int], end: Mapping[int, int]) -> Iterator[MemoryMessage]:
@@ -146,3 +143,14 @@ class World:
         answer = await self.call("GET", path, **query)
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+    async def all_items(self, path: str, **query: Any) -> list[Any]:
+        """The items of a list, read two a page."""
+        items: list[Any] = []
+        after: str | None = ""
+        while after is not None:
+            page = await self.get(path, limit=2, after=after, **query)
+            assert len(page["items"]) <= 2
+            items += page["items"]
+            after = page.get("next")
+        return items
