@@ -33,7 +33,8 @@ from sluice.memory.connections import MemoryConnections, MemoryGroups
 
 PARTITIONS = 4
 MAX_BYTES = 50_000
-DEADLINE_S = 60.0
+DEADLINE_S = 120.0
+"""As in the tests of faults: on a loaded machine a restarted broker takes its time to be let in again."""
 
 
 class World(Protocol):
