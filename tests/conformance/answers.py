@@ -23,8 +23,8 @@ class Explained(Refused):
     words: tuple[str, ...] = ()
 
     def agrees(self, other: object) -> bool:
-        told = other.text or "" if isinstance(other, Refused) else ""
-        return Refused(self.code).agrees(other) and all(word in told for word in self.words)
+        description = other.text or "" if isinstance(other, Refused) else ""
+        return Refused(self.code).agrees(other) and all(word in description for word in self.words)
 
 
 MALFORMED = Refused("INTERNAL", "Internal exception occurred")

@@ -4,11 +4,11 @@
 what it gives. A cut is a dict of segment ids and offsets.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conformance import views
-from conformance.answers import Such
+from conformance.answers import MALFORMED, Such
 from conformance.case import Step, call
 from conformance.run import Run, ScopeName
 from sluice.controller_api import controller_pb2 as pb
@@ -212,3 +212,25 @@ def token(stream: str = "st", scope: ScopeName = "sc", access: int = 0) -> Step:
         return request
 
     return call("getDelegationToken", build, lambda _run, answer: answer.delegationToken, success="")
+
+
+# --- what many cases begin with
+
+STREAM: tuple[Step, ...] = (create_scope(), create_stream())
+TWO_SEGMENTS: tuple[Step, ...] = (create_scope(), create_stream(segments=2))
+
+
+def missing(
+    ask: Callable[[str, str], Step], answer: object, *, in_missing_scope: object = None, malformed: object = MALFORMED
+) -> tuple[Step, ...]:
+    """A call on `stream, scope` without a scope, in one that is missing, without a name, and on one that is missing.
+
+    Both that are missing give `answer`, unless the one in a missing scope gives another.
+    """
+    return (
+        ask("st", "").gives(malformed),
+        ask("st", "sc").gives(answer if in_missing_scope is None else in_missing_scope),
+        create_scope(),
+        ask("", "sc").gives(malformed),
+        ask("st", "sc").gives(answer),
+    )

@@ -65,7 +65,7 @@ class Case:
     peer_not_asked: str = ""
     """Why only we are asked; empty if both are."""
     alone: bool = False
-    """Never at the same time as another case that is to be alone."""
+    """The original is not asked at the same time as in another case that is to be alone."""
 
     @property
     def is_unhappy(self) -> bool:

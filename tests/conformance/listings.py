@@ -3,7 +3,7 @@
 On the way the rules clients rely on are checked (controller-grpc-api 6.5): a page that is not empty brings a new token.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from google.protobuf.message import Message
@@ -51,45 +51,52 @@ def scopes() -> Step:
     return step("listScopes", act)
 
 
-def streams(scope: ScopeName = "sc") -> Step:
-    """All streams; mark streams are among them."""
+def _in_scope(
+    rpc: str,
+    scope: ScopeName,
+    build: Callable[[pb.ScopeInfo, pb.ContinuationToken], Message],
+    listed: Callable[[Any], Iterable[tuple[str, str]]],
+) -> Step:
+    """All names that are listed; `listed` gives the scope and the name of each."""
 
     async def act(run: Run) -> Any:
         info = pb.ScopeInfo(scope=run.scope(scope))
         return await _walk(
             run,
-            "listStreamsInScope",
-            lambda token: pb.StreamsInScopeRequest(scope=info, continuationToken=token),
-            lambda page: [one.stream for one in page.streams if one.scope == info.scope],
+            rpc,
+            lambda token: build(info, token),
+            lambda page: [name for of, name in listed(page) if of == info.scope],
         )
 
-    return step("listStreamsInScope", act)
+    return step(rpc, act)
+
+
+def streams(scope: ScopeName = "sc") -> Step:
+    """All streams; mark streams are among them."""
+    return _in_scope(
+        "listStreamsInScope",
+        scope,
+        lambda info, token: pb.StreamsInScopeRequest(scope=info, continuationToken=token),
+        lambda page: ((one.scope, one.stream) for one in page.streams),
+    )
 
 
 def streams_with(tag: str, scope: ScopeName = "sc") -> Step:
-    async def act(run: Run) -> Any:
-        info = pb.ScopeInfo(scope=run.scope(scope))
-        return await _walk(
-            run,
-            "listStreamsInScopeForTag",
-            lambda token: pb.StreamsInScopeWithTagRequest(scope=info, tag=tag, continuationToken=token),
-            lambda page: [one.stream for one in page.streams if one.scope == info.scope],
-        )
-
-    return step("listStreamsInScopeForTag", act)
+    return _in_scope(
+        "listStreamsInScopeForTag",
+        scope,
+        lambda info, token: pb.StreamsInScopeWithTagRequest(scope=info, tag=tag, continuationToken=token),
+        lambda page: ((one.scope, one.stream) for one in page.streams),
+    )
 
 
 def tables(scope: ScopeName = "sc") -> Step:
-    async def act(run: Run) -> Any:
-        info = pb.ScopeInfo(scope=run.scope(scope))
-        return await _walk(
-            run,
-            "listKeyValueTablesInScope",
-            lambda token: pb.KVTablesInScopeRequest(scope=info, continuationToken=token),
-            lambda page: [one.kvtName for one in page.kvtables if one.scope == info.scope],
-        )
-
-    return step("listKeyValueTablesInScope", act)
+    return _in_scope(
+        "listKeyValueTablesInScope",
+        scope,
+        lambda info, token: pb.KVTablesInScopeRequest(scope=info, continuationToken=token),
+        lambda page: ((one.scope, one.kvtName) for one in page.kvtables),
+    )
 
 
 def scopes_from(token: str) -> Step:

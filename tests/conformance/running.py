@@ -13,7 +13,7 @@ from threading import Thread
 from uuid import uuid4
 
 from conformance.answers import agrees, text_of
-from conformance.case import Case, Step
+from conformance.case import PEER, Case, Step
 from conformance.run import Run
 from conformance.target import Target
 
@@ -56,20 +56,21 @@ class Runner:
         self._loop.close()
 
     async def _take_turn(self, case: Case) -> None:
-        async with self._alone if case.alone else nullcontext(), self._turns, asyncio.timeout(_CASE_DEADLINE_S):
+        alone = self._alone if case.alone and self._name == PEER else nullcontext()
+        async with alone, self._turns, asyncio.timeout(_CASE_DEADLINE_S):
             await self._play(case, Run(self._target, f"{self._run_id}-{uuid4().hex[:6]}-"))
 
     async def _play(self, case: Case, run: Run) -> None:
-        told: list[str] = []
+        done: list[str] = []
         for number, step in enumerate(case.steps, start=1):
             actual, expected = await _answer(step, run), step.expected[run.target.name]
             if not agrees(expected, actual):
-                story = "".join(told)
+                story = "".join(done)
                 raise AssertionError(
                     f"{run.target.name}, step {number}, {step.title}:\n  expected {text_of(expected)}\n"
                     f"  answered {actual!r}\nbefore it:\n{story or '  nothing'}"
                 )
-            told.append(f"  {number}. {step.title} -> {actual!r}\n")
+            done.append(f"  {number}. {step.title} -> {actual!r}\n")
 
 
 async def _answer(step: Step, run: Run) -> object:

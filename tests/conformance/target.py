@@ -57,7 +57,7 @@ class Target:
     async def append(self, scope: str, stream: str, segment: int, event: bytes) -> int:
         """Append one event; return how long the segment is then."""
         name = segment_name(scope, stream, segment)
-        store = await self._store_of(scope, stream, segment)
+        store = await self.store_of(scope, stream, segment)
         try:
             return await store.append(name, uuid4(), event)
         finally:
@@ -66,7 +66,7 @@ class Target:
     async def mark(self, scope: str, stream: str, segment: int, attribute: UUID, value: int) -> bool:
         """Set an attribute of a segment, whatever it was."""
         name = segment_name(scope, stream, segment)
-        store = await self._store_of(scope, stream, segment)
+        store = await self.store_of(scope, stream, segment)
         try:
             return await store.update_attribute(name, attribute, value, await store.attribute(name, attribute))
         finally:
@@ -74,7 +74,7 @@ class Target:
 
     async def fate(self, scope: str, stream: str, segment: int) -> str:
         """What the segment store says about a segment: `open`, `sealed` or `gone`, and where it begins if not at 0."""
-        store = await self._store_of(scope, stream, segment)
+        store = await self.store_of(scope, stream, segment)
         try:
             info = await store.segment_info(segment_name(scope, stream, segment))
         except SegmentMissing:
@@ -84,7 +84,7 @@ class Target:
         begin = f" from {info.start_offset}" if info.start_offset else ""
         return ("sealed" if info.sealed else "open") + begin
 
-    async def _store_of(self, scope: str, stream: str, segment: int) -> SegmentStoreClient:
+    async def store_of(self, scope: str, stream: str, segment: int) -> SegmentStoreClient:
         info = pb.StreamInfo(scope=scope, stream=stream)
         uri = await self.ask("getURI", pb.SegmentId(streamInfo=info, segmentId=segment))
         assert isinstance(uri, pb.NodeUri), f"no address of segment {segment} of {scope}/{stream}: {uri}"

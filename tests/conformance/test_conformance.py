@@ -3,6 +3,7 @@
 import pytest
 
 from conformance.case import ASKED, PEER, Case
+from conformance.rest.table import CASES as REST_CASES
 from conformance.running import Runner
 from conformance.table import CASES
 
@@ -18,7 +19,7 @@ pytestmark = [
     [
         pytest.param(target, case, id=f"{target}-{case.name}")
         for target in ASKED
-        for case in CASES
+        for case in (*CASES, *REST_CASES)
         if not (target == PEER and case.peer_not_asked)
     ],
     indirect=["runner"],

@@ -24,8 +24,8 @@ def named_in(row: list[str]) -> set[str]:
 
 def reasons() -> set[tuple[str, str]]:
     """(case, reason) for whatever differs, or cannot be asked of the original."""
-    told = {(case.name, step.why) for case in CASES for step in case.differences}
-    return told | {(case.name, case.peer_not_asked) for case in CASES if case.peer_not_asked}
+    differing = {(case.name, step.why) for case in CASES for step in case.differences}
+    return differing | {(case.name, case.peer_not_asked) for case in CASES if case.peer_not_asked}
 
 
 def test_every_difference_is_listed_with_its_reason() -> None:

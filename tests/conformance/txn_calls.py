@@ -27,7 +27,7 @@ NO_TIMESTAMP = -(2**63)
 NEVER_GIVEN = (0, 2**62)
 """An id that no controller has come to."""
 
-NOT_WRITTEN = Such("is a refusal", lambda told: told in ("gone", "sealed", "not now"))
+NOT_WRITTEN = Such("is a refusal", lambda answer: answer in ("gone", "sealed", "not now"))
 """What a write into a transaction that has ended gives.
 
 A store that has just merged the segment may still take the set-up of a writer and drop the connection at its first
@@ -182,7 +182,7 @@ def _segment(run: Run, transaction: str, stream: str, segment: int) -> str:
 
 async def _with_store(run: Run, stream: str, segment: int, use: Callable[[SegmentStoreClient], Awaitable[Any]]) -> Any:
     """What comes of using the store that has a segment and its transactions; `gone`, `sealed` or `not now` if not."""
-    store = await run.target._store_of(run.scope("sc"), stream, segment)
+    store = await run.target.store_of(run.scope("sc"), stream, segment)
     try:
         return await use(store)
     except SegmentMissing:

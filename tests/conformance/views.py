@@ -128,9 +128,9 @@ def updated_group(_run: Run, answer: pb.UpdateReaderGroupResponse) -> tuple[str,
 def table(run: Run, answer: pb.KeyValueTableConfigResponse) -> tuple[str, tuple[str, int, int, int] | None]:
     """Status; name, partitions and key lengths."""
     config = answer.config
-    told = (f"{run.short(config.scope)}/{config.kvtName}", config.partitionCount)
+    shape = (f"{run.short(config.scope)}/{config.kvtName}", config.partitionCount)
     lengths = (config.primaryKeyLength, config.secondaryKeyLength)
-    return _name_of(answer, "status"), (*told, *lengths) if answer.HasField("config") else None
+    return _name_of(answer, "status"), (*shape, *lengths) if answer.HasField("config") else None
 
 
 def uri(_run: Run, answer: pb.NodeUri) -> tuple[bool, bool]:

@@ -4,12 +4,14 @@ import httpx
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
+from containers.lives import relocated
 from containers.neighbours import Neighbours
 from containers.published import check
 from containers.service import ENDS_S, ServiceContainer
 from containers.surroundings import PARTITIONS
 from harness import eventually
 from sluice.catalog import examples
+from sluice.catalog.examples import Example
 
 SHOWS_S = 30.0
 
@@ -41,21 +43,33 @@ class ContainerContract:
 class FollowerContract:
     """For those who follow the journal; a partition of it stands still afterwards."""
 
-    def test_stops_where_the_journal_cannot_be_understood(
+    def test_stops_where_the_journal_cannot_be_followed(
         self, service: ServiceContainer, neighbours: Neighbours
     ) -> None:
-        """Never skipped, never quiet, and no reason to end: the other partitions are served."""
-        record = examples.of_unknown_type(examples.journal_records()[0])
-        value = record.json()
-        value["entries"][0]["expect"] = {}
-        (place,) = neighbours.send(msgspec.structs.replace(record, value=msgspec.json.encode(value)))
+        """At a record of an unknown type and at one that cannot be applied. The other partitions are served."""
+        records = examples.journal_records()
+        unknown = examples.of_unknown_type(records[0])
+        created = next(record for record in records if record.type == "StreamCreated")
+        never_begun = (relocated(created, f"never-begun-{number}") for number in range(99))
+        partition = neighbours.partition_of(unknown.key)
+        inapplicable = next(record for record in never_begun if neighbours.partition_of(record.key) != partition)
+        places = neighbours.send(*map(_unconditional, (unknown, inapplicable)))
+        stopped_at = [f"partition {place.partition}: record at offset {place.offset} " for place in places]
 
-        def told() -> bool:
+        def stopped() -> bool:
             answer = service.get("/readyz")
-            return answer.status_code == httpx.codes.SERVICE_UNAVAILABLE and f"offset {place.offset} " in answer.text
+            unavailable = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
+            return unavailable and all(place in answer.text for place in stopped_at)
 
-        eventually(told, SHOWS_S, "the service says at which record of the journal it stopped")
+        eventually(stopped, SHOWS_S, "the service says at which records of the journal it stopped")
         assert service.get("/livez").status_code == httpx.codes.OK
+
+
+def _unconditional(record: Example) -> Example:
+    """The record of the journal, without versions that it expects."""
+    value = record.json()
+    value["entries"][0]["expect"] = {}
+    return msgspec.structs.replace(record, value=msgspec.json.encode(value))
 
 
 class EndContract:

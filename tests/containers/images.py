@@ -134,8 +134,8 @@ def redis_image(settings: LocalSettings) -> Recipe:
 def _java_runtime() -> tuple[RootFs, Path]:
     """This machine's Java without what only development and screens need, at its own path, which is returned too."""
     command = (java.executable(), "-XshowSettings:properties", "-version")
-    told = subprocess.run(command, capture_output=True, text=True, timeout=_JAVA_ANSWERS_S, check=True).stderr
-    home = Path(next(line.partition("=")[2].strip() for line in told.splitlines() if "java.home =" in line))
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=_JAVA_ANSWERS_S, check=True).stderr
+    home = Path(next(line.partition("=")[2].strip() for line in shown.splitlines() if "java.home =" in line))
     root = RootFs()
     root.file(home / "bin" / "java", f"{home}/bin/java")
     root.folder(home / "lib", f"{home}/lib", _NOT_FOR_RUNNING)

@@ -48,6 +48,11 @@ def with_id(request: Example, id: str) -> Example:
     return Example(request.topic, request.key, headers, msgspec.json.encode({**request.json(), "id": id}))
 
 
+def garbage(example: Example) -> list[Example]:
+    """Under its key, bytes that are no message."""
+    return [msgspec.structs.replace(example, value=value) for value in (b"", b"{", b"[]", b"\xff\xfe")]
+
+
 def same(example: Example) -> Example:
     """As services of this version write it."""
     return example

@@ -71,21 +71,21 @@ class Neighbours:
 
         for number, record in enumerate(records):
             headers: Any = record.headers
-            told = partial(delivered, number)
-            self._producer.produce(record.topic, record.value, record.key, headers=headers, on_delivery=told)
+            acknowledged = partial(delivered, number)
+            self._producer.produce(record.topic, record.value, record.key, headers=headers, on_delivery=acknowledged)
         assert self._producer.flush(ANSWERS_S) == 0, f"not acknowledged in {ANSWERS_S} s"
         self.sent.update(places.values())
         return [places[number] for number in range(len(records))]
 
     def append(self, *records: Example) -> None:
         """Put journal records there one by one, each with the versions that its aggregates have now: all count."""
-        for told in records:
-            partition, value = self.partition_of(told.key), told.json()
+        for record in records:
+            partition, value = self.partition_of(record.key), record.json()
             for entry in value["entries"]:
                 entry["expect"] = {name: self.journal.version(partition, name) for name in entry.get("expect", {})}
             before = len(self.journal.counted)
             encoded = msgspec.json.encode(value)
-            self.send(msgspec.structs.replace(told, value=encoded))
+            self.send(msgspec.structs.replace(record, value=encoded))
             self.journal.catch_up()
             # The service may have answered with records of its own.
             counted = [each.entry for each in self.journal.counted[before:]]
@@ -123,9 +123,23 @@ class Neighbours:
         """All records of these topics, or of all, that were not put there from here: those of the service."""
         return [message for message in _read(self._bootstrap, topics) if place_of(message) not in self.sent]
 
+    def answered(self, request: Example) -> str:
+        """The status of the answer to a request, once it is there."""
+        id = request.json()["id"]
+        reply = eventually(lambda: self.journal.answer(id), ANSWERS_S, f"{request.type} is answered")
+        assert reply is not None
+        return reply.status
+
     def dead_letters(self) -> list[Message]:
         """What the service gave up."""
         return self.others(DEAD_LETTERS.name)
+
+    def check_dead_letters(self, places: Iterable[Place], bad: Iterable[Example]) -> None:
+        """The service gave up these records and no others: as they stood at their places, each with its reason."""
+        letters = self.dead_letters()
+        found = {source_of(letter): (letter.key(), letter.value() or b"") for letter in letters}
+        assert found == {place: (e.key.encode(), e.value) for place, e in zip(places, bad, strict=True)}
+        assert all(header(letter, "sluice_reason") for letter in letters)
 
 
 def renew_topics(admin: AdminClient, bootstrap: str, partitions: int) -> None:

@@ -1,6 +1,5 @@
 """What a service may write, as it is published: the JSON schemas of docs/schemas and the declaration of the topics."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -37,65 +36,43 @@ _VALUES = {
 _BASE = "file:///schemas/"
 
 
-class NotPublishedError(AssertionError):
-    """A record is not what was published, or not by whom."""
-
-
 def check(message: Message, source: str, partitions: int) -> None:
-    """Raise NotPublishedError unless the record is one that `source` (service/instance) may write, where it stands."""
-    topic = _TOPICS[message.topic() or ""]
-    headers, key = headers_of(message), (message.key() or b"").decode()
-    _holds(source.partition("/")[0] in topic.written_by, message, f"written by {source}, not by {topic.written_by}")
+    """Raise AssertionError unless the record is one that `source` (service/instance) may write, where it stands."""
+    topic, key, value = _TOPICS[message.topic() or ""], (message.key() or b"").decode(), message.value() or b""
+    where = f"{topic.name}/{message.partition()}@{message.offset()}: {value!r}"
+    # The first header of a name counts.
+    headers = {name: _text(text) for name, text in reversed(message.headers() or [])}
+    service = source.partition("/")[0]
+    assert service in topic.written_by, f"written by {source}, not by {topic.written_by}: {where}"
     if topic is not STATISTICS_WINDOWS:
         # What stands there is the change log of a table: in the partition of what changed it.
-        is_in_place = message.partition() == partition_of(key, topic.partitions or partitions)
-        _holds(is_in_place, message, "not its key's partition")
+        assert message.partition() == partition_of(key, topic.partitions or partitions), f"not its key's: {where}"
     if topic.name == DEAD_LETTERS.name:
-        _fits("DeadLetterHeaders.json", headers, message)
-        by = headers["sluice_service"]
-        _holds(by.partition("/")[0] == source.partition("/")[0], message, f"given up by {by}, not by {source}")
+        _fits("DeadLetterHeaders.json", headers, where)
+        assert headers["sluice_service"].partition("/")[0] == service, f"given up by another than {source}: {where}"
         return
-    _fits("Headers.json", headers, message)
-    value = msgspec.json.decode(message.value() or b"")
+    _fits("Headers.json", headers, where)
+    body = msgspec.json.decode(value)
     if topic in (STATISTICS, STATISTICS_WINDOWS):
-        _fits(f"reports/{headers['ce_type']}.json", value, message)
+        _fits(f"reports/{headers['ce_type']}.json", body, where)
     else:
-        _fits(_VALUES.get(topic.name, "Request.json"), value, message)
-    _holds(headers["ce_source"] == value["by"] == source, message, f"from {headers['ce_source']}, {value['by']}")
-    _holds(headers["ce_id"] == value["id"] and headers.get("ce_subject", "") == key, message, "headers say otherwise")
-    if "command" in value:
-        _holds(headers["ce_type"] == value["command"]["type"], message, "headers name another type")
-        command = decode_request(message.value() or b"").command
+        _fits(_VALUES.get(topic.name, "Request.json"), body, where)
+    assert headers["ce_source"] == body["by"] == source, f"from {headers['ce_source']}, {body['by']}: {where}"
+    assert headers["ce_id"] == body["id"] and headers.get("ce_subject", "") == key, f"{headers}: {where}"
+    if "command" in body:
+        assert headers["ce_type"] == body["command"]["type"], f"headers name another type: {where}"
+        command = decode_request(value).command
         places = {topic_of(command).name} | ({COMMIT.name} if isinstance(command, c.CheckLease) else set())
-        _holds(
-            topic.name in places and command.key == key, message, "in a topic or under a key where it does not belong"
-        )
+        assert topic.name in places and command.key == key, f"in a topic or under a key of others: {where}"
 
 
-def headers_of(message: Message) -> dict[str, str]:
-    """The headers as text; the first of a name counts."""
-    found: dict[str, str] = {}
-    for name, value in cast_pairs(message.headers()):
-        found.setdefault(name, value.decode() if isinstance(value, bytes) else str(value))
-    return found
+def _text(value: bytes | str | None) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def cast_pairs(headers: Any) -> list[tuple[str, bytes | str | None]]:
-    return list(headers.items()) if isinstance(headers, Mapping) else list(headers or [])
-
-
-def _holds(condition: bool, message: Message, why: str) -> None:
-    if not condition:
-        raise NotPublishedError(f"{_place(message)}: {why}: {message.value()!r}")
-
-
-def _fits(schema: str, value: Any, message: Message) -> None:
+def _fits(schema: str, value: Any, where: str) -> None:
     for error in _validator(schema).iter_errors(value):
-        raise NotPublishedError(f"{_place(message)}: {schema}: {error.json_path}: {error.message}")
-
-
-def _place(message: Message) -> str:
-    return f"{message.topic()}/{message.partition()}@{message.offset()}"
+        raise AssertionError(f"{schema}: {error.json_path}: {error.message}: {where}")
 
 
 @cache
@@ -107,11 +84,10 @@ def _validator(path: str) -> Draft202012Validator:
 def _registry() -> Registry[Any]:
     """All published schemas under their paths, with nothing beside what they name."""
     found = {p.relative_to(FOLDER).as_posix(): msgspec.json.decode(p.read_bytes()) for p in FOLDER.rglob("*.json")}
-    if not found:
-        raise NotPublishedError(f"there are no schemas in {FOLDER.relative_to(CLONE)}")
+    assert found, f"there are no schemas in {FOLDER.relative_to(CLONE)}"
     # Headers are a map that others may add to: those of a dead letter stand beside the ones that it had.
-    told = {path: schema if path.endswith("Headers.json") else _closed(schema) for path, schema in found.items()}
-    resources = ((_BASE + path, DRAFT202012.create_resource(schema)) for path, schema in told.items())
+    closed = {path: schema if path.endswith("Headers.json") else _closed(schema) for path, schema in found.items()}
+    resources = ((_BASE + path, DRAFT202012.create_resource(schema)) for path, schema in closed.items())
     return Registry[Any]().with_resources(resources)
 
 

@@ -60,7 +60,7 @@ def _scale(command: ScaleStream) -> pb.ScaleRequest:
     )
 
 
-def _moved(command: UpdateSubscriberCut) -> pb.SubscriberStreamCut:
+def _subscriber_cut(command: UpdateSubscriberCut) -> pb.SubscriberStreamCut:
     return pb.SubscriberStreamCut(
         subscriber=command.subscriber,
         streamCut=_cut(command, command.cut),
@@ -69,9 +69,17 @@ def _moved(command: UpdateSubscriberCut) -> pb.SubscriberStreamCut:
     )
 
 
-def _noted(command: NoteWriterTime) -> pb.TimestampFromWriter:
+def _writer_time(command: NoteWriterTime) -> pb.TimestampFromWriter:
     position = _cut(command, command.position)
     return pb.TimestampFromWriter(writer=command.writer, position=position, timestamp=command.timestamp)
+
+
+def _stream_config(command: Any) -> pb.StreamConfig:
+    return config_message(command.stream_id, command.config)
+
+
+def _group_config(command: Any) -> pb.ReaderGroupConfiguration:
+    return group_config_message(command.group_id, command.config)
 
 
 def _group(command: DeleteReaderGroup) -> pb.ReaderGroupInfo:
@@ -82,48 +90,31 @@ _RPCS: dict[type[Any], tuple[str, Callable[[Any], Any]]] = {
     CreateScope: ("createScope", _scope),
     DeleteScope: ("deleteScope", _scope),
     DeleteScopeRecursive: ("deleteScopeRecursive", _scope),
-    CreateStream: ("createStream", lambda command: config_message(command.stream_id, command.config)),
-    UpdateStream: ("updateStream", lambda command: config_message(command.stream_id, command.config)),
-    TruncateStream: ("truncateStream", lambda command: _cut(command, command.cut)),
+    CreateStream: ("createStream", _stream_config),
+    UpdateStream: ("updateStream", _stream_config),
+    TruncateStream: ("truncateStream", lambda cmd: _cut(cmd, cmd.cut)),
     ScaleStream: ("scale", _scale),
     SealStream: ("sealStream", _stream),
     DeleteStream: ("deleteStream", _stream),
-    CreateReaderGroup: (
-        "createReaderGroup",
-        lambda command: group_config_message(command.group_id, command.config),
-    ),
-    UpdateReaderGroup: (
-        "updateReaderGroup",
-        lambda command: group_config_message(command.group_id, command.config),
-    ),
+    CreateReaderGroup: ("createReaderGroup", _group_config),
+    UpdateReaderGroup: ("updateReaderGroup", _group_config),
     DeleteReaderGroup: ("deleteReaderGroup", _group),
-    CreateTable: (
-        "createKeyValueTable",
-        lambda command: table_config_message(command.table_id, command.config),
-    ),
-    DeleteTable: (
-        "deleteKeyValueTable",
-        lambda command: pb.KeyValueTableInfo(scope=command.scope, kvtName=command.table),
-    ),
-    UpdateSubscriberCut: ("updateSubscriberStreamCut", _moved),
-    NoteWriterTime: ("noteTimestampFromWriter", _noted),
-    RemoveWriter: (
-        "removeWriter",
-        lambda command: pb.RemoveWriterRequest(writer=command.writer, stream=_stream(command)),
-    ),
+    CreateTable: ("createKeyValueTable", lambda cmd: table_config_message(cmd.table_id, cmd.config)),
+    DeleteTable: ("deleteKeyValueTable", lambda cmd: pb.KeyValueTableInfo(scope=cmd.scope, kvtName=cmd.table)),
+    UpdateSubscriberCut: ("updateSubscriberStreamCut", _subscriber_cut),
+    NoteWriterTime: ("noteTimestampFromWriter", _writer_time),
+    RemoveWriter: ("removeWriter", lambda cmd: pb.RemoveWriterRequest(writer=cmd.writer, stream=_stream(cmd))),
     OpenTransaction: (
         "createTransaction",
-        lambda command: pb.CreateTxnRequest(streamInfo=_stream(command), lease=command.lease_ms),
+        lambda cmd: pb.CreateTxnRequest(streamInfo=_stream(cmd), lease=cmd.lease_ms),
     ),
     PingTransaction: (
         "pingTransaction",
-        lambda command: pb.PingTxnRequest(
-            streamInfo=_stream(command), txnId=_id(command.transaction), lease=command.lease_ms
-        ),
+        lambda cmd: pb.PingTxnRequest(streamInfo=_stream(cmd), txnId=_id(cmd.transaction), lease=cmd.lease_ms),
     ),
     CommitTransaction: (
         "commitTransaction",
-        lambda command: _transaction(command, writerId=command.writer, timestamp=command.timestamp),
+        lambda cmd: _transaction(cmd, writerId=cmd.writer, timestamp=cmd.timestamp),
     ),
     AbortTransaction: ("abortTransaction", _transaction),
 }

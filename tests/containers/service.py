@@ -99,9 +99,9 @@ class ServiceContainer(Backing):
 
     def users(self) -> set[str]:
         """The numbers of the users that its processes run as."""
-        told = cast(Any, self.get_wrapped_container()).top(ps_args="-eo pid,uid")
-        column = [title.lower() for title in told["Titles"]].index("uid")
-        return {process[column] for process in told["Processes"]}
+        listed = cast(Any, self.get_wrapped_container()).top(ps_args="-eo pid,uid")
+        column = [title.lower() for title in listed["Titles"]].index("uid")
+        return {process[column] for process in listed["Processes"]}
 
     def setting(self, *path: str) -> Any:
         """A value of what the engine knows of the container."""

@@ -42,6 +42,11 @@ class SegmentStoreServer:
         return dict(self._store.segments)
 
     @property
+    def contents(self) -> dict[str, tuple[bool, int, int]]:
+        """Of each segment whether it is sealed, its length and its start."""
+        return {name: (s.sealed, s.length, s.start_offset) for name, s in self.segments.items()}
+
+    @property
     def store(self) -> InMemorySegmentStore:
         """The store itself; its methods belong into `run`."""
         return self._store
@@ -49,10 +54,6 @@ class SegmentStoreServer:
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         """The result of something asked of `store`."""
         return asyncio.run_coroutine_threadsafe(call, self._loop).result(_CALL_S)
-
-    def clear(self) -> None:
-        """Forget all segments."""
-        self.run(self._clear())
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -66,9 +67,6 @@ class SegmentStoreServer:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_ENDS_S)
         self._loop.close()
-
-    async def _clear(self) -> None:
-        self._store.segments.clear()
 
     async def _open(self) -> None:
         self._server = await asyncio.start_server(self._serve, self._address, 0)

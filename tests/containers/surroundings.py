@@ -36,8 +36,7 @@ def engine() -> str:
 
 def gateway(network: Network) -> str:
     """The address under which containers of the network reach this machine."""
-    inner = cast(Any, network)._unwrap_network
-    inner.reload()
+    inner = cast(Any, DockerClient().client).networks.get(network.name)
     return str(inner.attrs["IPAM"]["Config"][0]["Gateway"])
 
 
@@ -90,7 +89,7 @@ def tell_history(neighbours: Neighbours, leave_out: str = "") -> None:
 
     What has a key that begins with `leave_out` is left out, if that is given.
     """
-    told = [newer(e) for e in examples.journal_records() if not leave_out or not e.key.startswith(leave_out)]
-    neighbours.send(*told)
+    records = [newer(e) for e in examples.journal_records() if not leave_out or not e.key.startswith(leave_out)]
+    neighbours.send(*records)
     neighbours.journal.catch_up()
-    assert len(neighbours.journal.counted) == sum(len(e.json()["entries"]) for e in told)
+    assert len(neighbours.journal.counted) == sum(len(e.json()["entries"]) for e in records)

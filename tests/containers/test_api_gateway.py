@@ -98,15 +98,15 @@ def test_what_happened_long_ago_is_over(clients: Controller) -> None:
 @pytest.mark.parametrize(("scope", "version"), LIVES)
 def test_what_others_say_can_be_read(neighbours: Neighbours, clients: Controller, scope: str, version: Version) -> None:
     """A stream that was scaled, its reader group and its table; what is told again changes nothing."""
-    told = [version(relocated(e, scope)) for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
-    scaled = next(number for number, e in enumerate(told) if e.type == "StreamScaled") + 1
-    neighbours.append(*told[:scaled])
+    records = [version(relocated(e, scope)) for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
+    scaled = next(number for number, e in enumerate(records) if e.type == "StreamScaled") + 1
+    neighbours.append(*records[:scaled])
     seen = everything(clients, scope)
     streams, segments, tags, groups, tables = seen
     assert STREAM in streams
     assert segments == [FIRST, UPPER_LEFT, UPPER_RIGHT]
     assert (tags, groups, tables) == (["team-payments"], GROUP, [TABLE])
-    neighbours.send(*told[:scaled])
+    neighbours.send(*records[:scaled])
     assert everything(clients, scope) == seen
 
 
@@ -142,10 +142,10 @@ def test_what_clients_ask_goes_into_its_topic_and_is_answered_once(
         kind = type(request.command).__name__
         status = OTHER_STATUS.get(kind, "SUCCESS")
         transaction = getattr(request.command, "transaction", "") or "1" * 8 + "-2222-3333-4444-" + "5" * 12
-        told = version(
+        replied = version(
             answer(sent, Reply(Status(status), transaction=transaction if kind == "OpenTransaction" else ""))
         )
-        neighbours.send(told, told)
+        neighbours.send(replied, replied)
         assert outcome(call) in (status, "OK"), name
 
 
@@ -160,6 +160,12 @@ class TestAsContainer(ContainerContract):
 
 class TestAsFollower(FollowerContract):
     pass
+
+
+def test_reads_of_the_partitions_that_stopped_are_unavailable(clients: Controller) -> None:
+    """Those of the others are served."""
+    scopes = (pb.ScopeInfo(scope=f"any{number}") for number in range(20))
+    assert {clients.status("checkScopeExists", scope) for scope in scopes} == {"OK", "UNAVAILABLE"}
 
 
 class TestEnd(EndContract):

@@ -10,25 +10,14 @@ from random import Random
 
 import pytest
 from integration.test_java_client import build
-from support.controller import controller, unique
+from support.controller import unique
 from support.counter import counting
 
 from harness import System
 from sluice.pravega import ConnectionFailure, Failure, LocatedSegmentStores
 from sluice.pravega.calls import Line
 from sluice.pravega.wire.command import Command, Numbered
-from sluice_client import (
-    Client,
-    Controller,
-    NotASingleSegment,
-    Refused,
-    Revision,
-    RevisionedStream,
-    ScopeMissing,
-    StreamMissing,
-    StreamSealed,
-    open_client,
-)
+from sluice_client import Client, Controller, Revision, RevisionedStream, open_client
 from sluice_local import java, launch
 from sluice_local.settings import LocalSettings
 
@@ -180,41 +169,3 @@ def java_peer(controller: str, scope: str, log: Path) -> list[str]:
         return subprocess.run(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=60, check=True
         ).stdout.splitlines()
-
-
-async def test_what_the_controller_says(system: System, client: Client, scope: str) -> None:
-    asked = client.controller
-    assert not await asked.create_scope(scope)
-    assert await asked.create_stream(scope, "two", 2)
-    assert not await asked.create_stream(scope, "two")
-    segments = [f"{scope}/two/{number}.#epoch.0" for number in range(2)]
-    assert await asked.segments(scope, "two") == segments
-    assert await asked.head(scope, "two") == dict.fromkeys(segments, 0)
-    assert await asked.successors(segments[0]) == {}
-    assert str(await asked.node_of(segments[0])) in system.segment_store_addresses
-    with pytest.raises(NotASingleSegment):
-        await client.revisioned_stream(scope, "two")
-    with pytest.raises(ScopeMissing):
-        await asked.create_stream(unique("sc"), "st")
-    for refused in (asked.create_scope("a/b"), asked.create_stream(scope, "a/b")):
-        with pytest.raises(Refused, match="NAME"):
-            await refused
-    for missing in ((scope, "none"), (unique("sc"), "none")):
-        with pytest.raises(StreamMissing):
-            await client.revisioned_stream(*missing)
-
-
-async def test_a_stream_that_is_sealed_and_one_that_is_deleted(
-    system: System, client: Client, scope: str, stream: RevisionedStream
-) -> None:
-    first = await stream.append(b"first")
-    with controller(system.grpc_address) as caller:
-        assert await asyncio.to_thread(caller.seal, scope, "st") == "SUCCESS"
-        with pytest.raises(StreamSealed):
-            await client.revisioned_stream(scope, "st")
-        with pytest.raises(StreamSealed):
-            await stream.append_if(b"second", first)
-        assert [entry async for _, entry in stream.read(await stream.head())] == [b"first"]
-        assert await asyncio.to_thread(caller.delete, scope, "st") == "SUCCESS"
-    with pytest.raises(StreamMissing):
-        await stream.tail()

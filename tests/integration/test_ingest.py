@@ -292,13 +292,8 @@ def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:
         send(500, 1_000)
         one.until(lambda: position() == 4_000, "all partitions are read again")
         assert one.stop()["allNodes"]["records"] >= 2_000
-    with shell.running(*arguments, "--once") as again:
-        summary = again.summary()
-    assert summary["finished"] and summary["records"] == 0
-    wanted = {f"{partition}-{number}" for partition in range(4) for number in range(1_000)}
-    assert shell.events("records", wanted).keys() == wanted
 
-    # What is next to be read in one partition is deleted before it is: told, and gone on with behind that.
+    # What is next to be read in one partition is deleted before it is: that is told, and the reading goes on behind it.
     send(1_000, 1_010)
     first = TopicPartition(topic, 2, 1_005)
     assert admin.delete_records([first])[first].result(STARTS_S).low_watermark == 1_005
@@ -306,8 +301,6 @@ def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:
         summary = behind.summary(code=1)
     assert summary["finished"] and (summary["records"], summary["skipped"]) == (35, 1)
     assert any("does not have offset 1000 any more; going on with offset 1005" in text for text in summary["problems"])
-    with shell.running(*arguments, "--once") as again:
-        assert again.summary()["records"] == 0
-    wanted |= {f"{partition}-{number}" for partition in range(4) for number in range(1_000, 1_010)}
+    wanted = {f"{partition}-{number}" for partition in range(4) for number in range(1_010)}
     wanted -= {f"2-{number}" for number in range(1_000, 1_005)}
     assert shell.events("records", wanted).keys() == wanted

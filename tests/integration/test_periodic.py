@@ -1,23 +1,21 @@
 """The periodic work of stream-workflows on real segment stores: watermarks, reports of load, samples for retention."""
 
-import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, TypeVar
-from uuid import uuid4
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
 from support.kafka import header, read
+from support.segments import append, on_store
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.segment import segment_name
 from sluice.domain.stream.watermark import Watermark
 from sluice.kafka.topics import RETENTION, SCALE
-from sluice.pravega import Host, SegmentStoreClient
+from sluice.pravega import SegmentStoreClient
 from sluice.pravega.watermarks import decode_watermark
 from stream_workflows.segment_events import read_events
 
@@ -33,8 +31,6 @@ OFTEN = {
 }
 REPORTS = ("_system", "_requeststream")
 SOON_S = 30.0
-
-T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -59,22 +55,6 @@ def scope(client: Controller) -> str:
     return name
 
 
-def on_store(
-    client: Controller, stream: tuple[str, str], segment: int, work: Callable[[SegmentStoreClient, str], Awaitable[T]]
-) -> T:
-    """Do something with the segment store that has a segment."""
-
-    async def connected() -> T:
-        address, _, port = client.store_of(*stream, segment).rpartition(":")
-        store = SegmentStoreClient(lambda _container: Host(address, int(port)), 4)
-        try:
-            return await work(store, segment_name(*stream, segment))
-        finally:
-            await store.close()
-
-    return asyncio.run(connected())
-
-
 def note(client: Controller, scope: str, writer: str, timestamp: int, position: dict[int, int]) -> None:
     noted = pb.TimestampFromWriter(writer=writer, timestamp=timestamp, position=cut(scope, "st", position))
     assert client.call("noteTimestampFromWriter", noted).result == pb.TimestampResponse.SUCCESS
@@ -89,7 +69,7 @@ def watermarks(client: Controller, scope: str) -> list[Watermark]:
     return on_store(client, (scope, "_MARKst"), 0, read_all)
 
 
-def told(system: System, topic: str, scope: str) -> list[dict[str, Any]]:
+def reports_on(system: System, topic: str, scope: str) -> list[dict[str, Any]]:
     """The reports in a topic on streams of a scope, with their headers checked."""
     found = []
     for message in read(system.kafka_bootstrap, topic):
@@ -128,15 +108,11 @@ def test_reports_of_load_come_out_once_each_by_id_and_outlive_kill_9(
 
     def report(number: int) -> None:
         event = auto_scale_event(scope, "st", number % 3, at=1000 + number, request=number)
-
-        async def append(store: SegmentStoreClient, name: str) -> int:
-            return await store.append(name, uuid4(), event)
-
-        on_store(client, REPORTS, number % 2, append)
+        append(client, REPORTS, number % 2, event)
 
     def reported() -> dict[str, list[dict[str, Any]]]:
         by_id = defaultdict(list)
-        for value in told(often, SCALE.name, scope):
+        for value in reports_on(often, SCALE.name, scope):
             by_id[value["id"]].append(value)
         return by_id
 
@@ -167,14 +143,10 @@ def test_reports_of_load_come_out_once_each_by_id_and_outlive_kill_9(
 def test_samples_and_changes_of_retention_come_out(often: System, client: Controller, scope: str) -> None:
     policy = pb.RetentionPolicy(retentionType=pb.RetentionPolicy.SIZE, retentionParam=100, retentionMax=1000)
     assert client.status("createStream", config(scope, "st", 2, retentionPolicy=policy)) == "SUCCESS"
-
-    async def append(store: SegmentStoreClient, name: str) -> int:
-        return await store.append(name, uuid4(), b"x" * 92)
-
-    assert on_store(client, (scope, "st"), 1, append) == 100
+    assert append(client, (scope, "st"), 1, b"x" * 92) == 100
 
     def sample() -> dict[str, Any] | None:
-        samples = [value for value in told(often, RETENTION.name, scope) if value["sample"] is not None]
+        samples = [value for value in reports_on(often, RETENTION.name, scope) if value["sample"] is not None]
         return next((value for value in samples if value["sample"]["size"] == 100), None)
 
     value = eventually(sample, SOON_S, "a sample of 100 bytes")
@@ -184,4 +156,4 @@ def test_samples_and_changes_of_retention_come_out(often: System, client: Contro
     assert value["ranges"] == {"0": [0.0, 0.5], "1": [0.5, 1.0]}
 
     assert client.status("updateStream", config(scope, "st", 2)) == "SUCCESS"
-    eventually(lambda: told(often, RETENTION.name, scope)[-1]["policy"] is None, SOON_S, "the end of the policy")
+    eventually(lambda: reports_on(often, RETENTION.name, scope)[-1]["policy"] is None, SOON_S, "the end of the policy")

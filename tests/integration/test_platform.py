@@ -3,15 +3,13 @@
 import re
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka import Message, Producer
 from kazoo.client import KazooClient
 from redis import Redis
 from support.documents import DOCS
@@ -41,58 +39,15 @@ def platform(runs_folder: Path) -> Iterator[System]:
         yield system
 
 
-@pytest.fixture
-def zookeeper(platform: System) -> Iterator[KazooClient]:
+@contextmanager
+def session(platform: System) -> Iterator[KazooClient]:
     client = KazooClient(hosts=platform.zookeeper, timeout=5)
     client.start(timeout=SETTLED_S)
-    yield client
-    client.stop()
-    client.close()
-
-
-def write(platform: System, topic: str, value: bytes) -> None:
-    producer = Producer({"bootstrap.servers": platform.kafka_bootstrap, "acks": "all", "enable.idempotence": True})
-    outcomes: list[KafkaError | None] = []
-    producer.produce(topic, value, on_delivery=lambda error, _message: outcomes.append(error))
-    assert producer.flush(SETTLED_S) == 0
-    assert outcomes == [None]
-
-
-def read_first(platform: System, topic: str) -> bytes | None:
-    consumer = Consumer({"bootstrap.servers": platform.kafka_bootstrap, "group.id": uuid.uuid4().hex})
     try:
-        consumer.assign([TopicPartition(topic, 0, 0)])
-
-        def polled() -> bytes | None:
-            message = consumer.poll(1)
-            return None if message is None or message.error() else message.value()
-
-        return eventually(polled, SETTLED_S, f"{topic} has a record")
+        yield client
     finally:
-        consumer.close()
-
-
-def make_topic(platform: System, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": platform.kafka_bootstrap})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(SETTLED_S)
-
-
-def test_kafka_killed_and_started_again_has_its_data(platform: System) -> None:
-    topic = uuid.uuid4().hex
-    make_topic(platform, topic)
-    write(platform, topic, b"before")
-    platform.kill("kafka")
-    assert not platform.is_ready("kafka")
-    platform.start("kafka")
-    assert read_first(platform, topic) == b"before"
-    write(platform, topic, b"after")
-
-
-def test_a_topic_is_not_created_by_accident(platform: System) -> None:
-    admin = AdminClient({"bootstrap.servers": platform.kafka_bootstrap})
-    topic = uuid.uuid4().hex
-    admin.list_topics(topic, timeout=SETTLED_S)
-    assert topic not in admin.list_topics(timeout=SETTLED_S).topics
+        client.stop()
+        client.close()
 
 
 def test_redis_killed_and_started_again_has_its_data(platform: System) -> None:
@@ -104,40 +59,23 @@ def test_redis_killed_and_started_again_has_its_data(platform: System) -> None:
         assert redis.get("key") == b"value"
 
 
-def test_a_segment_store_registers_and_is_gone_soon_after_its_death(platform: System, zookeeper: KazooClient) -> None:
-    name = f"{platform.segment_store_addresses[0]}:"
-    eventually(lambda: name in zookeeper.get_children(HOSTS), SETTLED_S, "the segment store is registered")
-    platform.kill("segment-store-0")
-    eventually(lambda: name not in zookeeper.get_children(HOSTS), SETTLED_S, "the session of the dead has ended")
-    platform.start("segment-store-0")
-    eventually(lambda: name in zookeeper.get_children(HOSTS), SETTLED_S, "the segment store is registered again")
-
-
-def test_the_bookie_killed_and_started_again_takes_its_old_place(platform: System, zookeeper: KazooClient) -> None:
+def test_the_bookie_killed_and_started_again_takes_its_old_place(platform: System) -> None:
     platform.kill("bookie")
     platform.start("bookie")
-    eventually(lambda: "bookie" in zookeeper.get_children(BOOKIES), SETTLED_S, "the bookie is registered again")
+    with session(platform) as zookeeper:
+        eventually(lambda: "bookie" in zookeeper.get_children(BOOKIES), SETTLED_S, "the bookie is registered again")
 
 
 def test_zookeeper_killed_and_started_again_has_its_data(platform: System) -> None:
-    def client() -> KazooClient:
-        client = KazooClient(hosts=platform.zookeeper, timeout=5)
-        client.start(timeout=SETTLED_S)
-        return client
-
-    before = client()
-    before.create("/kept", b"value", makepath=True)
-    before.stop()
+    with session(platform) as before:
+        before.create("/kept", b"value", makepath=True)
     platform.kill("zookeeper")
     platform.start("zookeeper")
-    after = client()
-    try:
+    with session(platform) as after:
         assert after.get("/kept")[0] == b"value"
         eventually(lambda: "bookie" in after.get_children(BOOKIES), SETTLED_S, "the bookie is there")
         name = f"{platform.segment_store_addresses[0]}:"
         eventually(lambda: name in after.get_children(HOSTS), SETTLED_S, "the segment store is there")
-    finally:
-        after.stop()
     assert platform.is_ready("bookie")
     assert platform.is_ready("segment-store-0")
 
@@ -185,7 +123,7 @@ def test_the_journal_is_copied_as_the_guide_for_operators_says(platform: System,
         done = copy_journal(platform, other)
         assert done.returncode == 0, done.stderr
         assert done.stdout == "partition 0: 500 records\npartition 1: 500 records\npartition 2: 0 records\n"
-        assert told(read(other.kafka_bootstrap, JOURNAL.name)) == journal
+        assert contents(read(other.kafka_bootstrap, JOURNAL.name)) == journal
         again = copy_journal(platform, other)
         assert (again.returncode, again.stderr) == (1, f"{other.kafka_bootstrap} has a {JOURNAL.name} already\n")
 
@@ -201,24 +139,24 @@ def fill_journal(platform: System) -> list[tuple[object, ...]]:
         headers: list[tuple[str, str | bytes | None]] = [("ce_id", str(number)), ("ce_type", "StreamCreated")]
         producer.produce(JOURNAL.name, value, key, number % 2, headers=headers[: number % 3])
     assert producer.flush(SETTLED_S) == 0
-    written = told(read(platform.kafka_bootstrap, JOURNAL.name))
+    written = contents(read(platform.kafka_bootstrap, JOURNAL.name))
     assert len(written) == 1000
     return written
 
 
-def told(records: list[Message]) -> list[tuple[object, ...]]:
+def contents(records: list[Message]) -> list[tuple[object, ...]]:
     return [(m.partition(), m.key(), m.value(), m.headers()) for m in records]
 
 
 def copy_journal(old: System, new: System) -> subprocess.CompletedProcess[str]:
     """Run the script, with the addresses that a reader puts in, and a queue that is full all the time."""
     (script,) = re.findall(r"^```python\n(.*?)^```$", (DOCS / "operations.md").read_text(), re.DOTALL | re.MULTILINE)
-    for place, filled in (
+    for line, filled in (
         (r"^OLD, NEW, .*$", f'OLD, NEW, REPLICATION = "{old.kafka_bootstrap}", "{new.kafka_bootstrap}", 1'),
         (r'"acks": "all"', '"acks": "all", "queue.buffering.max.messages": 100'),
     ):
-        script, places = re.subn(place, filled, str(script), flags=re.MULTILINE)
-        assert places == 1, place
+        script, count = re.subn(line, filled, str(script), flags=re.MULTILINE)
+        assert count == 1, line
     command = [sys.executable, "-c", script]
     return subprocess.run(command, capture_output=True, text=True, timeout=COPY_RUNS_S, check=False)
 

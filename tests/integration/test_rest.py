@@ -7,12 +7,9 @@ from uuid import uuid4
 import httpx
 import pytest
 from confluent_kafka import Producer
-from support.kafka import events, fold, produce
 
 from harness import System, eventually
-from sluice.domain.scope import events as ev
 from sluice.domain.scope.commands import CreateScope
-from sluice.engine.partition import partition_of
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS
@@ -36,16 +33,6 @@ def letter(client: httpx.Client, value: str, **query: Any) -> Any:
     return next((item for item in answer.json()["items"] if item["value"] == value), None)
 
 
-def test_a_change_is_found_in_the_journal_by_the_id_it_is_answered_with(system: System, client: httpx.Client) -> None:
-    scope = f"rest-{uuid4().hex}"
-    answer = client.put(f"{S}/scopes/{scope}")
-    assert answer.status_code == 201
-    partition = partition_of(scope, system.settings.partitions)
-    folded = fold(system.kafka_bootstrap, [partition])
-    records = [f for f in folded if f.entry.request == answer.headers["sluice-request"]]
-    assert events(records, lambda event: isinstance(event, ev.ScopeCreated) and event.scope == scope)
-
-
 def test_all_members_give_signs_of_life(client: httpx.Client) -> None:
     def heard() -> bool:
         members = client.get(f"{S}/members").json()["items"]
@@ -53,20 +40,6 @@ def test_all_members_give_signs_of_life(client: httpx.Client) -> None:
         return services >= {"api-gateway", "stream-workflows", "cluster-manager", "txn-manager"}
 
     eventually(heard, COMES_S, "every service was heard of")
-
-
-def test_a_record_nobody_can_read_is_listed_and_dropped(system: System, client: httpx.Client) -> None:
-    nonsense = f"nonsense {uuid4()}"
-    produce(system.kafka_bootstrap, REQUESTS_STREAMS.name, "rest/nonsense", nonsense.encode())
-    found = eventually(lambda: letter(client, nonsense), COMES_S, "the dead letter is listed")
-    assert (found["topic"], found["key"], found["encoding"]) == (REQUESTS_STREAMS.name, "rest/nonsense", "text")
-    place = f"{S}/dead-letters/{found['partition']}/{found['offset']}"
-    assert client.post(f"{place}/drop").json()["settled"] == "dropped"
-    assert letter(client, nonsense) is None
-    settled = letter(client, nonsense, settled="true")
-    assert settled is not None
-    assert settled["settled"] == "dropped"
-    assert client.post(f"{place}/drop").status_code == 409
 
 
 def test_a_replayed_request_is_carried_out(system: System, client: httpx.Client) -> None:

@@ -104,7 +104,7 @@ def test_reports_become_requests_and_a_driver_killed_in_a_batch_goes_on(spark_sy
     assert eventually(lambda: history(spark_system, "hot0"), DECIDED_S, "the table has it")[0] == "split"
 
 
-def test_what_is_cold_within_the_cool_down_is_merged_after_it_without_another_report(spark_system: System) -> None:
+def test_what_is_cold_within_the_cool_down_is_merged_after_it(spark_system: System) -> None:
     at = now_ms()
     cold = [halves("cold", at, segment, Direction.DOWN, epoch_since=at) for segment in (0, 1)]
     tell(spark_system.kafka_bootstrap, *cold)

@@ -4,31 +4,26 @@ Segment stores say that a segment is hot after minutes only; so that is said for
 in. That segments are cold they say by themselves.
 """
 
-import asyncio
-import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
-from support.decisions import asked
 from support.kafka import events, fold
-from support.spark import SPARK
+from support.segments import append
 from support.truncations import Dues, beyond_size, beyond_time, consumed, overdue_ms
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.segment import segment_name
 from sluice.domain.stream import events as ev
-from sluice.domain.stream.commands import DecisionKind, ScaleStream
+from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.retention import RetentionReport
-from sluice.pravega import Host, SegmentStoreClient
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -57,8 +52,6 @@ EXPIRING = {
     "autoScale.cache.cleanUp.interval.seconds": "3",
     "autoScale.cache.expiry.seconds": "8",
 }
-
-T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -89,29 +82,6 @@ def scope(client: Controller) -> str:
     name = unique("sc")
     assert client.create_scope(name) == "SUCCESS"
     return name
-
-
-def on_store(
-    client: Controller, stream: tuple[str, str], segment: int, work: Callable[[SegmentStoreClient, str], Awaitable[T]]
-) -> T:
-    """Do something with the segment store that has a segment."""
-
-    async def connected() -> T:
-        address, _, port = client.store_of(*stream, segment).rpartition(":")
-        store = SegmentStoreClient(lambda _container: Host(address, int(port)), 4)
-        try:
-            return await work(store, segment_name(*stream, segment))
-        finally:
-            await store.close()
-
-    return asyncio.run(connected())
-
-
-def append(client: Controller, stream: tuple[str, str], segment: int, data: bytes) -> int:
-    async def work(store: SegmentStoreClient, name: str) -> int:
-        return await store.append(name, uuid4(), data)
-
-    return on_store(client, stream, segment, work)
 
 
 def write(client: Controller, scope: str, count: int) -> int:
@@ -156,11 +126,9 @@ def create_scaling(client: Controller, scope: str, stream: str, least: int) -> N
     assert client.status("createStream", request) == "SUCCESS"
 
 
-def say_hot(client: Controller, scope: str, *streams: str) -> None:
-    """Tell on behalf of the store that the first segment of each stream is hot."""
-    now = time.time_ns() // 1_000_000
-    for stream in streams:
-        append(client, REPORTS, 0, auto_scale_event(scope, stream, 0, at=now))
+def say_hot(client: Controller, scope: str, stream: str) -> None:
+    """Report on behalf of the store that the first segment of the stream is hot."""
+    append(client, REPORTS, 0, auto_scale_event(scope, stream, 0, at=time.time_ns() // 1_000_000))
 
 
 def growth(system: System, scope: str, stream: str) -> list[int]:
@@ -189,30 +157,6 @@ def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
     assert len(client.segments(scope, "st")) == 2 and min(growth(spark_system, scope, "st")) >= 0
     codes = noted(spark_system, scope, DecisionKind.SCALE)
     assert codes[0] == "split" and "merge" in codes
-
-
-def test_streams_are_split_once_although_the_driver_is_killed_in_the_middle_of_a_batch(
-    spark_system: System, client: Controller, scope: str
-) -> None:
-    """What was asked for is asked for again by the batch that runs again, and carried out by a real service."""
-    streams = [f"st{i}" for i in range(5)]
-    spark_system.stop(SPARK)
-    for stream in streams:
-        create_scaling(client, scope, stream, 1)
-    say_hot(client, scope, *streams)
-    spark_system.start(SPARK, wait=False, environment={"SLUICE_CRASH_AT": "scale-decisions-sent"})
-    assert spark_system.wait_ended(SPARK, READY_S), "it dies once it has sent something"
-    assert spark_system.exit_code(SPARK) == -signal.SIGKILL
-    spark_system.start(SPARK, deadline_s=READY_S)
-    eventually(lambda: all(growth(spark_system, scope, s) for s in streams), SOON_S, "all are split")
-    # Whatever came twice lies before this.
-    create_scaling(client, scope, "last", 1)
-    say_hot(client, scope, "last")
-    eventually(lambda: growth(spark_system, scope, "last"), SOON_S, "it goes on")
-    for stream in streams:
-        assert [n for n in growth(spark_system, scope, stream) if n > 0] == [1], f"{stream} is split once"
-    requests = [request.id for request in asked(spark_system.kafka_bootstrap, ScaleStream, streams)]
-    assert len(requests) > len(set(requests)), "the batch has run again"
 
 
 def test_watermarks_go_once_the_head_has_passed_them(client: Controller, scope: str) -> None:

@@ -62,5 +62,6 @@ async def test_a_writer_and_a_reader_go_on_through_fifty_scales(system: System) 
             with begin("last", 1) as last:
                 await asyncio.to_thread(last.finish, DEADLINE_S)
             check_exactly_once(await reading, written)
+            streams.delete_reader_group("rg", scope)
         request = pb.GetEpochSegmentsRequest(streamInfo=info(scope, "st"), epoch=SCALES)
         assert len(gateway.call("getEpochSegments", request).segmentRanges) == 2

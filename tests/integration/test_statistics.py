@@ -9,12 +9,9 @@ from typing import Any
 import httpx
 import pytest
 from support.controller import Controller, controller, unique
-from support.kafka import header, read
 from support.transactions import Transactions
 
 from harness import System, eventually
-from sluice.engine.partition import partition_of
-from sluice.kafka.topics import STATISTICS, STATISTICS_WINDOWS
 
 pytestmark = pytest.mark.integration
 
@@ -77,25 +74,6 @@ def test_transactions_and_operations_are_counted_by_minute_hour_and_day(
         eventually(lambda w=window: Statistics(client, scope, w).figures == wanted, COMES_S, f"all is in a {window}")  # type: ignore[misc]
     assert Statistics(client, scope, "day").body["items"][0]["longestMs"] > 0
     eventually(lambda: Statistics(client, scope, "day").body["ageS"] < YOUNG_S, COMES_S, "the figures are young")
-
-
-def test_what_has_not_happened_has_an_age_all_the_same(gateway: Controller, client: httpx.Client) -> None:
-    scope = unique("statistics")
-    assert gateway.create_scope(scope) == gateway.create_stream(scope, "st") == "SUCCESS"
-    eventually(lambda: Statistics(client, scope, "day").counts("operations"), COMES_S, "its creation is counted")
-    before = Statistics(client, scope, "day").body
-    eventually(lambda: Statistics(client, scope, "day").body["asOf"] > before["asOf"], COMES_S, "it is counted further")
-    assert Statistics(client, scope, "day").body["items"] == before["items"]
-
-
-@pytest.mark.parametrize("topic", [STATISTICS, STATISTICS_WINDOWS], ids=lambda topic: topic.name)
-def test_records_have_the_attributes_of_cloud_events(system: System, topic: Any, client: httpx.Client) -> None:
-    records = eventually(lambda: read(system.kafka_bootstrap, topic.name), COMES_S, "there are records")
-    for message in records:
-        assert header(message, "ce_type") in {"StreamStatistics", "StatisticsMark", "WindowStatistics"}
-        assert header(message, "ce_subject") == (message.key() or b"").decode()
-        if topic is STATISTICS:
-            assert message.partition() == partition_of(header(message, "ce_subject"), system.settings.partitions)
 
 
 def faust_of(system: System) -> int:

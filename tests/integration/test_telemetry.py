@@ -106,19 +106,3 @@ def settles(system: System, name: str, sample: str, value: float) -> None:
         return True
 
     eventually(has_it, DEADLINE_S, f"{name}: {sample} is {value}")
-
-
-def test_the_journal_s_lag_is_told_for_every_partition(system: System) -> None:
-    name = "api-gateway-0"
-
-    def lags() -> list[float]:
-        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=20).text
-        return [
-            s.value
-            for f in text_string_to_metric_families(text)
-            for s in f.samples
-            if s.name == "sluice_journal_lag_records"
-        ]
-
-    eventually(lambda: lags() == [0.0] * system.settings.partitions, DEADLINE_S, "nothing is missing")
-    settles(system, name, "sluice_journal_behind_seconds", 0)

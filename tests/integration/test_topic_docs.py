@@ -260,7 +260,6 @@ def test_records_are_cloud_events_that_follow_their_schemas(system: System, stor
         "CommitTransaction",
         "RetentionReport",
     }
-    assert kinds >= {"CreateStream", "StreamCreated", "Refusal", "CommitTransaction", "RetentionReport"}
     beats = read(system.kafka_bootstrap, REQUESTS_CLUSTER.name)
     assert beats
     for message in beats[-5:]:

@@ -1,10 +1,9 @@
-"""The topics of a running system: declared settings, readable records with CloudEvents headers, keys in their place."""
+"""The topics of a running system: declared settings, and requests and records in the partitions of their keys.
 
-import json
-import re
+That records are CloudEvents which follow their schemas is in `test_topic_docs.py`.
+"""
+
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from typing import get_args
 
 import pytest
 from confluent_kafka import Message
@@ -12,30 +11,19 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 from support.controller import Controller, controller, unique
-from support.kafka import header, produce, read
-from support.transactions import Transactions
+from support.kafka import events, fold, header, produce, read
 
 from harness import System
-from sluice.domain.commands import Command
-from sluice.domain.events import Event
-from sluice.domain.model import decode_record
+from sluice.engine.fold import Outcome
 from sluice.engine.partition import partition_of
-from sluice.kafka.topics import (
-    ABORT,
-    COMMIT,
-    DEAD_LETTERS,
-    JOURNAL,
-    REQUESTS_CLUSTER,
-    REQUESTS_STREAMS,
-    REQUESTS_TRANSACTIONS,
-    TOPICS,
-    Topic,
-)
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, REQUESTS_STREAMS, TOPICS, Topic
 
 pytestmark = pytest.mark.integration
 
 BY_NAME = {topic.name: topic for topic in TOPICS}
-OF_TRANSACTIONS = (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
+CREATED = ("StreamCreationStarted", "StreamCreated")
+SEALED = ("StreamSealStarted", "StreamSealed")
+DELETED = ("StreamDeletionStarted", "StreamDeleted")
 
 
 @pytest.fixture(scope="module")
@@ -46,28 +34,13 @@ def gateway(system: System) -> Iterator[Controller]:
 
 @pytest.fixture(scope="module")
 def worked(gateway: Controller) -> str:
-    """A scope in which something was done, and refused, so that the topics have something to show."""
+    """A scope whose creation was refused once, with a stream that was created, sealed and deleted."""
     scope = unique("topics")
     assert gateway.create_scope(scope) == "SUCCESS"
     assert gateway.create_scope(scope) == "SCOPE_EXISTS"
-    for number in range(5):
-        name = f"st-{number}"
-        assert gateway.create_stream(scope, name, 2) == "SUCCESS"
-        assert gateway.seal(scope, name) == "SUCCESS"
-        assert gateway.delete(scope, name) == "SUCCESS"
-    return scope
-
-
-@pytest.fixture(scope="module")
-def transacted(gateway: Controller) -> str:
-    """A scope with a stream whose transactions were committed and aborted, by their client and by their lease."""
-    scope = unique("topics")
-    assert gateway.create_scope(scope) == gateway.create_stream(scope, "st", 2) == "SUCCESS"
-    transactions = Transactions(gateway, scope)
-    committed, aborted, abandoned = (transactions.open() for _ in range(3))
-    assert transactions.commit(committed) == transactions.abort(aborted) == "SUCCESS"
-    assert transactions.ping(abandoned, lease_ms=0) == "OK"
-    transactions.await_state(abandoned, "ABORTED")
+    assert gateway.create_stream(scope, "st", 2) == "SUCCESS"
+    assert gateway.seal(scope, "st") == "SUCCESS"
+    assert gateway.delete(scope, "st") == "SUCCESS"
     return scope
 
 
@@ -92,80 +65,51 @@ def test_there_are_no_other_topics_of_ours(system: System) -> None:
     assert present == set(BY_NAME)
 
 
-@pytest.mark.usefixtures("worked", "transacted")
-@pytest.mark.parametrize(
-    "topic", [JOURNAL, REQUESTS_STREAMS, REQUESTS_CLUSTER, *OF_TRANSACTIONS], ids=lambda topic: topic.name
-)
-def test_records_are_json_with_the_attributes_of_cloud_events(system: System, topic: Topic) -> None:
+@pytest.mark.usefixtures("worked")
+@pytest.mark.parametrize("topic", [JOURNAL, REQUESTS_STREAMS, REQUESTS_CLUSTER], ids=lambda topic: topic.name)
+def test_every_record_is_in_the_partition_of_its_key(system: System, topic: Topic) -> None:
+    count = partitions_of(system, topic)
     records = sound(read(system.kafka_bootstrap, topic.name))
     assert records
     for message in records:
-        value = json.loads(message.value() or b"")
-        key = (message.key() or b"").decode()
-        assert header(message, "ce_specversion") == "1.0"
-        assert header(message, "ce_id") == value["id"]
-        assert header(message, "ce_source") == value["by"]
-        assert re.fullmatch(r"(api-gateway|stream-workflows|cluster-manager|txn-manager|people)/.+", value["by"])
-        at = datetime.fromisoformat(header(message, "ce_time"))
-        assert round(at.timestamp() * 1000) == value["at"]
-        assert abs(datetime.now(UTC) - at) < timedelta(hours=1)
-        subjects = [pair[1] for pair in message.headers() or [] if pair[0] == "ce_subject"]
-        assert subjects == ([key.encode()] if key else [])
-        assert header(message, "content-type") == "application/json"
-        assert header(message, "ce_type") == kind_of(topic, value)
+        assert message.partition() == partition_of(key_of(message), count), key_of(message)
         assert message.timestamp()[0] == 2, "timed by the broker"
 
 
-def kind_of(topic: Topic, value: dict[str, object]) -> str:
-    """What the type of a record must be, from its value."""
-    if topic is not JOURNAL:
-        command = value["command"]
-        assert isinstance(command, dict)
-        assert command["type"] in {kind.__name__ for kind in get_args(Command)}
-        return str(command["type"])
-    entries = value["entries"]
-    assert isinstance(entries, list)
-    happened = [event for entry in entries for event in entry.get("events", [])]
-    for event in happened:
-        assert event["type"] in {kind.__name__ for kind in get_args(Event)}
-    return str(happened[0]["type"]) if happened else "Refusal"
+def test_a_creation_is_one_request_and_two_records(system: System, worked: str) -> None:
+    """So are a seal and a deletion: the first record is the decision, the second one is the reply."""
+    key = f"{worked}/st"
+    requests = [m for m in sound(read(system.kafka_bootstrap, REQUESTS_STREAMS.name)) if key_of(m) == key]
+    assert [header(m, "ce_type") for m in requests] == ["CreateStream", "SealStream", "DeleteStream"]
+    entries = [
+        folded
+        for folded in fold(system.kafka_bootstrap)
+        if folded.outcome is Outcome.COUNTED and any(e.aggregate == f"stream:{key}" for e in folded.entry.events)
+    ]
+    happened = events(entries, lambda event: event.aggregate == f"stream:{key}")
+    assert [type(event).__name__ for event in happened] == [*CREATED, *SEALED, *DELETED]
+    assert len({folded.offset for folded in entries}) == 2 * len(requests)
+    answered = [folded.entry.request for folded in entries if folded.entry.reply is not None]
+    assert answered == [header(m, "ce_id") for m in requests]
 
 
-@pytest.mark.parametrize("topic", [JOURNAL, REQUESTS_STREAMS, REQUESTS_CLUSTER], ids=lambda topic: topic.name)
-def test_every_record_is_in_the_partition_of_its_key(system: System, worked: str, topic: Topic) -> None:
-    count = partitions_of(system, topic)
-    records = sound(read(system.kafka_bootstrap, topic.name))
-    keys = {(message.key() or b"").decode() for message in records}
-    if topic is REQUESTS_CLUSTER:
-        assert keys == {"cluster"}
-    else:
-        assert {worked, *(f"{worked}/st-{number}" for number in range(5))} <= keys
-    for message in records:
-        key = (message.key() or b"").decode()
-        assert message.partition() == partition_of(key, count), key
-
-
-KINDS = {
-    REQUESTS_TRANSACTIONS: {"OpenTransaction", "PingTransaction", "CheckLease"},
-    COMMIT: {"CommitTransaction", "CheckLease"},
-    ABORT: {"AbortTransaction"},
-}
-
-
-@pytest.mark.parametrize("topic", OF_TRANSACTIONS, ids=lambda topic: topic.name)
-def test_a_topic_of_transactions_holds_the_commands_it_is_for(system: System, transacted: str, topic: Topic) -> None:
-    """Under the key of their stream; an abort says why."""
-    records = sound(
-        read(system.kafka_bootstrap, topic.name, [partition_of(f"{transacted}/st", partitions_of(system, topic))])
-    )
-    of_stream = [json.loads(m.value() or b"")["command"] for m in records if m.key() == f"{transacted}/st".encode()]
-    assert {command["type"] for command in of_stream} == KINDS[topic]
-    if topic is ABORT:
-        assert [command.get("reason", "user") for command in of_stream] == ["user", "lease"]
+def test_every_request_has_one_reply_in_its_partition(system: System, worked: str) -> None:
+    requests = {
+        (header(message, "ce_id"), message.partition())
+        for message in sound(read(system.kafka_bootstrap, REQUESTS_STREAMS.name))
+        if key_of(message).partition("/")[0] == worked
+    }
+    ids = {id for id, _ in requests}
+    replies = [
+        (folded.entry.request, folded.partition)
+        for folded in fold(system.kafka_bootstrap)
+        if folded.entry.reply is not None and folded.entry.request in ids and folded.outcome is Outcome.COUNTED
+    ]
+    assert len(replies) == 2 + 3 and set(replies) == requests
 
 
 def test_our_partitions_are_those_of_librdkafka(system: System) -> None:
-    """Into the topic of dead letters, which nobody reads."""
+    """Into the topic of dead letters, which no service works off."""
     count = partitions_of(system, DEAD_LETTERS)
     keys = ["a", "ab", "abc", "abcd", "scope", "scope/stream", "_system", "cluster", "ünïcode/名前", "x" * 255]
     keys += [unique("key") for _ in range(40)]
@@ -174,16 +118,8 @@ def test_our_partitions_are_those_of_librdkafka(system: System) -> None:
         assert sent.partition() == partition_of(key, count), key
 
 
-def test_a_request_and_its_record_share_id_and_partition(system: System, worked: str) -> None:
-    requests = {header(m, "ce_id"): m for m in sound(read(system.kafka_bootstrap, REQUESTS_STREAMS.name))}
-    answered = 0
-    for message in sound(read(system.kafka_bootstrap, JOURNAL.name)):
-        for entry in decode_record(message.value() or b"").entries:
-            if entry.request is None or not (message.key() or b"").decode().startswith(worked):
-                continue
-            answered += 1
-            assert requests[entry.request].partition() == message.partition()
-    assert answered == 2 + 5 * 3
+def key_of(message: Message) -> str:
+    return (message.key() or b"").decode()
 
 
 def sound(records: list[Message]) -> list[Message]:

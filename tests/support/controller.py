@@ -28,7 +28,7 @@ def unique(prefix: str) -> str:
 
 
 class Controller:
-    """One gateway, as somebody who wants answers sees it; every call has a deadline and waits for a connection."""
+    """One gateway, as its clients see it; every call has a deadline and waits for a connection."""
 
     def __init__(self, address: str, deadline_s: float = 60.0) -> None:
         self.channel = grpc.insecure_channel(address, options=_OPTIONS)

@@ -17,7 +17,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """How far everybody counted together, and how much of it each did."""
+    """How far all counted together, and how much of it each did."""
 
     total: int = 0
     by: dict[str, int] = {}

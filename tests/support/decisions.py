@@ -1,4 +1,4 @@
-"""Reports as stream-workflows tells them, and what retention-spark asks for because of them."""
+"""Reports as stream-workflows publishes them, and what retention-spark requests because of them."""
 
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar

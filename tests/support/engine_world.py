@@ -4,7 +4,8 @@ Every process is a `Process`: its journal, and a log that may be frozen. The bro
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from sluice.engine.fold import PartitionView
@@ -101,15 +102,22 @@ async def settle() -> None:
     await asyncio.sleep(1e-4)
 
 
+@asynccontextmanager
+async def engine_world(**options: Any) -> AsyncIterator[EngineWorld]:
+    """A world of its own, which ends with the block."""
+    world = EngineWorld(**options)
+    await settle()
+    try:
+        yield world
+    finally:
+        await world.stop()
+
+
 def play(scenario: Callable[[EngineWorld], Awaitable[None]], **options: Any) -> None:
     """Run a scenario in a world of its own, in virtual time."""
 
     async def scene() -> None:
-        world = EngineWorld(**options)
-        await settle()
-        try:
+        async with engine_world(**options) as world:
             await scenario(world)
-        finally:
-            await world.stop()
 
     virtual_time.run(scene())

@@ -90,13 +90,8 @@ def acquire(reader: str, segment: str) -> bytes:
 
 
 def complete(reader: str, segment: str, successors: Mapping[str, Ids]) -> bytes:
-    content = (
-        text(reader)
-        + text(segment)
-        + collection(text(s) + collection(map(int64, ids)) for s, ids in successors.items())
-    )
     ranges = collection(text(s) + double(0.0) + double(1.0) for s in successors)
-    return typed_envelope(7, content, ranges)
+    return typed_envelope(7, text(reader) + text(segment) + _predecessors(successors), ranges)
 
 
 def create_checkpoint(name: str) -> bytes:

@@ -100,10 +100,6 @@ class MemoryWorld:
     def events(self, kind: type) -> list[Any]:
         return [event for entry in self.entries() for event in entry.events if isinstance(event, kind)]
 
-    def refuse_appends(self, count: int) -> None:
-        """The journal takes none of the next records."""
-        self.refuse(JOURNAL, count)
-
     def refuse(self, topic: Topic, count: int) -> None:
         """The topic takes none of the next records."""
         self.broker.faulty_topic, self.broker.refusals = topic.name, count

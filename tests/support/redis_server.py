@@ -34,7 +34,7 @@ class PrivateRedis:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Start the server with what it has saved, if anything; on another port if somebody took ours."""
+        """Start the server with what it has saved, if anything; on another port if ours was taken."""
         for _ in range(_STARTS):
             self._process = self._spawn()
             if eventually(self._settled, 60, "Redis answers or has ended") == "answers":

@@ -17,7 +17,6 @@ SYSTEM_OF_THEIR_OWN = {
     "test_retention_spark",
     "test_scaling_and_retention",
     "test_segmentstore",
-    "test_stopped_partition",
     "test_transactions_faults",
 }
 """The files of `integration` that do not use the session's."""

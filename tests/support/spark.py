@@ -1,4 +1,4 @@
-"""A system of Kafka and retention-spark alone: nobody tells it anything but the test, nobody does what it asks for."""
+"""A system of Kafka and retention-spark alone: the reports come from the test, its requests are not handled."""
 
 from pathlib import Path
 

@@ -9,12 +9,10 @@ import grpc
 from harness import eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.transaction.ids import halves, text_of
-from support.controller import Controller, info, outcome
+from support.controller import Controller, info
 
 LEASE_MS = 10_000
 """The shortest lease that may be had."""
-
-REASON = "sluice-reason"
 
 
 class Transactions:
@@ -33,12 +31,8 @@ class Transactions:
         request = pb.PingTxnRequest(streamInfo=info(self.scope, self.stream), txnId=_id(id), lease=lease_ms)
         return self.gateway.status("pingTransaction", request, deadline_s)
 
-    def begin_commit(self, id: str, deadline_s: float | None = None) -> Any:
-        """The call, under way."""
-        return self.gateway.begin("commitTransaction", self._request(id), deadline_s)
-
     def commit(self, id: str) -> str:
-        return outcome(self.begin_commit(id))
+        return self.gateway.status("commitTransaction", self._request(id))
 
     def abort(self, id: str) -> str:
         return self.gateway.status("abortTransaction", self._request(id))
@@ -49,14 +43,6 @@ class Transactions:
 
     def await_state(self, id: str, state: str, deadline_s: float = 60.0) -> None:
         eventually(lambda: self.state(id) == state, deadline_s, f"{id} is {state}")
-
-    def commit_refused_because(self, id: str) -> str:
-        """Why a commit of it is not accepted."""
-        call = self.begin_commit(id)
-        assert outcome(call) == "FAILURE"
-        reasons = [value for name, value in call.trailing_metadata() if name == REASON]
-        assert len(reasons) == 1, reasons
-        return str(reasons[0])
 
     def completed(self) -> dict[str, str]:
         """The last that ended, with COMMITTED or ABORTED."""

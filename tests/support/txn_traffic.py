@@ -57,7 +57,7 @@ class TxnTraffic:
         for writer in self._writers:
             writer.stop()
         for writer in self._writers:
-            await asyncio.to_thread(writer.finish, deadline_s)
+            await asyncio.to_thread(writer.wait, deadline_s)
         attempts = self.attempts
         for attempt in attempts:
             if attempt.problems:

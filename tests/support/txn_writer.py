@@ -1,92 +1,37 @@
-"""A transactional writer in a process of its own: the package `pravega`, one transaction after the other.
+"""A transactional writer in a process of its own: the package `pravega`, one transaction after the other."""
 
-The client keeps Python's lock while it waits for anything, so that in the process of the tests nothing else would run
-as long as a service or a segment store is away. Each transaction is told on the output when its client has done with
-it. A line on the input ends the process after the present transaction.
-"""
-
-import os
-import subprocess
 import sys
 import threading
 from itertools import count
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 import msgspec
 import pravega_client
 
-from sluice_local import launch
 from support.controller import Controller
 from support.pravega import manager
 from support.transactions import Transactions
 from support.txn_events import Attempt, events_of, wanted_of
+from support.writing_process import WritingProcess, on_stop
 
 _FAILURES = (ValueError, pravega_client.TxnFailedException)
 """What the client raises."""
 
 
-class TxnWriterProcess:
-    """Writes transactions until it is told to stop; begins at once. As a context it is gone after."""
+class TxnWriterProcess(WritingProcess):
+    """Writes transactions until it is stopped; it prints each that its client has done with."""
 
     def __init__(self, address: str, scope: str, stream: str, name: str) -> None:
-        self.name = name
         self.attempts: list[Attempt] = []
-        launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
-        self._process = subprocess.Popen(
-            [*launcher, sys.executable, "-m", "support.txn_writer", address, scope, stream, name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=str(Path(__file__).parents[1]),
-        )
-        self._reader = threading.Thread(target=self._read, name=f"txn-writer-{name}", daemon=True)
-        self._reader.start()
+        super().__init__("txn_writer", name, address, scope, stream, name)
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("{"):
-                self.attempts.append(msgspec.json.decode(line, type=Attempt))
+    def receive(self, line: str) -> None:
+        if line.startswith("{"):
+            self.attempts.append(msgspec.json.decode(line, type=Attempt))
 
-    @property
-    def running(self) -> bool:
-        return self._process.poll() is None
-
-    def stop(self) -> None:
-        """Have it end after the present transaction."""
-        if self.running:
-            assert self._process.stdin is not None
-            self._process.stdin.write("stop\n")
-            self._process.stdin.flush()
-
-    def finish(self, deadline_s: float) -> list[Attempt]:
-        """Wait for the end; fail if there is none in time or if writing failed."""
-        try:
-            status = self._process.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(
-                f"{self.name}: {len(self.attempts)} transactions in {deadline_s} s, the last {self.attempts[-1:]}"
-            ) from None
-        self._reader.join(5)
-        assert status == 0, f"{self.name}: {status} after {len(self.attempts)} transactions"
-        return self.attempts
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End it, whatever it does."""
-        self._process.kill()
-        self._process.wait()
-        self._reader.join(5)
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+    def progress(self) -> str:
+        return f"{len(self.attempts)} transactions, the last {self.attempts[-1:]}"
 
 
 class _Writer:
@@ -125,7 +70,7 @@ class _Writer:
             written.transaction.commit() if wanted == "commit" else written.transaction.abort()
         except _FAILURES as error:
             problems.append(f"{wanted}: {error}")
-            # The client's object is of no more use, but somebody who has the id can ask again. What was not written
+            # The client's object is of no more use, but the id is enough to ask again. What was not written
             # whole, or may not be, is not committed.
             wanted = "commit" if "TxnControllerError" in str(error) else "abort"
             told = self._end_again(id, wanted, problems)
@@ -152,12 +97,7 @@ def main() -> None:
     address, scope, stream, name = sys.argv[1:]
     writer = _Writer(address, scope, stream, name)
     stopped = threading.Event()
-
-    def listen() -> None:
-        if sys.stdin.readline():
-            stopped.set()
-
-    threading.Thread(target=listen, daemon=True).start()
+    on_stop(stopped.set)
     # One that is to be aborted is kept until the next one is committed: the client does not wait for its events.
     kept: list[_Written] = []
     for number in count():

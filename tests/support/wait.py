@@ -8,8 +8,8 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -37,12 +37,16 @@ def eventually(predicate: Callable[[], T], deadline_s: float, message: str) -> T
         pause_s = min(pause_s * 2, _LONGEST_S)
 
 
-async def eventually_async(predicate: Callable[[], T | Awaitable[T]], deadline_s: float, message: str) -> T:
+@overload
+async def eventually_async(predicate: Callable[[], Coroutine[Any, Any, T]], deadline_s: float, message: str) -> T: ...
+@overload
+async def eventually_async(predicate: Callable[[], T | Awaitable[T]], deadline_s: float, message: str) -> T: ...
+async def eventually_async(predicate: Callable[[], Any], deadline_s: float, message: str) -> Any:
     """Do the same in a coroutine; the predicate may be one too."""
     end = time.monotonic() + deadline_s
     pause_s = _SHORTEST_S
     while True:
-        answer: T | None = None
+        answer: Any = None
         error: Exception | None = None
         try:
             asked = predicate()

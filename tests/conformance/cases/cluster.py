@@ -1,7 +1,7 @@
 """Where things are: controllers, tokens, buckets (controller-grpc-api 5.10)."""
 
 from conformance.answers import UNKNOWN, Refused, Such
-from conformance.calls import create_scope, create_stream, token
+from conformance.calls import STREAM, create_scope, token
 from conformance.case import Step, Subject, call
 from sluice.controller_api import controller_pb2 as pb
 
@@ -43,9 +43,9 @@ case(
         why="all in one process, the original is no cluster and cannot tell; clients want at least one address",
     ),
 )
-case("token", create_scope(), create_stream(), token())
+case("token", *STREAM, token())
 for _access in range(6):
-    case(f"token_for_access_{_access}", create_scope(), create_stream(), token(access=_access))
+    case(f"token_for_access_{_access}", *STREAM, token(access=_access))
 case("token_of_missing_stream", create_scope(), token())
 case("token_in_missing_scope", token())
 case("token_without_name", token(""))

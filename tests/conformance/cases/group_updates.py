@@ -1,7 +1,7 @@
 """updateReaderGroup (controller-grpc-api 5.8, background-and-other-workflows 6.3)."""
 
 from conformance.answers import MALFORMED, NOT_FOUND
-from conformance.calls import create_scope, create_stream, delete_stream, seal
+from conformance.calls import STREAM, create_scope, create_stream, delete_stream, seal
 from conformance.case import Subject
 from conformance.group_calls import (
     AUTOMATIC,
@@ -21,103 +21,57 @@ case = UPDATES.case
 
 case(
     "replaces_all",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(start={"st": {0: 3}}),
     update_group(refresh=9, outstanding=1).gives(("SUCCESS", 1)),
     group_configuration().gives(("SUCCESS", configuration_of(refresh=9, outstanding=1, generation=1))),
 )
 case(
     "twice",
-    create_scope(),
-    create_stream(),
-    create_group(),
-    update_group(refresh=1).gives(("SUCCESS", 1)),
-    update_group(refresh=2, generation=1).gives(("SUCCESS", 2)),
-    group_configuration().gives(("SUCCESS", configuration_of(refresh=2, generation=2))),
-)
-case(
-    "repeated",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(),
     update_group(refresh=1).gives(("SUCCESS", 1)),
     update_group(refresh=1).gives(("INVALID_CONFIG", 0)),
     group_configuration().gives(("SUCCESS", configuration_of(refresh=1, generation=1))),
+    update_group(refresh=2, generation=1).gives(("SUCCESS", 2)),
+    group_configuration().gives(("SUCCESS", configuration_of(refresh=2, generation=2))),
 )
 case(
-    "of_later_generation",
-    create_scope(),
-    create_stream(),
+    "of_another_generation_or_id",
+    *STREAM,
     create_group(),
     update_group(generation=1).gives(("INVALID_CONFIG", 1)),
-)
-case(
-    "of_negative_generation",
-    create_scope(),
-    create_stream(),
-    create_group(),
     update_group(generation=-1).gives(("INVALID_CONFIG", -1)),
-)
-case(
-    "with_other_id",
-    create_scope(),
-    create_stream(),
-    create_group(),
     update_group(id=OTHER_ID).gives(("INVALID_CONFIG", 0)),
     group_configuration().gives(("SUCCESS", configuration_of())),
 )
 case("missing", create_scope(), update_group(generation=4).gives(("RG_NOT_FOUND", 4)))
 case("in_missing_scope", update_group().gives(NOT_FOUND))
+case("deleted", *STREAM, create_group(), delete_group(), update_group().gives(("RG_NOT_FOUND", 0)))
 case(
-    "deleted",
-    create_scope(),
-    create_stream(),
+    "malformed",
+    *STREAM,
+    update_group(outstanding=0).gives(MALFORMED),
+    update_group("rg", "").gives(MALFORMED),
     create_group(),
-    delete_group(),
-    update_group().gives(("RG_NOT_FOUND", 0)),
-)
-case("without_id", create_scope(), create_stream(), create_group(), update_group(id="").gives(MALFORMED))
-case(
-    "without_streams", create_scope(), create_stream(), create_group(), update_group(start={}, end={}).gives(MALFORMED)
-)
-case(
-    "with_unknown_retention",
-    create_scope(),
-    create_stream(),
-    create_group(),
+    update_group(id="").gives(MALFORMED),
+    update_group(start={}, end={}).gives(MALFORMED),
     update_group(retention=3).gives(MALFORMED),
-)
-case(
-    "with_no_outstanding_checkpoint",
-    create_scope(),
-    create_stream(),
-    create_group(),
     update_group(outstanding=0).gives(MALFORMED),
 )
-case("malformed_of_missing", create_scope(), update_group(outstanding=0).gives(MALFORMED))
-case("without_scope", update_group("rg", "").gives(MALFORMED))
 
 case(
-    "subscribes",
-    create_scope(),
-    create_stream(),
+    "subscribes_and_unsubscribes",
+    *STREAM,
     create_group(),
     update_group(retention=AUTOMATIC).gives(("SUCCESS", 1)),
     subscribers().gives(("SUCCESS", ["sc/rg"])),
-)
-case(
-    "unsubscribes",
-    create_scope(),
-    create_stream(),
-    create_group(retention=MANUAL),
-    update_group(retention=NONE).gives(("SUCCESS", 1)),
+    update_group(retention=NONE, generation=1).gives(("SUCCESS", 2)),
     subscribers().gives(("SUCCESS", [])),
 )
 case(
     "when_the_stream_is_gone",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_stream("other"),
     create_group(retention=MANUAL),
     seal(),

@@ -2,6 +2,7 @@
 
 from conformance.answers import MALFORMED, NOT_FOUND, UNKNOWN, Such
 from conformance.calls import (
+    STREAM,
     create_scope,
     create_stream,
     current_segments,
@@ -27,24 +28,23 @@ from conformance.group_calls import (
     group_configuration,
     subscribers,
 )
+from conformance.listings import streams
 
 GROUPS = Subject("group")
 case = GROUPS.case
 
 _ROLLOVER = 4 << 20
 
-case("create", create_scope(), create_stream(), created_group().gives(("SUCCESS", configuration_of())))
+case("create", *STREAM, created_group().gives(("SUCCESS", configuration_of())))
 case(
     "create_and_ask",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(refresh=7, checkpoint=-1, outstanding=2),
     group_configuration().gives(("SUCCESS", configuration_of(refresh=7, checkpoint=-1, outstanding=2))),
 )
 case(
     "create_with_cuts",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     created_group(start={"st": {0: 5}}, end={"st": {0: 9}}).gives(
         ("SUCCESS", configuration_of(start={"st": {0: 5}}, end={"st": {0: 9}}))
     ),
@@ -58,23 +58,17 @@ case(
         ("SUCCESS", configuration_of(start={"a": {}, "b": {0: 1}}, end={"a": {}, "b": {}}))
     ),
 )
-case(
-    "create_without_ends",
-    create_scope(),
-    create_stream(),
-    created_group(end={}).gives(("SUCCESS", configuration_of(end={}))),
-)
+case("create_without_ends", *STREAM, created_group(end={}).gives(("SUCCESS", configuration_of(end={}))))
 case(
     "create_on_missing_stream",
     create_scope(),
     create_group(),
     group_configuration().gives(("SUCCESS", configuration_of())),
 )
-case("create_on_missing_segments", create_scope(), create_stream(), create_group(start={"st": {7: 0}}))
+case("create_on_missing_segments", *STREAM, create_group(start={"st": {7: 0}}))
 case(
     "create_makes_a_stream",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(),
     stream_exists("_RGrg"),
     stream_exists("_MARK_RGrg"),
@@ -84,37 +78,33 @@ case(
 )
 case(
     "create_twice",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(),
     created_group(refresh=1, id=OTHER_ID, retention=MANUAL).gives(("SUCCESS", configuration_of())),
+    subscribers().gives(("SUCCESS", [])),
 )
 case(
     "create_without_id_of_its_own",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     created_group(id=ZERO_ID).gives(
         Such("has a new id", lambda answer: answer[0] == "SUCCESS" and answer[1]["id"] not in ("", ZERO_ID))
     ),
-)
-case(
-    "delete_with_the_id_given",
-    create_scope(),
-    create_stream(),
-    create_group(id=ZERO_ID),
     delete_group().gives("RG_NOT_FOUND"),
     delete_group(id=answered_id),
 )
 case(
     "create_that_subscribes_to_missing_stream",
-    create_scope(),
-    create_group(retention=MANUAL).gives("FAILURE"),
+    *STREAM,
+    create_group(start={"st": {}, "none": {}}, end={}, retention=MANUAL).gives("FAILURE"),
+    group_configuration().until(("RG_NOT_FOUND", {})),
+    subscribers().gives(("SUCCESS", [])),
+    streams().gives(["_MARKst", "st"]),
+    create_group(retention=MANUAL),
     peer_not_asked="it answers nothing for two minutes, and then DEADLINE_EXCEEDED",
 )
 case(
     "delete_when_the_stream_is_gone",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(retention=MANUAL),
     seal(),
     delete_stream(),
@@ -123,35 +113,25 @@ case(
 )
 case(
     "create_with_generation",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     created_group(generation=5).gives(("SUCCESS", configuration_of(generation=0))),
 )
-case("create_of_250_characters", create_scope(), create_stream(), create_group("x" * 250))
-case(
-    "create_that_subscribes",
-    create_scope(),
-    create_stream(),
-    create_group(retention=MANUAL),
-    subscribers().gives(("SUCCESS", ["sc/rg"])),
-)
+case("create_of_250_characters", *STREAM, create_group("x" * 250))
 case(
     "create_that_subscribes_automatically",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     created_group(retention=AUTOMATIC).gives(("SUCCESS", configuration_of(retention=AUTOMATIC))),
     subscribers().gives(("SUCCESS", ["sc/rg"])),
 )
-case(
-    "create_that_does_not_subscribe",
-    create_scope(),
-    create_stream(),
-    create_group(),
-    subscribers().gives(("SUCCESS", [])),
-)
+case("id_in_capitals", *STREAM, created_group(id=ID.upper()).gives(("SUCCESS", configuration_of())))
 
-case("ask_for_missing", create_scope(), group_configuration().gives(("RG_NOT_FOUND", {})))
-case("ask_in_missing_scope", group_configuration().gives(NOT_FOUND))
+case(
+    "ask_for_missing",
+    group_configuration("rg", "").gives(MALFORMED),
+    group_configuration().gives(NOT_FOUND),
+    create_scope(),
+    group_configuration().gives(("RG_NOT_FOUND", {})),
+)
 case(
     "ask_without_name",
     create_scope(),
@@ -161,62 +141,43 @@ case(
         why="the original stumbles over the empty name; there is no such group",
     ),
 )
-case("ask_without_scope", group_configuration("rg", "").gives(MALFORMED))
 
 case(
     "delete",
-    create_scope(),
-    create_stream(),
-    create_group(),
+    *STREAM,
+    create_group(retention=MANUAL),
+    subscribers().gives(("SUCCESS", ["sc/rg"])),
     delete_group(),
     group_configuration().gives(("RG_NOT_FOUND", {})),
     stream_exists("_RGrg").gives(False),
     stream_exists("_MARK_RGrg").gives(False),
     fate(0, "_RGrg").gives("gone"),
-)
-case(
-    "delete_twice",
-    create_scope(),
-    create_stream(),
-    create_group(),
-    delete_group(),
+    subscribers().gives(("SUCCESS", [])),
     delete_group().gives("RG_NOT_FOUND"),
 )
-case("delete_missing", create_scope(), delete_group().gives("RG_NOT_FOUND"))
-case("delete_in_missing_scope", delete_group().gives(NOT_FOUND))
+case(
+    "delete_missing",
+    delete_group("rg", "").gives(MALFORMED),
+    delete_group().gives(NOT_FOUND),
+    create_scope(),
+    delete_group().gives("RG_NOT_FOUND"),
+    delete_group(id="").gives("RG_NOT_FOUND"),
+)
 case(
     "delete_with_other_id",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(),
     delete_group(id=OTHER_ID).gives("RG_NOT_FOUND"),
+    delete_group(id="").gives(UNKNOWN),
+    delete_group(id="me").gives(UNKNOWN),
     group_configuration().gives(("SUCCESS", configuration_of())),
 )
-case("delete_with_other_generation", create_scope(), create_stream(), create_group(), delete_group(generation=9))
-case("delete_without_id", create_scope(), create_stream(), create_group(), delete_group(id="").gives(UNKNOWN))
-case("delete_with_text_for_id", create_scope(), create_stream(), create_group(), delete_group(id="me").gives(UNKNOWN))
-case("delete_missing_without_id", create_scope(), delete_group(id="").gives("RG_NOT_FOUND"))
-case("delete_without_scope", delete_group("rg", "").gives(MALFORMED))
-case(
-    "delete_unsubscribes",
-    create_scope(),
-    create_stream(),
-    create_group(retention=MANUAL),
-    delete_group(),
-    subscribers().gives(("SUCCESS", [])),
-)
+case("delete_with_other_generation", *STREAM, create_group(), delete_group(generation=9))
 case(
     "delete_and_create_again",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(),
     delete_group(),
     created_group(id=OTHER_ID, refresh=1).gives(("SUCCESS", configuration_of(id=OTHER_ID, refresh=1))),
     current_segments("_RGrg").gives([(1, 0.0, 1.0)]),
-)
-case(
-    "id_in_capitals",
-    create_scope(),
-    create_stream(),
-    created_group(id=ID.upper()).gives(("SUCCESS", configuration_of())),
 )

@@ -1,8 +1,12 @@
 """scale and checkScale, granted (controller-grpc-api 5.4; semantics 4)."""
 
+from functools import partial
+
 from conformance.answers import MALFORMED
 from conformance.calls import (
     BY_EVENTS,
+    STREAM,
+    TWO_SEGMENTS,
     at,
     check_scale,
     create_scope,
@@ -12,6 +16,7 @@ from conformance.calls import (
     epoch_segments,
     following,
     head,
+    missing,
     scale,
     seal,
     segment_valid,
@@ -27,37 +32,20 @@ DONE: Step = check_scale(0).until("SUCCESS")
 HALVES = [(0.0, 0.5), (0.5, 1.0)]
 
 case(
-    "answer",
-    create_scope(),
-    create_stream(segments=2),
+    "split",
+    *TWO_SEGMENTS,
     scale([1], [(0.5, 0.75), (0.75, 1.0)]).gives(("STARTED", 0, [at(2, 1), at(3, 1)], [(0.5, 0.75), (0.75, 1.0)])),
     DONE,
+    epoch_segments(0).gives([(0, 0.0, 0.5), (1, 0.5, 1.0)]),
+    head().gives({0: 0, 1: 0}),
+    fate(1).gives("sealed"),
+    fate(at(2, 1)).gives("open"),
+    segment_valid(1).gives(False),
 )
-case(
-    "split",
-    create_scope(),
-    create_stream(),
-    scale([0], HALVES),
-    DONE,
-    epoch_segments(0).gives([(0, 0.0, 1.0)]),
-    head().gives({0: 0}),
-    fate(0).gives("sealed"),
-    fate(at(1, 1)).gives("open"),
-    segment_valid(0).gives(False),
-)
-case(
-    "split_of_a_written_segment",
-    create_scope(),
-    create_stream(),
-    write(64),
-    scale([0], HALVES),
-    DONE,
-    head().gives({0: 0}),
-)
+case("split_of_a_written_segment", *STREAM, write(64), scale([0], HALVES), DONE, head().gives({0: 0}))
 case(
     "merge",
-    create_scope(),
-    create_stream(segments=2),
+    *TWO_SEGMENTS,
     update_stream(scaling=(BY_EVENTS, 10, 2)),
     scale([0, 1], [(0.0, 1.0)]),
     DONE,
@@ -91,47 +79,14 @@ case(
     create_stream(segments=4),
     scale([0, 2, 3], [(0.0, 0.125), (0.125, 0.25), (0.5, 1.0)]),
     DONE,
-    segment_valid(1),
-    segment_valid(at(4, 1)),
-    segment_valid(at(6, 1)),
+    *(segment_valid(active) for active in (1, at(4, 1), at(6, 1))),
 )
+case("into_other_borders", *TWO_SEGMENTS, scale([0, 1], [(0.0, 0.25), (0.25, 1.0)]), DONE, segment_valid(at(2, 1)))
+case("ranges_in_any_order", *STREAM, scale([0], [(0.5, 1.0), (0.25, 0.5), (0.0, 0.25)]), DONE, segment_valid(at(3, 1)))
+case("many", *STREAM, scale([0], [(i / 16, (i + 1) / 16) for i in range(16)]), DONE, segment_valid(at(16, 1)))
 case(
-    "into_other_borders",
-    create_scope(),
-    create_stream(segments=2),
-    scale([0, 1], [(0.0, 0.25), (0.25, 1.0)]),
-    DONE,
-    segment_valid(at(2, 1)),
-)
-case(
-    "into_itself",
-    create_scope(),
-    create_stream(),
-    scale([0], [(0.0, 1.0)]),
-    DONE,
-    current_segments().gives([(at(1, 1), 0.0, 1.0)]),
-    following(0).gives({at(1, 1): (0.0, 1.0, [0])}),
-)
-case(
-    "ranges_in_any_order",
-    create_scope(),
-    create_stream(),
-    scale([0], [(0.5, 1.0), (0.25, 0.5), (0.0, 0.25)]),
-    DONE,
-    segment_valid(at(3, 1)),
-)
-case(
-    "many",
-    create_scope(),
-    create_stream(),
-    scale([0], [(i / 16, (i + 1) / 16) for i in range(16)]),
-    DONE,
-    segment_valid(at(16, 1)),
-)
-case(
-    "again_and_again",
-    create_scope(),
-    create_stream(),
+    "again_and_again_and_into_itself",
+    *STREAM,
     scale([0], HALVES),
     DONE,
     scale([at(1, 1), at(2, 1)], [(0.0, 1.0)]).gives(("STARTED", 1, [at(3, 2)], [(0.0, 1.0)])),
@@ -139,6 +94,7 @@ case(
     scale([at(3, 2)], [(0.0, 1.0)]).gives(("STARTED", 2, [at(4, 3)], [(0.0, 1.0)])),
     check_scale(2).until("SUCCESS"),
     current_segments().gives([(at(4, 3), 0.0, 1.0)]),
+    following(at(3, 2)).gives({at(4, 3): (0.0, 1.0, [at(3, 2)])}),
     check_scale(0),
     check_scale(1),
 )
@@ -150,12 +106,11 @@ case(
     check_scale(0, "_st").until("SUCCESS"),
     segment_valid(at(2, 1), "_st"),
 )
-case("at_a_time_in_the_future", create_scope(), create_stream(), scale([0], HALVES, timestamp=1 << 50), DONE)
-case("at_a_negative_time", create_scope(), create_stream(), scale([0], HALVES, timestamp=-1), DONE)
+case("at_a_time_in_the_future", *STREAM, scale([0], HALVES, timestamp=1 << 50), DONE)
+case("at_a_negative_time", *STREAM, scale([0], HALVES, timestamp=-1), DONE)
 case(
     "then_seal_and_delete",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     scale([0], HALVES),
     DONE,
     seal(),
@@ -166,11 +121,13 @@ case(
     check_scale(0).gives("INVALID_INPUT"),
 )
 
-case("check_nothing_done", create_scope(), create_stream(), check_scale(0).gives("IN_PROGRESS"))
-case("check_epoch_to_come", create_scope(), create_stream(), check_scale(1).gives("INVALID_INPUT"))
-case("check_negative_epoch", create_scope(), create_stream(), check_scale(-1).gives(MALFORMED))
-case("check_negative_epoch_of_missing_stream", create_scope(), check_scale(-1).gives(MALFORMED))
-case("check_missing_stream", create_scope(), check_scale(0).gives("INVALID_INPUT"))
-case("check_in_missing_scope", check_scale(0).gives("INVALID_INPUT"))
-case("check_without_name", create_scope(), check_scale(0, "").gives(MALFORMED))
-case("check_sealed", create_scope(), create_stream(), seal(), check_scale(0).gives("IN_PROGRESS"))
+case(
+    "check_nothing_done",
+    *STREAM,
+    check_scale(0).gives("IN_PROGRESS"),
+    check_scale(1).gives("INVALID_INPUT"),
+    check_scale(-1).gives(MALFORMED),
+    seal(),
+    check_scale(0).gives("IN_PROGRESS"),
+)
+case("check_missing", *missing(partial(check_scale, 0), "INVALID_INPUT"), check_scale(-1).gives(MALFORMED))

@@ -1,7 +1,10 @@
 """scale, refused (controller-grpc-api 5.4, semantics 4.1 and 4.2). Whatever is refused changes nothing."""
 
+from functools import partial
+
 from conformance.answers import MALFORMED, NOT_FOUND, Such
 from conformance.calls import (
+    STREAM,
     at,
     check_scale,
     create_scope,
@@ -9,6 +12,7 @@ from conformance.calls import (
     current_segments,
     delete_stream,
     epoch_segments,
+    missing,
     refused_scale,
     scale,
     seal,
@@ -65,33 +69,27 @@ refuse("unknown_number_and_bad_ranges", 1, [7], [(0.0, 0.25), (0.5, 1.0)], _PREC
 refuse("below_the_least", 2, [0, 1], [(0.0, 1.0)], _PRECONDITION)
 refuse("below_the_least_and_bad_ranges", 2, [0, 1], [(0.0, 0.5)], _FAILURE)
 
-case("missing_stream", create_scope(), scale([0], HALVES).gives(_FAILURE))
-case("missing_scope", scale([0], HALVES).gives(_FAILURE))
-case("without_name", create_scope(), scale([0], HALVES, "").gives(MALFORMED))
-case("without_scope", scale([0], HALVES, "st", "").gives(MALFORMED))
-case("sealed", create_scope(), create_stream(), seal(), scale([0], HALVES).gives(_FAILURE))
-case("deleted", create_scope(), create_stream(), seal(), delete_stream(), scale([0], HALVES).gives(_FAILURE))
+case("missing", *missing(partial(scale, [0], HALVES), _FAILURE))
+case(
+    "sealed_and_deleted",
+    *STREAM,
+    seal(),
+    scale([0], HALVES).gives(_FAILURE),
+    delete_stream(),
+    scale([0], HALVES).gives(_FAILURE),
+)
 case(
     "of_replaced_segment",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     scale([0], HALVES),
     DONE,
+    scale([0], HALVES).gives(_PRECONDITION),
     scale([0], [(0.0, 0.25), (0.25, 1.0)]).gives(_PRECONDITION),
     epoch_segments(2).gives(NOT_FOUND),
 )
 case(
-    "repeated_when_done",
-    create_scope(),
-    create_stream(),
-    scale([0], HALVES),
-    DONE,
-    scale([0], HALVES).gives(_PRECONDITION),
-)
-case(
     "nothing_into_nothing",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     scale([], []).differs(peer=("STARTED", 0, [], []), sluice=_FAILURE, why=_NOTHING),
     current_segments().gives([(0, 0.0, 1.0)]),
     scale([0], HALVES).differs(peer=_FAILURE, sluice=_STARTS, why=_NOTHING),

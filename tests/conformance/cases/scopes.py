@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 from conformance.answers import MALFORMED
-from conformance.calls import create_scope, create_stream, delete_scope, delete_stream, scope_exists, seal
+from conformance.calls import STREAM, create_scope, create_stream, delete_scope, delete_stream, scope_exists, seal
 from conformance.case import Subject
 from conformance.group_calls import create_group, delete_group
 from conformance.run import Exactly, OfLength
@@ -39,11 +39,11 @@ case("delete_twice", create_scope(), delete_scope(), delete_scope().gives("SCOPE
 case("delete_without_name", delete_scope("").gives(MALFORMED))
 case("delete_with_impossible_name", delete_scope("a_b").gives("SCOPE_NOT_FOUND"))
 case("delete_and_create_again", create_scope(), delete_scope(), create_scope(), scope_exists())
-case("delete_with_stream", create_scope(), create_stream(), delete_scope().gives("SCOPE_NOT_EMPTY"), scope_exists())
 case(
-    "delete_with_sealed_stream",
-    create_scope(),
-    create_stream(),
+    "delete_with_stream",
+    *STREAM,
+    delete_scope().gives("SCOPE_NOT_EMPTY"),
+    scope_exists(),
     seal(),
     delete_scope().gives("SCOPE_NOT_EMPTY"),
     delete_stream(),
@@ -59,8 +59,7 @@ case(
 )
 case(
     "delete_with_reader_group",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(),
     seal(),
     delete_stream(),
@@ -70,8 +69,7 @@ case(
 )
 case(
     "stream_in_scope_that_refused_to_go",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     delete_scope().gives("SCOPE_NOT_EMPTY"),
     create_stream("other", tags=["red"]).differs(
         peer="SCOPE_NOT_FOUND",

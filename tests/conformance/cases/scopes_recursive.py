@@ -2,6 +2,7 @@
 
 from conformance.answers import MALFORMED, NOT_FOUND
 from conformance.calls import (
+    STREAM,
     create_scope,
     create_stream,
     current_segments,
@@ -13,7 +14,7 @@ from conformance.calls import (
 )
 from conformance.case import Subject
 from conformance.data import fate
-from conformance.group_calls import MANUAL, create_group, group_configuration
+from conformance.group_calls import MANUAL, create_group, group_configuration, subscribers
 from conformance.listings import streams, tables
 from conformance.table_calls import create_table, table_segments
 
@@ -21,32 +22,33 @@ from conformance.table_calls import create_table, table_segments
 RECURSIVE = Subject("delete_scope_recursive", alone=True)
 case = RECURSIVE.case
 
-case("missing", delete_scope_recursive())
-case("without_name", delete_scope_recursive("").gives(MALFORMED))
-case("with_impossible_name", delete_scope_recursive("a_b"))
-case("empty", create_scope(), delete_scope_recursive(), scope_exists().gives(False))
-case("twice", create_scope(), delete_scope_recursive(), delete_scope_recursive())
-case("then_plain", create_scope(), delete_scope_recursive(), delete_scope().gives("SCOPE_NOT_FOUND"))
+case(
+    "missing",
+    delete_scope_recursive("").gives(MALFORMED),
+    delete_scope_recursive("a_b"),
+    delete_scope_recursive(),
+)
+case(
+    "empty",
+    create_scope(),
+    delete_scope_recursive(),
+    scope_exists().gives(False),
+    delete_scope_recursive(),
+    delete_scope().gives("SCOPE_NOT_FOUND"),
+)
 case(
     "with_streams",
-    create_scope(),
-    create_stream("a"),
+    *STREAM,
     create_stream("b", segments=2, tags=["red"]),
+    create_stream("sealed"),
+    seal("sealed"),
     delete_scope_recursive(),
     scope_exists().gives(False),
-    stream_exists("a").gives(False),
+    stream_exists().gives(False),
     streams().gives("SCOPE_NOT_FOUND"),
     current_segments("b").gives(NOT_FOUND),
+    fate(0).gives("gone"),
 )
-case(
-    "with_sealed_stream",
-    create_scope(),
-    create_stream(),
-    seal(),
-    delete_scope_recursive(),
-    scope_exists().gives(False),
-)
-case("takes_the_segments", create_scope(), create_stream(), delete_scope_recursive(), fate(0).gives("gone"))
 case(
     "with_table",
     create_scope(),
@@ -58,8 +60,7 @@ case(
 )
 case(
     "with_reader_group",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(),
     delete_scope_recursive(),
     scope_exists().gives(False),
@@ -67,8 +68,7 @@ case(
 )
 case(
     "with_everything_and_again",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_stream("other"),
     create_table(),
     create_group(),
@@ -82,10 +82,11 @@ case(
 )
 case(
     "with_subscribed_reader_group",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     create_group(retention=MANUAL),
     delete_scope_recursive(),
     scope_exists().gives(False),
+    *STREAM,
+    subscribers().gives(("SUCCESS", [])),
     peer_not_asked="it deletes the stream before the subscription to it, fails half way, and answers after two minutes",
 )

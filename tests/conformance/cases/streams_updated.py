@@ -4,6 +4,7 @@ from conformance.answers import MALFORMED, NOT_FOUND
 from conformance.calls import (
     BY_EVENTS,
     BY_TIME,
+    STREAM,
     at,
     create_scope,
     create_stream,
@@ -12,6 +13,7 @@ from conformance.calls import (
     epoch_segments,
     following,
     head,
+    missing,
     scale,
     seal,
     stream_configuration,
@@ -39,36 +41,34 @@ case(
 )
 case(
     "adds_retention",
-    create_scope(),
-    create_stream(),
+    *STREAM,
+    update_stream(),
+    update_stream(retention=(BY_TIME, 1000, 2000), timeout=7, rollover=8),
     update_stream(retention=(BY_TIME, 1000, 2000), timeout=7, rollover=8),
     stream_configuration().gives(configuration(retention=(1, 1000, 2000), timeout=7, rollover=8)),
+    current_segments().gives(equal_ranges(1)),
 )
-case("twice_the_same", create_scope(), create_stream(), update_stream(timeout=1), update_stream(timeout=1))
-case("with_what_it_is", create_scope(), create_stream(), update_stream(), current_segments().gives(equal_ranges(1)))
-case("missing", create_scope(), update_stream().gives("STREAM_NOT_FOUND"))
-case("in_missing_scope", update_stream().gives("STREAM_NOT_FOUND"))
-case("deleted", create_scope(), create_stream(), seal(), delete_stream(), update_stream().gives("STREAM_NOT_FOUND"))
-case("sealed", create_scope(), create_stream(), seal(), update_stream(timeout=1).gives("STREAM_SEALED"))
+case("missing", *missing(update_stream, "STREAM_NOT_FOUND"), update_stream(rollover=-1).gives(MALFORMED))
 case(
-    "sealed_changes_nothing",
-    create_scope(),
-    create_stream(),
+    "sealed_and_deleted",
+    *STREAM,
     seal(),
-    update_stream(segments=3, tags=["red"]).gives("STREAM_SEALED"),
+    update_stream(segments=3, timeout=1, tags=["red"]).gives("STREAM_SEALED"),
     stream_configuration().gives(configuration()),
+    delete_stream(),
+    update_stream().gives("STREAM_NOT_FOUND"),
 )
-case("without_name", create_scope(), update_stream("").gives(MALFORMED))
-case("without_scope", update_stream("st", "").gives(MALFORMED))
-case("with_negative_rollover", create_scope(), create_stream(), update_stream(rollover=-1).gives(MALFORMED))
-case("with_unknown_scaling", create_scope(), create_stream(), update_stream(scaling=(7, 0, 0)).gives(MALFORMED))
-case("with_unknown_retention", create_scope(), create_stream(), update_stream(retention=(7, 0, 0)).gives(MALFORMED))
-case("malformed_of_missing_stream", create_scope(), update_stream(rollover=-1).gives(MALFORMED))
+case(
+    "malformed",
+    *STREAM,
+    update_stream(rollover=-1).gives(MALFORMED),
+    update_stream(scaling=(7, 0, 0)).gives(MALFORMED),
+    update_stream(retention=(7, 0, 0)).gives(MALFORMED),
+)
 
 case(
     "to_more_segments",
-    create_scope(),
-    create_stream(segments=1),
+    *STREAM,
     update_stream(segments=3),
     current_segments().gives(_equal_of_epoch(3, 1, 1)),
     epoch_segments(0).gives([(0, 0.0, 1.0)]),
@@ -77,23 +77,14 @@ case(
 )
 case(
     "to_49_segments",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     update_stream(segments=49),
     current_segments().gives([*_equal_of_epoch(49, 1, 1)[:-1], (at(49, 1), 48 * (1.0 / 49), 1.0)]),
     peer_not_asked="its last range ends just below 1.0, so it refuses to replace the old ones and stays in UPDATING",
 )
 case(
-    "to_fewer_segments",
-    create_scope(),
-    create_stream(segments=4),
-    update_stream(segments=2),
-    current_segments().gives(_equal_of_epoch(2, 4, 1)),
-)
-case(
     "to_more_and_less",
-    create_scope(),
-    create_stream(segments=1),
+    *STREAM,
     update_stream(segments=2),
     update_stream(segments=1),
     current_segments().gives([(at(3, 2), 0.0, 1.0)]),
@@ -116,8 +107,7 @@ case(
 )
 case(
     "of_a_scaled_stream_back_to_its_count",
-    create_scope(),
-    create_stream(segments=1),
+    *STREAM,
     scale([0], [(0.0, 0.25), (0.25, 1.0)]),
     current_segments().until([(at(1, 1), 0.0, 0.25), (at(2, 1), 0.25, 1.0)]),
     update_stream(segments=1, timeout=3),

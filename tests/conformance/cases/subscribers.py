@@ -1,7 +1,9 @@
 """listSubscribers and updateSubscriberStreamCut (controller-grpc-api 5.8, background-and-other-workflows 1.11)."""
 
-from conformance.answers import MALFORMED, NOT_FOUND, UNKNOWN
-from conformance.calls import at, check_scale, create_scope, create_stream, delete_stream, scale, seal
+from functools import partial
+
+from conformance.answers import NOT_FOUND, UNKNOWN
+from conformance.calls import STREAM, TWO_SEGMENTS, at, check_scale, delete_stream, missing, scale, seal
 from conformance.case import Step, Subject
 from conformance.data import write
 from conformance.group_calls import (
@@ -19,45 +21,37 @@ case = SUBSCRIBERS.case
 
 _NOT_VALID = "a cut at a segment that is not is no valid cut; FAILURE has clients send it again and again"
 
-_SUBSCRIBED: tuple[Step, ...] = (create_scope(), create_stream(), create_group(retention=MANUAL))
+_SUBSCRIBED: tuple[Step, ...] = (*STREAM, create_group(retention=MANUAL))
 
-case("list_none", create_scope(), create_stream(), subscribers().gives(("SUCCESS", [])))
-case("list_missing_stream", create_scope(), subscribers().gives(("STREAM_NOT_FOUND", [])))
-case("list_in_missing_scope", subscribers().gives(NOT_FOUND))
-case("list_without_name", create_scope(), subscribers("").gives(MALFORMED))
-case("list_without_scope", subscribers("st", "").gives(MALFORMED))
 case(
-    "list_deleted_stream",
-    create_scope(),
-    create_stream(),
-    seal(),
-    delete_stream(),
-    subscribers().gives(("STREAM_NOT_FOUND", [])),
-)
-case(
-    "list_two",
-    *_SUBSCRIBED,
+    "list",
+    *STREAM,
+    subscribers().gives(("SUCCESS", [])),
+    create_group(retention=MANUAL),
     create_group("other", retention=MANUAL, id=OTHER_ID),
     subscribers().gives(("SUCCESS", ["sc/other", "sc/rg"])),
+    seal(),
+    subscribers().gives(("SUCCESS", ["sc/other", "sc/rg"])),
 )
-case("list_sealed", *_SUBSCRIBED, seal(), subscribers().gives(("SUCCESS", ["sc/rg"])))
+case("list_missing", *missing(subscribers, ("STREAM_NOT_FOUND", []), in_missing_scope=NOT_FOUND))
+case("list_deleted_stream", *STREAM, seal(), delete_stream(), subscribers().gives(("STREAM_NOT_FOUND", [])))
 
-case("publish", *_SUBSCRIBED, publish({0: 0}))
-case("publish_beyond_the_end", *_SUBSCRIBED, publish({0: 1000}))
-case("publish_twice", *_SUBSCRIBED, write(40), publish({0: 40}), publish({0: 40}))
-case("publish_on", *_SUBSCRIBED, write(40), publish({0: 10}), publish({0: 40}))
 case(
-    "publish_backwards",
+    "publish",
     *_SUBSCRIBED,
+    publish({0: 0}),
     write(40),
+    publish({0: 10}),
+    publish({0: 40}),
     publish({0: 40}),
     publish({0: 10}).gives("STREAM_CUT_NOT_VALID"),
-    publish({0: 40}),
+    publish({0: 1000}),
+    seal(),
+    publish({0: 1000}),
 )
 case(
     "publish_with_gap",
-    create_scope(),
-    create_stream(segments=2),
+    *TWO_SEGMENTS,
     create_group(retention=MANUAL),
     publish({0: 0}).gives("STREAM_CUT_NOT_VALID"),
 )
@@ -72,19 +66,19 @@ case(
     *_SUBSCRIBED,
     publish({at(0, 7): 0}).differs(peer="FAILURE", sluice="STREAM_CUT_NOT_VALID", why=_NOT_VALID),
 )
+case("publish_without_subscription", *STREAM, create_group(), publish({0: 0}).gives("SUBSCRIBER_NOT_FOUND"))
 case(
-    "publish_as_nobody", create_scope(), create_stream(), create_group(), publish({0: 0}).gives("SUBSCRIBER_NOT_FOUND")
+    "publish_as_another",
+    *_SUBSCRIBED,
+    publish({0: 0}, subscriber="rg").gives("SUBSCRIBER_NOT_FOUND"),
+    publish({0: 0}, subscriber="").gives("SUBSCRIBER_NOT_FOUND"),
+    publish({0: 0}, id=OTHER_ID).gives("SUBSCRIBER_NOT_FOUND"),
+    publish({0: 0}, id="").gives(UNKNOWN),
+    publish({0: 0}, generation=1).gives("GENERATION_MISMATCH"),
+    delete_group(),
+    publish({0: 0}).gives("SUBSCRIBER_NOT_FOUND"),
 )
-case("publish_as_text", *_SUBSCRIBED, publish({0: 0}, subscriber="rg").gives("SUBSCRIBER_NOT_FOUND"))
-case("publish_as_empty_text", *_SUBSCRIBED, publish({0: 0}, subscriber="").gives("SUBSCRIBER_NOT_FOUND"))
-case("publish_with_other_id", *_SUBSCRIBED, publish({0: 0}, id=OTHER_ID).gives("SUBSCRIBER_NOT_FOUND"))
-case("publish_without_id", *_SUBSCRIBED, publish({0: 0}, id="").gives(UNKNOWN))
-case("publish_of_later_generation", *_SUBSCRIBED, publish({0: 0}, generation=1).gives("GENERATION_MISMATCH"))
-case("publish_on_missing_stream", create_scope(), publish({0: 0}).gives("STREAM_NOT_FOUND"))
-case("publish_in_missing_scope", publish({0: 0}).gives(NOT_FOUND))
-case("publish_without_name", create_scope(), publish({0: 0}, "").gives(MALFORMED))
-case("publish_without_scope", publish({0: 0}, "st", "").gives(MALFORMED))
-case("publish_when_deleted", *_SUBSCRIBED, delete_group(), publish({0: 0}).gives("SUBSCRIBER_NOT_FOUND"))
+case("publish_missing", *missing(partial(publish, {0: 0}), "STREAM_NOT_FOUND", in_missing_scope=NOT_FOUND))
 case(
     "publish_after_an_update",
     *_SUBSCRIBED,
@@ -103,4 +97,3 @@ case(
     publish({at(1, 1): 0, at(2, 1): 0}),
     publish({0: 40}).gives("STREAM_CUT_NOT_VALID"),
 )
-case("publish_on_sealed", *_SUBSCRIBED, seal(), publish({0: 0}))

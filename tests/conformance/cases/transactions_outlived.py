@@ -2,9 +2,9 @@
 
 from conformance.answers import INTERNAL, NOT_FOUND, Refused, Such
 from conformance.calls import (
+    STREAM,
     at,
     check_scale,
-    create_scope,
     create_stream,
     current_segments,
     delete_scope,
@@ -19,6 +19,8 @@ from conformance.case import Step, Subject
 from conformance.cases.streams_created import equal_ranges
 from conformance.data import fate
 from conformance.txn_calls import (
+    LEASE_MS,
+    LEAST_LEASE_MS,
     NOT_WRITTEN,
     abort,
     begin,
@@ -36,10 +38,9 @@ from conformance.txn_calls import (
 OUTLIVED = Subject("txn_outlived", alone=True)
 case = OUTLIVED.case
 
-_STREAM: tuple[Step, ...] = (create_scope(), create_stream())
 _SCALED: tuple[Step, ...] = (scale([0], [(0.0, 0.5), (0.5, 1.0)]), check_scale(0).until("SUCCESS"))
 
-_ENDED: tuple[Step, ...] = (*_STREAM, begin("c"), put("x", "c"), commit("c"), *committed("c"), begin("a"), seal())
+_ENDED: tuple[Step, ...] = (*STREAM, begin("c"), put("x", "c"), commit("c"), *committed("c"), begin("a"), seal())
 """A sealed stream with one transaction that is committed, `c`, and one that was open, `a`."""
 
 _TELLS_AS_BEFORE: tuple[Step, ...] = (
@@ -54,29 +55,24 @@ _TELLS_AS_BEFORE: tuple[Step, ...] = (
 )
 
 case(
-    "sealed_with_open_one", *_STREAM, begin(), put("x"), seal(), state().gives("ABORTED"), current_segments().gives([])
-)
-case(
     "sealed_with_open_one_loses_its_events",
-    *_STREAM,
+    *STREAM,
     begin(),
     put("x"),
     seal(),
+    state().gives("ABORTED"),
+    current_segments().gives([]),
     part().gives("gone"),
     events().gives([]),
     put("y").gives(NOT_WRITTEN),
     fate(0).gives("sealed"),
-)
-case(
-    "sealed_with_many_open_ones",
-    *_STREAM,
-    *(begin(f"t{number}") for number in range(12)),
     seal(),
-    *(state(f"t{number}").gives("ABORTED") for number in range(12)),
+    state().gives("ABORTED"),
+    *(begin("b", lease=lease).gives(INTERNAL) for lease in (LEASE_MS, LEASE_MS, LEAST_LEASE_MS)),
 )
 case(
     "sealed_with_open_ones_of_two_epochs",
-    *_STREAM,
+    *STREAM,
     begin(),
     *_SCALED,
     begin("b"),
@@ -88,29 +84,19 @@ case(
     epoch_segments(2).gives(NOT_FOUND),
 )
 case(
-    "sealed_with_committing_one",
-    *_STREAM,
-    begin(),
-    put("x"),
-    commit(),
-    seal(),
-    state().gives("COMMITTED"),
-    events().gives(["x"]),
-)
-case(
     "sealed_at_once_with_commit",
-    *_STREAM,
+    *STREAM,
     begin(),
     put("x"),
     together(commit(), seal()).gives(
-        Such("seals, and commits or not", lambda told: told[0] in ("SUCCESS", "FAILURE") and told[1] == "SUCCESS")
+        Such("seals, and commits or not", lambda answer: answer[0] in ("SUCCESS", "FAILURE") and answer[1] == "SUCCESS")
     ),
-    state().until(Such("is done", lambda told: told in ("COMMITTED", "ABORTED"))),
+    state().until(Such("is done", lambda answer: answer in ("COMMITTED", "ABORTED"))),
     begin("b").gives(INTERNAL),
 )
 case(
     "sealed_with_all_kinds",
-    *_STREAM,
+    *STREAM,
     *(step for name in "abcd" for step in (begin(name), put(name, name))),
     commit("d"),
     commit("b"),
@@ -124,7 +110,7 @@ case(
 )
 case(
     "sealed_with_committing_one_of_an_old_epoch",
-    *_STREAM,
+    *STREAM,
     begin(),
     begin("b"),
     put("x"),
@@ -138,17 +124,15 @@ case(
     fate(at(1, 3)).gives("sealed"),
     current_segments().gives([]),
 )
-case("sealed_tells_as_before", *_ENDED, *_TELLS_AS_BEFORE)
-case("sealed_twice", *_STREAM, begin(), seal(), seal(), state().gives("ABORTED"))
 case(
     "begun_at_once_with_seal",
-    *_STREAM,
+    *STREAM,
     together(seal(), begin(), begin("b")).gives(
         Such(
             "seals, and begins or not",
-            lambda told: (
-                told[0] == "SUCCESS"
-                and all(one == (0, equal_ranges(1)) or isinstance(one, Refused) for one in told[1:])
+            lambda answer: (
+                answer[0] == "SUCCESS"
+                and all(one == (0, equal_ranges(1)) or isinstance(one, Refused) for one in answer[1:])
             ),
         )
     ),
@@ -156,19 +140,8 @@ case(
     current_segments().gives([]),
 )
 case(
-    "begun_on_sealed_again_and_again",
-    *_STREAM,
-    begin(),
-    seal(),
-    begin("b").gives(INTERNAL),
-    begin("b").gives(INTERNAL),
-    begin("b", lease=10_000).gives(INTERNAL),
-)
-
-case("deleted_tells_as_before", *_ENDED, delete_stream(), *_TELLS_AS_BEFORE)
-case(
     "deleted_with_open_one_only_when_sealed",
-    *_STREAM,
+    *STREAM,
     begin(),
     delete_stream().gives("STREAM_NOT_SEALED"),
     state(),
@@ -176,14 +149,17 @@ case(
     commit(),
     *committed("a"),
 )
-case("deleted_is_not_begun_on", *_ENDED, delete_stream(), begin("b").gives(NOT_FOUND))
-case("deleted_leaves_no_segment", *_ENDED, delete_stream(), part("a").gives("gone"), part("c").gives("gone"))
-case("made_anew_tells_of_those_before", *_ENDED, delete_stream(), create_stream(), *_TELLS_AS_BEFORE)
 case(
-    "made_anew_has_its_own",
+    "sealed_deleted_and_made_anew_tells_as_before",
     *_ENDED,
+    *_TELLS_AS_BEFORE,
     delete_stream(),
+    *_TELLS_AS_BEFORE,
+    part("a").gives("gone"),
+    part("c").gives("gone"),
+    begin("b").gives(NOT_FOUND),
     create_stream(),
+    *_TELLS_AS_BEFORE,
     begin("b").gives((0, equal_ranges(1, first=1))),
     put("y", "b", 1),
     commit("b"),
@@ -197,14 +173,13 @@ case(
     delete_stream(),
     delete_scope(),
     state("c").gives("COMMITTED"),
-    create_scope(),
-    create_stream(),
+    *STREAM,
     *_TELLS_AS_BEFORE,
     begin("b"),
 )
 case(
     "scope_deleted_with_open_one",
-    *_STREAM,
+    *STREAM,
     begin("c"),
     commit("c"),
     *committed("c"),

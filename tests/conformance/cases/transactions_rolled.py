@@ -7,10 +7,11 @@ commit, epoch 2 with duplicates of 0 and 1, and epoch 3 with duplicates of 0, 2 
 from conformance.answers import NOT_FOUND, Such
 from conformance.calls import (
     BY_EVENTS,
+    STREAM,
+    TWO_SEGMENTS,
     at,
     between,
     check_scale,
-    create_scope,
     create_stream,
     current_segments,
     cut_valid,
@@ -18,6 +19,7 @@ from conformance.calls import (
     epoch_segments,
     following,
     head,
+    refused_scale,
     scale,
     seal,
     segment_valid,
@@ -47,9 +49,8 @@ ROLL = Subject("txn_roll")
 case = ROLL.case
 
 _QUARTERS = [(0.5, 0.75), (0.75, 1.0)]
-_STREAM: tuple[Step, ...] = (create_scope(), create_stream(segments=2))
 _SCALED: tuple[Step, ...] = (scale([1], _QUARTERS), check_scale(0).until("SUCCESS"))
-_OLD: tuple[Step, ...] = (*_STREAM, begin(), put("x", segment=0), put("y", segment=1), *_SCALED)
+_OLD: tuple[Step, ...] = (*TWO_SEGMENTS, begin(), put("x", segment=0), put("y", segment=1), *_SCALED)
 _ROLLED: tuple[Step, ...] = (*_OLD, commit(), *committed("a"))
 
 
@@ -61,28 +62,42 @@ def _halves_of(epoch: int) -> list[tuple[int, float, float]]:
     return [(at(0, epoch), 0.0, 0.5), (at(1, epoch), 0.5, 1.0)]
 
 
-_EIGHTHS_OF_EPOCH_3 = Such(
-    "has eight segments of one size, with the numbers 4 to 11, of epoch 3",
-    lambda ranges: (
-        [(low, high) for _, low, high in ranges] == [(i / 8, (i + 1) / 8) for i in range(8)]
-        and sorted(id for id, *_ in ranges) == [at(number, 3) for number in range(4, 12)]
-    ),
-)
-
-
 def _segments(count: int) -> Such:
     return Such(f"has {count} segments", lambda ranges: len(ranges) == count)
 
 
-case("current", *_ROLLED, current_segments().gives(_split_of(3)))
 case(
     "epochs",
     *_ROLLED,
+    current_segments().gives(_split_of(3)),
     epoch_segments(0).gives([(0, 0.0, 0.5), (1, 0.5, 1.0)]),
     epoch_segments(1).gives([(0, 0.0, 0.5), (at(2, 1), 0.5, 0.75), (at(3, 1), 0.75, 1.0)]),
     epoch_segments(2).gives(_halves_of(2)),
     epoch_segments(3).gives(_split_of(3)),
     epoch_segments(4).gives(NOT_FOUND),
+    check_scale(0),
+    check_scale(1).gives("IN_PROGRESS"),
+    check_scale(2),
+    check_scale(3).gives("IN_PROGRESS"),
+    check_scale(4).gives("INVALID_INPUT"),
+)
+case(
+    "segments",
+    *_ROLLED,
+    head().gives({0: 0, 1: 0}),
+    *(fate(segment).gives("sealed") for segment in (0, 1, at(2, 1), at(3, 1), at(0, 2), at(1, 2))),
+    *(fate(segment).gives("open") for segment in (at(0, 3), at(2, 3), at(3, 3))),
+    fate(at(1, 3)).gives("gone"),
+    *(segment_valid(gone).gives(False) for gone in (0, 1, at(2, 1), at(3, 1), at(0, 2), at(1, 2), at(0, 1), at(1, 3))),
+    *(segment_valid(active) for active in (at(0, 3), at(2, 3), at(3, 3))),
+    following(0).gives({at(0, 2): (0.0, 0.5, [0])}),
+    following(1).gives({at(2, 1): (0.5, 0.75, [1]), at(3, 1): (0.75, 1.0, [1])}),
+    following(at(2, 1)).gives({at(1, 2): (0.5, 1.0, [at(2, 1), at(3, 1)])}),
+    following(at(3, 1)).gives({at(1, 2): (0.5, 1.0, [at(2, 1), at(3, 1)])}),
+    following(at(0, 2)).gives({at(0, 3): (0.0, 0.5, [at(0, 2)])}),
+    following(at(1, 2)).gives({at(2, 3): (0.5, 0.75, [at(1, 2)]), at(3, 3): (0.75, 1.0, [at(1, 2)])}),
+    following(at(0, 3)).gives({}),
+    following(at(2, 3)).gives({}),
 )
 case(
     "events",
@@ -93,51 +108,17 @@ case(
     events(at(0, 3)).gives([]),
     part(segment=0).gives("gone"),
     part(segment=1).gives("gone"),
+    # It has ended for good.
+    commit(),
+    abort().gives("FAILURE"),
+    ping().gives("COMMITTED"),
+    put("more").gives(NOT_WRITTEN),
+    epoch_segments(4).gives(NOT_FOUND),
+    write(20, at(0, 3)),
+    write(20, at(3, 3)),
 )
 case(
-    "fates",
-    *_ROLLED,
-    fate(0).gives("sealed"),
-    fate(1).gives("sealed"),
-    fate(at(2, 1)).gives("sealed"),
-    fate(at(3, 1)).gives("sealed"),
-    fate(at(0, 2)).gives("sealed"),
-    fate(at(1, 2)).gives("sealed"),
-    fate(at(0, 3)).gives("open"),
-    fate(at(2, 3)).gives("open"),
-    fate(at(3, 3)).gives("open"),
-    fate(at(1, 3)).gives("gone"),
-)
-case(
-    "following",
-    *_ROLLED,
-    following(0).gives({at(0, 2): (0.0, 0.5, [0])}),
-    following(1).gives({at(2, 1): (0.5, 0.75, [1]), at(3, 1): (0.75, 1.0, [1])}),
-    following(at(2, 1)).gives({at(1, 2): (0.5, 1.0, [at(2, 1), at(3, 1)])}),
-    following(at(3, 1)).gives({at(1, 2): (0.5, 1.0, [at(2, 1), at(3, 1)])}),
-    following(at(0, 2)).gives({at(0, 3): (0.0, 0.5, [at(0, 2)])}),
-    following(at(1, 2)).gives({at(2, 3): (0.5, 0.75, [at(1, 2)]), at(3, 3): (0.75, 1.0, [at(1, 2)])}),
-    following(at(0, 3)).gives({}),
-    following(at(2, 3)).gives({}),
-)
-case("head", *_ROLLED, head().gives({0: 0, 1: 0}))
-case(
-    "valid_segments",
-    *_ROLLED,
-    *(segment_valid(gone).gives(False) for gone in (0, 1, at(2, 1), at(3, 1), at(0, 2), at(1, 2), at(0, 1), at(1, 3))),
-    *(segment_valid(active) for active in (at(0, 3), at(2, 3), at(3, 3))),
-)
-case(
-    "check_scale",
-    *_ROLLED,
-    check_scale(0),
-    check_scale(1).gives("IN_PROGRESS"),
-    check_scale(2),
-    check_scale(3).gives("IN_PROGRESS"),
-    check_scale(4).gives("INVALID_INPUT"),
-)
-case(
-    "cuts_that_are_valid",
+    "cuts",
     *_OLD,
     write(20),
     commit(),
@@ -148,18 +129,10 @@ case(
     cut_valid({0: 20, at(1, 2): 9}),
     cut_valid({at(0, 2): 9, at(2, 3): 0, at(3, 3): 0}),
     cut_valid({at(0, 3): 0, at(2, 3): 0, at(3, 3): 0}),
-)
-case(
-    "cuts_that_are_not",
-    *_ROLLED,
     cut_valid({at(0, 2): 0}).gives(False),
     cut_valid({0: 0, at(0, 2): 0, at(1, 2): 0}).gives(False),
     cut_valid({at(0, 3): 0, at(2, 3): 0}).gives(False),
     cut_valid({at(0, 2): 0, at(0, 3): 0, at(2, 3): 0, at(3, 3): 0}).gives(False),
-)
-case(
-    "between_cuts",
-    *_ROLLED,
     between({0: 0, 1: 0}, {at(0, 3): 0, at(2, 3): 0, at(3, 3): 0}).gives(
         [0, 1, at(2, 1), at(3, 1), at(0, 2), at(1, 2), at(0, 3), at(2, 3), at(3, 3)]
     ),
@@ -167,18 +140,12 @@ case(
     between({0: 0, 1: 0}, {at(0, 2): 0, at(1, 2): 0}).gives([0, 1, at(2, 1), at(3, 1), at(0, 2), at(1, 2)]),
 )
 case(
-    "truncate_to_the_duplicates",
+    "truncate_to_the_duplicates_and_behind_them",
     *_ROLLED,
     truncate({at(0, 2): 9, at(1, 2): 0}),
     head().gives({at(0, 2): 9, at(1, 2): 0}),
-    fate(0).gives("gone"),
-    fate(1).gives("gone"),
-    fate(at(2, 1)).gives("gone"),
+    *(fate(segment).gives("gone") for segment in (0, 1, at(2, 1))),
     fate(at(0, 2)).gives("sealed from 9"),
-)
-case(
-    "truncate_behind_the_duplicates",
-    *_ROLLED,
     truncate({at(0, 3): 0, at(2, 3): 0, at(3, 3): 0}),
     head().gives({at(0, 3): 0, at(2, 3): 0, at(3, 3): 0}),
     fate(at(0, 2)).gives("gone"),
@@ -186,14 +153,11 @@ case(
     truncate({at(0, 2): 0, at(1, 2): 0}).gives("FAILURE"),
 )
 case(
-    "then_writes_go_on",
-    *_ROLLED,
-    write(20, at(0, 3)),
-    write(20, at(3, 3)),
-)
-case(
     "then_scale",
     *_ROLLED,
+    scale([at(2, 1), at(3, 1)], [(0.5, 1.0)]).gives(refused_scale("PRECONDITION_FAILED")),
+    scale([0], [(0.0, 0.25), (0.25, 0.5)]).gives(refused_scale("PRECONDITION_FAILED")),
+    current_segments().gives(_split_of(3)),
     scale([at(2, 3), at(3, 3)], [(0.5, 1.0)]).gives(("STARTED", 3, [at(4, 4)], [(0.5, 1.0)])),
     check_scale(3).until("SUCCESS"),
     current_segments().gives([(at(0, 3), 0.0, 0.5), (at(4, 4), 0.5, 1.0)]),
@@ -207,27 +171,7 @@ case(
     events(at(0, 3)).gives(["z"]),
 )
 case(
-    "then_scale_what_is_no_more",
-    *_ROLLED,
-    scale([at(2, 1), at(3, 1)], [(0.5, 1.0)]).gives(("PRECONDITION_FAILED", 0, [], [])),
-    scale([0], [(0.0, 0.25), (0.25, 0.5)]).gives(("PRECONDITION_FAILED", 0, [], [])),
-    current_segments().gives(_split_of(3)),
-)
-case(
-    "then_another_of_the_new_epoch",
-    *_ROLLED,
-    begin("b").gives((1, _split_of(1))),
-    part("b", 0),
-    part("b", 2),
-    put("z", "b", 2),
-    commit("b"),
-    *committed("b"),
-    events(at(2, 3)).gives(["z"]),
-    current_segments().gives(_split_of(3)),
-    epoch_segments(4).gives(NOT_FOUND),
-)
-case(
-    "then_one_that_was_begun_before",
+    "then_others_of_the_new_epoch",
     *_OLD,
     begin("b").gives((1, _split_of(1))),
     put("z", "b", 0),
@@ -236,15 +180,22 @@ case(
     state("b"),
     ping("b"),
     put("zz", "b", 3),
+    begin("c").gives((1, _split_of(1))),
+    part("c", 0),
+    part("c", 2),
+    put("zzz", "c", 2),
     commit("b"),
-    *committed("b"),
+    commit("c"),
+    *committed("b", "c"),
     events(at(0, 3)).gives(["z"]),
+    events(at(2, 3)).gives(["zzz"]),
     events(at(3, 3)).gives(["zz"]),
     current_segments().gives(_split_of(3)),
+    epoch_segments(4).gives(NOT_FOUND),
 )
 case(
     "twice",
-    *_STREAM,
+    *TWO_SEGMENTS,
     begin(),
     begin("b"),
     put("x"),
@@ -264,7 +215,7 @@ case(
 )
 case(
     "of_three_epochs",
-    *_STREAM,
+    *TWO_SEGMENTS,
     begin("zero"),
     put("of 0", "zero"),
     *_SCALED,
@@ -289,21 +240,8 @@ case(
     events(at(0, 6)).gives(["of 2"]),
 )
 case(
-    "several_in_a_row",
-    *_STREAM,
-    *(step for name in "abcd" for step in (begin(name), put(name, name))),
-    *_SCALED,
-    commit("d"),
-    commit("b"),
-    commit("a"),
-    commit("c"),
-    *committed(*"abcd"),
-    current_segments().gives(_segments(3)),
-    state("d").gives("COMMITTED"),
-)
-case(
     "old_and_new_ones_mixed",
-    *_STREAM,
+    *TWO_SEGMENTS,
     *(step for name in "ab" for step in (begin(name), put(name, name))),
     *_SCALED,
     *(step for name in "np" for step in (begin(name), put(name, name))),
@@ -317,7 +255,7 @@ case(
 )
 case(
     "after_a_merge",
-    *_STREAM,
+    *TWO_SEGMENTS,
     begin(),
     put("x", segment=0),
     put("y", segment=1),
@@ -334,8 +272,7 @@ case(
 )
 case(
     "after_an_update_that_scales",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     begin(),
     put("x"),
     update_stream(segments=2),
@@ -351,8 +288,7 @@ case(
 )
 case(
     "into_itself",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     begin(),
     put("x"),
     scale([0], [(0.0, 1.0)]),
@@ -364,27 +300,8 @@ case(
     following(at(1, 1)).gives({at(0, 2): (0.0, 1.0, [at(1, 1)])}),
 )
 case(
-    "from_four_segments_to_eight",
-    create_scope(),
-    create_stream(segments=4),
-    begin(),
-    *(put(f"in {number}", segment=number) for number in range(4)),
-    scale([0, 1, 2, 3], [(i / 8, (i + 1) / 8) for i in range(8)]),
-    check_scale(0).until("SUCCESS"),
-    commit(),
-    *committed("a"),
-    *(events(at(number, 2)).gives([f"in {number}"]) for number in range(4)),
-    current_segments().gives(_EIGHTHS_OF_EPOCH_3),
-    begin("b"),
-    put("z", "b", 7),
-    commit("b"),
-    *committed("b"),
-    events(at(7, 3)).gives(["z"]),
-)
-case(
     "when_the_old_epoch_was_truncated",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     write(50),
     begin(),
     put("x"),
@@ -400,11 +317,11 @@ case(
 )
 case(
     "at_once_with_the_scale",
-    *_STREAM,
+    *TWO_SEGMENTS,
     begin(),
     put("x"),
     together(commit(), scale([1], _QUARTERS)).gives(
-        Such("starts both", lambda told: told[0] == "SUCCESS" and told[1][0] == "STARTED")
+        Such("starts both", lambda answer: answer[0] == "SUCCESS" and answer[1][0] == "STARTED")
     ),
     *committed("a"),
     check_scale(0).until("SUCCESS"),
@@ -413,9 +330,12 @@ case(
 )
 case(
     "begun_at_once_with_the_scale",
-    *_STREAM,
+    *TWO_SEGMENTS,
     together(begin(), scale([1], _QUARTERS)).gives(
-        Such("starts both", lambda told: told[0] in ((0, _halves_of(0)), (1, _split_of(1))) and told[1][0] == "STARTED")
+        Such(
+            "starts both",
+            lambda answer: answer[0] in ((0, _halves_of(0)), (1, _split_of(1))) and answer[1][0] == "STARTED",
+        )
     ),
     check_scale(0).until("SUCCESS"),
     put("x"),
@@ -425,7 +345,7 @@ case(
 )
 case(
     "of_many_committed_at_once",
-    *_STREAM,
+    *TWO_SEGMENTS,
     *(step for name in "abcdef" for step in (begin(name), put(name, name))),
     *_SCALED,
     together(*(commit(name) for name in "abcdef")).gives(["SUCCESS"] * 6),
@@ -433,52 +353,27 @@ case(
     current_segments().gives(_segments(3)),
     part("f").gives("gone"),
 )
-case("not_of_what_is_aborted", *_OLD, abort(), *aborted("a"), part().gives("gone"), epoch_segments(2).gives(NOT_FOUND))
 case(
-    "not_before_the_commit",
+    "not_of_what_is_aborted",
     *_OLD,
     state(),
     ping(),
     epoch_segments(2).gives(NOT_FOUND),
     segment_valid(at(2, 1)),
+    abort(),
+    *aborted("a"),
+    part().gives("gone"),
+    epoch_segments(2).gives(NOT_FOUND),
 )
 case(
-    "of_a_transaction_without_events",
-    *_STREAM,
-    begin(),
-    *_SCALED,
-    commit(),
-    *committed("a"),
-    epoch_segments(2).gives(_halves_of(2)),
-    current_segments().gives(_split_of(3)),
-    events(at(0, 2)).gives([]),
-)
-case(
-    "ended_for_good",
-    *_ROLLED,
-    commit(),
-    abort().gives("FAILURE"),
-    ping().gives("COMMITTED"),
-    put("more").gives(NOT_WRITTEN),
-    epoch_segments(4).gives(NOT_FOUND),
-)
-case(
-    "then_seal_and_delete",
+    "then_seal_and_delete_and_the_next_stream_of_the_name",
     *_ROLLED,
     seal(),
     current_segments().gives([]),
     epoch_segments(3).gives(_split_of(3)),
     fate(at(0, 3)).gives("sealed"),
     delete_stream(),
-    fate(0).gives("gone"),
-    fate(at(0, 2)).gives("gone"),
-    fate(at(2, 3)).gives("gone"),
-)
-case(
-    "then_the_next_stream_of_the_name_counts_on",
-    *_ROLLED,
-    seal(),
-    delete_stream(),
+    *(fate(segment).gives("gone") for segment in (0, at(0, 2), at(2, 3))),
     create_stream(segments=1),
     current_segments().gives([(4, 0.0, 1.0)]),
     epoch_segments(1).gives(NOT_FOUND),

@@ -4,7 +4,7 @@ Also the marks of writers that a commit leaves. Semantics 6.6 to 6.8; segment-st
 controller-grpc-api 5.6, 5.7.
 """
 
-from conformance.calls import check_scale, create_scope, create_stream, head, scale, truncate
+from conformance.calls import STREAM, TWO_SEGMENTS, check_scale, create_scope, create_stream, head, scale, truncate
 from conformance.case import Step, Subject
 from conformance.data import fate, write
 from conformance.group_calls import note_time, remove_writer
@@ -26,47 +26,31 @@ from conformance.txn_calls import (
 WRITTEN = Subject("txn_written")
 case = WRITTEN.case
 
-_STREAM: tuple[Step, ...] = (create_scope(), create_stream(segments=2))
-
 case(
     "not_seen_before_the_commit",
-    *_STREAM,
-    begin(),
-    put("x"),
-    put("y"),
-    events().gives([]),
-    commit(),
-    *committed("a"),
-    events().gives(["x", "y"]),
-    part().gives("gone"),
-)
-case(
-    "each_segment_has_its_own",
-    *_STREAM,
+    *TWO_SEGMENTS,
     begin(),
     put("x", segment=1),
     put("y", segment=0),
     put("z", segment=1),
+    events(1).gives([]),
     commit(),
     *committed("a"),
     events(0).gives(["y"]),
     events(1).gives(["x", "z"]),
-)
-case(
-    "some_segments_only",
-    *_STREAM,
-    begin(),
-    put("x", segment=1),
-    commit(),
-    *committed("a"),
-    events(0).gives([]),
-    events(1).gives(["x"]),
     part(segment=0).gives("gone"),
+    put("more").gives(NOT_WRITTEN),
+    begin("b"),
+    put("later", "b", 1),
+    commit("b"),
+    *committed("b"),
+    events(0).gives(["y"]),
+    events(1).gives(["x", "z", "later"]),
 )
-case("nothing", *_STREAM, begin(), commit(), *committed("a"), events().gives([]), part().gives("gone"), write(9))
+case("nothing", *TWO_SEGMENTS, begin(), commit(), *committed("a"), events().gives([]), part().gives("gone"), write(9))
 case(
     "aborted_is_gone",
-    *_STREAM,
+    *TWO_SEGMENTS,
     begin(),
     put("x"),
     abort(),
@@ -76,10 +60,9 @@ case(
     part(segment=1).gives("gone"),
     put("y").gives(NOT_WRITTEN),
 )
-case("committed_takes_no_more", *_STREAM, begin(), put("x"), commit(), *committed("a"), put("y").gives(NOT_WRITTEN))
 case(
     "behind_what_was_written_meanwhile",
-    *_STREAM,
+    *TWO_SEGMENTS,
     begin(),
     put("x"),
     write(20),
@@ -89,57 +72,25 @@ case(
 )
 case(
     "in_the_order_of_the_commits",
-    *_STREAM,
-    *(step for name in "abcd" for step in (begin(name), put(name, name), put(name, name, 1))),
+    *TWO_SEGMENTS,
+    *(step for name in "abcdef" for step in (begin(name), put(name, name), put(name, name, 1))),
     commit("d"),
     commit("b"),
+    abort("e"),
     commit("a"),
+    commit("d"),
+    abort("f"),
     commit("c"),
     *committed(*"abcd"),
+    *aborted("e", "f"),
     events(0).gives(["d", "b", "a", "c"]),
     events(1).gives(["d", "b", "a", "c"]),
-)
-case(
-    "a_second_commit_does_not_change_the_order",
-    *_STREAM,
-    *(step for name in "ab" for step in (begin(name), put(name, name))),
-    commit("b"),
-    commit("a"),
-    commit("b"),
-    *committed("a", "b"),
-    events().gives(["b", "a"]),
-)
-case(
-    "aborted_ones_between",
-    *_STREAM,
-    *(step for name in "abcd" for step in (begin(name), put(name, name))),
-    commit("c"),
-    abort("b"),
-    commit("a"),
-    abort("d"),
-    *committed("a", "c"),
-    *aborted("b", "d"),
-    events().gives(["c", "a"]),
-)
-case(
-    "one_after_the_other",
-    *_STREAM,
-    begin(),
-    put("x"),
-    commit(),
-    *committed("a"),
-    begin("b"),
-    put("y", "b"),
-    commit("b"),
-    *committed("b"),
-    events().gives(["x", "y"]),
 )
 
 _MANY = tuple(f"t{number}" for number in range(120))
 case(
     "more_than_fit_in_a_batch",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     together(*(begin(name) for name in _MANY)).gives([(0, [(0, 0.0, 1.0)])] * len(_MANY)),
     together(*(put(name, name) for name in _MANY)).gives(["written"] * len(_MANY)),
     *(commit(name) for name in _MANY),
@@ -158,15 +109,14 @@ case(
 )
 case(
     "on_mark_stream",
-    *_STREAM,
+    *STREAM,
     begin(stream="_MARKst"),
     commit("a", "_MARKst"),
     state("a", "_MARKst").until("COMMITTED"),
 )
 case(
     "into_a_truncated_segment",
-    create_scope(),
-    create_stream(),
+    *STREAM,
     write(50),
     begin(),
     put("x"),
@@ -179,7 +129,7 @@ case(
 )
 case(
     "open_while_the_stream_scales",
-    *_STREAM,
+    *TWO_SEGMENTS,
     begin(),
     scale([1], [(0.5, 0.75), (0.75, 1.0)]),
     check_scale(0).until("SUCCESS"),
@@ -192,16 +142,18 @@ case(
 )
 
 # The events make segment 0 13 bytes longer.
-_MARKED: tuple[Step, ...] = (*_STREAM, begin(), put("hello"))
+_MARKED: tuple[Step, ...] = (*TWO_SEGMENTS, begin(), put("hello"))
 case(
-    "by_a_writer_with_a_time",
+    "by_the_writer_of_the_first_commit",
     *_MARKED,
     commit(writer="w", timestamp=100),
+    commit(writer="v", timestamp=100),
     *committed("a"),
     note_time(99, {0: 13}).gives("INVALID_TIME"),
     note_time(100, {0: 12}).gives("INVALID_POSITION"),
     note_time(100, {0: 13}),
     remove_writer(),
+    remove_writer("v").gives("UNKNOWN_WRITER"),
 )
 case(
     "by_a_writer_without_a_time",
@@ -222,7 +174,7 @@ case(
 )
 case(
     "by_a_writer_marks_segments_without_events",
-    *_STREAM,
+    *TWO_SEGMENTS,
     write(50, segment=1),
     begin(),
     put("hello"),
@@ -232,10 +184,12 @@ case(
     note_time(100, {1: 50}),
 )
 case(
-    "by_a_writer_twice",
+    "by_a_writer_twice_then_earlier",
     *_MARKED,
     begin("b"),
     put("world", "b"),
+    begin("c"),
+    put("again", "c"),
     commit(writer="w", timestamp=100),
     *committed("a"),
     commit("b", writer="w", timestamp=200),
@@ -243,18 +197,10 @@ case(
     note_time(199, {0: 26}).gives("INVALID_TIME"),
     note_time(200, {0: 25}).gives("INVALID_POSITION"),
     note_time(200, {0: 26}),
-)
-case(
-    "by_a_writer_earlier",
-    *_MARKED,
-    begin("b"),
-    put("world", "b"),
-    commit(writer="w", timestamp=100),
-    *committed("a"),
-    commit("b", writer="w", timestamp=50),
-    *committed("b"),
-    note_time(99, {0: 26}).gives("INVALID_TIME"),
-    note_time(100, {0: 13}),
+    commit("c", writer="w", timestamp=150),
+    *committed("c"),
+    note_time(199, {0: 39}).gives("INVALID_TIME"),
+    note_time(200, {0: 26}),
 )
 case(
     "by_two_writers",
@@ -266,15 +212,6 @@ case(
     note_time(99, {0: 13}).gives("INVALID_TIME"),
     note_time(49, {0: 13}, "v").gives("INVALID_TIME"),
     note_time(50, {0: 13}, "v"),
-)
-case(
-    "by_the_writer_of_the_first_commit",
-    *_MARKED,
-    commit(writer="w", timestamp=100),
-    commit(writer="v", timestamp=100),
-    *committed("a"),
-    remove_writer("v").gives("UNKNOWN_WRITER"),
-    remove_writer("w"),
 )
 case(
     "by_a_writer_and_aborted",

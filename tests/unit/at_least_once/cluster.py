@@ -12,6 +12,7 @@ from at_least_once.output import Output, StreamOutput
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream, open_writer
 from at_least_once.worker import Worker
+from harness import eventually_async
 from sluice.domain.segment import segment_id, segment_name
 from sluice.pravega import InMemorySegmentStore
 from sluice_client import Client, split_events
@@ -62,6 +63,20 @@ class ScalingController(InMemoryController):
         return {}
 
 
+class Running:
+    """A worker at work in a task."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.stop = asyncio.Event()
+        self.task = asyncio.create_task(worker.run(self.stop))
+
+    async def stopped(self) -> None:
+        self.stop.set()
+        async with asyncio.timeout(DONE_S):
+            await self.task
+
+
 class Cluster:
     """Streams `stream1` and `stream2`, and any number of workers from the one to the other."""
 
@@ -100,6 +115,16 @@ class Cluster:
         await asyncio.wait([running.task])
         assert running.task.cancelled() and worker.done == 0
 
+    async def work_until(self, processed: int, function: Function = upper_case, **settings: Any) -> Running:
+        """One worker more, which is stopped once so many different events are processed."""
+        worker = Running(await self.worker(function, **settings))
+        await self.until_processed(processed)
+        await worker.stopped()
+        return worker
+
+    async def until_processed(self, count: int) -> None:
+        await eventually_async(lambda: len(set(self.numbers())) >= count, DONE_S, f"{count} events are processed")
+
     def results(self) -> list[Event]:
         """What is in stream2, of each key in its order if it was not scaled."""
         found = []
@@ -112,20 +137,6 @@ class Cluster:
 
     def numbers(self) -> list[int]:
         return sorted(event.sequence for event in self.results())
-
-
-class Running:
-    """A worker at work in a task."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-        self.stop = asyncio.Event()
-        self.task = asyncio.create_task(worker.run(self.stop))
-
-    async def stopped(self) -> None:
-        self.stop.set()
-        async with asyncio.timeout(DONE_S):
-            await self.task
 
 
 @contextmanager

@@ -12,14 +12,7 @@ from at_least_once.events import BadEvent, Event
 from at_least_once.reading import Reads, read_piece
 from at_least_once.routing import key_position, segment_at
 from at_least_once.writing import EventWriter, NoSegments, Ranges
-from sluice.pravega import (
-    ConnectionFailure,
-    Failure,
-    InMemorySegmentStore,
-    RouteStale,
-    SegmentSealed,
-    TryLater,
-)
+from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore, RouteStale, SegmentSealed, TryLater
 from sluice_client import split_events
 
 PATIENCE_S = 5.0
@@ -45,9 +38,19 @@ def test_every_key_has_a_segment(key: str) -> None:
     assert [segment_at(position, ranges) for position in (0.0, 0.25, 0.3, 0.75)] == ["a", "a", "b", "c"]
 
 
-async def test_an_event_is_read_however_large_it_is() -> None:
+async def _store(*segments: str) -> InMemorySegmentStore:
     store = InMemorySegmentStore()
-    await store.create_segment("s", 0, 0)
+    for name in segments:
+        await store.create_segment(name, 0, 0)
+    return store
+
+
+def _stored(store: InMemorySegmentStore, segment: str) -> list[bytes]:
+    return [event.data for event in split_events(store.segments[segment].data, 0).events]
+
+
+async def test_an_event_is_read_however_large_it_is() -> None:
+    store = await _store("s")
     writer = _writer(store, [(1.0, "s")])
     large = bytes(5 * 1024 * 1024)
     for event in (b"small", large, b"", b"last"):
@@ -95,31 +98,27 @@ def _writer(store: InMemorySegmentStore, *ranges: Ranges, patience_s: float = PA
 
 
 async def test_each_event_is_stored_once_although_answers_are_lost() -> None:
-    store = InMemorySegmentStore(Troubles())
-    for name in ("a", "b"):
-        await store.create_segment(name, 0, 0)
+    store = await _store("a", "b")
+    store.fault = Troubles()
     writer = _writer(store, [(0.5, "a"), (1.0, "b")])
     for number in range(2000):
         writer.add(f"key-{number % 7}", b"%d" % number)
         if number % 250 == 0:
             await writer.flush()
     await writer.flush()
-    stored = [event.data for name in ("a", "b") for event in split_events(store.segments[name].data, 0).events]
-    assert sorted(map(int, stored)) == list(range(2000))
+    assert sorted(map(int, [*_stored(store, "a"), *_stored(store, "b")])) == list(range(2000))
 
 
 async def test_events_for_a_sealed_segment_go_to_those_that_follow() -> None:
-    store = InMemorySegmentStore()
-    for name in ("a", "b", "c"):
-        await store.create_segment(name, 0, 0)
+    store = await _store("a", "b", "c")
     writer = _writer(store, [(1.0, "a")], [(1.0, "a")], [(0.5, "b"), (1.0, "c")], [])
     writer.add("hello", b"1")
     await writer.flush()
     await store.seal_segment("a")
     writer.add("hello", b"2")
     await writer.flush()
-    assert split_events(store.segments["a"].data, 0).events[0].data == b"1"
-    assert split_events(store.segments["c"].data, 0).events[0].data == b"2"
+    assert _stored(store, "a") == [b"1"]
+    assert _stored(store, "c") == [b"2"]
     for name in ("b", "c"):
         await store.seal_segment(name)
     writer.add("hello", b"3")
@@ -129,22 +128,19 @@ async def test_events_for_a_sealed_segment_go_to_those_that_follow() -> None:
 
 async def test_events_for_a_segment_that_is_gone_go_to_those_that_follow() -> None:
     """One that was scaled away and truncated before the writer came back to it."""
-    store = InMemorySegmentStore()
-    for name in ("a", "b"):
-        await store.create_segment(name, 0, 0)
+    store = await _store("a", "b")
     writer = _writer(store, [(1.0, "a")], [(1.0, "b")])
     writer.add("hello", b"1")
     await writer.flush()
     await store.delete_segment("a")
     writer.add("hello", b"2")
     await writer.flush()
-    assert split_events(store.segments["b"].data, 0).events[0].data == b"2"
+    assert _stored(store, "b") == [b"2"]
 
 
 async def test_what_was_stored_by_a_flush_that_failed_is_not_stored_again() -> None:
     """Events that were added since do not change the block whose answer was lost."""
-    store = InMemorySegmentStore()
-    await store.create_segment("a", 0, 0)
+    store = await _store("a")
     writer = _writer(store, [(1.0, "a")], patience_s=0.05)
 
     def lost(moment: str, request: str, _segment: str) -> None:
@@ -164,13 +160,11 @@ async def test_what_was_stored_by_a_flush_that_failed_is_not_stored_again() -> N
     for event in (b"4", b"5"):
         writer.add("hello", event)
     await writer.flush()
-    assert [event.data for event in split_events(store.segments["a"].data, 0).events] == [b"1", b"2", b"3", b"4", b"5"]
+    assert _stored(store, "a") == [b"1", b"2", b"3", b"4", b"5"]
 
 
 async def test_a_scaling_that_does_not_end_ends_the_patience() -> None:
-    store = InMemorySegmentStore()
-    for name in ("a", "b"):
-        await store.create_segment(name, 0, 0)
+    store = await _store("a", "b")
     writer = _writer(store, *[[(1.0, "a")]] * 1000, patience_s=0.2)
     await store.seal_segment("a")
     writer.add("hello", b"1")
@@ -180,13 +174,12 @@ async def test_a_scaling_that_does_not_end_ends_the_patience() -> None:
     goes_on = _writer(store, [(1.0, "a")], [(1.0, "b")], patience_s=0.2)
     goes_on.add("hello", b"1")
     await goes_on.flush()
-    assert [event.data for event in split_events(store.segments["b"].data, 0).events] == [b"1"]
+    assert _stored(store, "b") == [b"1"]
 
 
 async def test_a_segment_that_cannot_be_read_keeps_no_other_back() -> None:
-    store, gate = InMemorySegmentStore(), asyncio.Event()
+    store, gate = await _store("a", "b"), asyncio.Event()
     for name in ("a", "b"):
-        await store.create_segment(name, 0, 0)
         await store.append(name, UUID(int=1), name.encode())
 
     async def wait() -> None:

@@ -1,10 +1,10 @@
 """Workers on a cluster in memory: stopped, failing, taken for dead, over a scaling, and away."""
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 import pytest
 from unit.at_least_once.cluster import DONE_S, QUICK, SCOPE, Cluster, Running, cut_off
@@ -26,7 +26,7 @@ def cluster() -> Cluster:
 async def test_two_workers_process_each_event_once(cluster: Cluster) -> None:
     await cluster.write(0, 1000)
     workers = [Running(await cluster.worker()) for _ in range(2)]
-    await eventually_async(lambda: len(cluster.results()) >= 1000, DONE_S, "all events are processed")
+    await cluster.until_processed(1000)
     for worker in workers:
         await worker.stopped()
     assert cluster.numbers() == list(range(1000))
@@ -41,14 +41,10 @@ async def test_stopping_and_starting_repeats_nothing(cluster: Cluster) -> None:
     """To zero and back, in the middle of the work."""
     await cluster.write(0, 3000)
     for wanted in (1, 700, 1500, 2200):
-        worker = Running(await cluster.worker(record_events=50))
-        await eventually_async(lambda wanted=wanted: len(cluster.results()) >= wanted, DONE_S, f"{wanted} events")  # type: ignore[misc]
-        await worker.stopped()
+        worker = await cluster.work_until(wanted, record_events=50)
         state = await worker.worker.group.fetch()
         assert not state.readers and not state.assigned and len(state.unassigned) == 4
-    last = Running(await cluster.worker())
-    await eventually_async(lambda: len(cluster.results()) >= 3000, DONE_S, "all events are processed")
-    await last.stopped()
+    await cluster.work_until(3000)
     assert cluster.numbers() == list(range(3000))
 
 
@@ -68,9 +64,7 @@ async def test_an_exception_repeats_nothing(cluster: Cluster) -> None:
         await first.task
     assert caught.group_contains(FunctionFailed, match="bad luck")
     assert len(cluster.results()) == 122
-    second = Running(await cluster.worker(fails_once))
-    await eventually_async(lambda: len(cluster.results()) >= 500, DONE_S, "all events are processed")
-    await second.stopped()
+    await cluster.work_until(500, fails_once)
     assert cluster.numbers() == list(range(500))
 
 
@@ -78,37 +72,36 @@ class DiskFull(Exception):
     pass
 
 
-async def test_what_could_not_be_stored_is_not_recorded(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    await cluster.write(0, 500)
-    flush, flushes = StreamOutput.flush, 0
+def fail_flushes(monkeypatch: pytest.MonkeyPatch, fails: Callable[[int], bool]) -> None:
+    """Flushes of results fail by their number."""
+    flush, numbers = StreamOutput.flush, itertools.count(1)
 
-    async def fails_at_times(output: StreamOutput) -> None:
-        nonlocal flushes
-        flushes += 1
-        if flushes == 8:
+    async def flush_or_fail(output: StreamOutput) -> None:
+        if fails(next(numbers)):
             raise DiskFull
         await flush(output)
 
-    monkeypatch.setattr(StreamOutput, "flush", fails_at_times)
+    monkeypatch.setattr(StreamOutput, "flush", flush_or_fail)
+
+
+async def test_what_could_not_be_stored_is_not_recorded(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    await cluster.write(0, 500)
+    fail_flushes(monkeypatch, lambda number: number == 8)
     first = Running(await cluster.worker(record_events=10))
     with pytest.raises(ExceptionGroup) as caught:
         await first.task
     assert caught.group_contains(DiskFull)
     assert 0 < len(cluster.results()) < 500
-    second = Running(await cluster.worker())
-    await eventually_async(lambda: len(set(cluster.numbers())) >= 500, DONE_S, "all events are processed")
-    await second.stopped()
+    await cluster.work_until(500)
     assert cluster.numbers() == list(range(500))
 
 
-async def test_what_a_worker_stored_and_did_not_record_comes_again(cluster: Cluster) -> None:
+async def test_events_whose_results_were_not_recorded_are_redelivered(cluster: Cluster) -> None:
     await cluster.write(0, 400)
     await cluster.lose_a_worker_before_it_records()
     stored = len(cluster.results())
     assert 0 < stored < 400
-    other = Running(await cluster.worker())
-    await eventually_async(lambda: len(set(cluster.numbers())) >= 400, DONE_S, "all events are processed")
-    await other.stopped()
+    await cluster.work_until(400)
     assert len(cluster.numbers()) == 400 + stored
 
 
@@ -117,7 +110,7 @@ def slow(data: bytes) -> Result:
     return upper_case(data)
 
 
-async def test_a_slow_function_keeps_nobody_from_their_share(cluster: Cluster) -> None:
+async def test_a_slow_function_does_not_keep_a_worker_from_its_share(cluster: Cluster) -> None:
     await cluster.write(0, 2000)
     first = Running(await cluster.worker(slow))
     await eventually_async(lambda: cluster.results(), DONE_S, "the first worker is at work")
@@ -128,7 +121,7 @@ async def test_a_slow_function_keeps_nobody_from_their_share(cluster: Cluster) -
         held = [held.reader for held in (await group.fetch()).assigned.values()]
         return len(held) == 4 and len(set(held)) == 2
 
-    await eventually_async(cast(Callable[[], object], shared), 5.0, "the second worker has segments")
+    await eventually_async(shared, 5.0, "the second worker has segments")
     assert len(cluster.results()) < 2000
     for worker in (first, second):
         await worker.stopped()
@@ -172,14 +165,12 @@ async def test_a_segment_that_cannot_be_read_stops_neither_the_others_nor_the_wo
     async def shared() -> bool:
         return len({held.reader for held in (await group.fetch()).assigned.values()}) == 2
 
-    await eventually_async(cast(Callable[[], object], shared), 5.0, "segments move")
+    await eventually_async(shared, 5.0, "segments move")
     async with asyncio.timeout(5.0):
         await first.stopped()
         await second.stopped()
     cluster.store.fault = None
-    last = Running(await cluster.worker())
-    await eventually_async(lambda: len(cluster.results()) >= 400, DONE_S, "all events are processed")
-    await last.stopped()
+    await cluster.work_until(400)
     assert cluster.numbers() == list(range(400))
 
 
@@ -221,19 +212,8 @@ async def test_the_exception_of_a_function_is_said_although_nothing_can_be_recor
     def fails(_data: bytes) -> Result:
         raise ValueError("bad luck")
 
-    async def away(_output: StreamOutput) -> None:
-        raise DiskFull
-
     worker = await cluster.worker(fails, rebalance_s=60.0)
-    flush = StreamOutput.flush
-    calls = 0
-
-    async def away_later(output: StreamOutput) -> None:
-        nonlocal calls
-        calls += 1
-        await (away if calls > 1 else flush)(output)
-
-    monkeypatch.setattr(StreamOutput, "flush", away_later)
+    fail_flushes(monkeypatch, lambda number: number > 1)
     with pytest.raises(ExceptionGroup) as caught:
         await Running(worker).task
     assert caught.group_contains(DiskFull)
@@ -249,13 +229,13 @@ async def test_a_worker_that_was_taken_for_dead_begins_anew(cluster: Cluster, ca
     async def both() -> bool:
         return {reader.partition("-")[0] for reader in (await group.fetch()).readers} == {"away", "there"}
 
-    await eventually_async(lambda: len(cluster.results()) >= 200, DONE_S, "all events are processed")
+    await cluster.until_processed(200)
     with cut_off(away.worker):
         await eventually_async(lambda: "begins anew" in caplog.text, DONE_S, "its position is refused")
     assert "gone: away-" in caplog.text
-    await eventually_async(cast(Callable[[], object], both), DONE_S, "both are there")
+    await eventually_async(both, DONE_S, "both are there")
     await cluster.write(200, 200)
-    await eventually_async(lambda: len(cluster.results()) >= 400, DONE_S, "all events are processed")
+    await cluster.until_processed(400)
     for worker in (away, there):
         await worker.stopped()
     assert sorted(set(cluster.numbers())) == list(range(400))
@@ -269,7 +249,7 @@ async def test_both_streams_may_be_scaled(cluster: Cluster) -> None:
     await cluster.controller.scale("tests", "stream2", 6)
     await cluster.controller.scale("tests", "stream1", 5)
     await cluster.write(1200, 600)
-    await eventually_async(lambda: len(cluster.results()) >= 1800, DONE_S, "all events are processed")
+    await cluster.until_processed(1800)
     for worker in workers:
         await worker.stopped()
     assert cluster.numbers() == list(range(1800))
@@ -277,15 +257,11 @@ async def test_both_streams_may_be_scaled(cluster: Cluster) -> None:
 
 async def test_what_was_truncated_is_skipped(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     await cluster.write(0, 100)
-    worker = Running(await cluster.worker())
-    await eventually_async(lambda: len(cluster.results()) >= 100, DONE_S, "all events are processed")
-    await worker.stopped()
+    await cluster.work_until(100)
     await cluster.write(100, 100)
     for name in await cluster.controller.segments("tests", "stream1"):
         await cluster.store.truncate_segment(name, cluster.store.segments[name].length)
     await cluster.write(200, 100)
-    worker = Running(await cluster.worker())
-    await eventually_async(lambda: len(cluster.results()) >= 200, DONE_S, "the rest is processed")
-    await worker.stopped()
+    await cluster.work_until(200)
     assert cluster.numbers() == [*range(100), *range(200, 300)]
     assert "was truncated: skipped" in caplog.text

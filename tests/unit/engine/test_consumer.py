@@ -1,11 +1,11 @@
 """The consumer of requests: when it pauses, how it takes partitions over, and what it does once they are gone."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 from support.counters import add
-from support.engine_world import REQUESTS, EngineWorld, play, settle
+from support.engine_world import REQUESTS, EngineWorld, engine_world, settle
 from support.hand_source import HandConsumer
 
 from sluice.engine.consumer import COMMIT_INTERVAL_S, RETRY_TAKE_OVER_S, Delivery, WrongPartitionError
@@ -15,397 +15,304 @@ from sluice.memory.broker import MemoryMessage
 
 MAX_OPEN = 10
 
-Scenario = Callable[[HandConsumer], Awaitable[None]]
+
+@pytest.fixture
+async def made(world: EngineWorld) -> AsyncIterator[HandConsumer]:
+    made = HandConsumer(world, MAX_OPEN)
+    yield made
+    await made.consumer.stop()
 
 
-def consume(scenario: Scenario) -> None:
-    async def scene(world: EngineWorld) -> None:
-        made = HandConsumer(world, MAX_OPEN)
-        await scenario(made)
-        await made.consumer.stop()
-
-    play(scene)
-
-
-def test_requests_of_a_key_are_handled_in_order_and_those_of_others_beside() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0)
-        await made.take(0, "stuck", 0, 1)
-        await made.take(0, "a", 2)
-        assert made.begun == [0, 2] and made.handled == [2]
-        made.go.set()
-        await settle()
-        assert made.handled == [2, 0, 1] and made.consumer.positions() == {0: 3} and made.consumer.is_idle
-
-    consume(scenario)
+async def test_requests_of_a_key_are_handled_in_order_and_those_of_others_beside(made: HandConsumer) -> None:
+    await made.assign(0)
+    await made.take(0, "stuck", 0, 1)
+    await made.take(0, "a", 2)
+    assert made.begun == [0, 2] and made.handled == [2]
+    made.go.set()
+    await settle()
+    assert made.handled == [2, 0, 1] and made.consumer.positions() == {0: 3} and made.consumer.is_idle
 
 
-def test_a_delivery_says_where_its_request_stands() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(1)
-        await made.take(1, "a", 7, epoch=3)
-        await made.take(1, "a", 8, is_control=True)
-        first, control = made.deliveries
-        assert first.origin is not None and first.origin.source == Source(f"{REQUESTS}@1", 3, 7)
-        assert (first.partition, first.offset, first.key) == (1, 7, made.key("a", 1))
-        assert control.origin is None, "a control command may be handled twice"
-
-    consume(scenario)
+async def test_a_delivery_says_where_its_request_stands(made: HandConsumer) -> None:
+    await made.assign(1)
+    await made.take(1, "a", 7, epoch=3)
+    await made.take(1, "a", 8, is_control=True)
+    first, control = made.deliveries
+    assert first.origin is not None and first.origin.source == Source(f"{REQUESTS}@1", 3, 7)
+    assert (first.partition, first.offset, first.key) == (1, 7, made.key("a", 1))
+    assert control.origin is None, "a control command may be handled twice"
 
 
-def test_control_commands_pass_the_queue_of_their_key_by() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0)
-        await made.take(0, "stuck", 0, 1)
-        made.go.clear()
+async def test_control_commands_pass_the_queue_of_their_key_by(made: HandConsumer) -> None:
+    await made.assign(0)
+    await made.take(0, "stuck", 0, 1)
+    made.go.clear()
 
-        async def handle(delivery: Delivery, _permit: Permit) -> None:
-            made.handled.append(delivery.offset)
+    async def handle(delivery: Delivery, _permit: Permit) -> None:
+        made.handled.append(delivery.offset)
 
-        made.handler = handle
-        await made.take(0, "stuck", 2, 3, is_control=True)
-        assert made.handled == [2, 3]
-
-    consume(scenario)
+    made.handler = handle
+    await made.take(0, "stuck", 2, 3, is_control=True)
+    assert made.handled == [2, 3]
 
 
-def test_a_request_in_a_partition_that_is_not_its_keys_is_a_dead_letter() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0, 1)
-        made.consumer.received([MemoryMessage(REQUESTS, 1, 5, made.key("a", 0), b"")])
-        await settle()
-        assert [type(error) for error in made.kept] == [WrongPartitionError]
-        assert made.handled == [] and made.consumer.positions() == {1: 6}
-
-    consume(scenario)
+async def test_a_request_in_a_partition_that_is_not_its_keys_is_a_dead_letter(made: HandConsumer) -> None:
+    await made.assign(0, 1)
+    made.consumer.received([MemoryMessage(REQUESTS, 1, 5, made.key("a", 0), b"")])
+    await settle()
+    assert [type(error) for error in made.kept] == [WrongPartitionError]
+    assert made.handled == [] and made.consumer.positions() == {1: 6}
 
 
-def test_a_request_that_cannot_be_handled_is_kept_and_its_key_goes_on() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0)
-        await made.take(0, "bad", 0, 1)
-        assert [str(error) for error in made.kept] == ["cannot be handled"] * 2
-        assert made.consumer.positions() == {0: 2} and made.consumer.failure is None
-
-    consume(scenario)
+async def test_a_request_that_cannot_be_handled_is_kept_and_its_key_goes_on(made: HandConsumer) -> None:
+    await made.assign(0)
+    await made.take(0, "bad", 0, 1)
+    assert [str(error) for error in made.kept] == ["cannot be handled"] * 2
+    assert made.consumer.positions() == {0: 2} and made.consumer.failure is None
 
 
-def test_a_request_that_can_neither_be_handled_nor_kept_stays_and_shows() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        made.keeps = False
-        await made.assign(0)
-        await made.take(0, "bad", 0, 1)
-        await made.take(0, "a", 2)
-        assert made.handled == [2] and made.consumer.positions() == {0: 0} and made.consumer.open_requests == 2
-        assert made.consumer.is_idle and "cannot be kept" in repr(made.consumer.failure)
-        await made.revoke(0)
-        assert made.consumer.failure is None, "its next owner gets the request"
-
-    consume(scenario)
+async def test_a_request_that_can_neither_be_handled_nor_kept_stays_and_shows(made: HandConsumer) -> None:
+    made.keeps = False
+    await made.assign(0)
+    await made.take(0, "bad", 0, 1)
+    await made.take(0, "a", 2)
+    assert made.handled == [2] and made.consumer.positions() == {0: 0} and made.consumer.open_requests == 2
+    assert made.consumer.is_idle and "cannot be kept" in repr(made.consumer.failure)
+    await made.revoke(0)
+    assert made.consumer.failure is None, "its next owner gets the request"
 
 
-def test_what_was_not_kept_of_an_earlier_assignment_does_not_show_in_the_next() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        async def fail_late() -> None:
-            await made.go.wait()
-            raise ValueError("cannot be done")
+async def test_what_was_not_kept_of_an_earlier_assignment_does_not_show_in_the_next(made: HandConsumer) -> None:
+    async def fail_late() -> None:
+        await made.go.wait()
+        raise ValueError("cannot be done")
 
-        made.keeps, made.continuation = False, fail_late
-        await made.assign(0)
-        await made.take(0, "a", 0)
-        await made.revoke(0)
-        await made.assign(0)
-        made.go.set()
-        await settle()
-        assert made.consumer.failure is None
-
-    consume(scenario)
+    made.keeps, made.continuation = False, fail_late
+    await made.assign(0)
+    await made.take(0, "a", 0)
+    await made.revoke(0)
+    await made.assign(0)
+    made.go.set()
+    await settle()
+    assert made.consumer.failure is None
 
 
-def test_a_request_is_acknowledged_when_its_continuation_has_ended() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        async def go_on() -> None:
-            await made.go.wait()
+async def test_a_request_is_acknowledged_when_its_continuation_has_ended(made: HandConsumer) -> None:
+    async def go_on() -> None:
+        await made.go.wait()
 
-        made.continuation = go_on
-        await made.assign(0)
-        await made.take(0, "a", 0, 1)
-        assert made.handled == [0, 1] and made.consumer.open_requests == 2
-        made.go.set()
-        await settle()
-        assert made.consumer.open_requests == 0 and made.consumer.positions() == {0: 2}
-
-    consume(scenario)
+    made.continuation = go_on
+    await made.assign(0)
+    await made.take(0, "a", 0, 1)
+    assert made.handled == [0, 1] and made.consumer.open_requests == 2
+    made.go.set()
+    await settle()
+    assert made.consumer.open_requests == 0 and made.consumer.positions() == {0: 2}
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_a_continuation_may_fail_like_a_handler(keeps: bool) -> None:
+async def test_a_continuation_may_fail_like_a_handler(made: HandConsumer, keeps: bool) -> None:
     async def fail() -> None:
         raise ValueError("cannot be done")
 
-    async def scenario(made: HandConsumer) -> None:
-        made.keeps, made.continuation = keeps, fail
-        await made.assign(0)
-        await made.take(0, "a", 0)
-        assert made.consumer.positions() == {0: 1 if keeps else 0}
-        assert (made.consumer.failure is None) is keeps and len(made.kept) == int(keeps)
-
-    consume(scenario)
+    made.keeps, made.continuation = keeps, fail
+    await made.assign(0)
+    await made.take(0, "a", 0)
+    assert made.consumer.positions() == {0: 1 if keeps else 0}
+    assert (made.consumer.failure is None) is keeps and len(made.kept) == int(keeps)
 
 
 # Taking over.
 
 
-def test_requests_wait_until_their_partition_is_taken_over() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        made.own.clear()
-        await made.assign(0)
-        await made.take(0, "a", 0, 1)
-        assert made.begun == [] and not made.consumer.is_idle and made.consumer.open_requests == 2
-        made.own.set()
-        await settle()
-        assert made.begun == [0, 1] and made.owned == [("owned", 0)]
-
-    consume(scenario)
+async def test_requests_wait_until_their_partition_is_taken_over(made: HandConsumer) -> None:
+    made.own.clear()
+    await made.assign(0)
+    await made.take(0, "a", 0, 1)
+    assert made.begun == [] and not made.consumer.is_idle and made.consumer.open_requests == 2
+    made.own.set()
+    await settle()
+    assert made.begun == [0, 1] and made.owned == [("owned", 0)]
 
 
-def test_a_partition_is_taken_over_behind_the_end_of_the_journal() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        made.world.first.log.freeze()
-        key = made.world.key_at(0)
-        await made.world.processes[1].journal.propose(key, add(key))
+async def test_a_partition_is_taken_over_behind_the_end_of_the_journal() -> None:
+    async with engine_world(processes=2) as world:
+        made = HandConsumer(world)
+        world.first.log.freeze()
+        key = world.key_at(0)
+        await world.processes[1].journal.propose(key, add(key))
         await made.assign(0, 1)
         assert made.owned == [("owned", 1)], "its view has all there is"
-        made.world.first.log.thaw()
+        world.first.log.thaw()
         await settle()
         assert made.owned == [("owned", 1), ("owned", 0)]
-
-    async def scene(world: EngineWorld) -> None:
-        made = HandConsumer(world)
-        await scenario(made)
         await made.consumer.stop()
 
-    play(scene, processes=2)
+
+async def test_a_take_over_is_tried_until_it_succeeds(made: HandConsumer) -> None:
+    made.source.away = True
+    await made.assign(0)
+    await made.take(0, "a", 0)
+    await asyncio.sleep(2.5 * RETRY_TAKE_OVER_S)
+    assert made.owned == [] and made.begun == []
+    made.source.away = False
+    await asyncio.sleep(RETRY_TAKE_OVER_S)
+    assert made.owned == [("owned", 0)] and made.begun == [0]
 
 
-def test_a_take_over_is_tried_until_it_succeeds() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        made.source.away = True
-        await made.assign(0)
-        await made.take(0, "a", 0)
-        await asyncio.sleep(2.5 * RETRY_TAKE_OVER_S)
-        assert made.owned == [] and made.begun == []
-        made.source.away = False
-        await asyncio.sleep(RETRY_TAKE_OVER_S)
-        assert made.owned == [("owned", 0)] and made.begun == [0]
-
-    consume(scenario)
-
-
-def test_a_take_over_ends_with_its_assignment() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        made.own.clear()
-        await made.assign(0)
-        await made.take(0, "a", 0)
-        await made.revoke(0)
-        made.own.set()
-        await settle()
-        assert made.owned == [("revoked", 0)] and made.begun == [], "there would be a second owner"
-        await made.assign(0)
-        await made.take(0, "a", 0)
-        assert made.owned == [("revoked", 0), ("owned", 0)] and made.begun == [0]
-
-    consume(scenario)
+async def test_a_take_over_ends_with_its_assignment(made: HandConsumer) -> None:
+    made.own.clear()
+    await made.assign(0)
+    await made.take(0, "a", 0)
+    await made.revoke(0)
+    made.own.set()
+    await settle()
+    assert made.owned == [("revoked", 0)] and made.begun == [], "there would be a second owner"
+    await made.assign(0)
+    await made.take(0, "a", 0)
+    assert made.owned == [("revoked", 0), ("owned", 0)] and made.begun == [0]
 
 
-def test_a_take_over_whose_end_and_revocation_come_together_does_nothing() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        made.own.clear()
-        await made.assign(0)
-        await made.take(0, "a", 0)
-        made.own.set()
-        made.consumer.revoked([0])
-        made.consumer.assigned([0])
-        await settle()
-        assert made.owned == [("revoked", 0), ("owned", 0)] and made.begun == []
-
-    consume(scenario)
+async def test_a_take_over_whose_end_and_revocation_come_together_does_nothing(made: HandConsumer) -> None:
+    made.own.clear()
+    await made.assign(0)
+    await made.take(0, "a", 0)
+    made.own.set()
+    made.consumer.revoked([0])
+    made.consumer.assigned([0])
+    await settle()
+    assert made.owned == [("revoked", 0), ("owned", 0)] and made.begun == []
 
 
-def test_the_identity_of_the_topic_is_asked_for_at_each_assignment() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0)
-        await made.take(0, "a", 0)
-        await made.revoke(0)
-        made.source.creation = 2
-        await made.assign(0)
-        await made.take(0, "a", 0)
-        origins = [d.origin for d in made.deliveries]
-        assert [o.source.topic for o in origins if o is not None] == [f"{REQUESTS}@1", f"{REQUESTS}@2"]
-
-    consume(scenario)
+async def test_the_identity_of_the_topic_is_asked_for_at_each_assignment(made: HandConsumer) -> None:
+    await made.assign(0)
+    await made.take(0, "a", 0)
+    await made.revoke(0)
+    made.source.creation = 2
+    await made.assign(0)
+    await made.take(0, "a", 0)
+    origins = [d.origin for d in made.deliveries]
+    assert [o.source.topic for o in origins if o is not None] == [f"{REQUESTS}@1", f"{REQUESTS}@2"]
 
 
 # Losing partitions.
 
 
-def test_what_runs_ends_with_its_partition_and_leaves_no_offsets_behind() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0, 1)
-        await made.take(0, "stuck", 0, 1)
-        await made.take(1, "stuck", 0)
-        await made.revoke(0)
-        assert made.consumer.positions() == {1: 0} and made.consumer.open_requests == 1
-        assert made.consumer.partitions == {1}
-        made.go.set()
-        await settle()
-        assert made.handled == [0] and made.consumer.positions() == {1: 1}
-        await made.take(0, "a", 2)
-        assert made.handled == [0], "what was on its way is another owner's"
-
-    consume(scenario)
+async def test_what_runs_ends_with_its_partition_and_leaves_no_offsets_behind(made: HandConsumer) -> None:
+    await made.assign(0, 1)
+    await made.take(0, "stuck", 0, 1)
+    await made.take(1, "stuck", 0)
+    await made.revoke(0)
+    assert made.consumer.positions() == {1: 0} and made.consumer.open_requests == 1
+    assert made.consumer.partitions == {1}
+    made.go.set()
+    await settle()
+    assert made.handled == [0] and made.consumer.positions() == {1: 1}
+    await made.take(0, "a", 2)
+    assert made.handled == [0], "what was on its way is another owner's"
 
 
-def test_an_acknowledgement_counts_for_the_assignment_that_delivered_the_request() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        async def go_on() -> None:
-            await made.go.wait()
+async def test_an_acknowledgement_counts_for_the_assignment_that_delivered_the_request(made: HandConsumer) -> None:
+    async def go_on() -> None:
+        await made.go.wait()
 
-        made.continuation = go_on
-        await made.assign(0)
-        await made.take(0, "a", 0, 1, 2)
-        await made.revoke(0)
-        await made.assign(0)
-        made.continuation = None
-        await made.take(0, "stuckb", 1, 2, 3)
-        early, late = made.deliveries[1], made.deliveries[3]
-        assert early.offset == late.offset == 1
-        early.acknowledge()
-        await settle()
-        assert made.consumer.positions() == {0: 1} and made.consumer.open_requests == 3
-        made.go.set()
-        await settle()
-        assert made.consumer.positions() == {0: 4} and made.consumer.open_requests == 0
-
-    consume(scenario)
+    made.continuation = go_on
+    await made.assign(0)
+    await made.take(0, "a", 0, 1, 2)
+    await made.revoke(0)
+    await made.assign(0)
+    made.continuation = None
+    await made.take(0, "stuckb", 1, 2, 3)
+    early, late = made.deliveries[1], made.deliveries[3]
+    assert early.offset == late.offset == 1
+    early.acknowledge()
+    await settle()
+    assert made.consumer.positions() == {0: 1} and made.consumer.open_requests == 3
+    made.go.set()
+    await settle()
+    assert made.consumer.positions() == {0: 4} and made.consumer.open_requests == 0
 
 
-def test_offsets_that_run_backwards_begin_anew_with_the_topic_as_it_is() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0)
-        await made.take(0, "stuck", 5, 6, 7)
-        made.source.creation = 2
-        await made.take(0, "stuck", 2, 3, epoch=1)
-        assert made.consumer.open_requests == 2 and made.owned == [("owned", 0), ("revoked", 0), ("owned", 0)]
-        made.go.set()
-        await settle()
-        assert made.handled == [2, 3] and made.consumer.positions() == {0: 4}
-        last = made.deliveries[-1].origin
-        assert last is not None and last.source == Source(f"{REQUESTS}@2", 1, 3) and last.offsets.floor == (1, 4)
-
-    consume(scenario)
+async def test_offsets_that_run_backwards_begin_anew_with_the_topic_as_it_is(made: HandConsumer) -> None:
+    await made.assign(0)
+    await made.take(0, "stuck", 5, 6, 7)
+    made.source.creation = 2
+    await made.take(0, "stuck", 2, 3, epoch=1)
+    assert made.consumer.open_requests == 2 and made.owned == [("owned", 0), ("revoked", 0), ("owned", 0)]
+    made.go.set()
+    await settle()
+    assert made.handled == [2, 3] and made.consumer.positions() == {0: 4}
+    last = made.deliveries[-1].origin
+    assert last is not None and last.source == Source(f"{REQUESTS}@2", 1, 3) and last.offsets.floor == (1, 4)
 
 
-def test_a_member_whom_the_group_lost_has_to_join_anew() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        def membership() -> tuple[bool, set[int]]:
-            return made.consumer.joined, made.consumer.partitions
+async def test_a_member_whom_the_group_lost_has_to_join_anew(made: HandConsumer) -> None:
+    def membership() -> tuple[bool, set[int]]:
+        return made.consumer.joined, made.consumer.partitions
 
-        assert membership() == (False, set())
-        await made.assign(0)
-        assert membership() == (True, {0})
-        made.consumer.lost([0])
-        assert membership() == (False, set())
-        await made.assign()
-        assert membership() == (True, set()), "a member without partitions is a standby"
-
-    consume(scenario)
+    assert membership() == (False, set())
+    await made.assign(0)
+    assert membership() == (True, {0})
+    made.consumer.lost([0])
+    assert membership() == (False, set())
+    await made.assign()
+    assert membership() == (True, set()), "a member without partitions is a standby"
 
 
 # Flow control.
 
 
-def test_too_many_open_requests_pause_all_until_half_are_done() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0, 1)
-        await made.take(0, "stuck", *range(MAX_OPEN + 1))
-        assert made.source.paused is None
-        made.go.set()
-        await settle()
-        assert made.source.paused == set()
-
-    consume(scenario)
+async def test_what_is_assigned_while_there_is_no_room_is_paused_too(made: HandConsumer) -> None:
+    await made.assign(0)
+    await made.take(0, "stuck", *range(MAX_OPEN + 1))
+    made.source.paused = frozenset()
+    await made.assign(1)
+    assert made.source.paused is None
 
 
-def test_what_is_assigned_while_there_is_no_room_is_paused_too() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0)
-        await made.take(0, "stuck", *range(MAX_OPEN + 1))
-        made.source.paused = frozenset()
-        await made.assign(1)
-        assert made.source.paused is None
-
-    consume(scenario)
-
-
-def test_a_stuck_request_holds_up_its_own_partition_at_most() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0, 1)
-        await made.take(0, "stuck", 0)
-        for offset in range(1, MAX_OPEN):
-            await made.take(0, "a", offset)
-        assert made.consumer.open_requests == 1 and made.source.paused == frozenset()
-        await made.take(0, "a", MAX_OPEN)
-        assert made.source.paused == {0}
-        await made.take(1, "b", *range(100, 100 + MAX_OPEN))
-        assert made.handled[-1] == 99 + MAX_OPEN, "the other partition goes on"
-        made.go.set()
-        await settle()
-        assert made.source.paused == set() and made.consumer.positions()[0] == MAX_OPEN + 1
-
-    consume(scenario)
+async def test_a_stuck_request_holds_up_its_own_partition_at_most(made: HandConsumer) -> None:
+    await made.assign(0, 1)
+    await made.take(0, "stuck", 0)
+    for offset in range(1, MAX_OPEN):
+        await made.take(0, "a", offset)
+    assert made.consumer.open_requests == 1 and made.source.paused == frozenset()
+    await made.take(0, "a", MAX_OPEN)
+    assert made.source.paused == {0}
+    await made.take(1, "b", *range(100, 100 + MAX_OPEN))
+    assert made.handled[-1] == 99 + MAX_OPEN, "the other partition goes on"
+    made.go.set()
+    await settle()
+    assert made.source.paused == set() and made.consumer.positions()[0] == MAX_OPEN + 1
 
 
-def test_open_requests_that_went_with_their_partition_make_room() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0, 1)
-        await made.take(0, "stuck", *range(MAX_OPEN + 1))
-        await made.revoke(0)
-        assert made.source.paused == set() and made.consumer.open_requests == 0
-
-    consume(scenario)
+async def test_open_requests_that_went_with_their_partition_make_room(made: HandConsumer) -> None:
+    await made.assign(0, 1)
+    await made.take(0, "stuck", *range(MAX_OPEN + 1))
+    await made.revoke(0)
+    assert made.source.paused == set() and made.consumer.open_requests == 0
 
 
 # The end.
 
 
-def test_offsets_are_committed_now_and_then() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await asyncio.sleep(4.5 * COMMIT_INTERVAL_S)
-        assert made.source.commits == 4
-
-    consume(scenario)
+async def test_offsets_are_committed_now_and_then(made: HandConsumer) -> None:
+    await asyncio.sleep(4.5 * COMMIT_INTERVAL_S)
+    assert made.source.commits == 4
 
 
-def test_after_the_stop_nothing_runs_even_of_what_came_on_the_way() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        await made.assign(0)
-        await made.take(0, "stuck", 0)
-        made.source.at_stop = [made.message(0, "stuckb", 1)]
-        await made.consumer.stop()
-        made.go.set()
-        await asyncio.sleep(10)
-        assert made.source.is_stopped and made.handled == [] and made.consumer.is_idle
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not [task for task in others if "consumer" in repr(task.get_coro())]
-
-    consume(scenario)
+async def test_after_the_stop_nothing_runs_even_of_what_came_on_the_way(made: HandConsumer) -> None:
+    await made.assign(0)
+    await made.take(0, "stuck", 0)
+    made.source.at_stop = [made.message(0, "stuckb", 1)]
+    await made.consumer.stop()
+    made.go.set()
+    await asyncio.sleep(10)
+    assert made.source.is_stopped and made.handled == [] and made.consumer.is_idle
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not [task for task in others if "consumer" in repr(task.get_coro())]
 
 
-def test_a_source_that_fails_is_a_failure_of_the_consumer() -> None:
-    async def scenario(made: HandConsumer) -> None:
-        assert made.consumer.failure is None
-        made.source.failure = ValueError("its thread has ended")
-        assert made.consumer.failure is made.source.failure
-
-    consume(scenario)
+async def test_a_source_that_fails_is_a_failure_of_the_consumer(made: HandConsumer) -> None:
+    assert made.consumer.failure is None
+    made.source.failure = ValueError("its thread has ended")
+    assert made.consumer.failure is made.source.failure

@@ -56,15 +56,6 @@ def test_a_partition_that_is_gone_is_not_paused_any_more() -> None:
     assert pauses.now == set()
 
 
-def test_what_went_with_its_partition_makes_room() -> None:
-    pauses = Pauses()
-    for _ in range(MAX_OPEN + 1):
-        pauses.flow.took(0, 1)
-    pauses.flow.batch_ended()
-    pauses.flow.dropped(MAX_OPEN + 1)
-    assert pauses.now == set() and pauses.flow.open == 0
-
-
 @given(st.integers(1, 6), st.lists(st.tuples(st.sampled_from(("take", "ack", "revoke")), st.integers(0, 40))))
 def test_nothing_is_paused_once_nothing_is_open(max_open: int, script: list[tuple[str, int]]) -> None:
     pauses = Pauses(max_open)

@@ -1,16 +1,14 @@
 """The journal as a process follows it: what it does with gaps, marks, listeners that fail, and those who wait."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 from support.counters import Added, Counter, CounterEntry, CounterModel, add, entry, record
-from support.engine_world import JOURNAL, MODEL, EngineWorld, play, settle
-from support.virtual_time import run
+from support.engine_world import JOURNAL, MODEL, EngineWorld, engine_world, settle
 
 from sluice.engine.journal import Journal, JournalUnavailableError, MissingRecordsError, PartitionFailedError
-from sluice.engine.partition import partition_keys, partition_of
 from sluice.engine.ports import Ends, EndsUnknownError, Message, RecordFacts, SendError
 from sluice.memory.broker import MemoryMessage
 
@@ -18,7 +16,7 @@ KEY = "k"
 
 
 class HandLog:
-    """A log of one partition that is handed over by hand. Nothing is appended to it."""
+    """A log of one partition that is handed over by hand. Nothing is appended to it; its end is not known at first."""
 
     name = JOURNAL
     partitions = 1
@@ -26,7 +24,7 @@ class HandLog:
 
     def __init__(self) -> None:
         self.deliver: Callable[[Sequence[Message]], None] = lambda _batch: None
-        self.end: int | None = 0
+        self.end: int | None = None
 
     def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
         self.deliver = on_batch
@@ -67,194 +65,137 @@ def added(offset: int, name: str = "a") -> MemoryMessage:
     return MemoryMessage(JOURNAL, 0, offset, name, MODEL.encode(record(entry(Added(name)))))
 
 
-def by_hand(scenario: Callable[[HandLog, Journal], Any]) -> None:
-    async def scene() -> None:
-        log = HandLog()
-        journal = Journal(log, CounterModel(), "test/0")
-        journal.start()
-        await scenario(log, journal)
-        await journal.stop()
-
-    run(scene())
+@pytest.fixture
+def log() -> HandLog:
+    return HandLog()
 
 
-def test_a_partition_of_which_records_are_missing_stops_there() -> None:
-    async def scenario(log: HandLog, journal: Journal) -> None:
-        log.deliver([added(0), added(2), added(3)])
-        assert "record at offset 2" in (journal.failure or "") and MissingRecordsError.__name__ in journal.failed[0]
-        assert dict(journal.reader("a").aggregates()) == {"a": Counter("a", 1)}
-        with pytest.raises(PartitionFailedError):
-            await journal.append("a", ())
-        with pytest.raises(PartitionFailedError):
-            await journal.barrier([0])
-        with pytest.raises(PartitionFailedError):
-            await journal.until("a", lambda _view: False)
-        with pytest.raises(PartitionFailedError):
-            journal.expect_reply("r", ["a"])
+@pytest.fixture
+async def journal(log: HandLog) -> AsyncIterator[Journal]:
+    journal = Journal(log, CounterModel(), "test/0")
+    journal.start()
+    yield journal
+    await journal.stop()
 
-    by_hand(scenario)
+
+async def test_a_partition_of_which_records_are_missing_stops_there(log: HandLog, journal: Journal) -> None:
+    log.end = 4
+    log.deliver([added(0), added(2), added(3)])
+    assert "record at offset 2" in (journal.failure or "") and MissingRecordsError.__name__ in journal.failed[0]
+    assert dict(journal.reader("a").aggregates()) == {"a": Counter("a", 1)}
+    with pytest.raises(PartitionFailedError):
+        await journal.append("a", ())
+    with pytest.raises(PartitionFailedError):
+        await journal.barrier([0])
+    with pytest.raises(PartitionFailedError):
+        await journal.until("a", lambda _view: False)
+    with pytest.raises(PartitionFailedError):
+        journal.expect_reply("r", ["a"])
 
 
 @pytest.mark.parametrize("value", [b"no record", b'{"id":"1","at":1,"by":"t","entries":[{"events":[{"type":"New"}]}]}'])
-def test_a_record_that_cannot_be_read_stops_its_partition(value: bytes) -> None:
-    async def scenario(log: HandLog, journal: Journal) -> None:
-        log.deliver([added(0), MemoryMessage(JOURNAL, 0, 1, "a", value), added(2)])
-        assert "record at offset 1" in (journal.failure or "") and journal.views()[0].next_offset == 1
-
-    by_hand(scenario)
+async def test_a_record_that_cannot_be_read_stops_its_partition(log: HandLog, journal: Journal, value: bytes) -> None:
+    log.deliver([added(0), MemoryMessage(JOURNAL, 0, 1, "a", value), added(2)])
+    assert "record at offset 1" in (journal.failure or "") and journal.views()[0].next_offset == 1
 
 
-def test_a_partition_that_ends_behind_what_was_delivered_stops() -> None:
-    async def scenario(log: HandLog, journal: Journal) -> None:
-        log.deliver([EndMark(0), added(0), EndMark(1)])
-        assert journal.failure is None
-        log.deliver([EndMark(3)])
-        assert "offset 3" in (journal.failure or "")
-
-    by_hand(scenario)
+async def test_a_partition_that_ends_behind_what_was_delivered_stops(log: HandLog, journal: Journal) -> None:
+    log.deliver([EndMark(0), added(0), EndMark(1)])
+    assert journal.failure is None
+    log.deliver([EndMark(3)])
+    assert "offset 3" in (journal.failure or "")
 
 
-def test_a_log_that_fails_is_a_failure_of_the_journal() -> None:
-    async def scenario(log: HandLog, journal: Journal) -> None:
-        assert journal.failure is None
-        log.failure = "its thread has ended"
-        assert journal.failure == "its thread has ended"
-
-    by_hand(scenario)
+async def test_a_log_that_fails_is_a_failure_of_the_journal(log: HandLog, journal: Journal) -> None:
+    assert journal.failure is None
+    log.failure = "its thread has ended"
+    assert journal.failure == "its thread has ended"
 
 
-def test_it_is_loaded_once_all_that_was_there_is_folded() -> None:
-    async def scenario(log: HandLog, journal: Journal) -> None:
-        log.end = None
-        await asyncio.sleep(3)
-        assert not journal.loaded.is_set()
-        log.end = 2
-        await asyncio.sleep(3)
-        log.deliver([added(0)])
-        await asyncio.sleep(3)
-        assert not journal.loaded.is_set()
-        log.deliver([added(1)])
-        await asyncio.wait_for(journal.loaded.wait(), 1)
-
-    by_hand(scenario)
+async def test_it_is_loaded_once_all_that_was_there_is_folded(log: HandLog, journal: Journal) -> None:
+    await asyncio.sleep(3)
+    assert not journal.loaded.is_set()
+    log.end = 2
+    await asyncio.sleep(3)
+    log.deliver([added(0)])
+    await asyncio.sleep(3)
+    assert not journal.loaded.is_set()
+    log.deliver([added(1)])
+    await asyncio.wait_for(journal.loaded.wait(), 1)
 
 
-def test_a_partition_that_stops_while_loading_does_not_hold_up_the_others() -> None:
-    async def scenario(log: HandLog, journal: Journal) -> None:
-        log.end = 2
-        await asyncio.sleep(1)
-        log.deliver([added(0), MemoryMessage(JOURNAL, 0, 1, "a", b"no record")])
-        await asyncio.wait_for(journal.loaded.wait(), 1)
-
-    by_hand(scenario)
+async def test_a_partition_that_stops_while_loading_does_not_hold_up_the_others(log: HandLog, journal: Journal) -> None:
+    log.end = 2
+    await asyncio.sleep(1)
+    log.deliver([added(0), MemoryMessage(JOURNAL, 0, 1, "a", b"no record")])
+    await asyncio.wait_for(journal.loaded.wait(), 1)
 
 
-def test_what_a_listener_fails_at_is_folded_and_observed_by_the_others() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        observed: list[CounterEntry] = []
+async def test_what_a_listener_fails_at_is_folded_and_observed_by_the_others(world: EngineWorld) -> None:
+    observed: list[CounterEntry] = []
 
-        def fail(_partition: int, _entry: CounterEntry) -> None:
-            raise ValueError("cannot observe")
+    def fail(_partition: int, _entry: CounterEntry) -> None:
+        raise ValueError("cannot observe")
 
-        world.journal.on_entry += [fail, lambda _partition, entry: observed.append(entry)]
-        world.seed(KEY, Added(KEY), Added(KEY))
-        world.land(KEY, record(entry(Added(KEY), expect={KEY: 9}), entry(Added("other"), expect={"other": 0})))
+    world.journal.on_entry += [fail, lambda _partition, entry: observed.append(entry)]
+    world.seed(KEY, Added(KEY), Added(KEY))
+    world.land(KEY, record(entry(Added(KEY), expect={KEY: 9}), entry(Added("other"), expect={"other": 0})))
+    await settle()
+    assert [len(e.events) for e in observed] == [2, 1], "what is void is not observed"
+    assert world.first.total(KEY) == 2 and world.journal.failure is None
+
+
+async def test_a_barrier_fails_if_the_end_is_not_known_or_not_reached_in_time(world: EngineWorld) -> None:
+    partition = world.journal.partition_of(KEY)
+    world.broker.go_away(5)
+    with pytest.raises(JournalUnavailableError, match="Timed out"):
+        await world.journal.barrier([partition])
+    world.broker.come_back()
+    world.first.log.freeze()
+    world.seed(KEY, Added(KEY))
+    with pytest.raises(JournalUnavailableError):
+        await world.journal.barrier([partition])
+
+
+async def test_until_returns_with_the_change_that_makes_it_true(world: EngineWorld) -> None:
+    looked: list[int] = []
+
+    def is_three(view: Any) -> bool:
+        looked.append(world.first.total(KEY))
+        return looked[-1] >= 3
+
+    waiting = asyncio.ensure_future(world.journal.until(KEY, is_three))
+    for _ in range(3):
         await settle()
-        assert [len(e.events) for e in observed] == [2, 1], "what is void is not observed"
-        assert world.first.total(KEY) == 2 and world.journal.failure is None
-
-    play(scenario)
-
-
-def test_all_processes_fold_the_same() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        for process in world.processes:
-            for number in range(4):
-                await process.journal.propose(f"k{number}", add(f"k{number}"))
-        await settle()
-        totals = [[process.total(f"k{number}") for number in range(4)] for process in world.processes]
-        assert totals == [[3] * 4] * 3
-
-    play(scenario, processes=3)
-
-
-def test_behind_a_barrier_a_view_has_all_that_was_acknowledged_before() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        reader, writer = world.processes
-        partition = reader.journal.partition_of(KEY)
-        reader.log.freeze()
-        await writer.journal.propose(KEY, add(KEY))
-        waiting = asyncio.ensure_future(reader.journal.barrier([partition]))
-        await settle()
-        assert not waiting.done() and reader.total(KEY) == 0
-        await reader.journal.barrier([(partition + 1) % 4])
-        reader.log.thaw()
-        await waiting
-        assert reader.total(KEY) == 1
-
-    play(scenario, processes=2)
-
-
-def test_a_barrier_fails_if_the_end_is_not_known_or_not_reached_in_time() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        partition = world.journal.partition_of(KEY)
-        world.broker.go_away(5)
-        with pytest.raises(JournalUnavailableError, match="Timed out"):
-            await world.journal.barrier([partition])
-        world.broker.come_back()
-        world.first.log.freeze()
         world.seed(KEY, Added(KEY))
-        with pytest.raises(JournalUnavailableError):
-            await world.journal.barrier([partition])
-
-    play(scenario)
+    await waiting
+    assert looked == [0, 1, 2, 3], "it is looked at after a change only"
 
 
-def test_until_returns_with_the_change_that_makes_it_true() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        looked: list[int] = []
-
-        def is_three(view: Any) -> bool:
-            looked.append(world.first.total(KEY))
-            return looked[-1] >= 3
-
-        waiting = asyncio.ensure_future(world.journal.until(KEY, is_three))
-        for _ in range(3):
-            await settle()
-            world.seed(KEY, Added(KEY))
-        await waiting
-        assert looked == [0, 1, 2, 3], "it is looked at after a change only"
-
-    play(scenario)
-
-
-def test_who_waits_for_a_partition_that_stops_learns_why() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        partition = world.journal.partition_of(KEY)
-        elsewhere = world.key_at((partition + 1) % 4)
-        world.first.log.freeze()
-        world.broker.land(JOURNAL, KEY, b"no record")
-        waiting = [
-            asyncio.ensure_future(world.journal.until(KEY, lambda _view: False)),
-            asyncio.ensure_future(world.journal.barrier([partition])),
-            world.journal.expect_reply("a", [KEY]),
-            world.journal.expect_reply("b", [elsewhere, KEY]),
-        ]
-        other = world.journal.expect_reply("c", [elsewhere])
-        await settle()
-        world.first.log.thaw()
-        for outcome in await asyncio.gather(*waiting, return_exceptions=True):
-            assert isinstance(outcome, PartitionFailedError) and "offset 0" in str(outcome)
-        assert not other.done() and world.journal.replies_expected == 1
-        other.cancel()
-        await settle()
-        assert world.journal.replies_expected == 0
-
-    play(scenario)
+async def test_who_waits_for_a_partition_that_stops_learns_why(world: EngineWorld) -> None:
+    partition = world.journal.partition_of(KEY)
+    elsewhere = world.key_at((partition + 1) % 4)
+    world.first.log.freeze()
+    world.broker.land(JOURNAL, KEY, b"no record")
+    waiting = [
+        asyncio.ensure_future(world.journal.until(KEY, lambda _view: False)),
+        asyncio.ensure_future(world.journal.barrier([partition])),
+        world.journal.expect_reply("a", [KEY]),
+        world.journal.expect_reply("b", [elsewhere, KEY]),
+    ]
+    other = world.journal.expect_reply("c", [elsewhere])
+    await settle()
+    world.first.log.thaw()
+    for outcome in await asyncio.gather(*waiting, return_exceptions=True):
+        assert isinstance(outcome, PartitionFailedError) and "offset 0" in str(outcome)
+    assert not other.done() and world.journal.replies_expected == 1
+    other.cancel()
+    await settle()
+    assert world.journal.replies_expected == 0
 
 
-def test_a_reply_goes_to_who_expects_it_once_the_entry_counts() -> None:
-    async def scenario(world: EngineWorld) -> None:
+async def test_a_reply_goes_to_who_expects_it_once_the_entry_counts() -> None:
+    async with engine_world(processes=2) as world:
         caller, decider = world.processes
         expected = caller.journal.expect_reply("r", [KEY])
         other = caller.journal.expect_reply("other", [KEY])
@@ -263,22 +204,10 @@ def test_a_reply_goes_to_who_expects_it_once_the_entry_counts() -> None:
         assert await asyncio.wait_for(expected, 1) == "0"
         assert not other.done() and caller.journal.replies_expected == 1
 
-    play(scenario, processes=2)
 
-
-def test_a_reply_expected_anew_is_not_forgotten_with_the_earlier_one() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        earlier, later = world.journal.expect_reply("r", [KEY]), world.journal.expect_reply("r", [KEY])
-        earlier.cancel()
-        await settle()
-        await world.journal.propose(KEY, add(KEY), request="r")
-        assert await asyncio.wait_for(later, 1) == "0"
-
-    play(scenario)
-
-
-def test_a_partition_key_belongs_to_its_partition_and_names_no_thing() -> None:
-    for partitions in (1, 4, 7):
-        keys = partition_keys(partitions)
-        assert [partition_of(key, partitions) for key in keys] == list(range(partitions))
-        assert all(key.startswith("#") for key in keys)
+async def test_a_reply_expected_anew_is_not_forgotten_with_the_earlier_one(world: EngineWorld) -> None:
+    earlier, later = world.journal.expect_reply("r", [KEY]), world.journal.expect_reply("r", [KEY])
+    earlier.cancel()
+    await settle()
+    await world.journal.propose(KEY, add(KEY), request="r")
+    assert await asyncio.wait_for(later, 1) == "0"

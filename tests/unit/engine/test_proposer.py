@@ -5,11 +5,11 @@ from collections.abc import Awaitable
 
 import pytest
 from support.counters import Added, add, entry, record
-from support.engine_world import REQUESTS, EngineWorld, origin, play, settle
+from support.engine_world import REQUESTS, EngineWorld, engine_world, origin, settle
 
 from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.fold import GuardedReader
-from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
+from sluice.engine.journal import PartitionFailedError
 from sluice.engine.offsets import Offsets
 from sluice.engine.proposer import RETRY_S, Decide
 
@@ -51,77 +51,60 @@ def add_text(name: str, text: str) -> Decide:
     return decide
 
 
-def test_requests_that_come_together_share_a_record_as_entries_of_their_own() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        decided = [ask(world, str(n), f"r{n}", at=n) for n in range(5)]
-        assert [await reply(d) for d in decided] == ["0"] * 5
-        assert world.requests_of(KEY) == [[f"r{n}" for n in range(5)]]
-        (written,) = world.records(KEY)
-        assert [e.expect for e in written.entries] == [{f"{KEY}:{n}": 0} for n in range(5)]
-        assert [e.source.offset for e in written.entries if e.source] == list(range(5))
-
-    play(scenario)
+async def test_requests_that_come_together_share_a_record_as_entries_of_their_own(world: EngineWorld) -> None:
+    decided = [ask(world, str(n), f"r{n}", at=n) for n in range(5)]
+    assert [await reply(d) for d in decided] == ["0"] * 5
+    assert world.requests_of(KEY) == [[f"r{n}" for n in range(5)]]
+    (written,) = world.records(KEY)
+    assert [e.expect for e in written.entries] == [{f"{KEY}:{n}": 0} for n in range(5)]
+    assert [e.source.offset for e in written.entries if e.source] == list(range(5))
 
 
-def test_a_request_that_reads_what_one_before_it_changes_waits_for_the_next_record() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        decided = [ask(world, name, request) for name, request in (("a", "1"), ("b", "2"), ("a", "3"), ("c", "4"))]
-        assert [await reply(d) for d in decided] == ["0", "0", "1", "0"]
-        assert world.requests_of(KEY) == [["1", "2"], ["3", "4"]]
-
-    play(scenario)
+async def test_a_request_that_reads_what_one_before_it_changes_waits_for_the_next_record(world: EngineWorld) -> None:
+    decided = [ask(world, name, request) for name, request in (("a", "1"), ("b", "2"), ("a", "3"), ("c", "4"))]
+    assert [await reply(d) for d in decided] == ["0", "0", "1", "0"]
+    assert world.requests_of(KEY) == [["1", "2"], ["3", "4"]]
 
 
-def test_no_record_has_more_entries_than_it_may() -> None:
-    async def scenario(world: EngineWorld) -> None:
+async def test_no_record_has_more_entries_than_it_may() -> None:
+    async with engine_world(max_entries=3) as world:
         await asyncio.gather(*(ask(world, str(n), f"r{n}") for n in range(7)))
         assert [len(requests) for requests in world.requests_of(KEY)] == [3, 3, 1]
 
-    play(scenario, max_entries=3)
+
+async def test_requests_gather_while_a_record_is_on_its_way(world: EngineWorld) -> None:
+    world.first.log.freeze()
+    first = ask(world, "a", "1")
+    await settle()
+    later = [ask(world, str(n), f"r{n}") for n in range(3)]
+    await settle()
+    assert world.requests_of(KEY) == [["1"]] and world.journal.undecided == 3
+    world.first.log.thaw()
+    await asyncio.gather(first, *later)
+    assert world.requests_of(KEY) == [["1"], ["r0", "r1", "r2"]]
 
 
-def test_requests_gather_while_a_record_is_on_its_way() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.first.log.freeze()
-        first = ask(world, "a", "1")
-        await settle()
-        later = [ask(world, str(n), f"r{n}") for n in range(3)]
-        await settle()
-        assert world.requests_of(KEY) == [["1"]] and world.journal.undecided == 3
-        world.first.log.thaw()
-        await asyncio.gather(first, *later)
-        assert world.requests_of(KEY) == [["1"], ["r0", "r1", "r2"]]
-
-    play(scenario)
+async def test_a_stale_entry_is_decided_anew_without_its_neighbours(world: EngineWorld) -> None:
+    world.first.log.freeze()
+    name = f"{KEY}:a"
+    world.land(KEY, record(entry(Added(name, 10), expect={name: 0}), id="other"))
+    decided = [ask(world, "a", "1", at=1), ask(world, "b", "2", at=2)]
+    await settle()
+    behind = ask(world, "c", "3", at=3)
+    world.first.log.thaw()
+    assert [await reply(d) for d in (*decided, behind)] == ["10", "0", "0"]
+    assert world.requests_of(KEY)[1:] == [["1", "2"], ["1", "3"]]
+    assert (total(world, "a"), total(world, "b")) == (11, 1)
 
 
-def test_a_stale_entry_is_decided_anew_without_its_neighbours() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.first.log.freeze()
-        name = f"{KEY}:a"
-        world.land(KEY, record(entry(Added(name, 10), expect={name: 0}), id="other"))
-        decided = [ask(world, "a", "1", at=1), ask(world, "b", "2", at=2)]
-        await settle()
-        behind = ask(world, "c", "3", at=3)
-        world.first.log.thaw()
-        assert [await reply(d) for d in (*decided, behind)] == ["10", "0", "0"]
-        assert world.requests_of(KEY)[1:] == [["1", "2"], ["1", "3"]]
-        assert (total(world, "a"), total(world, "b")) == (11, 1)
-
-    play(scenario)
+async def test_a_redelivered_request_is_none_and_takes_no_entry(world: EngineWorld) -> None:
+    assert await reply(ask(world, "a", "1", at=4)) == "0"
+    assert await ask(world, "a", "1", at=4) is None
+    assert total(world, "a") == 1 and len(world.records(KEY)) == 1
 
 
-def test_a_redelivered_request_is_none_and_takes_no_entry() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        assert await reply(ask(world, "a", "1", at=4)) == "0"
-        assert await ask(world, "a", "1", at=4) is None
-        assert total(world, "a") == 1 and len(world.records(KEY)) == 1
-
-    play(scenario)
-
-
-def test_a_request_that_another_process_decides_meanwhile_is_none() -> None:
-    async def scenario(world: EngineWorld) -> None:
+async def test_a_request_that_another_process_decides_meanwhile_is_none() -> None:
+    async with engine_world(processes=2) as world:
         world.first.log.freeze()
         mine = ask(world, "a", "1", at=4)
         beside = ask(world, "b", "2", at=5)
@@ -132,249 +115,174 @@ def test_a_request_that_another_process_decides_meanwhile_is_none() -> None:
         assert decisions.count(None) == 1 and await reply(beside) == "0"
         assert total(world, "a") == 1
 
-    play(scenario, processes=2)
+
+async def test_one_request_delivered_twice_in_one_record_is_decided_once(world: EngineWorld) -> None:
+    twice = [world.journal.propose(KEY, refuse, request="1", origin=origin(4)) for _ in range(2)]
+    decisions = [await d for d in twice]
+    assert decisions == [Decision(reply="no"), None]
+    assert len(world.records(KEY)) == 1
 
 
-def test_one_request_delivered_twice_in_one_record_is_decided_once() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        twice = [world.journal.propose(KEY, refuse, request="1", origin=origin(4)) for _ in range(2)]
-        decisions = [await d for d in twice]
-        assert decisions == [Decision(reply="no"), None]
-        assert len(world.records(KEY)) == 1
-
-    play(scenario)
-
-
-def test_a_request_without_effect_leaves_an_entry_if_it_has_an_origin() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        assert await world.journal.propose(KEY, nothing) == Decision()
-        assert world.records(KEY) == []
-        assert await world.journal.propose(KEY, nothing, request="1", origin=origin(4)) == Decision()
-        (written,) = world.records(KEY)
-        assert [(e.events, e.request, e.reply) for e in written.entries] == [((), None, None)]
-        assert world.view(KEY).is_decided(origin(4).source)
-
-    play(scenario)
+async def test_a_request_without_effect_leaves_an_entry_if_it_has_an_origin(world: EngineWorld) -> None:
+    assert await world.journal.propose(KEY, nothing) == Decision()
+    assert world.records(KEY) == []
+    assert await world.journal.propose(KEY, nothing, request="1", origin=origin(4)) == Decision()
+    (written,) = world.records(KEY)
+    assert [(e.events, e.request, e.reply) for e in written.entries] == [((), None, None)]
+    assert world.view(KEY).is_decided(origin(4).source)
 
 
-def test_a_refusal_is_appended_and_answered() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        awaited = world.journal.expect_reply("1", [KEY])
-        assert await reply(world.journal.propose(KEY, refuse, request="1")) == "no"
-        assert await awaited == "no"
-
-    play(scenario)
+async def test_a_refusal_is_appended_and_answered(world: EngineWorld) -> None:
+    awaited = world.journal.expect_reply("1", [KEY])
+    assert await reply(world.journal.propose(KEY, refuse, request="1")) == "no"
+    assert await awaited == "no"
 
 
-def test_a_record_carries_the_floors_of_those_who_delivered_its_requests() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        offsets = Offsets()
-        for offset in (3, 4, 5):
-            offsets.took((1, offset), 0)
-        offsets.acknowledge(3)
-        await world.journal.propose(KEY, add(KEY), origin=origin(4, offsets, epoch=1))
-        await world.journal.propose(KEY, add(KEY))
-        first, second = world.records(KEY)
-        assert first.floors == {f"{REQUESTS}@0": (1, 4)} and second.floors == {}
-        assert world.view(KEY).is_decided(origin(3, epoch=1).source)
-
-    play(scenario)
+async def test_a_record_carries_the_floors_of_those_who_delivered_its_requests(world: EngineWorld) -> None:
+    offsets = Offsets()
+    for offset in (3, 4, 5):
+        offsets.took((1, offset), 0)
+    offsets.acknowledge(3)
+    await world.journal.propose(KEY, add(KEY), origin=origin(4, offsets, epoch=1))
+    await world.journal.propose(KEY, add(KEY))
+    first, second = world.records(KEY)
+    assert first.floors == {f"{REQUESTS}@0": (1, 4)} and second.floors == {}
+    assert world.view(KEY).is_decided(origin(3, epoch=1).source)
 
 
-def test_what_decides_with_an_error_fails_alone() -> None:
+async def test_what_decides_with_an_error_fails_alone(world: EngineWorld) -> None:
     def fail(_reader: GuardedReader, _context: Context) -> Decision:
         raise ZeroDivisionError("a defect")
 
-    async def scenario(world: EngineWorld) -> None:
-        before = ask(world, "a", "1")
-        failing = world.journal.propose(KEY, fail, request="2", origin=origin(2))
-        no_decision = world.journal.propose(KEY, lambda _r, _c: None, request="3")  # type: ignore[arg-type,return-value]
-        after = ask(world, "b", "4")
-        assert [await reply(before), await reply(after)] == ["0", "0"]
-        with pytest.raises(ZeroDivisionError, match="a defect"):
-            await failing
-        with pytest.raises(AttributeError):
-            await no_decision
-        assert world.requests_of(KEY) == [["1", "4"]]
-
-    play(scenario)
+    before = ask(world, "a", "1")
+    failing = world.journal.propose(KEY, fail, request="2", origin=origin(2))
+    no_decision = world.journal.propose(KEY, lambda _r, _c: None, request="3")  # type: ignore[arg-type,return-value]
+    after = ask(world, "b", "4")
+    assert [await reply(before), await reply(after)] == ["0", "0"]
+    with pytest.raises(ZeroDivisionError, match="a defect"):
+        await failing
+    with pytest.raises(AttributeError):
+        await no_decision
+    assert world.requests_of(KEY) == [["1", "4"]]
 
 
-def test_while_the_log_refuses_requests_wait_and_keep_their_order() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        began = world.broker.loop.time()
-        world.broker.refusals = 3
-        decided = [ask(world, str(n), f"r{n}") for n in range(3)]
-        await settle()
-        assert world.broker.refusals == 2 and not any(d.done() for d in decided)
-        decided.append(ask(world, "later", "later"))
-        await asyncio.gather(*decided)
-        assert world.requests_of(KEY) == [["r0", "r1", "r2", "later"]]
-        assert world.broker.loop.time() - began == pytest.approx(3 * RETRY_S, abs=0.01)
-
-    play(scenario)
-
-
-def test_through_an_outage_each_request_is_decided_once() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.broker.go_away(60)
-        decided = [ask(world, "a", f"r{n}", at=n) for n in range(5)]
-        await asyncio.gather(*decided)
-        assert world.broker.loop.time() >= 60 and total(world, "a") == 5
-
-    play(scenario)
+async def test_while_the_log_refuses_requests_wait_and_keep_their_order(world: EngineWorld) -> None:
+    began = world.broker.loop.time()
+    world.broker.refusals = 3
+    decided = [ask(world, str(n), f"r{n}") for n in range(3)]
+    await settle()
+    assert world.broker.refusals == 2 and not any(d.done() for d in decided)
+    decided.append(ask(world, "later", "later"))
+    await asyncio.gather(*decided)
+    assert world.requests_of(KEY) == [["r0", "r1", "r2", "later"]]
+    assert world.broker.loop.time() - began == pytest.approx(3 * RETRY_S, abs=0.01)
 
 
 @pytest.mark.parametrize("has_origin", [True, False])
-def test_a_record_whose_acknowledgement_was_lost_is_not_decided_twice(has_origin: bool) -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.broker.lost_acks = 1
-        decided = ask(world, "a", "1", at=1 if has_origin else None)
-        await asyncio.wait_for(decided, 30)
-        assert total(world, "a") == 1 and len(world.records(KEY)) == 1, "its own fold acknowledges it"
-
-    play(scenario)
-
-
-def test_a_record_that_is_folded_too_late_leaves_its_request_a_duplicate() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.first.log.freeze()
-        decided = ask(world, "a", "1", at=1)
-        await asyncio.sleep(10.05)
-        world.first.log.thaw()
-        assert await decided is None, "decided, though not by this attempt"
-        assert total(world, "a") == 1
-
-    play(scenario)
+async def test_a_record_whose_acknowledgement_was_lost_is_not_decided_twice(
+    world: EngineWorld, has_origin: bool
+) -> None:
+    world.broker.lost_acks = 1
+    decided = ask(world, "a", "1", at=1 if has_origin else None)
+    await asyncio.wait_for(decided, 30)
+    assert total(world, "a") == 1 and len(world.records(KEY)) == 1, "its own fold acknowledges it"
 
 
-def test_requests_that_are_too_much_for_one_record_come_in_several() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.broker.max_bytes = 3000
-        decided = [world.journal.propose(KEY, add_text(f"{KEY}:{n}", "w" * 800), request=f"{n}") for n in range(7)]
-        await asyncio.gather(*decided)
-        assert [r for requests in world.requests_of(KEY) for r in requests] == [f"{n}" for n in range(7)]
-
-    play(scenario)
-
-
-def test_a_request_that_no_record_can_hold_fails_alone() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.broker.max_bytes = 3000
-        before = ask(world, "a", "1")
-        failing = world.journal.propose(KEY, add_text(f"{KEY}:b", "w" * 4000), request="2")
-        after = [ask(world, f"c{n}", f"{n}") for n in range(4)]
-        with pytest.raises(JournalUnavailableError, match="bytes"):
-            await failing
-        await asyncio.gather(before, *after)
-        assert total(world, "b") == 0
-
-    play(scenario)
+async def test_a_record_that_is_folded_too_late_leaves_its_request_a_duplicate(world: EngineWorld) -> None:
+    world.first.log.freeze()
+    decided = ask(world, "a", "1", at=1)
+    await asyncio.sleep(10.05)
+    world.first.log.thaw()
+    assert await decided is None, "decided, though not by this attempt"
+    assert total(world, "a") == 1
 
 
-def test_a_request_that_no_record_can_say_fails_alone() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        before = ask(world, "a", "1")
-        failing = world.journal.propose(KEY, add_text(f"{KEY}:b", "\ud800"), request="2")
-        after = [ask(world, f"c{n}", f"{n}") for n in range(4)]
-        with pytest.raises(UnicodeEncodeError):
-            await failing
-        await asyncio.gather(before, *after)
-        assert await reply(ask(world, "b", "3")) == "0", "the partition goes on"
-
-    play(scenario)
+async def test_requests_that_are_too_much_for_one_record_come_in_several(world: EngineWorld) -> None:
+    world.broker.max_bytes = 3000
+    decided = [world.journal.propose(KEY, add_text(f"{KEY}:{n}", "w" * 800), request=f"{n}") for n in range(7)]
+    await asyncio.gather(*decided)
+    assert [r for requests in world.requests_of(KEY) for r in requests] == [f"{n}" for n in range(7)]
 
 
-def test_a_partition_that_has_stopped_fails_its_requests_and_no_others() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.broker.land("sluice.journal", KEY, b"no record")
-        await settle()
-        failing = [ask(world, f"{n}", f"{n}") for n in range(3)]
-        for failed in failing:
-            with pytest.raises(PartitionFailedError):
-                await failed
-        other = world.key_at((world.journal.partition_of(KEY) + 1) % 4)
-        assert await reply(world.journal.propose(other, add(other))) == "0"
-
-    play(scenario)
+async def test_a_request_that_no_record_can_say_fails_alone(world: EngineWorld) -> None:
+    before = ask(world, "a", "1")
+    failing = world.journal.propose(KEY, add_text(f"{KEY}:b", "\ud800"), request="2")
+    after = [ask(world, f"c{n}", f"{n}") for n in range(4)]
+    with pytest.raises(UnicodeEncodeError):
+        await failing
+    await asyncio.gather(before, *after)
+    assert await reply(ask(world, "b", "3")) == "0", "the partition goes on"
 
 
-def test_a_cancelled_request_is_not_decided() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        gone, stays = ask(world, "a", "1"), ask(world, "b", "2")
-        gone.cancel()
-        assert await reply(stays) == "0"
-        assert world.requests_of(KEY) == [["2"]]
-
-    play(scenario)
-
-
-def test_a_request_that_is_cancelled_on_its_way_is_not_decided_anew() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.first.log.freeze()
-        name = f"{KEY}:a"
-        world.land(KEY, record(entry(Added(name), expect={name: 0}), id="other"))
-        gone, stays = ask(world, "a", "1"), ask(world, "b", "2")
-        await settle()
-        gone.cancel()
-        world.first.log.thaw()
-        await stays
-        await settle()
-        assert world.requests_of(KEY)[1:] == [["1", "2"]] and total(world, "a") == 1
-
-    play(scenario)
+async def test_a_partition_that_has_stopped_fails_its_requests_and_no_others(world: EngineWorld) -> None:
+    world.broker.land("sluice.journal", KEY, b"no record")
+    await settle()
+    failing = [ask(world, f"{n}", f"{n}") for n in range(3)]
+    for failed in failing:
+        with pytest.raises(PartitionFailedError):
+            await failed
+    other = world.key_at((world.journal.partition_of(KEY) + 1) % 4)
+    assert await reply(world.journal.propose(other, add(other))) == "0"
 
 
-def test_everything_before_is_done_when_all_before_it_is_decided() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        first, second = ask(world, "a", "1"), ask(world, "a", "2")
-        passed = world.journal.everything_before(KEY)
-        later = ask(world, "b", "3")
-        await passed
-        assert first.done() and second.done()
-        await later
-        assert sum(len(requests) for requests in world.requests_of(KEY)) == 3, "it takes no entry of its own"
-        assert await world.journal.everything_before(KEY) == Decision()
-
-    play(scenario)
+async def test_a_cancelled_request_is_not_decided(world: EngineWorld) -> None:
+    gone, stays = ask(world, "a", "1"), ask(world, "b", "2")
+    gone.cancel()
+    assert await reply(stays) == "0"
+    assert world.requests_of(KEY) == [["2"]]
 
 
-def test_partitions_do_not_wait_for_each_other() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.first.log.freeze(world.journal.partition_of(KEY))
-        stuck = ask(world, "a", "1")
-        other = world.key_at((world.journal.partition_of(KEY) + 1) % 4)
-        assert await reply(world.journal.propose(other, add(other))) == "0"
-        assert not stuck.done()
-
-    play(scenario)
-
-
-def test_the_time_of_a_decision_is_never_before_its_request() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        await asyncio.sleep(5)
-        seen: list[Context] = []
-
-        def decide(_reader: Reader, context: Context) -> Decision:
-            seen.append(context)
-            return Decision()
-
-        now = world.broker.now_ms()
-        for appended_at in (4000, now + 2000):
-            await world.journal.propose(KEY, decide, request="r", appended_at=appended_at)
-        assert seen == [Context(now, "r", 4000), Context(now + 2000, "r", now + 2000)]
-
-    play(scenario)
+async def test_a_request_that_is_cancelled_on_its_way_is_not_decided_anew(world: EngineWorld) -> None:
+    world.first.log.freeze()
+    name = f"{KEY}:a"
+    world.land(KEY, record(entry(Added(name), expect={name: 0}), id="other"))
+    gone, stays = ask(world, "a", "1"), ask(world, "b", "2")
+    await settle()
+    gone.cancel()
+    world.first.log.thaw()
+    await stays
+    await settle()
+    assert world.requests_of(KEY)[1:] == [["1", "2"]] and total(world, "a") == 1
 
 
-def test_after_it_was_stopped_nothing_more_is_appended() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        world.broker.refusals = 1000
-        waiting = ask(world, "a", "1")
-        await settle()
-        await world.journal.stop()
-        refusals = world.broker.refusals
-        await asyncio.sleep(10)
-        assert world.broker.refusals == refusals and not waiting.done()
+async def test_everything_before_is_done_when_all_before_it_is_decided(world: EngineWorld) -> None:
+    first, second = ask(world, "a", "1"), ask(world, "a", "2")
+    passed = world.journal.everything_before(KEY)
+    later = ask(world, "b", "3")
+    await passed
+    assert first.done() and second.done()
+    await later
+    assert sum(len(requests) for requests in world.requests_of(KEY)) == 3, "it takes no entry of its own"
+    assert await world.journal.everything_before(KEY) == Decision()
 
-    play(scenario)
+
+async def test_partitions_do_not_wait_for_each_other(world: EngineWorld) -> None:
+    world.first.log.freeze(world.journal.partition_of(KEY))
+    stuck = ask(world, "a", "1")
+    other = world.key_at((world.journal.partition_of(KEY) + 1) % 4)
+    assert await reply(world.journal.propose(other, add(other))) == "0"
+    assert not stuck.done()
+
+
+async def test_the_time_of_a_decision_is_never_before_its_request(world: EngineWorld) -> None:
+    await asyncio.sleep(5)
+    seen: list[Context] = []
+
+    def decide(_reader: Reader, context: Context) -> Decision:
+        seen.append(context)
+        return Decision()
+
+    now = world.broker.now_ms()
+    for appended_at in (4000, now + 2000):
+        await world.journal.propose(KEY, decide, request="r", appended_at=appended_at)
+    assert seen == [Context(now, "r", 4000), Context(now + 2000, "r", now + 2000)]
+
+
+async def test_after_it_was_stopped_nothing_more_is_appended(world: EngineWorld) -> None:
+    world.broker.refusals = 1000
+    waiting = ask(world, "a", "1")
+    await settle()
+    await world.journal.stop()
+    refusals = world.broker.refusals
+    await asyncio.sleep(10)
+    assert world.broker.refusals == refusals and not waiting.done()

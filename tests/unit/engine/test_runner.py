@@ -6,24 +6,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.counters import (
-    Added,
-    Counter,
-    Kind,
-    WorkCancelled,
-    WorkEnded,
-    WorkFailed,
-    WorkRetried,
-    WorkStarted,
-)
-from support.engine_world import MODEL, EngineWorld, play
+from support.counters import Added, Counter, Kind, WorkCancelled, WorkEnded, WorkFailed, WorkRetried, WorkStarted
+from support.engine_world import MODEL, EngineWorld
 
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.dependencies import DependenciesPending, Dependency
 from sluice.engine.executor import KeyedExecutor, Permit
 from sluice.engine.runner import Runner, UnendedError
-from sluice.engine.step import Step, all_done, plain, with_outcome
+from sluice.engine.step import Step, all_done
 
 KEY = "mine"
 AGGREGATE = "mine:w"
@@ -110,189 +101,157 @@ class Failing:
         return 5
 
 
-def test_steps_run_in_order_and_what_they_found_is_recorded() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        found = Failing(0, ValueError())
-        made = Scene(world, Step("look", found, counted), Step("rest", succeed), Step("end", succeed, ended))
-        awaited = world.journal.expect_reply("r", [KEY])
-        await asyncio.sleep(0.001)
-        work = made.state.work
-        assert work is not None
-        work.request = "r"
-        await made.run()
-        assert made.state == Counter(AGGREGATE, total=5) and await awaited == "done"
-
-    play(scenario)
+async def test_steps_run_in_order_and_what_they_found_is_recorded(world: EngineWorld) -> None:
+    found = Failing(0, ValueError())
+    made = Scene(world, Step("look", found, counted), Step("rest", succeed), Step("end", succeed, ended))
+    awaited = world.journal.expect_reply("r", [KEY])
+    await asyncio.sleep(0.001)
+    work = made.state.work
+    assert work is not None
+    work.request = "r"
+    await made.run()
+    assert made.state == Counter(AGGREGATE, total=5) and await awaited == "done"
 
 
-def test_a_workflow_of_another_service_is_left_alone() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        made = Scene(world, Step("end", succeed, ended))
-        made.seed(WorkEnded(AGGREGATE), WorkStarted(AGGREGATE, kind=Kind.OTHER))
-        await made.run()
-        assert made.state.work is not None and made.runner.workflow_of(made.state) is None
-
-    play(scenario)
+async def test_a_workflow_of_another_service_is_left_alone(world: EngineWorld) -> None:
+    made = Scene(world, Step("end", succeed, ended))
+    made.seed(WorkEnded(AGGREGATE), WorkStarted(AGGREGATE, kind=Kind.OTHER))
+    await made.run()
+    assert made.state.work is not None and made.runner.workflow_of(made.state) is None
 
 
-def test_a_step_that_fails_is_tried_until_it_succeeds_and_shows_each_doubling(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_step_that_fails_is_tried_until_it_succeeds_and_shows_each_doubling(
+    world: EngineWorld, caplog: pytest.LogCaptureFixture
+) -> None:
     # Processes of tests cannot pass such a text on with a captured log.
     caplog.set_level(logging.CRITICAL)
 
-    async def scenario(world: EngineWorld) -> None:
-        failing = Failing(9, OSError("no such file: \udcff"))
-        made = Scene(world, Step("look", failing, counted), Step("end", succeed, ended))
-        await made.run()
-        shown = made.events(WorkFailed)
-        assert [(e.step, e.attempts) for e in shown] == [("look", 2), ("look", 4), ("look", 8)]
-        assert shown[0].error == "OSError: no such file: ?" and made.state.total == 5
-
-    play(scenario)
+    failing = Failing(9, OSError("no such file: \udcff"))
+    made = Scene(world, Step("look", failing, counted), Step("end", succeed, ended))
+    await made.run()
+    shown = made.events(WorkFailed)
+    assert [(e.step, e.attempts) for e in shown] == [("look", 2), ("look", 4), ("look", 8)]
+    assert shown[0].error == "OSError: no such file: ?" and made.state.total == 5
 
 
-def test_only_the_step_that_failed_is_tried_anew_with_those_before_it() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        first, second = Failing(0, ValueError()), Failing(1, ValueError("once"))
-        made = Scene(world, Step("first", first), Step("second", second), Step("end", succeed, ended))
-        await made.run()
-        assert (first.carried_out, second.carried_out) == (2, 2)
-
-    play(scenario)
+async def test_only_the_step_that_failed_is_tried_anew_with_those_before_it(world: EngineWorld) -> None:
+    first, second = Failing(0, ValueError()), Failing(1, ValueError("once"))
+    made = Scene(world, Step("first", first), Step("second", second), Step("end", succeed, ended))
+    await made.run()
+    assert (first.carried_out, second.carried_out) == (2, 2)
 
 
-def test_a_workflow_whose_last_step_does_not_end_it_shows() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        made = Scene(world, Step("look", succeed))
-        done = await made.begin()
-        await asyncio.sleep(10)
-        assert not done.done() and UnendedError.__name__ in made.events(WorkFailed)[0].error
-        made.executor.cancel()
-
-    play(scenario)
+async def test_a_workflow_whose_last_step_does_not_end_it_shows(world: EngineWorld) -> None:
+    made = Scene(world, Step("look", succeed))
+    done = await made.begin()
+    await asyncio.sleep(10)
+    assert not done.done() and UnendedError.__name__ in made.events(WorkFailed)[0].error
+    made.executor.cancel()
 
 
-def test_a_retry_ends_the_pause_between_two_attempts() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        failing = Failing(10**6, ValueError("away"))
-        made = Scene(world, Step("look", failing, counted), Step("end", succeed, ended))
-        done = await made.begin()
-        await asyncio.sleep(300)
-        failing.left = 0
-        made.seed(WorkRetried(AGGREGATE))
-        before = made.now
-        await done
-        assert made.now - before < 0.01
-
-    play(scenario)
+async def test_a_retry_ends_the_pause_between_two_attempts(world: EngineWorld) -> None:
+    failing = Failing(10**6, ValueError("away"))
+    made = Scene(world, Step("look", failing, counted), Step("end", succeed, ended))
+    done = await made.begin()
+    await asyncio.sleep(300)
+    failing.left = 0
+    made.seed(WorkRetried(AGGREGATE))
+    before = made.now
+    await done
+    assert made.now - before < 0.01
 
 
 @pytest.mark.parametrize("is_waiting", [False, True])
-def test_a_workflow_that_is_cancelled_in_time_ends_without_another_attempt(is_waiting: bool) -> None:
-    async def scenario(world: EngineWorld) -> None:
-        async def wait(_context: None, _state: Counter) -> None:
-            raise DependenciesPending([Dependency("never", "x", lambda _reader: False, Ask("x"))])
+async def test_a_workflow_that_is_cancelled_in_time_ends_without_another_attempt(
+    world: EngineWorld, is_waiting: bool
+) -> None:
+    async def wait(_context: None, _state: Counter) -> None:
+        raise DependenciesPending([Dependency("never", "x", lambda _reader: False, Ask("x"))])
 
-        failing = Failing(10**6, ValueError("away"))
-        made = Scene(world, Step("look", wait if is_waiting else failing), Step("end", succeed, ended))
-        done = await made.begin()
-        await asyncio.sleep(100)
-        attempts = failing.carried_out
-        made.seed(WorkCancelled(AGGREGATE))
-        await asyncio.wait_for(done, 0.1)
-        assert failing.carried_out == attempts
-
-    play(scenario)
-
-
-def test_a_cancellation_beyond_the_point_of_no_return_is_no_end() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        failing = Failing(3, ValueError("away"))
-        made = Scene(world, Step("look", failing), Step("end", succeed, ended))
-        made.seed(Added(AGGREGATE), WorkCancelled(AGGREGATE))
-        await made.run()
-        assert failing.left == 0 and len(made.events(WorkEnded)) == 1
-
-    play(scenario)
+    failing = Failing(10**6, ValueError("away"))
+    made = Scene(world, Step("look", wait if is_waiting else failing), Step("end", succeed, ended))
+    done = await made.begin()
+    await asyncio.sleep(100)
+    attempts = failing.carried_out
+    made.seed(WorkCancelled(AGGREGATE))
+    await asyncio.wait_for(done, 0.1)
+    assert failing.carried_out == attempts
 
 
-def test_a_step_with_unmet_dependencies_is_carried_out_anew_when_they_are_met() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        looked: list[float] = []
-        need = Dependency("x", "x", lambda reader: reader.get("x") is not None, Ask("x"))
+async def test_a_cancellation_beyond_the_point_of_no_return_is_no_end(world: EngineWorld) -> None:
+    failing = Failing(3, ValueError("away"))
+    made = Scene(world, Step("look", failing), Step("end", succeed, ended))
+    made.seed(Added(AGGREGATE), WorkCancelled(AGGREGATE))
+    await made.run()
+    assert failing.left == 0 and len(made.events(WorkEnded)) == 1
 
-        async def look(_context: None, _state: Counter) -> None:
-            looked.append(world.broker.loop.time())
-            if not need.holds(world.view("x")):
-                raise DependenciesPending([need])
 
-        made = Scene(world, Step("look", look), Step("end", succeed, ended))
-        done = await made.begin()
-        asyncio.get_running_loop().call_later(100, world.seed, "x", Added("x"))
-        await done
-        assert made.sent and looked[-1] == pytest.approx(looked[0] + 100, abs=0.01)
-        assert made.events(WorkFailed)[0].error == "waits: x" and made.events(WorkFailed)[0].attempts == 0
-        assert world.journal.replies_expected == 0
+async def test_a_step_with_unmet_dependencies_is_carried_out_anew_when_they_are_met(world: EngineWorld) -> None:
+    looked: list[float] = []
+    need = Dependency("x", "x", lambda reader: reader.get("x") is not None, Ask("x"))
 
-    play(scenario)
+    async def look(_context: None, _state: Counter) -> None:
+        looked.append(world.broker.loop.time())
+        if not need.holds(world.view("x")):
+            raise DependenciesPending([need])
+
+    made = Scene(world, Step("look", look), Step("end", succeed, ended))
+    done = await made.begin()
+    asyncio.get_running_loop().call_later(100, world.seed, "x", Added("x"))
+    await done
+    assert made.sent and looked[-1] == pytest.approx(looked[0] + 100, abs=0.01)
+    assert made.events(WorkFailed)[0].error == "waits: x" and made.events(WorkFailed)[0].attempts == 0
+    assert world.journal.replies_expected == 0
 
 
 @pytest.mark.parametrize("is_waiting", [False, True])
-def test_a_workflow_that_pauses_leaves_its_permit_to_others(is_waiting: bool) -> None:
-    async def scenario(world: EngineWorld) -> None:
-        async def look(_context: None, _state: Counter) -> None:
-            if is_waiting:
-                raise DependenciesPending([Dependency("never", "x", lambda _reader: False)])
-            raise ValueError("away")
+async def test_a_workflow_that_pauses_leaves_its_permit_to_others(world: EngineWorld, is_waiting: bool) -> None:
+    async def look(_context: None, _state: Counter) -> None:
+        if is_waiting:
+            raise DependenciesPending([Dependency("never", "x", lambda _reader: False)])
+        raise ValueError("away")
 
-        made = Scene(world, Step("look", look))
-        await made.begin()
-        await asyncio.sleep(100)
-        others = asyncio.Event()
+    made = Scene(world, Step("look", look))
+    await made.begin()
+    await asyncio.sleep(100)
+    others = asyncio.Event()
 
-        async def other(_permit: Permit) -> None:
-            others.set()
+    async def other(_permit: Permit) -> None:
+        others.set()
 
-        made.executor.run(0, "other", other)
-        await asyncio.wait_for(others.wait(), 0.01)
-        made.executor.drop([0])
-        await asyncio.sleep(0.001)
-        assert made.executor.keys_at_work == 0 and world.journal.replies_expected == 0
-
-    play(scenario)
+    made.executor.run(0, "other", other)
+    await asyncio.wait_for(others.wait(), 0.01)
+    made.executor.drop([0])
+    await asyncio.sleep(0.001)
+    assert made.executor.keys_at_work == 0 and world.journal.replies_expected == 0
 
 
-def test_what_a_step_found_is_not_recorded_for_a_later_workflow() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        go = asyncio.Event()
+async def test_what_a_step_found_is_not_recorded_for_a_later_workflow(world: EngineWorld) -> None:
+    go = asyncio.Event()
 
-        async def look(_context: None, _state: Counter) -> int:
-            await go.wait()
-            return 5
+    async def look(_context: None, _state: Counter) -> int:
+        await go.wait()
+        return 5
 
-        made = Scene(world, Step("look", look, counted), Step("end", succeed, ended))
-        done = await made.begin()
-        await asyncio.sleep(0.001)
-        world.first.log.freeze()
-        made.seed(WorkEnded(AGGREGATE), WorkStarted(AGGREGATE, id="next"))
-        go.set()
-        await asyncio.sleep(0.001)
-        world.first.log.thaw()
-        await done
-        assert made.state == Counter(AGGREGATE, total=5), "of the later one alone"
-
-    play(scenario)
+    made = Scene(world, Step("look", look, counted), Step("end", succeed, ended))
+    done = await made.begin()
+    await asyncio.sleep(0.001)
+    world.first.log.freeze()
+    made.seed(WorkEnded(AGGREGATE), WorkStarted(AGGREGATE, id="next"))
+    go.set()
+    await asyncio.sleep(0.001)
+    world.first.log.thaw()
+    await done
+    assert made.state == Counter(AGGREGATE, total=5), "of the later one alone"
 
 
-def test_the_workflow_goes_on_through_an_outage_of_the_log() -> None:
-    async def scenario(world: EngineWorld) -> None:
-        failing = Failing(3, ValueError("away"))
-        made = Scene(world, Step("look", failing, counted), Step("end", succeed, ended))
-        await asyncio.sleep(0.001)
-        world.broker.go_away(100)
-        await made.run()
-        assert made.state.work is None and made.state.total >= 5 and made.now >= 100
-
-    play(scenario)
+async def test_the_workflow_goes_on_through_an_outage_of_the_log(world: EngineWorld) -> None:
+    failing = Failing(3, ValueError("away"))
+    made = Scene(world, Step("look", failing, counted), Step("end", succeed, ended))
+    await asyncio.sleep(0.001)
+    world.broker.go_away(100)
+    await made.run()
+    assert made.state.work is None and made.state.total >= 5 and made.now >= 100
 
 
 async def test_of_calls_side_by_side_all_are_awaited_and_the_first_failure_is_raised() -> None:
@@ -309,22 +268,3 @@ async def test_of_calls_side_by_side_all_are_awaited_and_the_first_failure_is_ra
     with pytest.raises(ValueError, match="1"):
         await all_done([call(0, False), call(1, True), call(2, True), call(3, False)])
     assert ends == [0, 1, 0, 1, 2, 3]
-
-
-def test_records_may_be_made_of_the_id_and_the_outcome() -> None:
-    class Named:
-        id = "sc/st"
-
-    class NoReader:
-        pass
-
-    reader: Any = NoReader()
-    seen: list[tuple[Any, ...]] = []
-
-    def finish(*facts: Any) -> Decision:
-        seen.append(facts)
-        return Decision()
-
-    plain(finish)(reader, Context(1), Named(), 7)
-    with_outcome(finish)(reader, Context(1), Named(), 7)
-    assert seen == [(reader, "sc/st"), (reader, "sc/st", 7)]

@@ -26,22 +26,6 @@ def test_a_request_that_was_marked_is_decided_and_no_other() -> None:
     assert not any(sources.is_decided(s) for s in (at(4), at(6), at(5, epoch=1), at(5, topic="requests@2")))
 
 
-def test_everything_below_a_floor_is_decided_and_the_floor_itself_is_not() -> None:
-    sources = DecidedSources()
-    sources.raise_floors({TOPIC: (0, 5)})
-    assert [n for n in range(8) if sources.is_decided(at(n))] == [0, 1, 2, 3, 4]
-    assert not sources.is_decided(at(0, topic="other@1"))
-
-
-def test_a_lower_floor_changes_nothing() -> None:
-    sources = DecidedSources()
-    sources.raise_floors({TOPIC: (1, 5)})
-    for lower in ((1, 4), (0, 99)):
-        sources.raise_floors({TOPIC: lower})
-    assert sources.is_decided(at(4, 1)) and sources.is_decided(at(200, 0))
-    assert not sources.is_decided(at(5, 1))
-
-
 def test_a_lower_offset_of_a_later_leader_is_new() -> None:
     sources = DecidedSources()
     sources.raise_floors({TOPIC: (0, 10)})

@@ -20,6 +20,7 @@ from sluice_cli.api import Api
 from sluice_cli.output import Output
 from sluice_coordination import Leases, LeaseSettings, open_store
 
+Ingest = Callable[..., tuple[int, str, str]]
 STREAMS = {"demo/lines": "ACTIVE", "demo/sealed": "SEALED"}
 
 
@@ -32,7 +33,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 
 @pytest.fixture
-def ingest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+def ingest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ingest:
     monkeypatch.setattr(session, "open_api", lambda base: Api(base, transport=httpx.MockTransport(answer)))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in [name for name in os.environ if name.startswith("SLUICE_INGEST_")]:
@@ -72,21 +73,19 @@ def ingest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tup
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_is_refused(
-    ingest: Callable[..., tuple[int, str, str]], arguments: list[str], code: int, said: str
-) -> None:
+def test_what_is_refused(ingest: Ingest, arguments: list[str], code: int, said: str) -> None:
     ended, out, error = ingest(*arguments)
     assert (ended, out) == (code, ""), error
     assert said in error and "Traceback" not in error
 
 
-def test_kafka_that_is_away(ingest: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kafka_that_is_away(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("distributed_ingest.kafka.ANSWER_S", 0.2)
     ended, _, error = ingest("kafka", "topic", "demo/lines", "--kafka", "127.0.0.1:1")
     assert ended == 3 and "cannot reach Kafka at 127.0.0.1:1" in error
 
 
-def test_nothing_to_do_is_done(ingest: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_nothing_to_do_is_done(ingest: Ingest, tmp_path: Path) -> None:
     (tmp_path / "inbox").mkdir()
     ended, out, _ = ingest("folder", str(tmp_path / "inbox"), "demo/lines", "--once", "--json", "--lease", "1s")
     found = json.loads(out)
@@ -118,26 +117,17 @@ def filled(path: Path, *, lives: bool) -> str:
     return url
 
 
-def test_status(ingest: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_status(ingest: Ingest, tmp_path: Path) -> None:
     url = filled(tmp_path / "store.json", lives=True)
     code, out, _ = ingest("status", "--store", url)
-    assert code == 0 and out.strip().split("\n")[-1].split() == [
-        "one",
-        "kafka",
-        "demo/lines",
-        "1",
-        "1",
-        "12,345",
-        "2",
-        "KiB",
-    ]
+    assert code == 0 and " ".join(out.strip().split("\n")[-1].split()) == "one kafka demo/lines 1 1 12,345 2 KiB"
     assert "kafka topic" in ingest("status", "one", "--store", url)[1]
     found = json.loads(ingest("status", "one", "--store", url, "--json")[1])
     assert found["positions"] == {"partition-0": {"next": 7}} and found["nodes"] == ["here-1"]
     assert found["underWay"] == [{"task": "kafka/1-0", "node": "here-1"}]
 
 
-def test_reset(ingest: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_reset(ingest: Ingest, tmp_path: Path) -> None:
     url = filled(tmp_path / "store.json", lives=True)
     code, _, error = ingest("reset", "one", "--store", url)
     assert code == 1 and "nodes take part in one: here-1" in error
@@ -147,9 +137,7 @@ def test_reset(ingest: Callable[..., tuple[int, str, str]], tmp_path: Path) -> N
     assert ingest("reset", "one", "--store", url)[0] == 0
 
 
-def test_a_job_that_left_records_out_ends_with_1(
-    ingest: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_left_records_out_ends_with_1(ingest: Ingest, monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(summary: Summary) -> int:
         monkeypatch.setattr("distributed_ingest.run.Run.run", lambda _run: summary)
         return ingest("folder", "/", "demo/lines", *(["--once"] if summary.stopped_by else []))[0]
@@ -171,12 +159,7 @@ def test_the_summary_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     drawn = summary(Counts(1000, 2048, 2, 1), origins=25)
     drawn.draw(Output(json=False), None)
     said = capsys.readouterr().out
-    for text in (
-        "25,000 records, 50 KiB, in 2.0 s",
-        "12,500 records/s, 25 KiB/s",
-        "and 5 more",
-        "50, see",
-    ):
+    for text in ("25,000 records, 50 KiB, in 2.0 s", "12,500 records/s, 25 KiB/s", "and 5 more", "50, see"):
         assert text in said
     document: dict[str, Any] = drawn.document()
     assert document["records"] == 25_000 and len(document["sources"]) == 25 and document["recordsPerS"] == 12_500

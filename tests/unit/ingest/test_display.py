@@ -1,4 +1,4 @@
-"""What people see while it runs, where stderr is no terminal and where it is one."""
+"""What users see while it runs, where stderr is no terminal and where it is one."""
 
 import io
 import logging

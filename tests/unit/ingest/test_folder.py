@@ -11,10 +11,22 @@ from unit.ingest.world import World
 from distributed_ingest.folder import Folder
 from distributed_ingest.tree import Tree
 from distributed_ingest.windows import Named
-from sluice_cli.errors import RefusedError
-from sluice_coordination import Document, SourceState, StoreUnavailableError, Version
+from sluice_coordination import Document, StoreUnavailableError, Version
 from sluice_coordination.document import Body
 from sluice_coordination.memory import MemoryStore
+
+WHOLE = 100_000
+"""Bytes of a window that holds all there is."""
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
 
 
 def folder(world: World, root: Path, *, once: bool = False, window_bytes: int = 200) -> Folder:
@@ -35,21 +47,36 @@ def write(root: Path, files: int, lines: int) -> list[str]:
     return written
 
 
-async def test_every_line_once_and_nothing_when_repeated(tmp_path: Path) -> None:
-    world = World()
+def write_log(path: Path, text: str, lines: int) -> list[str]:
+    """A file with so many lines; return them."""
+    texts = [f"{text} {number}" for number in range(lines)]
+    path.write_text("".join(f"{each}\n" for each in texts))
+    return texts
+
+
+async def cut_now(feed: Folder) -> None:
+    """Have the only window cut now; it is copied when a node runs."""
+    await feed.open()
+    window = await feed.next_window(None)
+    assert window is not None
+
+    async def given(position: object) -> object:
+        return window if position is None else None
+
+    feed.next_window = given  # type: ignore[method-assign, assignment]
+
+
+async def test_every_line_once_and_nothing_when_repeated(world: World, tmp_path: Path) -> None:
     lines = write(tmp_path, 7, 40)
     for _ in range(2):
-        feed = folder(world, tmp_path, once=True)
-        async with world.node(feed):
-            await world.until_finished(feed)
+        await world.run_to_completion(folder(world, tmp_path, once=True))
         assert Counter(world.sink.texts) == Counter(lines)
     assert world.tally.total.records == len(lines)
     assert world.tally.total.bytes == sum(map(len, lines))
     assert world.tally.by_origin["sub1/3.log"].records == 40
 
 
-async def test_two_nodes_share(tmp_path: Path) -> None:
-    world = World()
+async def test_two_nodes_share(world: World, tmp_path: Path) -> None:
     lines = write(tmp_path, 5, 100)
     one, two = folder(world, tmp_path, once=True), folder(world, tmp_path, once=True)
     async with world.node(one), world.node(two):
@@ -58,8 +85,7 @@ async def test_two_nodes_share(tmp_path: Path) -> None:
     assert Counter(world.sink.texts) == Counter(lines)
 
 
-async def test_it_follows_what_is_added(tmp_path: Path) -> None:
-    world = World()
+async def test_it_follows_what_is_added(world: World, tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text("one\ntw")
     feed = folder(world, tmp_path)
@@ -76,83 +102,75 @@ async def test_it_follows_what_is_added(tmp_path: Path) -> None:
         assert (reach.done, reach.total) == (20, 20)
 
 
-async def test_the_rest_of_a_file_counts_at_the_end_alone(tmp_path: Path) -> None:
-    world = World()
+async def test_the_rest_of_a_file_counts_at_the_end_alone(world: World, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("one\ntwo")
-    feed = folder(world, tmp_path, once=True)
-    async with world.node(feed):
-        await world.until_finished(feed)
+    await world.run_to_completion(folder(world, tmp_path, once=True))
     assert world.sink.texts == ["one", "two"]
 
 
-async def test_stopped_in_the_middle_of_a_batch_it_goes_on_behind_it(tmp_path: Path) -> None:
-    world = World()
+async def test_stopped_in_the_middle_of_a_batch_it_goes_on_behind_it(world: World, tmp_path: Path) -> None:
     lines = write(tmp_path, 3, 100)
     world.sink.open.clear()
-    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
     async with world.node(feed):
         await world.until(lambda: world.sink.asked > 0, "a batch is on its way")
         # The node is told to stop while the stream is slow; what was begun comes to its end when it is quick again.
         asyncio.get_running_loop().call_later(0.2, world.sink.open.set)
     assert world.sink.texts, "the batch was finished"
-    again = folder(world, tmp_path, once=True, window_bytes=100_000)
-    async with world.node(again):
-        await world.until_finished(again)
+    await world.run_to_completion(folder(world, tmp_path, once=True, window_bytes=WHOLE))
     assert Counter(world.sink.texts) == Counter(lines)
 
 
-async def test_a_window_goes_on_where_its_last_note_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("small_batches")
+async def test_a_window_goes_on_where_its_last_note_is(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The stream stops taking anything within a window: what was noted is not written again, the rest is."""
-    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
     monkeypatch.setattr("distributed_ingest.settle.LONGEST_S", 0.1)
-    world = World()
     world.sink.closes_after = 5
-    (tmp_path / "a").write_text("".join(f"line {number}\n" for number in range(100)))
-    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    lines = write_log(tmp_path / "a", "line", 100)
+    feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
     async with world.node(feed):
         await world.until(lambda: world.sink.asked == 6, "a batch waits")
     assert 20 < len(world.sink.texts) < 60
     reach, noted = await world.reach(feed), sum(len(text) + 1 for text in world.sink.texts)
     assert (reach.done, reach.finished) == (noted, False)
     world.sink.open.set()
-    again = folder(world, tmp_path, once=True, window_bytes=100_000)
-    async with world.node(again):
-        await world.until_finished(again)
-    assert world.sink.texts == [f"line {number}" for number in range(100)]
+    await world.run_to_completion(folder(world, tmp_path, once=True, window_bytes=WHOLE))
+    assert world.sink.texts == lines
 
 
+@pytest.mark.usefixtures("small_batches")
 async def test_a_window_that_failed_goes_on_where_its_last_note_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stream is away for longer than a batch is tried again: the task fails and is begun anew by the leader."""
-    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
     monkeypatch.setattr("sluice_coordination.leading._FIRST_PAUSE_S", 0.01)
-    world = World()
     world.sink.closes_after = 5
-    (tmp_path / "a").write_text("".join(f"line {number}\n" for number in range(100)))
-    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    lines = write_log(tmp_path / "a", "line", 100)
+    feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
     async with world.node(feed):
         await world.until(lambda: world.sink.asked == 6, "some batches are noted, the next one waits")
         world.sink.fails = 3
         world.sink.open.set()
         await world.until_finished(feed)
-    assert world.sink.fails == 0 and world.sink.texts == [f"line {number}" for number in range(100)]
+    assert world.sink.fails == 0 and world.sink.texts == lines
 
 
+@pytest.mark.usefixtures("small_batches")
 async def test_a_store_that_is_away_for_a_moment_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the place where a window goes on nor a note of it: both are asked again."""
-    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
     monkeypatch.setattr("distributed_ingest.patience.ASK_AGAIN_S", 0.001)
     store = Moody()
     world = World(store=store)
-    (tmp_path / "a").write_text("".join(f"line {number}\n" for number in range(100)))
+    lines = write_log(tmp_path / "a", "line", 100)
     world.sink.closes_after = 5
-    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
+    feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
     async with world.node(feed):
         await world.until(lambda: world.sink.asked == 6, "a batch waits")
         world.sink.open.set()
         await world.until_finished(feed)
-    assert world.sink.texts == [f"line {number}" for number in range(100)]
+    assert world.sink.texts == lines
     assert store.failed_gets == 1 and not store.failed_tasks
     assert store.reached == sorted(store.reached) and len(store.reached) >= 10
 
@@ -184,102 +202,74 @@ class Moody(MemoryStore):
         return await super().put(id, body, expected)
 
 
-async def test_a_stream_that_is_away_is_tried_again(tmp_path: Path) -> None:
-    world = World()
+async def test_a_stream_that_is_away_is_tried_again(world: World, tmp_path: Path) -> None:
     lines = write(tmp_path, 1, 10)
     world.sink.fails = 2
-    feed = folder(world, tmp_path, once=True)
-    async with world.node(feed):
-        await world.until_finished(feed)
+    await world.run_to_completion(folder(world, tmp_path, once=True))
     assert Counter(world.sink.texts) == Counter(lines)
     assert list(world.tally.problems) == ["writing failed: the stream is away"]
 
 
-async def test_a_file_that_is_gone_before_its_turn_is_told_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_file_that_is_gone_before_its_turn_is_reported_and_counted(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("distributed_ingest.folder.PAUSES_S", (0.01,) * 5)
-    world = World()
     lines = write(tmp_path, 1, 1)
     (tmp_path / "gone").write_text("x\n")
     feed = folder(world, tmp_path, once=True)
-    await feed.open()
-    window = await feed.next_window(None)
-    assert window is not None
+    await cut_now(feed)
     (tmp_path / "gone").unlink()
-
-    async def given(position: object) -> object:
-        return window if position is None else None
-
-    feed.next_window = given  # type: ignore[method-assign, assignment]
     async with world.node(feed):
         await world.until(lambda: world.tally.total.skipped == 1, "it is given up after some searches")
         await world.until(lambda: world.sink.texts == lines, "the rest of the window is there")
     assert "gone: bytes 0 to 2 are not in the stream" in world.tally.problems[-1]
 
 
-async def test_a_file_renamed_before_its_turn_is_found(tmp_path: Path) -> None:
-    world = World()
+async def test_a_file_renamed_before_its_turn_is_found(world: World, tmp_path: Path) -> None:
     lines = write(tmp_path, 1, 5)
     feed = folder(world, tmp_path, once=True)
-    await feed.open()
-    window = await feed.next_window(None)
-    assert window is not None
+    await cut_now(feed)
     (tmp_path / "sub0" / "0.log").rename(tmp_path / "elsewhere")
-
-    async def given(position: object) -> object:
-        return window if position is None else None
-
-    feed.next_window = given  # type: ignore[method-assign, assignment]
     async with world.node(feed):
         await world.until(lambda: world.sink.texts == lines, "it is read under its new name")
     assert world.tally.total.skipped == 0
 
 
-async def test_another_file_with_the_same_beginning_is_not_read_in_its_place(tmp_path: Path) -> None:
+async def test_another_file_with_the_same_beginning_is_not_read_in_its_place(world: World, tmp_path: Path) -> None:
     """A log with a header is rotated before its window's turn: what is copied is the old one, under its new name."""
-    world = World()
     header = f"# {'header ' * 200}\n"
     (tmp_path / "log").write_text(f"{header}old 1\nold 2\n")
-    feed = folder(world, tmp_path, once=True, window_bytes=100_000)
-    await feed.open()
-    window = await feed.next_window(None)
-    assert window is not None
+    feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
+    await cut_now(feed)
     (tmp_path / "log").rename(tmp_path / "log.1")
     (tmp_path / "log").write_text(f"{header}new 1\nnew 2\nnew 3\n")
-
-    async def given(position: object) -> object:
-        return window if position is None else None
-
-    feed.next_window = given  # type: ignore[method-assign, assignment]
     async with world.node(feed):
         await world.until(lambda: len(world.sink.texts) == 3, "the window is through")
     assert world.sink.texts[1:] == ["old 1", "old 2"]
 
 
+@pytest.mark.usefixtures("small_batches")
 async def test_a_file_rotated_while_it_is_copied_is_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 64)
     monkeypatch.setattr("distributed_ingest.folder.PAUSES_S", (0.01,) * 5)
-    world = World()
     world.sink.closes_after = 5
-    (tmp_path / "log").write_text("".join(f"old {number}\n" for number in range(100)))
-    feed = folder(world, tmp_path, window_bytes=100_000)
+    old = write_log(tmp_path / "log", "old", 100)
+    feed = folder(world, tmp_path, window_bytes=WHOLE)
     async with world.node(feed):
         await world.until(lambda: world.sink.asked == 6, "a batch waits")
         (tmp_path / "log").rename(tmp_path / "log.1")
-        (tmp_path / "log").write_text("".join(f"new {number}\n" for number in range(200)))
+        new = write_log(tmp_path / "log", "new", 200)
         world.sink.open.set()
         await world.until(lambda: len(world.sink.texts) >= 300, "both are through")
     # Two workers: the new file is copied beside the rest of the old one.
-    assert [text for text in world.sink.texts if text[:3] == "old"] == [f"old {number}" for number in range(100)]
-    assert [text for text in world.sink.texts if text[:3] == "new"] == [f"new {number}" for number in range(200)]
+    assert [text for text in world.sink.texts if text[:3] == "old"] == old
+    assert [text for text in world.sink.texts if text[:3] == "new"] == new
     assert world.tally.total.skipped == 0
 
 
-async def test_a_file_that_cannot_be_read_is_told_and_counts_when_it_is_left_for_good(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_an_unreadable_file_is_reported_and_counts_as_skipped_at_the_end(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("one\n")
     (tmp_path / "closed").write_text("two\n")
@@ -291,16 +281,13 @@ async def test_a_file_that_cannot_be_read_is_told_and_counts_when_it_is_left_for
         return opened(self, file)
 
     monkeypatch.setattr(Tree, "open", refuse)
-    world = World()
-    feed = folder(world, tmp_path, once=True)
-    async with world.node(feed):
-        await world.until_finished(feed)
+    await world.run_to_completion(folder(world, tmp_path, once=True))
     assert world.sink.texts == ["one"] and world.tally.total.skipped == 1
     assert list(world.tally.problems) == ["closed is left out: cannot be read: Permission denied"]
     world.tally.problems.clear()
     on = folder(world, tmp_path)
     async with world.node(on):
-        await world.until(lambda: bool(world.tally.problems), "it is told")
+        await world.until(lambda: bool(world.tally.problems), "it is reported")
         closed.clear()
         await world.until(lambda: world.sink.texts == ["one", "two"], "it is read as soon as that is possible")
     assert world.tally.total.skipped == 1
@@ -320,23 +307,11 @@ async def test_whole_files(tmp_path: Path) -> None:
     assert "large: the file has more than" in world.tally.problems[0]
 
 
-async def test_lines_too_long_are_left_out_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_too_long_are_left_out_and_reported(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("distributed_ingest.folder.BATCH_BYTES", 1 << 20)
-    world = World()
     (tmp_path / "a").write_bytes(b"one\n" + b"x" * (8 * 1024 * 1024) + b"\ntwo\n")
-    feed = folder(world, tmp_path, once=True)
-    async with world.node(feed):
-        await world.until_finished(feed)
+    await world.run_to_completion(folder(world, tmp_path, once=True))
     assert sorted(world.sink.texts) == ["one", "two"]
     assert world.tally.total.skipped == 1 and "a line before byte" in world.tally.problems[0]
-
-
-async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="No such file or directory"):
-        await folder(World(), tmp_path / "none").open()
-
-
-async def test_an_empty_folder_is_finished(tmp_path: Path) -> None:
-    feed = folder(World(), tmp_path, once=True)
-    await feed.open()
-    assert (await feed.reach(SourceState())).finished

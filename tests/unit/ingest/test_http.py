@@ -1,7 +1,6 @@
 """Endpoints that are polled: what is asked, what is written, where it goes on."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
 
@@ -66,12 +65,8 @@ async def test_it_asks_conditionally_also_after_a_restart(world: World) -> None:
     modified = "Sat, 21 Nov 2026 10:00:00 GMT"
     headers = {"ETag": '"v1"', "Last-Modified": modified}
     endpoint = Endpoint(body("a\n", **headers), lambda _request: httpx.Response(304))
-    polling = feed(world, endpoint, once=True)
-    async with world.node(polling):
-        await world.until_finished(polling)
-    again = feed(world, endpoint, once=True)
-    async with world.node(again):
-        await world.until_finished(again)
+    await world.run_to_completion(feed(world, endpoint, once=True))
+    await world.run_to_completion(feed(world, endpoint, once=True))
     assert world.sink.texts == ["a"]
     assert "If-None-Match" not in endpoint.asked[0].headers
     last = endpoint.asked[-1].headers
@@ -79,25 +74,6 @@ async def test_it_asks_conditionally_also_after_a_restart(world: World) -> None:
 
 
 async def test_a_cursor_follows_pages_without_a_pause_and_goes_on_after_a_restart(world: World) -> None:
-    def page(request: httpx.Request) -> httpx.Response:
-        after = int(request.url.params["after"])
-        return httpx.Response(
-            200, text="".join(json.dumps({"id": n}) + "\n" for n in range(after + 1, after + 4) if n < 9)
-        )
-
-    endpoint = Endpoint(page)
-    polling = feed(world, endpoint, f"{URL}?after={{cursor}}", cursor="id", every_s=60)
-    async with world.node(polling):
-        await world.until(lambda: len(world.sink.events) == 8, "all pages are through")
-        await world.until(lambda: len(endpoint.asked) == 4, "the last one says that there is no more")
-    again = feed(world, endpoint, f"{URL}?after={{cursor}}", cursor="id", every_s=60)
-    async with world.node(again):
-        await world.until(lambda: len(endpoint.asked) == 5, "it is asked again")
-    assert [request.url.params["after"] for request in endpoint.asked] == ["0", "3", "6", "8", "8"]
-    assert len(world.sink.events) == 8
-
-
-async def test_with_a_cursor_once_ends_behind_the_last_page(world: World) -> None:
     asked: list[str] = []
     slow = asyncio.Event()
 
@@ -122,7 +98,7 @@ async def test_with_a_cursor_once_ends_behind_the_last_page(world: World) -> Non
     assert asked == ["0", "3", "6", "8", "8"]
 
 
-async def test_a_body_that_stays_is_written_once_with_a_cursor_too_and_a_wrong_field_is_told(world: World) -> None:
+async def test_a_body_that_stays_is_written_once_and_a_wrong_field_reported(world: World) -> None:
     endpoint = Endpoint(body('{"id": 1}\n'))
     polling = feed(world, endpoint, f"{URL}?after={{cursor}}", cursor="identity")
     async with world.node(polling):
@@ -131,7 +107,7 @@ async def test_a_body_that_stays_is_written_once_with_a_cursor_too_and_a_wrong_f
     assert "no record has the field identity that --cursor names" in world.tally.problems[0]
 
 
-async def test_an_answer_that_does_not_end_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_that_does_not_end_times_out(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "POLL_S", 0.05)
 
     class Drip(httpx.AsyncByteStream):
@@ -141,14 +117,20 @@ async def test_an_answer_that_does_not_end_is_given_up(world: World, monkeypatch
                 yield b"x"
 
     endpoint = Endpoint(lambda _request: httpx.Response(200, stream=Drip()), body("a\n"))
-    polling = feed(world, endpoint, once=True)
-    async with world.node(polling):
-        await world.until_finished(polling)
+    await world.run_to_completion(feed(world, endpoint, once=True))
     assert world.sink.texts == ["a"] and list(world.tally.problems) == [f"{URL}: the answer has not ended for 0.05 s"]
 
 
 @pytest.mark.parametrize(
-    ("every_s", "retry_after", "pause_s"), [(3600.0, "", 3600.0), (10.0, "900", 900.0), (10.0, "9999999", 86400.0)]
+    ("every_s", "retry_after", "pause_s"),
+    [
+        (3600.0, "", 3600.0),
+        (10.0, "900", 900.0),
+        (10.0, "9999999", 86400.0),
+        (10.0, "soon", 10.0),
+        (10.0, "Mon, 01 Jan 2001 00:00:00 GMT", 10.0),
+        (10.0, "Fri, 01 Jan 2100 00:00:00 GMT", 86400.0),
+    ],
 )
 async def test_after_trouble_it_waits_as_long_as_it_is_to(
     world: World, monkeypatch: pytest.MonkeyPatch, every_s: float, retry_after: str, pause_s: float
@@ -168,14 +150,12 @@ async def test_after_trouble_it_waits_as_long_as_it_is_to(
     assert paused == [pause_s, every_s]
 
 
-async def test_trouble_is_told_and_waited_out(world: World) -> None:
+async def test_failures_are_reported_and_waited_out(world: World) -> None:
     def broken(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("no route", request=request)
 
     endpoint = Endpoint(broken, lambda _request: httpx.Response(503), body("a\n"))
-    polling = feed(world, endpoint, once=True)
-    async with world.node(polling):
-        await world.until_finished(polling)
+    await world.run_to_completion(feed(world, endpoint, once=True))
     assert world.sink.texts == ["a"]
     assert list(world.tally.problems) == [f"{URL}: no route", f"{URL}: answered 503 Service Unavailable"]
 
@@ -183,9 +163,7 @@ async def test_trouble_is_told_and_waited_out(world: World) -> None:
 async def test_items_of_an_array(world: World) -> None:
     world.records = "items"
     endpoint = Endpoint(body('{"not": "an array"}'), body('[{"a": 1}, 2]'))
-    polling = feed(world, endpoint, once=True)
-    async with world.node(polling):
-        await world.until_finished(polling)
+    await world.run_to_completion(feed(world, endpoint, once=True))
     assert world.sink.texts == ['{"a": 1}', "2"]
     assert "--records says how it is cut" in world.tally.problems[0]
 
@@ -206,19 +184,8 @@ async def test_a_body_too_large_is_refused(world: World, monkeypatch: pytest.Mon
     monkeypatch.setattr(http, "MAX_BODY_BYTES", 10)
     polling = feed(world, Endpoint(body("x" * 11)))
     async with world.node(polling):
-        await world.until(lambda: bool(world.tally.problems), "it is told")
+        await world.until(lambda: bool(world.tally.problems), "it is reported")
     assert "more than 10 bytes" in world.tally.problems[0] and world.sink.events == []
-
-
-@pytest.mark.parametrize(
-    ("text", "least", "most"),
-    [
-        ("7", 7, 7), ("", 0, 0), ("soon", 0, 0), ("Mon, 01 Jan 2001 00:00:00 GMT", 0, 0),
-        ("Fri, 01 Jan 2100 00:00:00 GMT", 1e9, 4e9),
-    ],
-)  # fmt: skip
-def test_how_long_it_asks_to_be_left_alone(text: str, least: float, most: float) -> None:
-    assert least <= http._retry_after_s(text) <= most
 
 
 @pytest.mark.parametrize(

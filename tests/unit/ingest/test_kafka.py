@@ -1,7 +1,6 @@
 """The partitions of a topic in memory: each record once, deletions and marks passed by, nothing missing in silence."""
 
 import threading
-from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,33 +9,24 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 from unit.ingest.world import SOON_S, World
 
 from distributed_ingest.kafka import Kafka
+from distributed_ingest.ledger import positions
 from harness import eventually_async
 from sluice_cli.errors import RefusedError
 from sluice_coordination import NodeEntry
 
 TOPIC = "orders"
+NOTES = "ingest/job/progress/"
 
 
-class MemoryMessage:
-    def __init__(
-        self, partition: int | None, offset: int, key: bytes | None, value: bytes | None, error: int | None
-    ) -> None:
-        self._partition, self._offset, self._key, self._value, self._error = partition, offset, key, value, error
-
-    def partition(self) -> int | None:
-        return self._partition
-
-    def offset(self) -> int:
-        return self._offset
-
-    def key(self) -> bytes | None:
-        return self._key
-
-    def value(self) -> bytes | None:
-        return self._value
-
-    def error(self) -> Any:
-        return None if self._error is None else SimpleNamespace(code=lambda: self._error)
+def message(partition: int | None, offset: int, key: bytes | None, value: bytes | None, error: int | None) -> Any:
+    """What a consumer gets: a record, or an error."""
+    return SimpleNamespace(
+        partition=lambda: partition,
+        offset=lambda: offset,
+        key=lambda: key,
+        value=lambda: value,
+        error=lambda: None if error is None else SimpleNamespace(code=lambda: error),
+    )
 
 
 class MemoryTopic:
@@ -70,7 +60,7 @@ class MemoryConsumer:
         self._at: dict[int, int] = {}
         self._told_end: set[int] = set()
         self._stopped: set[int] = set()
-        self._troubles = [MemoryMessage(None, -1001, None, None, error) for error in topic.troubles]
+        self._troubles = [message(None, -1001, None, None, error) for error in topic.troubles]
         self._thread = threading.current_thread()
         self.closed = threading.Event()
 
@@ -100,7 +90,7 @@ class MemoryConsumer:
         self._at[to.partition] = to.offset
         self._told_end.discard(to.partition)
 
-    def consume(self, count: int, timeout: float) -> list[MemoryMessage]:
+    def consume(self, count: int, timeout: float) -> list[Any]:
         assert threading.current_thread() is self._thread
         found, self._troubles = self._troubles, []
         for partition, at in self._at.items():
@@ -110,15 +100,15 @@ class MemoryConsumer:
             if at < self._topic.first or at > len(log) or self._topic.refusals:
                 self._topic.refusals = max(0, self._topic.refusals - 1)
                 self._stopped.add(partition)
-                found.append(MemoryMessage(partition, at, None, None, KafkaError._AUTO_OFFSET_RESET))
+                found.append(message(partition, at, None, None, KafkaError._AUTO_OFFSET_RESET))
             elif at < len(log):
                 rest = [(offset, record) for offset, record in enumerate(log[at:], at) if record is not None][:count]
-                found += [MemoryMessage(partition, offset, *record, None) for offset, record in rest]
+                found += [message(partition, offset, *record, None) for offset, record in rest]
                 self._at[partition] = rest[-1][0] + 1 if rest else len(log)
                 self._told_end.discard(partition)
             elif partition not in self._told_end:
                 self._told_end.add(partition)
-                found.append(MemoryMessage(partition, at, None, None, KafkaError._PARTITION_EOF))
+                found.append(message(partition, at, None, None, KafkaError._PARTITION_EOF))
         if not found:
             self.closed.wait(min(timeout, 0.005))
         return found
@@ -150,22 +140,26 @@ def feed(world: World, *, once: bool = True, latest: bool = False) -> Kafka:
     return Kafka(world.scene(once=once), "nowhere", TOPIC, latest=latest)
 
 
+@pytest.fixture
+async def read_topic(world: World, topic: MemoryTopic) -> MemoryTopic:
+    """All that is in it so far, five records in each partition, is in the stream."""
+    topic.fill(5)
+    await world.run_to_completion(feed(world))
+    return topic
+
+
 async def test_every_record_once_by_two_nodes_and_nothing_when_repeated(world: World, topic: MemoryTopic) -> None:
     wanted = topic.fill(500)
     one, two = feed(world), feed(world)
     async with world.node(one), world.node(two):
         await world.until_finished(one)
         await world.until_finished(two)
-    again = feed(world)
-    async with world.node(again):
-        await world.until_finished(again)
+    await world.run_to_completion(feed(world))
     assert sorted(world.sink.texts) == sorted(wanted)
     assert {event.key for event in world.sink.events} == {"k0", "k1", "k2"}
     assert world.tally.by_origin["orders/1"].records == 500
     wanted = topic.fill(10)
-    more = feed(world)
-    async with world.node(more):
-        await world.until_finished(more)
+    await world.run_to_completion(feed(world))
     assert sorted(world.sink.texts) == sorted(wanted)
 
 
@@ -185,54 +179,36 @@ async def test_a_node_that_joins_gets_its_share(world: World, topic: MemoryTopic
 
 async def test_what_is_not_for_readers_is_passed_by(world: World, topic: MemoryTopic) -> None:
     topic.logs[0] += [None, (b"k", None), (None, b"a"), (b"k", b""), (b"k", b"x" * 9_000_000), None, None]
-    reading = feed(world)
-    async with world.node(reading):
-        await world.until_finished(reading)
+    await world.run_to_completion(feed(world))
     assert world.sink.events == [(b"a", None)]
     assert world.tally.total.skipped == 1 and "offset 4 has more than" in world.tally.problems[0]
 
 
-async def test_what_kafka_has_deleted_is_told(world: World, topic: MemoryTopic) -> None:
-    topic.fill(5)
-    reading = feed(world)
-    async with world.node(reading):
-        await world.until_finished(reading)
-    wanted = topic.fill(5)
-    topic.first = 7
-    again = feed(world)
-    async with world.node(again):
-        await world.until_finished(again)
+async def test_records_that_kafka_has_deleted_are_reported(world: World, read_topic: MemoryTopic) -> None:
+    wanted = read_topic.fill(5)
+    read_topic.first = 7
+    await world.run_to_completion(feed(world))
     assert wanted - set(world.sink.texts) == {f"{partition}-{number}" for partition in range(3) for number in (5, 6)}
     # Nothing else went wrong: the tasks went on.
     assert world.tally.total.skipped == len(world.tally.problems) == 3
     assert "Kafka does not have offset 5 any more; going on with offset 7" in world.tally.problems[0]
 
 
-async def test_when_all_is_deleted_that_is_told_once(world: World, topic: MemoryTopic) -> None:
+async def test_when_all_is_deleted_that_is_reported_once(world: World, read_topic: MemoryTopic) -> None:
     """Whoever goes on after that begins behind it, though nothing was read in between."""
-    topic.fill(5)
-    reading = feed(world)
-    async with world.node(reading):
-        await world.until_finished(reading)
-    topic.fill(5)
-    topic.first = 10
+    read_topic.fill(5)
+    read_topic.first = 10
     for _ in range(2):
         again = feed(world)
         async with world.node(again):
-            noted = "ingest/job/progress/partition-"
-            await world.until(lambda: world.tally.total.skipped == 3, "it is told")
+            await world.until(lambda: world.tally.total.skipped == 3, "it is reported")
             await world.until_finished(again)
-        found = await world.store.under(noted)
-        assert [each.body["position"] for each in found.values()] == [{"next": 10}] * 3
+        assert list((await positions(world.store, NOTES)).values()) == [{"next": 10}] * 3
     assert world.tally.total.skipped == 3
 
 
-async def test_a_topic_made_anew_is_read_from_its_beginning_and_that_is_told(world: World, topic: MemoryTopic) -> None:
-    topic.fill(5)
-    reading = feed(world)
-    async with world.node(reading):
-        await world.until_finished(reading)
-    topic.logs = [[(None, b"new")], [], []]
+async def test_a_topic_made_anew_is_read_from_its_beginning_and_reported(world: World, read_topic: MemoryTopic) -> None:
+    read_topic.logs = [[(None, b"new")], [], []]
     again = feed(world, once=False)
     async with world.node(again):
         await world.until(lambda: "new" in world.sink.texts and world.tally.total.skipped == 3, "it is read")
@@ -240,25 +216,19 @@ async def test_a_topic_made_anew_is_read_from_its_beginning_and_that_is_told(wor
     assert "does not have offset 5 any more; going on with offset 0" in world.tally.problems[0]
 
 
-async def test_an_offset_that_is_there_and_was_refused_is_asked_for_again(world: World, topic: MemoryTopic) -> None:
-    wanted = topic.fill(5)
-    reading = feed(world)
-    async with world.node(reading):
-        await world.until_finished(reading)
-    wanted, topic.refusals = topic.fill(5), 2
-    again = feed(world)
-    async with world.node(again):
-        await world.until_finished(again)
+async def test_an_offset_that_is_there_and_was_refused_is_asked_for_again(
+    world: World, read_topic: MemoryTopic
+) -> None:
+    wanted, read_topic.refusals = read_topic.fill(5), 2
+    await world.run_to_completion(feed(world))
     assert sorted(world.sink.texts) == sorted(wanted) and world.tally.total.skipped == 0
     assert "has refused offset 5, which it has" in world.tally.problems[0]
 
 
-async def test_an_error_of_no_partition_is_told_and_stops_nothing(world: World, topic: MemoryTopic) -> None:
+async def test_an_error_of_no_partition_is_reported_and_stops_nothing(world: World, topic: MemoryTopic) -> None:
     topic.troubles.append(KafkaError._ALL_BROKERS_DOWN)
     wanted = topic.fill(5)
-    reading = feed(world)
-    async with world.node(reading):
-        await world.until_finished(reading)
+    await world.run_to_completion(feed(world))
     assert sorted(world.sink.texts) == sorted(wanted)
     assert any(problem.startswith("orders: ") for problem in world.tally.problems)
 
@@ -283,13 +253,9 @@ async def test_an_empty_partition_is_gone_on_with_from_where_it_was_seen_empty(
     async with world.node(reading):
 
         async def noted() -> bool:
-            return len(await world.store.under("ingest/job/progress/")) == 3 and all(
-                each.body["position"] == {"next": 0}
-                for each in (await world.store.under("ingest/job/progress/")).values()
-            )
+            return list((await positions(world.store, NOTES)).values()) == [{"next": 0}] * 3
 
-        asked: Callable[[], bool | Awaitable[bool]] = noted
-        await eventually_async(asked, SOON_S, "where it begins is noted")
+        await eventually_async(noted, SOON_S, "where it begins is noted")
     wanted = topic.fill(1)
     again = feed(world, once=False, latest=True)
     async with world.node(again):

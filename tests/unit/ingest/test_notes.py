@@ -108,7 +108,7 @@ async def test_the_sum_over_nodes(store: Shaky) -> None:
     assert totals[1].known == Counts(6, 51, 1)
 
 
-async def test_the_sum_is_told_once_though_the_telling_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_sum_is_added_once_although_its_report_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node that ends cancels what keeps telling, and tells itself: what was on its way then is not added twice."""
 
     class Slow(MemoryStore):
@@ -130,7 +130,7 @@ async def test_the_sum_is_told_once_though_the_telling_is_cancelled(monkeypatch:
     assert telling.cancelled() and totals.known == Counts(2, 20)
 
 
-def test_origins_are_bounded_and_problems_told_now_and_then(
+def test_origins_are_bounded_and_problems_logged_now_and_then(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0

@@ -28,14 +28,6 @@ def test_lines_do_not_depend_on_the_pieces_they_come_in(pieces: list[bytes], max
     assert (lines, splitter.skipped) == reference(so_far, max_bytes)
 
 
-def test_a_line_too_long_is_not_kept() -> None:
-    splitter = LineSplitter(10)
-    for _ in range(1000):
-        assert splitter.feed(b"x" * 1000) == []
-    assert splitter.feed(b"\nshort\n") == [b"short"]
-    assert splitter.skipped == 1 and splitter.consumed == 1_000_007
-
-
 @pytest.mark.parametrize(
     ("rule", "key"),
     [

@@ -13,6 +13,8 @@ from distributed_ingest.sink import SinkError
 from distributed_ingest.stream_sink import StreamSink
 from harness import eventually_async
 
+Stored = Callable[[], list[str]]
+
 CLIENT = '''
 """Stores events in a file when they are flushed; some events say what shall go wrong."""
 import os, pathlib, sys, time
@@ -35,6 +37,7 @@ class Writer:
             sys.stderr.write("so long\\n")
             os._exit(3)
         if data == b"hang":
+            FILE.with_suffix(".hangs").touch()
             time.sleep(3600)
         print("chatter on stdout")
         self.held.append(f"{self.name} {key} {data.decode()}\\n")
@@ -54,7 +57,7 @@ class StreamManager:
 
 
 @pytest.fixture
-def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stored:
     (tmp_path / "pravega_client.py").write_text(CLIENT)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     file = tmp_path / "stored"
@@ -91,7 +94,7 @@ def _proc(pid: int, name: str) -> bytes:
         return b""
 
 
-async def test_what_is_acknowledged_is_stored_in_order(sink: StreamSink, stored: Callable[[], list[str]]) -> None:
+async def test_what_is_acknowledged_is_stored_in_order(sink: StreamSink, stored: Stored) -> None:
     await asyncio.gather(*(sink.write(events(f"{n}a", f"{n}b"), 20) for n in range(50)))
     assert stored() == [f"tcp://here demo/lines k {n}{part}" for n in range(50) for part in "ab"]
     await sink.write([Event(b"x" * 3_000_000, None)], 20)
@@ -105,9 +108,7 @@ async def test_what_is_acknowledged_is_stored_in_order(sink: StreamSink, stored:
     ("bad", "reason"),
     [("refuse", "ValueError: refused"), ("panic", "Panic: the client is broken"), ("die", "so long")],
 )
-async def test_after_an_error_there_is_a_new_process(
-    sink: StreamSink, stored: Callable[[], list[str]], bad: str, reason: str
-) -> None:
+async def test_after_an_error_there_is_a_new_process(sink: StreamSink, stored: Stored, bad: str, reason: str) -> None:
     await sink.write(events("one"), 20)
     with pytest.raises(SinkError, match=reason):
         await sink.write(events("two", bad), 20)
@@ -115,7 +116,7 @@ async def test_after_an_error_there_is_a_new_process(
     assert [line.rpartition(" ")[2] for line in stored()] == ["one", "three"]
 
 
-async def test_no_answer_ends_the_process(stored: Callable[[], list[str]]) -> None:
+async def test_no_answer_ends_the_process(stored: Stored) -> None:
     sink = StreamSink("tcp://here", "demo", "lines", answer_s=1)
     with pytest.raises(SinkError, match="has not answered for 1 s"):
         await sink.write(events("hang"), 20)
@@ -126,23 +127,21 @@ async def test_no_answer_ends_the_process(stored: Callable[[], list[str]]) -> No
     await sink.close()
 
 
-async def test_no_answer_ends_the_process_although_nobody_waits_for_it(stored: Callable[[], list[str]]) -> None:
+async def test_no_answer_ends_the_process_although_the_write_was_cancelled(stored: Stored, tmp_path: Path) -> None:
     """Its lock is lost, so the task that wrote is cancelled; what hangs must not be written after the next holder's."""
     sink = StreamSink("tcp://here", "demo", "lines", answer_s=20)
     await sink.write(events("one"), 20)
     (writer,) = writers(os.getpid())
     sink.answer_s = 1
     writing = asyncio.create_task(sink.write(events("hang"), 20))
-    await eventually_async(lambda: sink._writer is not None and sink._writer._asked, 20, "it is asked")
+    await eventually_async((tmp_path / "stored.hangs").exists, 20, "it is under way")
     writing.cancel()
     await asyncio.wait((writing,))
     await eventually_async(lambda: ended(writer), 20, "it has ended all the same")
     await sink.close()
 
 
-async def test_a_new_process_is_not_ended_for_the_silence_of_the_one_before(
-    sink: StreamSink, stored: Callable[[], list[str]]
-) -> None:
+async def test_a_new_process_is_not_ended_for_the_silence_of_the_one_before(sink: StreamSink, stored: Stored) -> None:
     await sink.write(events("one"), 20)
     (first,) = writers(os.getpid())
     with pytest.raises(SinkError):
@@ -152,26 +151,26 @@ async def test_a_new_process_is_not_ended_for_the_silence_of_the_one_before(
     await sink._turn.acquire()
     sink.answer_s = 0.01
     with pytest.raises(SinkError, match=r"has not answered for 0\.01 s"):
-        await sink.write(events("in line behind somebody"), 20)
+        await sink.write(events("in line behind another"), 20)
     sink._turn.release()
     assert first != second and writers(os.getpid()) == [second]
 
 
 async def test_what_the_client_prints_as_it_begins_is_no_answer(
-    sink: StreamSink, stored: Callable[[], list[str]], tmp_path: Path
+    sink: StreamSink, stored: Stored, tmp_path: Path
 ) -> None:
     (tmp_path / "pravega_client.py").write_text(f'import os\nos.write(1, b"hello from the client")\n{CLIENT}')
     await sink.write(events("one"), 20)
     assert [line.rpartition(" ")[2] for line in stored()] == ["one"]
 
 
-async def test_what_comes_after_its_time_is_not_written(sink: StreamSink, stored: Callable[[], list[str]]) -> None:
+async def test_what_comes_after_its_time_is_not_written(sink: StreamSink, stored: Stored) -> None:
     with pytest.raises(SinkError, match="its turn came after the lock"):
         await sink.write(events("late"), -1)
     assert stored() == []
 
 
-async def test_the_process_ends_with_the_node(tmp_path: Path, stored: Callable[[], list[str]]) -> None:
+async def test_the_process_ends_with_the_node(tmp_path: Path, stored: Stored) -> None:
     """The node is killed while the client waits for a segment store: then the end of the input says nothing to it."""
     program = (
         "import asyncio\n"

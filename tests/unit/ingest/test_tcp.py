@@ -4,7 +4,8 @@ import asyncio
 import errno
 import re
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from unit.ingest.world import SOON_S, World
@@ -20,17 +21,18 @@ def world() -> World:
     return World(kind="tcp", key="source")
 
 
-async def port_of(world: World) -> int:
-    await world.until(lambda: bool(world.said), "it listens")
-    found = re.search(r"listening on 127.0.0.1:(\d+)", world.said[0])
-    assert found
-    return int(found[1])
+@asynccontextmanager
+async def listening(world: World) -> AsyncIterator[int]:
+    """The port that a node listens on."""
+    async with world.node(Tcp(world.scene(), "127.0.0.1:0", listen=True)):
+        await world.until(lambda: bool(world.said), "it listens")
+        found = re.search(r"listening on 127.0.0.1:(\d+)", world.said[0])
+        assert found
+        yield int(found[1])
 
 
 async def test_many_may_send_and_each_ones_lines_stay_in_order(world: World) -> None:
-    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
-    async with world.node(feed):
-        port = await port_of(world)
+    async with listening(world) as port:
 
         async def send(name: str) -> None:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -49,9 +51,8 @@ async def test_many_may_send_and_each_ones_lines_stay_in_order(world: World) -> 
 
 async def test_while_the_stream_is_slow_the_sender_waits(world: World) -> None:
     world.sink.open.clear()
-    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
-    async with world.node(feed):
-        with socket.create_connection(("127.0.0.1", await port_of(world))) as sender:
+    async with listening(world) as port:
+        with socket.create_connection(("127.0.0.1", port)) as sender:
             sender.setblocking(False)
             line = b"x" * 1023 + b"\n"
             await world.until(lambda: _send(sender, line) == 0 and world.sink.asked > 0, "the sender cannot send on")
@@ -72,9 +73,8 @@ def _send(sender: socket.socket, line: bytes) -> int:
 
 async def test_a_stream_that_is_away_loses_no_line(world: World) -> None:
     world.sink.fails = 10
-    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
-    async with world.node(feed):
-        _, writer = await asyncio.open_connection("127.0.0.1", await port_of(world))
+    async with listening(world) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"one\ntwo\n")
         await world.until(lambda: world.sink.texts == ["one", "two"], "they are there after all")
         writer.close()
@@ -82,9 +82,7 @@ async def test_a_stream_that_is_away_loses_no_line(world: World) -> None:
 
 async def test_of_too_many_connections_the_last_is_turned_away(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tcp, "MAX_CONNECTIONS", 1)
-    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
-    async with world.node(feed):
-        port = await port_of(world)
+    async with listening(world) as port:
         _, first = await asyncio.open_connection("127.0.0.1", port)
         first.write(b"one\n")
         await world.until(lambda: world.sink.texts == ["one"], "the first is read")
@@ -103,8 +101,7 @@ async def test_of_too_many_connections_the_last_is_turned_away(world: World, mon
             writer.close()
             return "two" in world.sink.texts
 
-        asked: Callable[[], bool | Awaitable[bool]] = again
-        await eventually_async(asked, SOON_S, "when it has gone there is room")
+        await eventually_async(again, SOON_S, "when it has gone there is room")
 
 
 async def test_a_connection_that_breaks_off_ends_alone_and_is_watched(
@@ -132,16 +129,14 @@ async def test_a_connection_that_breaks_off_ends_alone_and_is_watched(
 
     probe = tcp._probe
     monkeypatch.setattr(tcp, "_probe", noted)
-    feed = Tcp(world.scene(), "127.0.0.1:0", listen=True)
-    async with world.node(feed):
-        port = await port_of(world)
+    async with listening(world) as port:
         _, lasting = await asyncio.open_connection("127.0.0.1", port)
         lasting.write(b"one\n")
         await world.until(lambda: world.sink.texts == ["one"], "the first is read")
         monkeypatch.setattr(asyncio.StreamReader, "read", broken)
         _, breaking = await asyncio.open_connection("127.0.0.1", port)
         breaking.write(b"break\n")
-        await world.until(lambda: bool(world.tally.problems), "it is told")
+        await world.until(lambda: bool(world.tally.problems), "it is reported")
         lasting.write(b"two\n")
         await world.until(lambda: world.sink.texts == ["one", "two"], "the other one goes on")
         breaking.close()
@@ -165,20 +160,20 @@ async def test_it_connects_and_connects_again(world: World) -> None:
         port = free.getsockname()[1]
     feed = Tcp(world.scene(), f"tcp://127.0.0.1:{port}", listen=False)
     async with world.node(feed):
-        await world.until(lambda: bool(world.tally.problems), "nobody is there yet, and it is told")
+        await world.until(lambda: bool(world.tally.problems), "no one listens yet, and that is reported")
         server = await asyncio.start_server(serve, "127.0.0.1", port)
         async with server:
             await world.until(lambda: world.sink.texts[:2] == ["hello 1", "hello 2"], "it connects again and again")
     assert "cannot connect to" in world.tally.problems[0]
 
 
-async def test_an_address_in_use_is_told(world: World) -> None:
+async def test_an_address_in_use_is_reported(world: World) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         feed = Tcp(world.scene(), f"127.0.0.1:{taken.getsockname()[1]}", listen=True)
         async with world.node(feed):
-            await world.until(lambda: bool(world.tally.problems), "it is told")
+            await world.until(lambda: bool(world.tally.problems), "it is reported")
     assert "address already in use" in world.tally.problems[0]
 
 

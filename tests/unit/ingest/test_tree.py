@@ -25,7 +25,7 @@ def test_what_is_listed(tmp_path: Path) -> None:
     assert listed == [("b.log", 5), ("a.log", 5), ("link.log", 5), ("sub/d.log", 9)]
 
 
-def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_name_that_is_no_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.log")).write_text("x")
     listing = Tree(tmp_path, "*", 0.0)
     assert listing.list() == []
@@ -83,7 +83,7 @@ def test_a_file_is_opened_by_its_inode_too(tmp_path: Path) -> None:
     assert files.head_sum(old._replace(path="a.1"), 3) == zlib.crc32(b"old")
 
 
-def test_a_subfolder_that_cannot_be_read_is_told_and_does_not_hide_the_rest(
+def test_an_unreadable_subfolder_is_reported_and_hides_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a.log", "closed/b.log", "open/c.log"):
@@ -102,7 +102,7 @@ def test_a_subfolder_that_cannot_be_read_is_told_and_does_not_hide_the_rest(
     assert listing.problems == {"closed": "cannot be read: Permission denied"}
 
 
-def test_what_lies_on_another_file_system_is_told_and_left_out(tmp_path: Path) -> None:
+def test_a_file_on_another_file_system_is_reported_and_left_out(tmp_path: Path) -> None:
     if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is no second file system")
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as elsewhere:

@@ -1,7 +1,7 @@
 """A job's surroundings in memory: the stream as a list, the store, nodes of one process."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,6 +89,11 @@ class World:
         finally:
             await feed.close()
 
+    async def run_to_completion(self, feed: Feed) -> None:
+        """One node, until everything that was there is in the stream."""
+        async with self.node(feed):
+            await self.until_finished(feed)
+
     async def reach(self, feed: Feed) -> Reach:
         found = await self.store.get(f"ingest/job/board/source/{feed.source().name}")
         return await feed.reach(SourceState() if found is None else msgspec.convert(found.body, SourceState))
@@ -100,5 +105,4 @@ class World:
         async def finished() -> bool:
             return (await self.reach(feed)).finished
 
-        asked: Callable[[], bool | Awaitable[bool]] = finished
-        await eventually_async(asked, SOON_S, "everything that was there is through")
+        await eventually_async(finished, SOON_S, "everything that was there is through")

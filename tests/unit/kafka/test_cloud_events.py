@@ -1,14 +1,12 @@
-"""Everybody who writes a record writes a CloudEvent: one test for each of them."""
+"""All who write a record write a CloudEvent: one test for each of them."""
 
 import asyncio
-import json
 from typing import Any, cast
 
 import msgspec
 import pytest
 from support.cloud_events import attributes_of, check_cloud_event
 from support.decisions import hot, sampled
-from support.virtual_time import run
 
 from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.stateful_operator import Decider, Heard
@@ -33,9 +31,18 @@ from sluice.kafka.dead_letters import (
 from sluice.kafka.headers import Headers, cloud_event_headers
 from sluice.kafka.log import KafkaLog
 from sluice.kafka.producer import KafkaProducer
-from sluice.kafka.requests import Request, encode_request
-from sluice.kafka.topics import ABORT, COMMIT, DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, REQUESTS_STREAMS, SCALE
-from sluice.memory.broker import MemoryBroker
+from sluice.kafka.requests import Request, decode_request, encode_request
+from sluice.kafka.topics import (
+    ABORT,
+    COMMIT,
+    DEAD_LETTERS,
+    JOURNAL,
+    REQUESTS_CLUSTER,
+    REQUESTS_STREAMS,
+    RETENTION,
+    SCALE,
+)
+from sluice.memory.broker import MemoryBroker, MemoryProducer
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.runtime import Runtime
 from sluice.settings import ServiceSettings
@@ -46,31 +53,15 @@ SCALE_RULE = ScaleRule(cooldown_ms=120_000)
 RETENTION_RULE = RetentionRule(tick_ms=60_000, pause_ms=0)
 
 
-class Sent:
-    """Takes records as a producer does; `topic`, `key`, `value` and `headers` are those of the last one."""
+@pytest.fixture
+async def broker() -> MemoryBroker:
+    return MemoryBroker()
 
-    def __init__(self) -> None:
-        self.records: list[tuple[str, str, bytes, Headers]] = []
 
-    def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]:
-        self.records.append((topic, key, value, headers))
-        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        sent.set_result(None)
-        return sent
-
-    def send_quietly(self, topic: str, key: str, value: bytes, headers: Headers, failed: Any) -> None:
-        assert callable(failed)
-        self.records.append((topic, key, value, headers))
-
-    @property
-    def producer(self) -> KafkaProducer:
-        return cast(KafkaProducer, self)
-
-    def only(self, topic: str) -> dict[str, str]:
-        """The attributes of the one record that was sent, to that topic."""
-        [(found, key, value, headers)] = self.records
-        assert found == topic
-        return check_cloud_event(headers, key, value)
+def only(broker: MemoryBroker, topic: str) -> dict[str, str]:
+    """The attributes of the one record in a topic."""
+    [(found,)] = filter(None, broker.logs(topic))
+    return check_cloud_event(found.headers(), found.key().decode(), found.value())
 
 
 def request(command: Any, by: str = "api-gateway/0") -> Request:
@@ -86,18 +77,13 @@ def request(command: Any, by: str = "api-gateway/0") -> Request:
     ],
     ids=lambda of: getattr(of, "name", type(of).__name__),
 )
-def test_a_service_that_asks(command: Any, topic: Any) -> None:
-    async def test() -> None:
-        groups = MemoryGroups(MemoryBroker())
-        runtime = Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(groups))
-        await runtime.send(topic, request(command))
-        [(found,)] = filter(None, groups.broker.logs(topic.name))
-        attributes = check_cloud_event(found.headers(), found.key().decode(), found.value())
-        assert (attributes["ce_type"], attributes["ce_id"]) == (type(command).__name__, "r-1")
-        assert attributes["ce_source"] == "api-gateway/0"
-        assert attributes["ce_time"] == "2026-01-05T09:00:00.000+00:00"
-
-    run(test())
+async def test_a_service_that_asks(broker: MemoryBroker, command: Any, topic: Any) -> None:
+    runtime = Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(broker)))
+    await runtime.send(topic, request(command))
+    attributes = only(broker, topic.name)
+    assert (attributes["ce_type"], attributes["ce_id"]) == (type(command).__name__, "r-1")
+    assert attributes["ce_source"] == "api-gateway/0"
+    assert attributes["ce_time"] == "2026-01-05T09:00:00.000+00:00"
 
 
 def test_a_subject_that_would_be_empty_is_left_out() -> None:
@@ -113,44 +99,34 @@ def test_a_subject_that_would_be_empty_is_left_out() -> None:
     ],
     ids=["events", "a refusal"],
 )
-def test_a_service_that_appends_to_the_journal(entry: JournalEntry, kind: str) -> None:
-    async def test() -> None:
-        sent, record = Sent(), JournalRecord(id="a-1", at=NOW, by="test/1", entries=(entry,))
-        facts = RecordFacts(record_kind(record), record.id, record.by, record.at)
-        KafkaLog({}, sent.producer, 4).append("sc", encode_record(record), facts, {}, lambda _error: None)
-        attributes = sent.only(JOURNAL.name)
-        assert (attributes["ce_id"], attributes["ce_source"]) == (record.id, record.by)
-        assert attributes["ce_type"] == kind
-
-    run(test())
-
-
-def test_stream_workflows_that_tells_of_a_stream() -> None:
-    async def test() -> None:
-        for report in (hot("st", NOW), sampled("st", NOW, 500)):
-            sent = Sent()
-            await Feed(sent.producer, "stream-workflows/0", SystemClock()).tell(report)
-            [(topic, *_)] = sent.records
-            attributes = sent.only(topic)
-            assert (attributes["ce_type"], attributes["ce_id"]) == (type(report).__name__, report.id)
-
-    run(test())
+async def test_a_service_that_appends_to_the_journal(broker: MemoryBroker, entry: JournalEntry, kind: str) -> None:
+    record = JournalRecord(id="a-1", at=NOW, by="test/1", entries=(entry,))
+    facts = RecordFacts(record_kind(record), record.id, record.by, record.at)
+    log = KafkaLog({}, cast(KafkaProducer, MemoryProducer(broker)), 4)
+    log.append("sc", encode_record(record), facts, {}, lambda _error: None)
+    await asyncio.sleep(0)
+    attributes = only(broker, JOURNAL.name)
+    assert (attributes["ce_id"], attributes["ce_source"]) == (record.id, record.by)
+    assert attributes["ce_type"] == kind
 
 
-def test_stream_workflows_that_cannot_read_what_a_segment_holds() -> None:
-    async def test() -> None:
-        sent = Sent()
-        segment = "_system/_requeststream/0.#epoch.0"
-        await Feed(sent.producer, "stream-workflows/0", SystemClock()).give_up(
-            "_system/_requeststream", segment, 77, b"\x00", "why"
-        )
-        attributes = sent.only(DEAD_LETTERS.name)
-        assert (attributes["ce_type"], attributes["ce_id"]) == ("UnreadableRecord", f"{segment}/77")
-        assert attributes["content-type"] == "application/octet-stream"
-        assert (attributes["sluice_segment"], attributes["sluice_offset"]) == (segment, "77")
-        assert attributes["sluice_reason"] == "why"
+async def test_stream_workflows_that_reports_on_a_stream(broker: MemoryBroker) -> None:
+    feed = Feed(MemoryProducer(broker), "stream-workflows/0", SystemClock())
+    for report, topic in ((hot("st", NOW), SCALE), (sampled("st", NOW, 500), RETENTION)):
+        await feed.tell(report)
+        attributes = only(broker, topic.name)
+        assert (attributes["ce_type"], attributes["ce_id"]) == (type(report).__name__, report.id)
 
-    run(test())
+
+async def test_stream_workflows_that_cannot_read_what_a_segment_holds(broker: MemoryBroker) -> None:
+    segment = "_system/_requeststream/0.#epoch.0"
+    feed = Feed(MemoryProducer(broker), "stream-workflows/0", SystemClock())
+    await feed.give_up("_system/_requeststream", segment, 77, b"\x00", "why")
+    attributes = only(broker, DEAD_LETTERS.name)
+    assert (attributes["ce_type"], attributes["ce_id"]) == ("UnreadableRecord", f"{segment}/77")
+    assert attributes["content-type"] == "application/octet-stream"
+    assert (attributes["sluice_segment"], attributes["sluice_offset"]) == (segment, "77")
+    assert attributes["sluice_reason"] == "why"
 
 
 @pytest.mark.parametrize(
@@ -159,12 +135,13 @@ def test_stream_workflows_that_cannot_read_what_a_segment_holds() -> None:
     ids=["scaling", "retention"],
 )
 def test_retention_spark_that_asks_and_notes(rule: Any, report: Any) -> None:
-    told = Heard("any", 0, 0, "s/st", msgspec.json.encode(report))
-    step = Decider(rule, "retention-spark/0").step(None, [told], NOW)
+    given = Heard("any", 0, 0, "s/st", msgspec.json.encode(report))
+    step = Decider(rule, "retention-spark/0").step(None, [given], NOW)
     assert step.sendings
     for sending in step.sendings:
         attributes = check_cloud_event(sending.headers, sending.key, sending.value)
-        assert attributes["ce_id"] == json.loads(sending.value)["id"]
+        sent = decode_request(sending.value)
+        assert (attributes["ce_id"], attributes["ce_type"]) == (sent.id, type(sent.command).__name__)
         assert attributes["ce_source"] == "retention-spark/0"
 
 
@@ -176,57 +153,48 @@ def test_retention_spark_that_cannot_read_a_report() -> None:
     assert (attributes["ce_type"], attributes["ce_source"]) == ("UnreadableRecord", "retention-spark/0")
 
 
-def given_up(source: Source) -> dict[str, str]:
-    sent = Sent()
-
-    async def test() -> None:
-        await send_dead_letter(sent.producer, source, "txn-manager/0", "TypeError('no')")
-
-    run(test())
-    return sent.only(DEAD_LETTERS.name)
+async def dead_letter_of(source: Source) -> dict[str, str]:
+    broker = MemoryBroker()
+    await send_dead_letter(MemoryProducer(broker), source, "txn-manager/0", "TypeError('no')")
+    return only(broker, DEAD_LETTERS.name)
 
 
-def test_whoever_cannot_handle_a_request_passes_it_on_as_it_is() -> None:
+async def test_a_request_that_cannot_be_handled_keeps_its_attributes() -> None:
     asked = request(CreateScope("sc"))
     own = cloud_event_headers("CreateScope", asked.id, asked.by, asked.at, "sc")
-    attributes = given_up(Source(REQUESTS_STREAMS.name, 3, 9, "sc", encode_request(asked), own))
+    attributes = await dead_letter_of(Source(REQUESTS_STREAMS.name, 3, 9, "sc", encode_request(asked), own))
     assert {name: attributes[name] for name in attributes_of(own)} == attributes_of(own)
     place = [attributes[name] for name in ("sluice_topic", "sluice_partition", "sluice_offset")]
     assert place == [REQUESTS_STREAMS.name, "3", "9"]
     assert (attributes["sluice_service"], attributes["sluice_reason"]) == ("txn-manager/0", "TypeError('no')")
 
 
-def test_whoever_cannot_handle_what_came_without_attributes_gives_it_some() -> None:
-    attributes = given_up(Source(ABORT.name, 1, 4, "sc/st", b"\xff"))
+async def test_a_dead_letter_without_attributes_gets_them() -> None:
+    attributes = await dead_letter_of(Source(ABORT.name, 1, 4, "sc/st", b"\xff"))
     assert (attributes["ce_type"], attributes["ce_id"]) == ("UnreadableRecord", f"{ABORT.name}/1/4")
     assert (attributes["ce_source"], attributes["content-type"]) == ("txn-manager/0", "application/octet-stream")
 
 
-def test_attributes_that_are_empty_or_missing_are_filled_in_and_the_others_stay() -> None:
+async def test_attributes_that_are_empty_or_missing_are_filled_in_and_the_others_stay() -> None:
     own: Headers = [("ce_id", ""), ("ce_type", None), ("traceparent", "00-1-2-01")]
     own += [("ce_source", "test/9"), ("ce_source", "test/10")]
-    attributes = given_up(Source(ABORT.name, 1, 4, "sc/st", b"{}", own))
+    attributes = await dead_letter_of(Source(ABORT.name, 1, 4, "sc/st", b"{}", own))
     assert (attributes["ce_id"], attributes["ce_type"]) == (f"{ABORT.name}/1/4", "UnreadableRecord")
     assert (attributes["ce_source"], attributes["traceparent"]) == ("test/9", "00-1-2-01")
 
 
-def test_what_was_sent_again_and_given_up_again_says_where_it_stood_last() -> None:
+async def test_a_dead_letter_that_was_retried_names_its_last_offset() -> None:
     first = dead_letter_headers({"topic": "a", "partition": "1", "offset": "2"}, [], "k", "test/1", "one", NOW)
-    again = given_up(Source("b", 3, 4, "k", b"{}", first))
+    again = await dead_letter_of(Source("b", 3, 4, "k", b"{}", first))
     assert [again["sluice_topic"], again["sluice_offset"]] == ["b", "4"]
     assert again["sluice_reason"] == "TypeError('no')"
     assert again["ce_id"] == "a/1/2"
 
 
-def test_whoever_settles_a_dead_letter() -> None:
-    sent = Sent()
+async def test_the_settlement_of_a_dead_letter(broker: MemoryBroker) -> None:
     settled = DeadLetterSettled(partition=1, offset=2, how=Settlement.DROPPED, at=NOW, by="api-gateway/0")
-
-    async def test() -> None:
-        await send_settlement(sent.producer, "sc/st", settled)
-
-    run(test())
-    assert sent.only(DEAD_LETTERS.name)["ce_type"] == "DeadLetterSettled"
+    await send_settlement(MemoryProducer(broker), "sc/st", settled)
+    assert only(broker, DEAD_LETTERS.name)["ce_type"] == "DeadLetterSettled"
 
 
 def test_examples_are() -> None:

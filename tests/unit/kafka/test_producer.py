@@ -1,4 +1,4 @@
-"""A producer that can send nothing more is replaced, and nobody waits for what it still had."""
+"""A producer that can send nothing more is replaced, and no call waits for what it still had."""
 
 import asyncio
 from types import SimpleNamespace

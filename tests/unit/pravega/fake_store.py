@@ -1,17 +1,36 @@
-"""A segment store of a few lines that answers as a test tells it, over a real socket."""
+"""A segment store of a few lines that answers as a test says, over a real socket."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from sluice.pravega.host import Host
+from sluice.pravega.wire.appends import AppendBlockEnd, AppendSetup, DataAppended, SetupAppend
 from sluice.pravega.wire.command import Command
 from sluice.pravega.wire.frame import HEADER, decode, encode, payload_size
 from sluice.pravega.wire.hello import Hello, KeepAlive
+from sluice.pravega.wire.refusals import NoSuchSegment
+from sluice.pravega.wire.segments import CreateSegment, SealSegment, SegmentCreated
 
 CLOSE = b""
 Answer = Callable[[Command], Sequence[Command | bytes]]
 """What to send for a request: commands, raw bytes, or CLOSE to hang up."""
+
+
+def created(command: Command) -> Sequence[Command]:
+    """What a store without segments answers."""
+    if isinstance(command, CreateSegment):
+        return [SegmentCreated(command.request_id, command.segment)]
+    assert isinstance(command, SealSegment)
+    return [NoSuchSegment(command.request_id, command.segment)]
+
+
+def set_up_or_appended(command: Command) -> Sequence[Command]:
+    """What a store answers to a writer."""
+    if isinstance(command, SetupAppend):
+        return [AppendSetup(command.request_id, command.segment, command.writer_id, 0)]
+    assert isinstance(command, AppendBlockEnd)
+    return [DataAppended(command.writer_id, command.last_event_number, 0, command.request_id, 9)]
 
 
 class FakeStore:
@@ -25,12 +44,12 @@ class FakeStore:
         self.connections = 0
         self.open_connections = 0
         self.host = Host("127.0.0.1", 0)
-        self._writers: list[asyncio.StreamWriter] = []
+        self.writers: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self.open_connections += 1
-        self._writers.append(writer)
+        self.writers.append(writer)
         try:
             while True:
                 code, size = payload_size(await reader.readexactly(HEADER.size))
@@ -47,12 +66,12 @@ class FakeStore:
             writer.close()
 
     def send(self, command: Command) -> None:
-        """Sends something nobody asked for on the newest connection."""
-        self._writers[-1].write(encode(command))
+        """Sends what was not requested on the newest connection."""
+        self.writers[-1].write(encode(command))
 
     def send_first(self, command: Command) -> None:
         """The same on the oldest one."""
-        self._writers[0].write(encode(command))
+        self.writers[0].write(encode(command))
 
     def _replies(self, command: Command) -> Sequence[Command | bytes]:
         if isinstance(command, Hello):
@@ -71,5 +90,5 @@ async def fake_store(answer: Answer, hello: Hello | None = Hello(17, 5)) -> Asyn
         yield store
     finally:
         server.close()
-        for writer in store._writers:
+        for writer in store.writers:
             writer.close()

@@ -36,8 +36,10 @@ def writer(text: str) -> UUID:
 class SegmentStoreSuite:
     """Run over the twin and over the real store."""
 
-    async def segment(self, store: SegmentStore, scope: str, stream: str = "st", number: int = 0) -> str:
-        name = segment_name(scope, stream, number)
+    @pytest.fixture
+    async def name(self, store: SegmentStore, scope: str) -> str:
+        """Of a segment that was just created."""
+        name = segment_name(scope, "st", 0)
         await store.create_segment(name, ScaleType.NO_SCALING, 0)
         return name
 
@@ -56,29 +58,25 @@ class SegmentStoreSuite:
         infos = await asyncio.gather(*(store.segment_info(name) for name in names))
         assert [info.length for info in infos] == [0] * 100
 
-    async def test_policy_can_be_changed_until_the_segment_is_sealed(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_updating_the_policy_again_is_done_already(self, store: SegmentStore, name: str) -> None:
         await store.update_policy(name, ScaleType.THROUGHPUT_KB_PER_S, 10)
         await store.update_policy(name, ScaleType.THROUGHPUT_KB_PER_S, 10)
 
-    async def test_sealing_is_for_ever_and_sealing_again_is_done_already(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_sealing_is_for_ever_and_sealing_again_is_done_already(self, store: SegmentStore, name: str) -> None:
         await store.seal_segment(name)
         await store.seal_segment(name)
         assert (await store.segment_info(name)).sealed
         with pytest.raises(SegmentSealed):
             await store.append(name, writer("a"), b"late")
 
-    async def test_truncation_moves_the_start_only_forward(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_truncation_moves_the_start_only_forward(self, store: SegmentStore, name: str) -> None:
         await store.append(name, writer("a"), b"0123456789")
         for offset in (5, 5, 3, 18, 1000):
             await store.truncate_segment(name, offset)
         info = await store.segment_info(name)
         assert (info.start_offset, info.length) == (18, 18)
 
-    async def test_deleting_is_done_already_when_there_is_none(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_deleting_is_done_already_when_there_is_none(self, store: SegmentStore, name: str) -> None:
         for _ in range(2):
             await store.delete_segment(name)
         with pytest.raises(SegmentMissing):
@@ -102,8 +100,7 @@ class SegmentStoreSuite:
             with pytest.raises(SegmentMissing):
                 await call
 
-    async def test_events_are_read_back_with_their_headers(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_events_are_read_back_with_their_headers(self, store: SegmentStore, name: str) -> None:
         assert await store.append(name, writer("a"), b"one") == 11
         assert await store.append(name, writer("a"), b"two two", event_number=2) == 26
         whole = frame_event(b"one") + frame_event(b"two two")
@@ -120,14 +117,12 @@ class SegmentStoreSuite:
         assert not (await store.read_segment(name, 11, 10)).end_of_segment
         assert (await store.read_segment(name, 26, 1000)).end_of_segment
 
-    async def test_an_event_is_appended_once(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_an_event_is_appended_once(self, store: SegmentStore, name: str) -> None:
         for number, event in ((1, b"a"), (1, b"a"), (5, b"b"), (5, b"b"), (2, b"never")):
             await store.append(name, writer("a"), event, event_number=number)
         assert (await store.read_segment(name, 0, 100)).data == frame_event(b"a") + frame_event(b"b")
 
-    async def test_events_that_go_together_are_appended_once(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_events_that_go_together_are_appended_once(self, store: SegmentStore, name: str) -> None:
         for events, last in (([b"a", b"bb"], 2), ([b"a", b"bb"], 2), ([b"ccc"], 3), ([b"never", b"never"], 3)):
             await store.append_events(name, writer("a"), events, last)
         whole = frame_event(b"a") + frame_event(b"bb") + frame_event(b"ccc")
@@ -137,9 +132,8 @@ class SegmentStoreSuite:
             await store.append_events(name, writer("a"), [b"late"], 4)
 
     async def test_a_conditional_event_is_appended_once_and_only_at_its_offset(
-        self, store: SegmentStore, scope: str
+        self, store: SegmentStore, name: str
     ) -> None:
-        name = await self.segment(store, scope)
         for _ in range(2):
             assert await store.append(name, writer("a"), b"mark", expected_offset=0) == 12
         with pytest.raises(LengthDiffers):
@@ -147,14 +141,12 @@ class SegmentStoreSuite:
         assert await store.append(name, writer("b"), b"won", expected_offset=12) == 23
         assert (await store.read_segment(name, 0, 100)).data == frame_event(b"mark") + frame_event(b"won")
 
-    async def test_many_writers_append_side_by_side(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_many_writers_append_side_by_side(self, store: SegmentStore, name: str) -> None:
         calls = (store.append(name, writer(str(n)), b"%03d" % n) for n in range(50))
         lengths = await asyncio.gather(*calls)
         assert sorted(lengths) == [11 * (n + 1) for n in range(50)]
 
-    async def test_an_attribute_is_compared_and_set(self, store: SegmentStore, scope: str) -> None:
-        name = await self.segment(store, scope)
+    async def test_an_attribute_is_compared_and_set(self, store: SegmentStore, name: str) -> None:
         mark = writer("mark")
         assert await store.attribute(name, mark) is None
         assert await store.update_attribute(name, mark, 5, None)
@@ -164,31 +156,29 @@ class SegmentStoreSuite:
         assert await store.attribute(name, mark) == 6
 
     async def test_transactions_are_merged_in_order_and_merging_again_is_done_already(
-        self, store: SegmentStore, scope: str
+        self, store: SegmentStore, scope: str, name: str
     ) -> None:
-        target = await self.segment(store, scope)
         sources = [transaction_segment_name(scope, "st", 0, 0, low) for low in range(3)]
         for number, source in enumerate(sources):
             await store.create_segment(source, ScaleType.NO_SCALING, 0)
             if number != 1:
                 await store.append(source, writer("t"), b"t%d" % number)
-        lengths = await store.merge_batch(target, sources)
+        lengths = await store.merge_batch(name, sources)
         assert lengths[0] >= 10
         assert lengths[2] == 20
-        assert all(length == 20 for length in await store.merge_batch(target, sources))
-        assert (await store.read_segment(target, 0, 100)).data == frame_event(b"t0") + frame_event(b"t2")
+        assert all(length == 20 for length in await store.merge_batch(name, sources))
+        assert (await store.read_segment(name, 0, 100)).data == frame_event(b"t0") + frame_event(b"t2")
         for source in sources:
             with pytest.raises(SegmentMissing):
                 await store.segment_info(source)
 
-    async def test_a_merge_needs_an_open_target(self, store: SegmentStore, scope: str) -> None:
-        target = await self.segment(store, scope)
+    async def test_a_merge_needs_an_open_target(self, store: SegmentStore, scope: str, name: str) -> None:
         source = transaction_segment_name(scope, "st", 0, 0, 1)
         await store.create_segment(source, ScaleType.NO_SCALING, 0)
         await store.append(source, writer("t"), b"x")
-        await store.seal_segment(target)
+        await store.seal_segment(name)
         with pytest.raises(SegmentSealed):
-            await store.merge_batch(target, [source])
+            await store.merge_batch(name, [source])
         with pytest.raises(SegmentMissing):
             await store.merge_batch(segment_name(scope, "st", segment_id(1, 0)), [source])
 

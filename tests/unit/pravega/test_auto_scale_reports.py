@@ -41,7 +41,7 @@ def test_newer_revisions_and_trailing_bytes_are_skipped() -> None:
 
 
 @pytest.mark.parametrize("type", [1, 3, 4, 5, 14])
-def test_other_events_of_the_family_are_told_apart(type: int) -> None:
+def test_another_event_of_the_family_is_named_by_its_type(type: int) -> None:
     with pytest.raises(OtherEvent) as other:
         decode_report(controller_event(type, b"anything"))
     assert other.value.type == type

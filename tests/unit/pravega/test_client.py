@@ -1,26 +1,30 @@
 """The client against a store of a few lines: routes, shared connections, tokens, deadlines."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 from uuid import UUID
 
 import pytest
-from unit.pravega.fake_store import CLOSE, fake_store
+from unit.pravega.fake_store import CLOSE, FakeStore, created, fake_store, set_up_or_appended
 
 from harness import eventually_async
-from sluice.pravega import Host, RouteStale, SegmentStoreClient, TryLater, UnexpectedReply, container_of
+from sluice.pravega import RouteStale, SegmentStoreClient, TryLater, container_of
 from sluice.pravega.connection import ConnectionLimits
-from sluice.pravega.wire.appends import AppendBlockEnd, AppendSetup, DataAppended, SetupAppend
 from sluice.pravega.wire.command import Command
-from sluice.pravega.wire.refusals import WrongHost
-from sluice.pravega.wire.segments import CreateSegment, SealSegment, SegmentCreated, SegmentDeleted, SegmentSealed
+from sluice.pravega.wire.segments import SealSegment, SegmentSealed
 
 NAME = "s/t/0.#epoch.0"
 
 
-def created(command: Command) -> Sequence[Command]:
-    assert isinstance(command, CreateSegment)
-    return [SegmentCreated(command.request_id, command.segment)]
+@asynccontextmanager
+async def client_of(store: FakeStore, **options: Any) -> AsyncIterator[SegmentStoreClient]:
+    client = SegmentStoreClient(lambda _: store.host, 4, **options)
+    try:
+        yield client
+    finally:
+        await client.close()
 
 
 async def test_the_route_is_looked_up_at_every_call() -> None:
@@ -39,8 +43,7 @@ async def test_the_route_is_looked_up_at_every_call() -> None:
 
 
 async def test_callers_of_a_container_share_one_connection_and_one_attempt() -> None:
-    async with fake_store(created) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4)
+    async with fake_store(created) as store, client_of(store) as client:
         await asyncio.gather(*(client.create_segment(f"s/t/0.#epoch.{n}", 0, 0) for n in range(50)))
         assert store.connections == 1
         await client.close()
@@ -50,20 +53,19 @@ async def test_callers_of_a_container_share_one_connection_and_one_attempt() -> 
 
 
 async def test_the_shared_attempt_fails_for_all_and_the_next_is_a_new_one() -> None:
-    async with fake_store(created, None) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4, limits=ConnectionLimits(connect_timeout_s=0.5))
+    limits = ConnectionLimits(connect_timeout_s=0.5)
+    async with fake_store(created, None) as store, client_of(store, limits=limits) as client:
         calls = [client.create_segment(NAME, 0, 0) for _ in range(3)]
         assert [type(error) for error in await asyncio.gather(*calls, return_exceptions=True)] == [RouteStale] * 3
         await eventually_async(lambda: store.connections == 1, 5.0, "the store saw one attempt")
         with pytest.raises(RouteStale):
             await client.create_segment(NAME, 0, 0)
         await eventually_async(lambda: store.connections == 2, 5.0, "the store saw another attempt")
-        await client.close()
 
 
 async def test_no_more_calls_wait_for_a_connection_than_allowed() -> None:
-    async with fake_store(created, None) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4, limits=ConnectionLimits(max_waiting=2))
+    limits = ConnectionLimits(max_waiting=2)
+    async with fake_store(created, None) as store, client_of(store, limits=limits) as client:
         calls = [asyncio.create_task(client.create_segment(NAME, 0, 0)) for _ in range(3)]
         (refused,), waiting = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         with pytest.raises(TryLater, match="2 calls wait for a connection already"):
@@ -88,8 +90,7 @@ async def test_a_container_that_does_not_run_yet_costs_the_calls_to_others_nothi
 
     other = next(name for name in map("s/t/{}.#epoch.0".format, range(100)) if container_of(name, 4) == 1)
     assert container_of(NAME, 4) != 1
-    async with fake_store(answer) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4)
+    async with fake_store(answer) as store, client_of(store) as client:
         call = asyncio.create_task(client.seal_segment(other))
         await eventually_async(lambda: len(waiting) == 1, 5.0, "the request is under way")
         for _ in range(5):
@@ -98,34 +99,19 @@ async def test_a_container_that_does_not_run_yet_costs_the_calls_to_others_nothi
         assert not call.done()
         store.send_first(SegmentSealed(waiting[0].request_id, other))
         await call
-        await client.close()
 
 
 async def test_an_attempt_goes_on_when_one_of_its_callers_gives_up() -> None:
-    async with fake_store(created) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4)
+    async with fake_store(created) as store, client_of(store) as client:
         first, second = (asyncio.ensure_future(client.create_segment(NAME, 0, 0)) for _ in range(2))
         await asyncio.wait([first], timeout=0)
         first.cancel()
         await second
         assert store.connections == 1
-        await client.close()
-
-
-async def test_a_lost_connection_is_replaced() -> None:
-    async with fake_store(lambda _: [CLOSE]) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4)
-        with pytest.raises(TryLater, match="closed the connection"):
-            await client.create_segment(NAME, 0, 0)
-        store.answer = created
-        await client.create_segment(NAME, 0, 0)
-        assert store.connections == 2
-        await client.close()
 
 
 async def test_closing_ends_calls_under_way() -> None:
-    async with fake_store(lambda _: []) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4)
+    async with fake_store(lambda _: []) as store, client_of(store) as client:
         call = asyncio.ensure_future(client.create_segment(NAME, 0, 0))
         await eventually_async(lambda: len(store.received) == 2, 5.0, "the request is sent")
         await client.close()
@@ -134,50 +120,22 @@ async def test_closing_ends_calls_under_way() -> None:
 
 
 async def test_a_call_ends_at_its_deadline_with_the_address_in_the_error() -> None:
-    async with fake_store(lambda _: []) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4, call_timeout_s=0.02)
+    async with fake_store(lambda _: []) as store, client_of(store, call_timeout_s=0.02) as client:
         with pytest.raises(RouteStale, match=f"SealSegment {NAME} at {store.host}: the call's time was up"):
             await client.seal_segment(NAME)
-        await client.close()
-
-
-async def test_nobody_listens() -> None:
-    client = SegmentStoreClient(lambda _: Host("127.0.0.1", 1), 4)
-    with pytest.raises(RouteStale, match="does not accept connections"):
-        await client.seal_segment(NAME)
-    await client.close()
 
 
 async def test_the_token_is_asked_for_with_every_call() -> None:
     tokens = iter(("first", "second"))
-    async with fake_store(created) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4, token=lambda: next(tokens))
+    async with fake_store(created) as store, client_of(store, token=lambda: next(tokens)) as client:
         for _ in range(2):
             await client.create_segment(NAME, 0, 0)
         assert [getattr(command, "token", None) for command in store.received] == [None, "first", "second"]
-        await client.close()
-
-
-async def test_a_wrong_host_is_a_stale_route_and_a_wrong_reply_is_permanent() -> None:
-    def answer(command: Command) -> Sequence[Command]:
-        assert isinstance(command, SealSegment)
-        if command.segment == NAME:
-            return [WrongHost(command.request_id, command.segment, "")]
-        return [SegmentDeleted(command.request_id, command.segment)]
-
-    async with fake_store(answer) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4)
-        with pytest.raises(RouteStale):
-            await client.seal_segment(NAME)
-        with pytest.raises(UnexpectedReply):
-            await client.seal_segment("s/t/1.#epoch.0")
-        await client.close()
 
 
 async def test_closing_fails_those_that_wait_for_a_connection() -> None:
-    """Each call fails as if its connection had ended: nobody is cancelled, and a task group hears of it."""
-    async with fake_store(created, None) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4)
+    """Each call fails as if its connection had ended: no caller is cancelled, and a task group sees the error."""
+    async with fake_store(created, None) as store, client_of(store) as client:
         calls = [asyncio.create_task(client.create_segment(NAME, 0, 0)) for _ in range(3)]
         await eventually_async(lambda: store.connections == 1, 5.0, "a connection is being made")
         calls[0].cancel()
@@ -188,16 +146,9 @@ async def test_closing_fails_those_that_wait_for_a_connection() -> None:
 
 
 async def test_every_append_of_a_lone_writer_succeeds_however_many_connections_it_wears_out() -> None:
-    def stores(command: Command) -> Sequence[Command]:
-        if isinstance(command, SetupAppend):
-            return [AppendSetup(command.request_id, command.segment, command.writer_id, 0)]
-        assert isinstance(command, AppendBlockEnd)
-        return [DataAppended(command.writer_id, command.last_event_number, 0, command.request_id, 9)]
-
-    async with fake_store(stores) as store:
-        client = SegmentStoreClient(lambda _: store.host, 4, limits=ConnectionLimits(max_setups=3))
+    limits = ConnectionLimits(max_setups=3)
+    async with fake_store(set_up_or_appended) as store, client_of(store, limits=limits) as client:
         for number in range(1, 8):
             assert await client.append(NAME, UUID(int=1), b"x", event_number=number) == 9
         assert store.connections == 3
         await eventually_async(lambda: store.open_connections == 1, 5.0, "worn-out connections are closed")
-        await client.close()

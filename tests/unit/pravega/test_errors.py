@@ -70,6 +70,10 @@ def test_every_pair_succeeds_or_raises_what_the_table_says(request_type: type[Co
             assert caught.value.reply is reply
 
 
+def test_a_reply_to_another_request_is_unexpected() -> None:
+    assert rule_for(segments.SealSegment, example(segments.SegmentDeleted)).error is errors.UnexpectedReply
+
+
 ALREADY = {
     (segments.CreateSegment, refusals.SegmentAlreadyExists),
     (tables.CreateTableSegment, refusals.SegmentAlreadyExists),

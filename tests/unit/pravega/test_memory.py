@@ -4,19 +4,9 @@ import asyncio
 from uuid import UUID
 
 import pytest
-from support.interface import methods, missing
 from unit.pravega.suite import SegmentStoreSuite
 
-from sluice.pravega import (
-    ConnectionFailure,
-    Failure,
-    InMemorySegmentStore,
-    LocatedSegmentStores,
-    RouteStale,
-    SegmentStore,
-    SegmentStoreClient,
-    TryLater,
-)
+from sluice.pravega import ConnectionFailure, InMemorySegmentStore, TryLater
 from sluice.pravega.wire.appends import AppendBlockEnd
 from sluice.pravega.wire.refusals import InvalidEventNumber
 
@@ -37,12 +27,7 @@ class TestInMemorySegmentStore(SegmentStoreSuite):
     """The suite, over the twin."""
 
 
-@pytest.mark.parametrize("implementation", [InMemorySegmentStore, SegmentStoreClient, LocatedSegmentStores])
-def test_all_have_the_interface(implementation: type) -> None:
-    assert "append" in methods(SegmentStore) and not missing(SegmentStore, implementation)
-
-
-async def test_a_writers_numbers_rise_and_nobody_else_uses_them(store: InMemorySegmentStore) -> None:
+async def test_event_numbers_of_a_writer_rise_and_are_its_own(store: InMemorySegmentStore) -> None:
     await store.create_segment(NAME, 0, 0)
     writer = UUID(int=1)
     await store.append(NAME, writer, b"x", event_number=5)
@@ -51,36 +36,6 @@ async def test_a_writers_numbers_rise_and_nobody_else_uses_them(store: InMemoryS
     store.segments[NAME].attributes[writer] = 6
     assert isinstance(await store.call(AppendBlockEnd(writer, 1, b"x", 1, 7, 2), 5.0), InvalidEventNumber)
     assert store.segments[NAME].length == 9
-
-
-@pytest.mark.parametrize(("moment", "exists"), [("before", False), ("after", True)])
-async def test_a_fault_strikes_before_or_after_the_effect(moment: str, exists: bool) -> None:
-    def fault(when: str, operation: str, segment: str) -> None:
-        if when == moment and operation == "CreateSegment":
-            raise ConnectionFailure(Failure.TIMED_OUT, segment)
-
-    store = InMemorySegmentStore(fault)
-    with pytest.raises(RouteStale, match="CreateSegment s/t/0"):
-        await store.create_segment(NAME, 0, 0)
-    assert (NAME in store.segments) is exists
-    store.fault = None
-    await store.create_segment(NAME, 0, 0)
-    assert NAME in store.segments
-
-
-async def test_a_fault_may_be_a_wait() -> None:
-    gate = asyncio.Event()
-
-    async def wait() -> None:
-        await gate.wait()
-
-    store = InMemorySegmentStore(lambda when, *_: wait() if when == "before" else None)
-    call = asyncio.ensure_future(store.create_segment(NAME, 0, 0))
-    other = asyncio.ensure_future(store.create_segment(NAME, 0, 0))
-    done, _ = await asyncio.wait([call], timeout=0)
-    assert not done
-    gate.set()
-    await asyncio.gather(call, other)
 
 
 async def test_one_writer_appends_one_event_at_a_time() -> None:

@@ -29,11 +29,6 @@ def test_a_watermark_is_read_as_it_was_written(mark: Watermark) -> None:
     assert decode_watermark(encode_watermark(mark)) == mark
 
 
-def test_a_watermark_over_twenty_thousand_segments() -> None:
-    mark = Watermark(1, 2, {Segment(i, i / 20_000, (i + 1) / 20_000): i for i in range(20_000)})
-    assert decode_watermark(encode_watermark(mark)) == mark
-
-
 @pytest.mark.parametrize("cut", range(len(WATERMARK)))
 def test_a_watermark_cut_short_is_malformed(cut: int) -> None:
     with pytest.raises(MalformedPayload):

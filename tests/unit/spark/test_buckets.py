@@ -22,7 +22,7 @@ BUCKET = BucketDecider(DECIDER)
 STREAMS = ("a", "b", "c")
 
 
-def heard(*reports: ScaleReport) -> list[Heard]:
+def inputs(*reports: ScaleReport) -> list[Heard]:
     return [Heard("t", 0, i, f"s/{report.stream}", msgspec.json.encode(report)) for i, report in enumerate(reports)]
 
 
@@ -35,7 +35,7 @@ def asked(step: Step) -> list[str]:
 
 
 def test_it_wakes_up_when_the_first_of_its_keys_does_and_only_that_one_decides() -> None:
-    step = BUCKET.step(None, heard(*cold("a", NOW), *cold("b", NOW + 1000)), NOW + 1000)
+    step = BUCKET.step(None, inputs(*cold("a", NOW), *cold("b", NOW + 1000)), NOW + 1000)
     assert asked(step) == [] and step.wake_at == NOW + COOLDOWN_MS
     first = BUCKET.step(step.memory, [], NOW + COOLDOWN_MS)
     assert asked(first) == ["s/a"]
@@ -43,14 +43,14 @@ def test_it_wakes_up_when_the_first_of_its_keys_does_and_only_that_one_decides()
     assert asked(BUCKET.step(first.memory, [], first.wake_at)) == ["s/b"]
 
 
-def test_what_is_heard_of_one_key_keeps_no_other_from_waking_up() -> None:
-    step = BUCKET.step(None, heard(*cold("a", NOW)), NOW)
-    later = BUCKET.step(step.memory, heard(hot("b", NOW + COOLDOWN_MS)), NOW + COOLDOWN_MS)
+def test_reports_of_one_key_keep_no_other_from_waking_up() -> None:
+    step = BUCKET.step(None, inputs(*cold("a", NOW)), NOW)
+    later = BUCKET.step(step.memory, inputs(hot("b", NOW + COOLDOWN_MS)), NOW + COOLDOWN_MS)
     assert sorted(asked(later)) == ["s/a", "s/b"]
 
 
 def test_keys_that_are_gone_are_forgotten_and_an_empty_bucket_leaves_nothing() -> None:
-    step = BUCKET.step(None, heard(hot("a", NOW), hot("b", NOW + VALID_MS)), NOW + VALID_MS - 1)
+    step = BUCKET.step(None, inputs(hot("a", NOW), hot("b", NOW + VALID_MS)), NOW + VALID_MS - 1)
     both = len(step.memory or b"")
     assert step.wake_at is not None
     wakes = 0
@@ -63,7 +63,7 @@ def test_keys_that_are_gone_are_forgotten_and_an_empty_bucket_leaves_nothing() -
 
 
 def test_what_comes_of_a_step_survives_the_way_to_the_driver() -> None:
-    step = BUCKET.step(None, [Heard("t", 0, 9, "s/odd", b"{"), *heard(hot("a", NOW))], NOW)
+    step = BUCKET.step(None, [Heard("t", 0, 9, "s/odd", b"{"), *inputs(hot("a", NOW))], NOW)
     outcome = Outcome(step.sendings, step.rows)
     assert len(outcome.sendings) == 3 and len(outcome.rows) == 1
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(outcome), type=Outcome) == outcome
@@ -94,7 +94,7 @@ def test_keys_are_decided_on_as_if_each_had_a_bucket_of_its_own(
     now = NOW
     for pause, moves in batches:
         now += pause * COOLDOWN_MS // 2
-        reports = heard(*(hot(s, now - age, direction=Direction.UP if up else Direction.DOWN) for s, up, age in moves))
+        reports = inputs(*(hot(s, now - age, direction=Direction.UP if up else Direction.DOWN) for s, up, age in moves))
         sent: list[Sending] = []
         for stream, step in alone.items():
             mine = [record for record in reports if record.key == f"s/{stream}"]

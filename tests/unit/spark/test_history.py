@@ -1,4 +1,4 @@
-"""The history as people read it, from files as batches leave them and as they are joined."""
+"""The history as operators read it, from files as batches leave them and as they are joined."""
 
 import time
 from pathlib import Path

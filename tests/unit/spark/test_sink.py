@@ -1,4 +1,4 @@
-"""What a batch comes to, on its way to Kafka: however much it is, and what nobody can handle told of."""
+"""The records of a batch on their way to Kafka: however many there are, and dead letters are logged."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""One step of a query: what is remembered and heard becomes requests, notes and rows, the same ones each time."""
+"""One step of a query: what is remembered and received becomes requests, notes and rows, the same ones each time."""
 
 import json
 from typing import TypeVar
@@ -31,7 +31,7 @@ SCALE = Decider(ScaleRule(COOLDOWN_MS), "retention-spark/0")
 RETENTION = Decider(RetentionRule(tick_ms=60_000, pause_ms=0), "retention-spark/0")
 
 
-def heard(*reports: ScaleReport | RetentionReport) -> list[Heard]:
+def inputs(*reports: ScaleReport | RetentionReport) -> list[Heard]:
     return [Heard("t", 0, i, "s/x", msgspec.json.encode(report)) for i, report in enumerate(reports)]
 
 
@@ -41,7 +41,7 @@ def commands(sendings: list[Sending], kind: type[C]) -> list[C]:
 
 
 def test_a_hot_segment_is_split_noted_and_kept() -> None:
-    step = SCALE.step(None, heard(hot("x", NOW)), NOW)
+    step = SCALE.step(None, inputs(hot("x", NOW)), NOW)
     (scale,) = commands(step.sendings, ScaleStream)
     assert scale == ScaleStream("s", "x", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=NOW)
     (note,) = commands(step.sendings, RecordDecision)
@@ -50,26 +50,8 @@ def test_a_hot_segment_is_split_noted_and_kept() -> None:
     assert row.request == decode_request(step.sendings[0].value).id and "ScaleStream" in row.command
 
 
-def test_a_step_that_is_taken_again_says_the_same() -> None:
-    first, second = (SCALE.step(None, heard(hot("x", NOW)), NOW) for _ in range(2))
-    assert first == second
-
-
-def test_headers_say_what_the_record_is() -> None:
-    (sending, *_) = SCALE.step(None, heard(hot("x", NOW)), NOW).sendings
-    headers = dict(sending.headers)
-    assert sending.key == "s/x"
-    assert (headers["ce_type"], headers["ce_source"]) == ("ScaleStream", "retention-spark/0")
-    assert headers["ce_id"] == decode_request(sending.value).id
-
-
-def test_what_is_reported_twice_is_asked_for_once() -> None:
-    step = SCALE.step(None, heard(hot("x", NOW), hot("x", NOW)), NOW)
-    assert len(commands(step.sendings, ScaleStream)) == 1
-
-
 def test_a_stream_that_cools_down_wakes_up_when_that_is_over_and_is_merged_then() -> None:
-    cold = heard(*(halves("x", NOW, segment, Direction.DOWN, epoch_since=NOW) for segment in (0, 1)))
+    cold = inputs(*(halves("x", NOW, segment, Direction.DOWN, epoch_since=NOW) for segment in (0, 1)))
     step = SCALE.step(None, cold, NOW)
     assert step.sendings == []
     assert [row.code for row in step.rows] == ["cooling-down"]
@@ -80,8 +62,8 @@ def test_a_stream_that_cools_down_wakes_up_when_that_is_over_and_is_merged_then(
     ]
 
 
-def test_a_stream_nobody_reports_on_is_forgotten() -> None:
-    memory: bytes | None = SCALE.step(None, heard(hot("x", NOW)), NOW).memory
+def test_a_stream_without_reports_is_forgotten() -> None:
+    memory: bytes | None = SCALE.step(None, inputs(hot("x", NOW)), NOW).memory
     now: int | None = NOW
     wakes = 0
     while memory is not None:
@@ -92,18 +74,18 @@ def test_a_stream_nobody_reports_on_is_forgotten() -> None:
 
 
 def test_a_segment_that_is_silent_is_not_forgotten() -> None:
-    step = SCALE.step(None, heard(halves("x", NOW, 0, Direction.DOWN, silent=True)), NOW)
+    step = SCALE.step(None, inputs(halves("x", NOW, 0, Direction.DOWN, silent=True)), NOW)
     much_later = NOW + SILENT_MS - 1
     later = SCALE.step(step.memory, [], much_later)
     assert later.memory is not None and later.wake_at == NOW + SILENT_MS
     other = halves("x", much_later, 1, Direction.DOWN)
-    (merge,) = commands(SCALE.step(later.memory, heard(other), much_later).sendings, ScaleStream)
+    (merge,) = commands(SCALE.step(later.memory, inputs(other), much_later).sendings, ScaleStream)
     assert merge.seals == (0, 1)
 
 
-def test_a_silent_stream_that_nobody_reports_on_is_forgotten_in_the_end() -> None:
-    """It may have been deleted: nobody tells of that."""
-    step = SCALE.step(None, heard(halves("x", NOW, 0, Direction.DOWN, silent=True)), NOW)
+def test_a_silent_stream_without_reports_is_forgotten_in_the_end() -> None:
+    """It may have been deleted: there is no report of that."""
+    step = SCALE.step(None, inputs(halves("x", NOW, 0, Direction.DOWN, silent=True)), NOW)
     wakes = [step.wake_at]
     while step.wake_at is not None:
         step = SCALE.step(step.memory, [], step.wake_at)
@@ -112,16 +94,16 @@ def test_a_silent_stream_that_nobody_reports_on_is_forgotten_in_the_end() -> Non
 
 
 def test_what_is_known_of_the_only_segment_is_forgotten_soon_although_it_is_silent() -> None:
-    step = SCALE.step(None, heard(hot("x", NOW, direction=Direction.DOWN, silent=True)), NOW)
+    step = SCALE.step(None, inputs(hot("x", NOW, direction=Direction.DOWN, silent=True)), NOW)
     assert step.wake_at == NOW + VALID_MS
     assert SCALE.step(step.memory, [], step.wake_at).memory is None
-    late = SCALE.step(None, heard(hot("x", NOW, direction=Direction.DOWN, silent=True)), NOW + 2 * VALID_MS)
+    late = SCALE.step(None, inputs(hot("x", NOW, direction=Direction.DOWN, silent=True)), NOW + 2 * VALID_MS)
     assert late.memory is None and [row.code for row in late.rows] == ["at-minimum"]
 
 
-def test_what_nobody_can_read_is_a_dead_letter_and_the_rest_counts() -> None:
+def test_an_unreadable_report_is_a_dead_letter_and_the_rest_counts() -> None:
     odd = Heard("sluice.scale", 3, 7, "s/x", b"{")
-    step = SCALE.step(None, [odd, *heard(hot("x", NOW))], NOW)
+    step = SCALE.step(None, [odd, *inputs(hot("x", NOW))], NOW)
     letter = step.sendings[0]
     assert (letter.topic, letter.key, letter.value) == (DEAD_LETTERS.name, "s/x", b"{")
     assert dict(letter.headers)["sluice_offset"] == "7"
@@ -136,8 +118,8 @@ def test_a_dead_letter_keeps_its_headers() -> None:
 
 def test_a_dead_letter_is_never_larger_than_a_record_may_be() -> None:
     (letter,) = SCALE.step(None, [Heard("sluice.scale", 3, 7, "s/x", b"x" * MAX_RECORD_BYTES)], NOW).sendings
-    told = sum(len(name) + len(text) for name, text in letter.headers)
-    assert len(letter.value) + len(letter.key) + told < MAX_RECORD_BYTES - 1000
+    headers = sum(len(name) + len(text) for name, text in letter.headers)
+    assert len(letter.value) + len(letter.key) + headers < MAX_RECORD_BYTES - 1000
     assert f"of {MAX_RECORD_BYTES} bytes" in dict(letter.headers)["sluice_reason"]
 
 
@@ -151,7 +133,7 @@ def test_a_dead_letter_is_never_larger_than_a_record_may_be() -> None:
     ],
 )
 def test_a_report_at_odds_with_itself_is_a_dead_letter_and_leaves_the_stream_as_it_was(odd: RetentionReport) -> None:
-    good = heard(sampled("x", NOW, 500, HOURLY))
+    good = inputs(sampled("x", NOW, 500, HOURLY))
     (record,) = [Heard("sluice.retention", 3, 7, "s/x", json.dumps(msgspec.to_builtins(odd, str_keys=True)).encode())]
     step = RETENTION.step(None, [*good, record], NOW)
     letters = [s for s in step.sendings if s.topic == DEAD_LETTERS.name]
@@ -160,18 +142,18 @@ def test_a_report_at_odds_with_itself_is_a_dead_letter_and_leaves_the_stream_as_
 
 
 def test_a_report_of_a_time_that_no_timer_holds_stops_nothing() -> None:
-    step = SCALE.step(None, heard(hot("x", (1 << 63) - 1)), NOW)
+    step = SCALE.step(None, inputs(hot("x", (1 << 63) - 1)), NOW)
     assert step.wake_at is not None and step.wake_at < 1 << 62
 
 
 def test_a_stream_and_its_mark_stream_are_remembered_apart() -> None:
-    step = SCALE.step(None, heard(hot("x", NOW), hot("_MARKx", NOW)), NOW)
+    step = SCALE.step(None, inputs(hot("x", NOW), hot("_MARKx", NOW)), NOW)
     assert {command.stream for command in commands(step.sendings, ScaleStream)} == {"x", "_MARKx"}
 
 
 def test_a_tick_truncates_by_time() -> None:
     policy = RetentionPolicy(RetentionType.TIME, 90_000, 1 << 62)
-    step = RETENTION.step(None, heard(sampled("x", NOW, 500, policy)), NOW)
+    step = RETENTION.step(None, inputs(sampled("x", NOW, 500, policy)), NOW)
     assert commands(step.sendings, TruncateStream) == [] and step.wake_at == NOW + 60_000
     assert step.rows[0].code == "within-minimum"
     second = RETENTION.step(step.memory, [], NOW + 60_000)
@@ -180,27 +162,27 @@ def test_a_tick_truncates_by_time() -> None:
     assert commands(third.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=policy)]
 
 
-def test_a_policy_that_was_removed_while_nobody_decided_truncates_nothing() -> None:
+def test_a_policy_removed_between_two_batches_truncates_nothing() -> None:
     removed = sampled("x", NOW + 10 * 60_000, 500, None, sample=None)
-    step = RETENTION.step(None, heard(sampled("x", NOW, 500, HOURLY), removed), NOW + 3 * HOUR_MS)
+    step = RETENTION.step(None, inputs(sampled("x", NOW, 500, HOURLY), removed), NOW + 3 * HOUR_MS)
     assert commands(step.sendings, TruncateStream) == [] and [row.code for row in step.rows] == ["no-policy"]
 
 
 def test_a_sample_grows_old_only_while_the_policy_is_known_to_hold() -> None:
     """Whether in a batch long after the report, or woken up with newer reports yet unread."""
-    late = RETENTION.step(None, heard(sampled("x", NOW, 500, HOURLY)), NOW + 3 * HOUR_MS)
-    step = RETENTION.step(None, heard(sampled("x", NOW, 500, HOURLY)), NOW)
+    late = RETENTION.step(None, inputs(sampled("x", NOW, 500, HOURLY)), NOW + 3 * HOUR_MS)
+    step = RETENTION.step(None, inputs(sampled("x", NOW, 500, HOURLY)), NOW)
     woken = RETENTION.step(step.memory, [], NOW + 3 * HOUR_MS)
     for left in (late, woken):
         assert commands(left.sendings, TruncateStream) == []
         now = NOW + 3 * HOUR_MS + 1
-        told = RETENTION.step(left.memory, heard(sampled("x", now, 600, HOURLY)), now)
-        assert commands(told.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
+        newer = RETENTION.step(left.memory, inputs(sampled("x", now, 600, HOURLY)), now)
+        assert commands(newer.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
 
 
 def test_a_stream_that_is_sampled_no_more_is_not_asked_about_again_and_forgotten_after_a_day() -> None:
     policy = RetentionPolicy(RetentionType.TIME, 60_000, 1 << 62)
-    step = RETENTION.step(None, heard(sampled("x", NOW, 500, policy)), NOW)
+    step = RETENTION.step(None, inputs(sampled("x", NOW, 500, policy)), NOW)
     asked, wakes = [], 0
     while step.wake_at is not None:
         at = step.wake_at
@@ -211,14 +193,14 @@ def test_a_stream_that_is_sampled_no_more_is_not_asked_about_again_and_forgotten
     assert at == NOW + DAY_MS and step.memory is None
 
 
-def test_what_was_heard_of_late_is_not_forgotten_at_once() -> None:
+def test_a_late_report_is_not_forgotten_at_once() -> None:
     """After the loss of a checkpoint the topic is read from its beginning: the samples in it are needed still."""
-    step = RETENTION.step(None, heard(sampled("x", NOW, 500, HOURLY)), NOW + 5 * DAY_MS)
+    step = RETENTION.step(None, inputs(sampled("x", NOW, 500, HOURLY)), NOW + 5 * DAY_MS)
     assert step.memory is not None
 
 
 def test_a_deleted_stream_is_forgotten_after_a_day() -> None:
-    step = RETENTION.step(None, heard(sampled("x", NOW, 500), gone(StreamId("s", "x"), "g", "t", NOW + 1)), NOW + 1)
+    step = RETENTION.step(None, inputs(sampled("x", NOW, 500), gone(StreamId("s", "x"), "g", "t", NOW + 1)), NOW + 1)
     assert step.memory is not None and step.wake_at is not None
     assert RETENTION.step(step.memory, [], step.wake_at).memory is None
 
@@ -227,7 +209,7 @@ def test_what_only_passes_is_kept_but_not_noted() -> None:
     memory, codes, notes = None, [], []
     policy = RetentionPolicy(RetentionType.SIZE, 0, 1 << 62)
     for i in range(3):
-        step = RETENTION.step(memory, heard(sampled("x", NOW + i, 500, policy)), NOW + i)
+        step = RETENTION.step(memory, inputs(sampled("x", NOW + i, 500, policy)), NOW + i)
         memory = step.memory
         codes += [row.code for row in step.rows]
         notes += [note.code for note in commands(step.sendings, RecordDecision)]
@@ -247,7 +229,7 @@ def test_another_reason_is_news_only_now_and_then() -> None:
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=30), st.integers(0, 29))
 def test_batches_may_be_cut_anywhere(moves: list[tuple[int, bool]], cut: int) -> None:
     """At one time, what is asked for does not depend on how the reports were divided into batches."""
-    reports = heard(*(hot("x", NOW - at, direction=Direction.UP if up else Direction.DOWN) for at, up in moves))
+    reports = inputs(*(hot("x", NOW - at, direction=Direction.UP if up else Direction.DOWN) for at, up in moves))
     whole = SCALE.step(None, reports, NOW)
     first = SCALE.step(None, reports[:cut], NOW)
     rest = reports[cut:]

@@ -50,7 +50,7 @@ def initial(*numbers: int, id: str = ID, old: bool = False) -> Any:
     return lambda run: written.initial(config(run, id, old=old), [segment(run, n) for n in numbers])
 
 
-def told(streams: list[str], readers: list[str]) -> tuple[int, dict[str, Any]]:
+def shown_group(streams: list[str], readers: list[str]) -> tuple[int, dict[str, Any]]:
     named = {"scopeName": "sc", "readerGroupName": "rg"}
     return 200, {**named, "streamList": streams, "onlineReaderIds": readers}
 
@@ -69,7 +69,7 @@ case("list", *BEGIN, list_groups().gives((200, {"readerGroups": [{"readerGroupNa
 case("get_missing", create_scope(), get_group().gives(404))
 case("get_in_missing_scope", get_group().gives(404))
 case("get_without_state", *BEGIN, get_group().gives(500))
-case("get_with_nobody", *BEGIN, writes(initial(0, 1)), get_group().gives(told(["sc/st"], [])))
+case("get_with_nobody", *BEGIN, writes(initial(0, 1)), get_group().gives(shown_group(["sc/st"], [])))
 case(
     "get_with_readers",
     *BEGIN,
@@ -78,9 +78,9 @@ case(
         updates(written.add_reader("r1"), written.add_reader("r2")),
         lambda run: written.updates(written.acquire("r1", segment(run, 0))),
     ),
-    get_group().gives(told(["sc/st"], ["r1", "r2"])),
+    get_group().gives(shown_group(["sc/st"], ["r1", "r2"])),
     writes(updates(written.remove_reader("r1"))),
-    get_group().gives(told(["sc/st"], ["r2"])),
+    get_group().gives(shown_group(["sc/st"], ["r2"])),
 )
 case(
     "get_with_everything_read",
@@ -90,7 +90,7 @@ case(
         lambda run: written.updates(written.add_reader("r"), written.acquire("r", segment(run, 0))),
         lambda run: written.updates(written.complete("r", segment(run, 0), {})),
     ),
-    get_group().gives(told([], ["r"])),
+    get_group().gives(shown_group([], ["r"])),
 )
 case(
     "get_with_a_segment_yet_to_come",
@@ -104,13 +104,13 @@ case(
             written.complete("r", segment(run, 0), {segment(run, 2, 1, "next"): (0, 1)}),
         ),
     ),
-    get_group().gives(told(["sc/st"], ["r"])),
+    get_group().gives(shown_group(["sc/st"], ["r"])),
     writes(
         lambda run: written.updates(
             written.complete("r", segment(run, 1), {segment(run, 2, 1, "next"): (0, 1)}),
         )
     ),
-    get_group().gives(told(["sc/next"], ["r"])),
+    get_group().gives(shown_group(["sc/next"], ["r"])),
 )
 case(
     "get_from_the_mark",
@@ -118,7 +118,7 @@ case(
     writes(initial(0), updates(written.add_reader("gone"))),
     marks_the_end(),
     writes(initial(1), updates(written.add_reader("r"))),
-    get_group().gives(told(["sc/st"], ["r"])),
+    get_group().gives(shown_group(["sc/st"], ["r"])),
 )
 
 case("delete", *BEGIN, writes(initial(0)), delete_group().gives(204), get_group().gives(404))

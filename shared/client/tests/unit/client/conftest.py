@@ -1,5 +1,17 @@
-"""Examples are chosen as in all tests, also if these run alone."""
+"""Examples are chosen as in all tests, also if these run alone; what needs no sockets runs in virtual time."""
 
+from asyncio import AbstractEventLoop, new_event_loop
+from collections.abc import Callable
+
+import pytest
 from support.effort import load_profile
+from support.virtual_time import VirtualLoop
+
+IN_VIRTUAL_TIME = {"test_revisioned_stream", "test_synchronizer"}
 
 load_profile()
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], AbstractEventLoop]]:
+    """Part of pytest-asyncio: the loop of a test."""
+    return {"loop": VirtualLoop if item.path.stem in IN_VIRTUAL_TIME else new_event_loop}

@@ -63,5 +63,5 @@ class LateStore(InMemorySegmentStore):
     def _forget(self, effect: asyncio.Task[Command]) -> None:
         self._under_way.discard(effect)
         if not effect.cancelled():
-            # That an append was too late interests nobody who has not waited for it.
+            # That an append was too late matters only to its caller, who has waited for it.
             effect.exception()

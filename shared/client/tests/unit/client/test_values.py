@@ -77,7 +77,7 @@ def test_records_tell_states_from_updates(updates: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("entry", [b"", b"\x01", b"\x02S", b"hello"])
-def test_an_entry_of_somebody_else_is_no_record(entry: bytes) -> None:
+def test_an_entry_of_another_program_is_no_record(entry: bytes) -> None:
     with pytest.raises(EntryMalformed, match="no entry of a state synchronizer"):
         records.state_in(entry)
 

@@ -1,8 +1,6 @@
 """The lock in virtual time: whatever clocks, network and processes do, it never has two holders, and soon has one."""
 
 import asyncio
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -143,14 +141,6 @@ async def befall(world: World, contest: Contest, kind: str, at: float, number: i
         world.network.away = True
         await asyncio.sleep(amount)
         world.network.away = False
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quiet() -> Iterator[None]:
-    """Outages fill the log, and are what is wanted here."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def run(seed: int, plan: list[tuple[str, float, int, float]], lost: float, answer_lost: float, slow: float) -> Contest:

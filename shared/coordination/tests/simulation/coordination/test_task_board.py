@@ -5,8 +5,6 @@ true moment; after the faults every task that was submitted is done and every so
 """
 
 import asyncio
-import logging
-from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -263,14 +261,6 @@ def run(seed: int, *, faults: bool = True) -> Plant:
         plant = Plant(World(loop, seed, LEASE.drift, STORE_TIMEOUT_S))
         loop.run_until_complete(play(plant, faults=faults))
         return plant
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Outages fill the log, and are what is wanted here."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -1,7 +1,7 @@
 """Processes in virtual time that share a document store in memory, with clocks and a network that cannot be trusted.
 
 The store's server is outside all processes: what was sent may be done late, or after its sender has died, or answered
-to nobody. Each process has clocks of its own: one that runs a little too fast or too slow, and one on the wall that
+to no one. Each process has clocks of its own: one that runs a little too fast or too slow, and one on the wall that
 shows anything and is set now and then.
 """
 

@@ -94,11 +94,6 @@ class DocumentStoreSuite:
         await store.delete(f"{space}/a", version)
         assert await store.under(f"{space}/") == {}
 
-    async def test_a_version_from_a_list_can_be_written_on(self, store: DocumentStore, space: str) -> None:
-        await store.put(f"{space}/a", {"n": 1}, None)
-        found = await store.under(f"{space}/")
-        await store.put(f"{space}/a", {"n": 2}, found[f"{space}/a"].version)
-
     async def test_many_documents_are_listed(self, store: DocumentStore, space: str) -> None:
         ids = [f"{space}/{number:04}" for number in range(300)]
         for start in range(0, len(ids), 20):

@@ -1,10 +1,9 @@
 """A lock in its holder's hands when answers are lost and waiting is cancelled: nothing is set back or left behind."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import pytest
-from support import virtual_time
 from support.wait import eventually_async
 from unit.coordination.test_rules import LEASE, QUICK, LoopClock
 
@@ -64,152 +63,128 @@ async def body_of(store: MemoryStore, id: str) -> Body:
     return found.body
 
 
-def test_a_lost_answer_sets_nothing_back() -> None:
-    async def scenario() -> None:
-        store = Faulty()
-        held_lock = await Leases(store, LEASE, LoopClock()).take("lock", None)
-        assert held_lock is not None
-        await held_lock.update({"reached": 1})
-        store.lost = 1
-        with pytest.raises(StoreUnavailableError):
-            await held_lock.update({"reached": 2})
-        await held_lock.update({})
-        assert (await body_of(store, "lock"))["reached"] == 2
-
-    virtual_time.run(scenario())
+async def test_a_lost_answer_sets_nothing_back() -> None:
+    store = Faulty()
+    held_lock = await Leases(store, LEASE, LoopClock()).take("lock", None)
+    assert held_lock is not None
+    await held_lock.update({"reached": 1})
+    store.lost = 1
+    with pytest.raises(StoreUnavailableError):
+        await held_lock.update({"reached": 2})
+    await held_lock.update({})
+    assert (await body_of(store, "lock"))["reached"] == 2
 
 
-def test_who_is_cancelled_while_it_takes_a_lock_gives_it_back() -> None:
-    """Also when told more than once: the others need not wait for a lease."""
+async def test_who_is_cancelled_while_it_takes_a_lock_gives_it_back() -> None:
+    """Also when cancelled more than once: the others need not wait for a lease."""
+    store = Faulty()
+    store.slow = lambda _id, body: body["expire"] != 0
 
-    async def scenario() -> None:
-        store = Faulty()
-        store.slow = lambda _id, body: body["expire"] != 0
+    async def duty(_held_lock: object) -> None:
+        raise AssertionError("it was cancelled before")
 
-        async def duty(_held_lock: object) -> None:
-            raise AssertionError("it was cancelled before")
-
-        leader = asyncio.create_task(Leader(Leases(store, LEASE, LoopClock()), "leader").campaign(duty))
-        await store.asked.wait()
-        for _ in range(3):
-            leader.cancel()
-            await asyncio.sleep(0.1)
-        await asyncio.wait((leader,))
-        assert leader.cancelled() and (await body_of(store, "leader"))["expire"] == 0
-
-    virtual_time.run(scenario())
+    leader = asyncio.create_task(Leader(Leases(store, LEASE, LoopClock()), "leader").campaign(duty))
+    await store.asked.wait()
+    for _ in range(3):
+        leader.cancel()
+        await asyncio.sleep(0.1)
+    await asyncio.wait((leader,))
+    assert leader.cancelled() and (await body_of(store, "leader"))["expire"] == 0
 
 
-def test_a_lock_is_given_back_however_often_its_holder_is_cancelled() -> None:
-    async def scenario() -> None:
-        store = Faulty()
-        store.slow = lambda _id, body: body["expire"] == 0
-        inside = asyncio.Event()
+async def test_a_lock_is_given_back_however_often_its_holder_is_cancelled() -> None:
+    store = Faulty()
+    store.slow = lambda _id, body: body["expire"] == 0
+    inside = asyncio.Event()
 
-        async def hold() -> None:
-            async with Lock(Leases(store, LEASE, LoopClock()), "lock").held():
-                inside.set()
-                await asyncio.Event().wait()
-
-        holder = asyncio.create_task(hold())
-        await inside.wait()
-        for _ in range(3):
-            holder.cancel()
-            await asyncio.sleep(0.1)
-        await asyncio.wait((holder,))
-        assert holder.cancelled() and (await body_of(store, "lock"))["expire"] == 0
-
-    virtual_time.run(scenario())
-
-
-def test_what_was_abandoned_is_ours_after_a_conflict() -> None:
-    """The client has sent a write twice and met itself: the lock that it took that way need not run out first."""
-
-    async def scenario() -> None:
-        store, clock = Faulty(), LoopClock()
-        lock, began = Lock(Leases(store, LEASE, clock), "lock"), clock.now()
-        store.twice = True
-        assert await lock.try_acquire() is None
-        store.twice = False
-        assert await lock.try_acquire() is not None and clock.now() == began
-
-    virtual_time.run(scenario())
-
-
-def test_a_task_that_has_ended_when_its_node_stops_counts_as_done() -> None:
-    async def scenario() -> None:
-        store, functions = Faulty(), Functions()
-        store.slow = lambda _id, body: body.get("state") == "done"
-
-        @functions.register("f")
-        async def f(context: TaskContext) -> int:
-            return 5
-
-        async with Node(store, "t", functions, settings=QUICK, clock=LoopClock()) as node:
-            await node.submit("f", key="one")
-            await store.asked.wait()
-        body = await body_of(store, "t/task/one")
-        assert body["state"] == "done" and body["outcome"]["result"] == 5
-
-    virtual_time.run(scenario())
-
-
-def test_a_withdrawn_task_is_free_at_once_though_the_store_is_slower_than_a_look() -> None:
-    async def scenario() -> None:
-        store, functions, running = Faulty(), Functions(), asyncio.Event()
-        store.slow = lambda which, body: which == PART and body["expire"] == 0 and running.is_set()
-
-        @functions.register("f")
-        async def f(context: TaskContext) -> None:
-            running.set()
+    async def hold() -> None:
+        async with Lock(Leases(store, LEASE, LoopClock()), "lock").held():
+            inside.set()
             await asyncio.Event().wait()
 
-        async def next_window(position: Json) -> Window | None:
-            return Window(Task("f"), 1) if position is None else None
-
-        source, clock = WindowSource("w", next_window), LoopClock()
-        async with Node(store, "t", functions, settings=QUICK, sources=[source], clock=clock):
-            await running.wait()
-            found = await store.get("t/source/w")
-            assert found is not None
-            await store.put("t/source/w", {**found.body, "tasks": {}}, found.version)
-
-            async def gone() -> bool:
-                return await store.get(PART) is None
-
-            told = clock.now()
-            asked: Callable[[], bool | Awaitable[bool]] = gone
-            await eventually_async(asked, 60, "its document is gone")
-            assert clock.now() - told < LEASE.lease_s / 2, "nobody waits for its lock to run out"
-
-    virtual_time.run(scenario())
+    holder = asyncio.create_task(hold())
+    await inside.wait()
+    for _ in range(3):
+        holder.cancel()
+        await asyncio.sleep(0.1)
+    await asyncio.wait((holder,))
+    assert holder.cancelled() and (await body_of(store, "lock"))["expire"] == 0
 
 
-def test_a_task_that_failed_goes_on_where_it_noted_that_it_is() -> None:
-    async def scenario() -> None:
-        store, functions, done = Faulty(), Functions(), asyncio.Event()
-        found: list[Json] = []
+async def test_what_was_abandoned_is_ours_after_a_conflict() -> None:
+    """The client has sent a write twice and met itself: the lock that it took that way need not run out first."""
+    store, clock = Faulty(), LoopClock()
+    lock, began = Lock(Leases(store, LEASE, clock), "lock"), clock.now()
+    store.twice = True
+    assert await lock.try_acquire() is None
+    store.twice = False
+    assert await lock.try_acquire() is not None and clock.now() == began
 
-        @functions.register("f")
-        async def f(context: TaskContext) -> None:
-            found.append((await body_of(store, context.task)).get("reached"))
-            if len(found) == 2:
-                done.set()
-                return
-            await context.held_lock.update({"reached": 7})
-            raise OSError("the first time it fails")
 
-        async def next_window(position: Json) -> Window | None:
-            return Window(Task("f"), 1) if position is None else None
+async def test_a_task_that_has_ended_when_its_node_stops_counts_as_done() -> None:
+    store, functions = Faulty(), Functions()
+    store.slow = lambda _id, body: body.get("state") == "done"
 
-        source = WindowSource("w", next_window)
-        async with Node(store, "t", functions, settings=QUICK, sources=[source], clock=LoopClock()):
-            await done.wait()
-            body = await body_of(store, PART)
-            assert "outcome" not in body and body["failures"] == 1
-        assert found == [None, 7]
+    @functions.register("f")
+    async def f(context: TaskContext) -> int:
+        return 5
 
-    virtual_time.run(scenario())
+    async with Node(store, "t", functions, settings=QUICK, clock=LoopClock()) as node:
+        await node.submit("f", key="one")
+        await store.asked.wait()
+    body = await body_of(store, "t/task/one")
+    assert body["state"] == "done" and body["outcome"]["result"] == 5
+
+
+async def test_a_withdrawn_task_is_free_at_once_though_the_store_is_slower_than_a_look() -> None:
+    store, functions, running = Faulty(), Functions(), asyncio.Event()
+    store.slow = lambda which, body: which == PART and body["expire"] == 0 and running.is_set()
+
+    @functions.register("f")
+    async def f(context: TaskContext) -> None:
+        running.set()
+        await asyncio.Event().wait()
+
+    async def next_window(position: Json) -> Window | None:
+        return Window(Task("f"), 1) if position is None else None
+
+    source, clock = WindowSource("w", next_window), LoopClock()
+    async with Node(store, "t", functions, settings=QUICK, sources=[source], clock=clock):
+        await running.wait()
+        found = await store.get("t/source/w")
+        assert found is not None
+        await store.put("t/source/w", {**found.body, "tasks": {}}, found.version)
+
+        async def gone() -> bool:
+            return await store.get(PART) is None
+
+        withdrawn_at = clock.now()
+        await eventually_async(gone, 60, "its document is gone")
+        assert clock.now() - withdrawn_at < LEASE.lease_s / 2, "no one waits for its lock to run out"
+
+
+async def test_a_task_that_failed_goes_on_where_it_noted_that_it_is() -> None:
+    store, functions, done = Faulty(), Functions(), asyncio.Event()
+    found: list[Json] = []
+
+    @functions.register("f")
+    async def f(context: TaskContext) -> None:
+        found.append((await body_of(store, context.task)).get("reached"))
+        if len(found) == 2:
+            done.set()
+            return
+        await context.held_lock.update({"reached": 7})
+        raise OSError("the first time it fails")
+
+    async def next_window(position: Json) -> Window | None:
+        return Window(Task("f"), 1) if position is None else None
+
+    source = WindowSource("w", next_window)
+    async with Node(store, "t", functions, settings=QUICK, sources=[source], clock=LoopClock()):
+        await done.wait()
+        body = await body_of(store, PART)
+        assert "outcome" not in body and body["failures"] == 1
+    assert found == [None, 7]
 
 
 async def test_work_that_is_carried_through_ends_with_its_own_result_or_error() -> None:

@@ -78,7 +78,7 @@ async def test_a_file_keeps_what_was_put(tmp_path: Path) -> None:
     await again.close()
 
 
-async def test_a_second_user_of_the_file_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
+async def test_a_second_user_of_the_file_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "documents.json"
     store = await FileStore.open(path)
     with pytest.raises(StoreHeldError, match=rf"documents.json by pid {os.getpid()} on host .* since 20\d\d-.* UTC"):
@@ -114,7 +114,7 @@ def test_a_file_survives_the_kill_of_its_writer(tmp_path: Path, attempt: int) ->
         writer.wait(10)
     acknowledged = output.read_bytes().count(b"\n")
     found = asyncio.run(read_once(path))
-    # The last write may have been done and not told.
+    # The last write may have been done and not printed.
     assert found is not None and found.body["n"] in (acknowledged, acknowledged + 1)
 
 
@@ -172,7 +172,7 @@ def test_the_lock_of_the_file_is_the_kernels(tmp_path: Path) -> None:
 # --- Redis
 
 
-async def test_redis_away_is_told_in_time_and_over_by_itself(redis_server: PrivateRedis) -> None:
+async def test_redis_away_is_an_error_in_time_and_over_by_itself(redis_server: PrivateRedis) -> None:
     url = redis_server.url + "?namespace=away"
     async with open_store(url, timeout_s=0.3) as store, open_store(url, timeout_s=20) as patient:
         version = await patient.put("a", {}, None)

@@ -1,0 +1,90 @@
+"""Writers in processes of their own: what one prints says how far it is, a line on its input ends it.
+
+The client `pravega` keeps Python's lock while it waits for anything: in the process of the tests nothing else would run
+as long as a service or a segment store is away.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from sluice_local import launch
+
+
+class WritingProcess:
+    """A program of this folder; begins at once. As a context it is gone after."""
+
+    def __init__(self, program: str, name: str, *arguments: str) -> None:
+        self.name = name
+        launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
+        self._process = subprocess.Popen(
+            [*launcher, sys.executable, "-m", f"support.{program}", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=str(Path(__file__).parents[1]),
+        )
+        self._reader = threading.Thread(target=self._read, name=f"{program}-{name}", daemon=True)
+        self._reader.start()
+
+    def receive(self, line: str) -> None:
+        """Take what it printed."""
+        raise NotImplementedError
+
+    def progress(self) -> str:
+        """How far it is."""
+        raise NotImplementedError
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """Have it end after what it is at."""
+        if self.running:
+            assert self._process.stdin is not None
+            self._process.stdin.write("stop\n")
+            self._process.stdin.flush()
+
+    def wait(self, deadline_s: float) -> None:
+        """Wait for the end; fail if there is none in time or if writing failed."""
+        try:
+            status = self._process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name}: not ended in {deadline_s} s, {self.progress()}") from None
+        self._reader.join(5)
+        assert status == 0, f"{self.name}: {status}, {self.progress()}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(5)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.receive(line)
+
+
+def on_stop(stop: Callable[[], None]) -> None:
+    """In the program: called once a line comes on the input."""
+
+    def listen() -> None:
+        if sys.stdin.readline():
+            stop()
+
+    threading.Thread(target=listen, daemon=True).start()
