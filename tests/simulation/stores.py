@@ -81,8 +81,8 @@ class Stores(InMemorySegmentStore):
         self.gone[request.segment] = segment.length
         return self._delete(request, segment)
 
-    _ANSWERS: ClassVar[dict[type[Command], Callable[..., Any]]] = {
-        **InMemorySegmentStore._ANSWERS,
+    ANSWERS: ClassVar[dict[type[Command], Callable[..., Any]]] = {
+        **InMemorySegmentStore.ANSWERS,
         segments.MergeSegmentsBatch: _merge_noted,
         segments.TruncateSegment: _truncate_noted,
         segments.DeleteSegment: _delete_noted,

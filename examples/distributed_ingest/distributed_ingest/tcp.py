@@ -84,7 +84,7 @@ class Tcp:
                 pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
                 continue
             pause_s = FIRST_PAUSE_S
-            _probe(writer)
+            probe(writer)
             self._scene.tell(f"connected to {self._host}:{self._port}")
             await self._copy(context, reader, writer, f"{self._host}:{self._port}")
             self._scene.tell(f"{self._host}:{self._port} has closed the connection")
@@ -101,7 +101,7 @@ class Tcp:
                     self._scene.outlet.tally.problem(f"{host} is turned away: there are {MAX_CONNECTIONS} connections")
                     writer.close()
                     return
-                _probe(writer)
+                probe(writer)
                 copying = group.create_task(self._copy(context, reader, writer, host))
                 connections.add(copying)
                 copying.add_done_callback(connections.discard)
@@ -146,7 +146,7 @@ class Tcp:
                 continue
 
 
-def _probe(writer: asyncio.StreamWriter) -> None:
+def probe(writer: asyncio.StreamWriter) -> None:
     """Have the kernel ask now and then whether the other end is still there, and end the connection if it is not."""
     connection = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

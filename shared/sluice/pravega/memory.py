@@ -115,7 +115,7 @@ class InMemorySegmentStore(SegmentCalls):
             if isinstance(request, tables.DeleteTableSegment):
                 return self._delete_table(request, segment.table)
             return segment.table.answer(request)
-        answer = self._ANSWERS[type(request)]
+        answer = self.ANSWERS[type(request)]
         return answer(self, request, segment)
 
     def _without(self, request: Any, name: str) -> Command:
@@ -259,7 +259,7 @@ class InMemorySegmentStore(SegmentCalls):
         self._store(segment, data)
         return appends.DataAppended(writer, number, last, request.request_id, segment.length)
 
-    _ANSWERS: ClassVar[dict[type[Command], Callable[..., Command]]] = {
+    ANSWERS: ClassVar[dict[type[Command], Callable[..., Command]]] = {
         segments.UpdateSegmentPolicy: _update_policy,
         segments.SealSegment: _seal,
         segments.TruncateSegment: _truncate,

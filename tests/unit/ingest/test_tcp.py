@@ -127,8 +127,8 @@ async def test_a_connection_that_breaks_off_ends_alone_and_is_watched(
             )
         )
 
-    probe = tcp._probe
-    monkeypatch.setattr(tcp, "_probe", noted)
+    probe = tcp.probe
+    monkeypatch.setattr(tcp, "probe", noted)
     async with listening(world) as port:
         _, lasting = await asyncio.open_connection("127.0.0.1", port)
         lasting.write(b"one\n")
