@@ -1,7 +1,7 @@
-"""What is told about the journal as this process follows it: how far behind it is, and which workflows have not ended.
+"""Metrics of the journal as this process follows it: how far behind it is, and which workflows have not ended.
 
-The end of the journal is asked of Kafka every few seconds, for that alone; everything else is counted when Prometheus
-asks, and bounded. Every instance follows the whole journal, so all of them tell the same about workflows: take the
+The end of the journal is read from Kafka every few seconds, for that alone; everything else is counted when Prometheus
+scrapes, and bounded. Every instance follows the whole journal, so all report the same about workflows: take the
 maximum over instances, not the sum. Belongs to the event loop.
 """
 
@@ -19,9 +19,9 @@ from sluice.engine.ports import Ends, EndsUnknownError
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
 
-ASK_S = 5.0
+POLL_S = 5.0
 COUNTED_MOST = 20_000
-"""Workflows looked at in one scrape: some ten milliseconds. More than that are not told apart any more."""
+"""Workflows looked at in one scrape: some ten milliseconds. More than that are not counted one by one."""
 
 STATES = ("running", "waiting", "failing")
 
@@ -36,13 +36,13 @@ class JournalWatch:
         on_scrape("workflows", self.publish_workflows)
 
     async def watch(self) -> None:
-        """Ask for ever where the journal ends; while Kafka does not say, what was heard last holds."""
+        """Read for ever where the journal ends; while Kafka does not answer, the last ends hold."""
         while True:
             with suppress(EndsUnknownError):
-                self.heard(await self._journal.ends(), time.monotonic())
-            await asyncio.sleep(ASK_S)
+                self.observe(await self._journal.ends(), time.monotonic())
+            await asyncio.sleep(POLL_S)
 
-    def heard(self, ends: Ends, now_s: float) -> None:
+    def observe(self, ends: Ends, now_s: float) -> None:
         """The partitions ended there at `now_s`, on a monotonic clock."""
         self._ends = ends
         for partition, end in ends.items():
@@ -94,7 +94,7 @@ class JournalWatch:
 
 
 def _waits(state: Any, now: int) -> str | None:
-    """The kind of workflow that waits for the stream's commits; one that has not said so again was given up."""
+    """The kind of workflow that waits for the stream's commits; one that was not recorded anew counts no more."""
     waiting = state.waiting
     if waiting is None or now - waiting.at >= YIELD_MS:
         return None

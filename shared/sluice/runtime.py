@@ -1,4 +1,4 @@
-"""How every service process lives: settings, logs, health, topics, journal, heartbeat, a clean end on SIGTERM.
+"""How every service process runs: settings, logs, health, topics, journal, heartbeat, a clean end on SIGTERM.
 
 A service starts in any order with the others and waits for what it needs; until then its health endpoint says what
 is missing. One event loop per process; what needs a thread owns it.
@@ -44,7 +44,7 @@ class Runtime:
 
     `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
     `endpoints` are made known to the other services. `on_heartbeat` is called whenever Kafka has acknowledged the
-    instance's sign of life.
+    instance's heartbeat.
     """
 
     def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:

@@ -4,6 +4,4 @@ from prometheus_client import Counter, Gauge
 
 PENDING = Gauge("sluice_requests_pending", "Requests that wait for their reply off the journal")
 PENDING_LIMIT = Gauge("sluice_requests_pending_limit", "How many may wait before callers are refused")
-RPC_DEFECTS = Counter(
-    "sluice_rpc_defects", "RPCs that failed by an error nobody expected; the log has its stack", ["rpc"]
-)
+RPC_DEFECTS = Counter("sluice_rpc_defects", "RPCs that failed by an unexpected error; the log has its stack", ["rpc"])

@@ -12,6 +12,6 @@ BATCH_SECONDS = Histogram(
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
 PHASE_SECONDS = Counter("sluice_spark_phase_seconds", "Time that batches spent, by Spark's phases", ["query", "phase"])
-STATE_ROWS = Gauge("sluice_spark_state_rows", "Buckets of keys whose state is kept", ["query"])
+STATE_ROWS = Gauge("sluice_spark_state_rows", "Buckets of keys whose state is stored", ["query"])
 STATE_BYTES = Gauge("sluice_spark_state_bytes", "Memory that the state stores use", ["query"])
 FAILURES = Counter("sluice_spark_query_failures", "Times a query ended by an error and was started again", ["query"])

@@ -2,7 +2,7 @@
 
 The mark segment is the truth: a watermark is appended at the very end of the one before, so of two instances that both
 believe to own a stream only one goes on. What an instance remembers of a mark segment is dropped whenever anything
-went wrong, and read anew; so it need not be told apart whether an append that was not answered has been stored.
+went wrong, and read anew; so it does not matter whether an append without a reply was stored.
 Rules: background-and-other-workflows 3.3 to 3.6.
 """
 
@@ -18,7 +18,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import watermark as rules
 from sluice.domain.stream.state import Stream, StreamState, find_stream
-from sluice.domain.stream.watermark import Turnout, Watermark
+from sluice.domain.stream.watermark import Watermark, WriterActivity
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.journal import Journal
 from sluice.pravega.errors import LengthDiffers
@@ -35,7 +35,7 @@ class NoMarkStreamError(Exception):
     """The stream has no mark stream to write watermarks to."""
 
 
-class _Line(msgspec.Struct):
+class _MarkSegment(msgspec.Struct):
     """What is known of a mark segment: its last watermark and where that ends, and how far its mark attribute is."""
 
     segment: str
@@ -46,7 +46,7 @@ class _Line(msgspec.Struct):
 
 
 class Watermarks:
-    """The job. `writer` names this life of the process: it must not be used by another one, nor ever again."""
+    """The job. `writer` names this run of the process: no other run may use it, now or later."""
 
     name = "watermarks"
 
@@ -65,11 +65,11 @@ class Watermarks:
         self._clock = journal.clock.now_ms
         self._writer = writer or uuid4()
         self._events = count(1)
-        self._lines: dict[StreamId, _Line] = {}
+        self._mark_segments: dict[StreamId, _MarkSegment] = {}
 
     def due(self, partitions: frozenset[int]) -> list[StreamId]:
         due = self._index.with_writers(partitions)
-        self._lines = {stream: self._lines[stream] for stream in due if stream in self._lines}
+        self._mark_segments = {stream: self._mark_segments[stream] for stream in due if stream in self._mark_segments}
         return due
 
     async def work(self, stream: StreamId) -> None:
@@ -77,19 +77,19 @@ class Watermarks:
         if found is None:
             return
         creation_id, segment = found
-        line = self._lines.get(stream)
-        if line is None or line.segment != segment:
-            line = self._lines[stream] = await self._read(segment)
-            await self._note(stream, creation_id, line.previous)
+        segment_state = self._mark_segments.get(stream)
+        if segment_state is None or segment_state.segment != segment:
+            segment_state = self._mark_segments[stream] = await self._read(segment)
+            await self._note(stream, creation_id, segment_state.previous)
         state, now = self._find(stream), self._clock()
         if state is None or state.creation_id != creation_id:
             return
-        turnout = rules.turnout(state, line.previous, line.silent_since, now)
-        line.silent_since = turnout.silent_since
-        mark = rules.next_watermark(state, turnout, line.previous)
-        await self._forget(stream, turnout)
+        writer_activity = rules.writer_activity(state, segment_state.previous, segment_state.silent_since, now)
+        segment_state.silent_since = writer_activity.silent_since
+        mark = rules.next_watermark(state, writer_activity, segment_state.previous)
+        await self._forget(stream, writer_activity)
         if mark is not None:
-            await self._emit(stream, creation_id, line, mark)
+            await self._emit(stream, creation_id, segment_state, mark)
 
     def _find(self, stream: StreamId) -> Stream | None:
         return find_stream(self._journal.reader(stream.key), stream)
@@ -109,30 +109,30 @@ class Watermarks:
 
     # The mark segment.
 
-    async def _read(self, segment: str) -> _Line:
+    async def _read(self, segment: str) -> _MarkSegment:
         """Find the last watermark. The mark attribute points before it, and is set first if it is not (3.3)."""
         start = (await self._store.segment_info(segment)).start_offset
         mark = await self._store.attribute(segment, MARK_ATTRIBUTE)
         if mark is None and not await self._store.update_attribute(segment, MARK_ATTRIBUTE, start, None):
-            # A store may not have had it at hand, or somebody has just set it.
+            # A store may not have had it at hand, or another instance has just set it.
             mark = await self._store.attribute(segment, MARK_ATTRIBUTE)
         mark = start if mark is None else mark
         end, last = max(mark, start), b""
         async for found in read_events(self._store, segment, end):
             end, last = found.end, found.events[-1].data
-        return _Line(segment, mark, end, decode_watermark(last) if last else None, {})
+        return _MarkSegment(segment, mark, end, decode_watermark(last) if last else None, {})
 
-    async def _emit(self, stream: StreamId, creation_id: str, line: _Line, mark: Watermark) -> None:
+    async def _emit(self, stream: StreamId, creation_id: str, segment_state: _MarkSegment, mark: Watermark) -> None:
         """Append the watermark where the previous one ends, then have the mark attribute follow by one (3.6).
 
-        The line is known again only if all of it went well and nobody else has moved the attribute.
+        The mark segment stays known only if all of it went well and no other instance has moved the attribute.
         """
-        event, before = encode_watermark(mark), line.end
-        del self._lines[stream]
+        event, before = encode_watermark(mark), segment_state.end
+        del self._mark_segments[stream]
         try:
             end = await self._store.append(
-                line.segment,
-                uuid5(self._writer, line.segment),
+                segment_state.segment,
+                uuid5(self._writer, segment_state.segment),
                 event,
                 event_number=next(self._events),
                 expected_offset=before,
@@ -143,16 +143,18 @@ class Watermarks:
             return
         WATERMARKS.labels("emitted").inc()
         await self._note(stream, creation_id, mark)
-        following = before if line.previous is not None else line.mark
-        if following == line.mark or await self._store.update_attribute(
-            line.segment, MARK_ATTRIBUTE, following, line.mark
+        following = before if segment_state.previous is not None else segment_state.mark
+        if following == segment_state.mark or await self._store.update_attribute(
+            segment_state.segment, MARK_ATTRIBUTE, following, segment_state.mark
         ):
-            self._lines[stream] = _Line(line.segment, following, end, mark, line.silent_since)
+            self._mark_segments[stream] = _MarkSegment(
+                segment_state.segment, following, end, mark, segment_state.silent_since
+            )
 
     # The journal.
 
     async def _note(self, stream: StreamId, creation_id: str, mark: Watermark | None) -> None:
-        """Have the journal tell the watermark of the stream's life in which its segment was looked up."""
+        """Record the watermark for the creation of the stream in which its segment was looked up."""
         state = self._find(stream)
         if state is None or mark is None or (state.watermark is not None and state.watermark.lower >= mark.lower):
             return
@@ -162,7 +164,7 @@ class Watermarks:
 
         await self._journal.propose(stream.key, note)
 
-    async def _forget(self, stream: StreamId, found: Turnout) -> None:
+    async def _forget(self, stream: StreamId, found: WriterActivity) -> None:
         if found.gone:
             forget = partial(rules.forget_writers, id=stream, gone=found.gone)
             await self._journal.propose(stream.key, lambda reader, _context: forget(reader))

@@ -13,7 +13,7 @@ OVERDUE = Gauge("sluice_leases_overdue", "Open transactions whose lease and grac
 OVERDUE_SECONDS = Gauge("sluice_lease_overdue_seconds", "Since when the most overdue lease has run out, grace included")
 LATENESS = Histogram(
     "sluice_timer_lateness_seconds",
-    "How late a lease that has run out is asked about, each time it is",
+    "How late a lease that has run out is checked, each time it is",
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )
 UNDECIDED = Gauge("sluice_transaction_requests_undecided", "Requests that are in no record of the journal yet")

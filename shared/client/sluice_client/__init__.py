@@ -1,7 +1,7 @@
 """A client for revisioned streams, and shared state on top of them.
 
-A revisioned stream is an ordinary stream with one segment; one appends to it on condition that nobody else did since
-one last looked. From that follows a state that many processes share. See `docs/client-library.md`.
+A revisioned stream is an ordinary stream with one segment; one appends to it on condition that no other client did
+since one last looked. From that follows a state that many processes share. See `docs/client-library.md`.
 """
 
 from sluice.pravega import (

@@ -1,4 +1,4 @@
-"""One call may need several attempts: the one place where the client repeats what it asks a segment store.
+"""One call may need several attempts: the module where the client retries requests to a segment store.
 
 Each attempt says by its error whether another makes sense (`sluice.pravega.errors`). No state; any number of calls
 side by side.
@@ -46,8 +46,8 @@ async def answered(attempt: Callable[[], Awaitable[R]], patience: Patience, left
     """The result of the first attempt that a segment store answers.
 
     Raises Unavailable after the deadline, which is `left_s` from now if some of the time has passed already. A refusal
-    comes as the client's own error; but LengthDiffers, which is an answer for whoever appends on condition, is passed
-    on.
+    comes as the client's own error; but LengthDiffers, which is an answer for callers that append on condition, is
+    passed on.
     """
     last: SegmentStoreError | None = None
     try:

@@ -1,10 +1,10 @@
-"""The gRPC channel to a controller: a new one takes its place when it no longer answers.
+"""The gRPC channel to a controller: a new one replaces it when it no longer answers.
 
 The other side of a TCP connection may vanish without a word, behind a firewall or with its machine. Then gRPC keeps the
 connection for many minutes, and with it every call fails. Pings find that out no sooner: a controller as it comes
 allows one in five minutes. So a call that ran out of time has a new channel made, which must not share the connection
-of the old one; the calls on that one go on to their own deadlines, for it may only have been slow. Callers that give up
-sooner than that would never find out: so one attempt that was given up on goes on without its caller.
+of the old one; the calls on that one go on to their own deadlines, for it may only have been slow. Callers that leave
+sooner than that would never find out: so one attempt goes on when its caller has left.
 
 Concurrency: any number of calls side by side on one event loop.
 """
@@ -51,7 +51,7 @@ class ControllerChannel:
 
         Raises grpc.aio.AioRpcError, ClientClosed.
         """
-        attempt = asyncio.create_task(self._attempt(rpc, request, left_s), name=f"ask {self._target}")
+        attempt = asyncio.create_task(self._attempt(rpc, request, left_s), name=f"call {self._target}")
         try:
             await asyncio.wait((attempt,))
         except asyncio.CancelledError:
@@ -118,6 +118,6 @@ class ControllerChannel:
 
 
 def _retrieve(attempt: "asyncio.Task[Any]") -> None:
-    """Takes note of a failure that nobody is left to hear."""
+    """Retrieves a failure that no caller is left to receive."""
     if not attempt.cancelled():
         attempt.exception()

@@ -1,4 +1,4 @@
-"""What the client asks of the controller, by gRPC.
+"""The client's calls to the controller, by gRPC.
 
 Segments have their qualified names, as the segment stores know them. A call is repeated until it is answered or its
 time is up: an answer that got lost, or was too long in coming for one attempt, is "was there already" the second time.
@@ -103,7 +103,7 @@ class Controller:
     async def create_scope(self, scope: str) -> bool:
         """See ControllerApi."""
         check_scope(scope)
-        status = (await self._ask(lambda stub: stub.createScope, pb.ScopeInfo(scope=scope))).status
+        status = (await self._call(lambda stub: stub.createScope, pb.ScopeInfo(scope=scope))).status
         if status in (pb.CreateScopeStatus.SUCCESS, pb.CreateScopeStatus.SCOPE_EXISTS):
             return status == pb.CreateScopeStatus.SUCCESS
         raise Refused(f"createScope {scope}: {pb.CreateScopeStatus.Status.Name(status)}")
@@ -113,7 +113,7 @@ class Controller:
         check_new_stream(scope, stream, segments)
         policy = pb.ScalingPolicy(minNumSegments=segments)
         request = pb.StreamConfig(streamInfo=_stream(scope, stream), scalingPolicy=policy)
-        status = (await self._ask(lambda stub: stub.createStream, request)).status
+        status = (await self._call(lambda stub: stub.createStream, request)).status
         if status in (pb.CreateStreamStatus.SUCCESS, pb.CreateStreamStatus.STREAM_EXISTS):
             return status == pb.CreateStreamStatus.SUCCESS
         if status == pb.CreateStreamStatus.SCOPE_NOT_FOUND:
@@ -127,14 +127,14 @@ class Controller:
     async def key_ranges(self, scope: str, stream: str) -> list[tuple[float, str]]:
         """See ControllerApi."""
         check_stream(scope, stream)
-        answer = await self._ask(lambda stub: stub.getCurrentSegments, _stream(scope, stream))
+        answer = await self._call(lambda stub: stub.getCurrentSegments, _stream(scope, stream))
         return sorted((found.maxKey, _name(found.segmentId)) for found in answer.segmentRanges)
 
     async def head(self, scope: str, stream: str) -> dict[str, int]:
         """See ControllerApi."""
         check_stream(scope, stream)
         request = pb.GetSegmentsRequest(streamInfo=_stream(scope, stream))
-        answer = await self._ask(lambda stub: stub.getSegments, request)
+        answer = await self._call(lambda stub: stub.getSegments, request)
         # A negative offset is that of a segment which is only reached through others (controller-grpc-api 6.3).
         return {_name(found.segmentId): found.offset for found in answer.segments if found.offset >= 0}
 
@@ -142,7 +142,7 @@ class Controller:
         """See ControllerApi."""
         request = _segment(segment)
         scope, stream = request.streamInfo.scope, request.streamInfo.stream
-        answer = await self._ask(lambda stub: stub.getSegmentsImmediatelyFollowing, request)
+        answer = await self._call(lambda stub: stub.getSegmentsImmediatelyFollowing, request)
         return {
             _name(found.segment.segmentId): [segment_name(scope, stream, before) for before in found.value]
             for found in answer.segments
@@ -150,23 +150,23 @@ class Controller:
 
     async def node_of(self, segment: str) -> Host:
         """See ControllerApi."""
-        answer = await self._ask(lambda stub: stub.getURI, _segment(segment))
+        answer = await self._call(lambda stub: stub.getURI, _segment(segment))
         return Host(answer.endpoint, answer.port)
 
-    async def _ask(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
+    async def _call(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._patience.deadline_s
         for pause in self._patience.pauses():
             try:
                 return await self._channel.attempt(rpc, request, deadline - clock())
             except grpc.aio.AioRpcError as error:
-                said = f"{error.code().name}: {error.details()}"
+                detail = f"{error.code().name}: {error.details()}"
                 if error.code() is grpc.StatusCode.NOT_FOUND:
-                    raise StreamMissing(said) from error
+                    raise StreamMissing(detail) from error
                 if error.code() not in _TRY_AGAIN:
-                    raise Refused(said) from error
+                    raise Refused(detail) from error
                 if clock() + pause >= deadline:
-                    raise Unavailable(said) from error
+                    raise Unavailable(detail) from error
             await asyncio.sleep(pause)
         raise AssertionError("the pauses never end")
 

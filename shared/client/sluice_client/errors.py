@@ -2,7 +2,7 @@
 
 
 class ClientError(Exception):
-    """The client could not do what it was asked."""
+    """The client could not carry out the call."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"{type(self).__doc__} [{detail}]")
@@ -46,7 +46,7 @@ class EntryTooLarge(ClientError):
 
 
 class EntryMalformed(ClientError):
-    """The stream holds bytes that are not an entry, or not one of this kind: somebody else writes to it."""
+    """The stream holds bytes that are not an entry, or not one of this kind: another program writes to it."""
 
 
 class RevisionTruncated(ClientError):

@@ -1,6 +1,6 @@
 """Which names are sent to a controller at all.
 
-One that is asked about a name that cannot be, above all an empty one, may answer with an internal error as if it had
+A controller that gets an impossible name, above all an empty one, may answer with an internal error as if it had
 trouble of its own (controller-grpc-api 4 and 5), and the call would go on trying. Pure functions.
 """
 

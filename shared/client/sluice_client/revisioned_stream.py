@@ -1,15 +1,15 @@
-"""A stream with one segment whose entries have revisions, so that one can append on condition that nobody else did.
+"""A stream with one segment whose entries have revisions, so that one can append on condition that no other client did.
 
 What is on the wire and in the segment is what the Java client's `RevisionedStreamClient` has there
 (segment-store-wire-protocol 7.6), so both may use one stream.
 
 An append is stored once, however often its answer is lost: it carries the writer's id and a number that rises with each
 append, the segment remembers the last number of each writer together with the data, and an attempt that finds its own
-number there has been stored. A number whose append was given up is not used again. That is also what makes the answer
+number there has been stored. A number whose append was abandoned is not used again. That is also what makes the answer
 to a conditional append certain: the segment store looks at the number before it looks at the offset (2.5).
 
 Concurrency: any number of calls side by side on one event loop; appends of one object go one after the other, and the
-wait for its turn is part of the time of an append.
+wait for the lock is part of the time of an append.
 """
 
 import itertools
@@ -19,10 +19,10 @@ from uuid import uuid4
 from sluice.pravega import NULL_ATTRIBUTE_VALUE, LengthDiffers, SegmentData, SegmentInfo, SegmentStore, TryLater
 from sluice.pravega.store import MARK_ATTRIBUTE
 from sluice_client.attempts import Patience, answered
+from sluice_client.call_lock import CallLock
 from sluice_client.entries import EntryReader, stored_bytes
 from sluice_client.errors import RevisionAhead, RevisionTruncated, StreamSealed
 from sluice_client.revision import Revision
-from sluice_client.turns import Turns
 
 _READ_BYTES = 1024 * 1024
 _DEFAULT_PATIENCE = Patience()
@@ -32,7 +32,7 @@ class RevisionedStream:
     """A sequence of entries of up to 8 MiB each; made by `Client.revisioned_stream`, or for a segment of a store.
 
     Every method may raise StreamMissing, Unavailable after the deadline of `patience`, ClientClosed, and Refused; those
-    that read ask several times, and each request has that deadline.
+    that read send several requests, and each has that deadline.
     """
 
     def __init__(self, store: SegmentStore, segment: str, patience: Patience = _DEFAULT_PATIENCE) -> None:
@@ -43,7 +43,7 @@ class RevisionedStream:
         self._store = store
         self._writer = uuid4()
         self._numbers = itertools.count(1)
-        self._turns = Turns(f"appends to {segment}")
+        self._call_lock = CallLock(f"appends to {segment}")
 
     async def head(self) -> Revision:
         """The oldest revision that can be read from."""
@@ -101,7 +101,7 @@ class RevisionedStream:
         await answered(lambda: self._store.truncate_segment(self.segment, offset), self.patience)
 
     async def mark(self) -> Revision | None:
-        """The revision that was noted with the stream, None if there is none, or if nobody can tell of a sealed one."""
+        """The revision that was stored with the stream, None if there is none, or a sealed one has lost it."""
         offset = await self._mark_at_hand()
         if offset is None and not await self._is_unmarked():
             offset = await self._mark_at_hand()
@@ -125,7 +125,7 @@ class RevisionedStream:
         return done or (attempts > 1 and await self.mark() == new)
 
     async def _mark_at_hand(self) -> int | None:
-        """The mark if the segment store has it in memory; it forgets what nobody used for a minute (4.10)."""
+        """The mark if the segment store has it in memory; it forgets what was not used for a minute (4.10)."""
         return await answered(lambda: self._store.attribute(self.segment, MARK_ATTRIBUTE), self.patience)
 
     async def _is_unmarked(self) -> bool:
@@ -155,7 +155,7 @@ class RevisionedStream:
         return (await answered(attempt, self.patience)).data
 
     async def _append(self, data: bytes, offset: int | None) -> int:
-        async with self._turns.turn(self.patience.deadline_s) as left_s:
+        async with self._call_lock.acquired(self.patience.deadline_s) as left_s:
             number = next(self._numbers)
             return await answered(
                 lambda: self._store.append(

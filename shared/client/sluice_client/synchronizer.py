@@ -1,22 +1,22 @@
 """A state that many processes share: each holds it in memory, and all apply the same updates in the same order.
 
-The revisioned stream is the order. Whoever changes the state decides on its own copy and appends the updates on
-condition that nobody else appended since; if somebody did, it applies what came and decides anew. So an update was
+The revisioned stream is the order. A process that changes the state decides on its own copy and appends the updates on
+condition that no other one appended since. If one did, it applies what came and decides anew. So an update was
 decided on exactly the state that it is applied to, everywhere.
 
 Compaction appends the state itself as an entry, moves the mark to that entry, then truncates before it, in this order.
-So wherever it is interrupted, the mark is at an entry that holds a state, or there is none and the stream is whole:
-who finds what it wants to read truncated goes on from the mark. Several that compact at once do each other no harm: the
-mark only moves forward, and never behind the place to which anybody truncates. That place holds a state, too: there one
-begins if the mark cannot be had, because the stream was sealed since.
+So wherever it is interrupted, the mark is at an entry that holds a state, or there is none and the stream is whole: who
+finds what it wants to read truncated goes on from the mark. Several that compact at once do each other no harm: the
+mark only moves forward, and never behind the revision to which a process truncates. That one holds a state, too: there
+one begins if the mark cannot be had, because the stream was sealed since.
 
 The copy changes only by what was read back or is known to be stored, so a call that fails or is cancelled leaves it at
 some revision of the stream, and the next call goes on from there.
 
-A call waits for its turn as long as the stream's patience lasts, and tries to be first for as long again. What it asks
-meanwhile has the patience for each request, so that a copy far behind catches up however long that takes. Concurrency:
-calls of one object go one after the other; other processes, and other objects of this one, may do what they like
-meanwhile.
+A call waits for the lock as long as the stream's patience lasts, and tries to be first for as long again. What it
+requests meanwhile has the patience for each request, so that a copy far behind catches up however long that takes.
+Concurrency: calls of one object go one after the other; other processes, and other objects of this one, may do what
+they like meanwhile.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Generic, TypeVar
 
 from sluice_client import records
+from sluice_client.call_lock import CallLock
 from sluice_client.codec import Codec
 from sluice_client.errors import Contended, EntryMalformed, RevisionTruncated, StateLost
 from sluice_client.revision import Revision
 from sluice_client.revisioned_stream import RevisionedStream
-from sluice_client.turns import Turns
 
 State = TypeVar("State")
 Update = TypeVar("Update")
@@ -66,7 +66,7 @@ class StateSynchronizer(Generic[State, Update]):
         self._revision = Revision(stream.segment, 0)
         # Begin and end of the last entry seen that holds a state.
         self._written: tuple[Revision, Revision] | None = None
-        self._turns = Turns(f"the state in {stream.segment}")
+        self._call_lock = CallLock(f"the state in {stream.segment}")
 
     @property
     def state(self) -> State:
@@ -90,7 +90,7 @@ class StateSynchronizer(Generic[State, Update]):
     async def update(self, decide: Callable[[State], Sequence[Update]]) -> State:
         """Writes the updates that `decide` makes of the newest state, together or not at all; returns the state after.
 
-        `decide` is called anew, with the newer state, as often as somebody else was first; only what it returned last
+        `decide` is called anew, with the newer state, as often as another process was first; only what it returned last
         is written. If that is nothing, nothing is written and the state is one that was the newest during the call.
         What `decide` raises is passed on, and what `apply` raises of the updates, and nothing is written then. Raises
         Contended if others were first 100 times, or for as long as the patience lasts, and what `fetch` raises. After
@@ -114,26 +114,26 @@ class StateSynchronizer(Generic[State, Update]):
         Raises Contended, EntryTooLarge if the state is larger than 8 MiB, and what `fetch` raises.
         """
         async with self._turn():
-            place = await self._write_state()
-            await self._advance_mark(place)
-            await self._stream.truncate(place)
+            revision = await self._write_state()
+            await self._advance_mark(revision)
+            await self._stream.truncate(revision)
 
     async def _write_state(self) -> Revision:
         """Where an entry begins that holds the newest state."""
         for pause in self._pauses():
             await self._catch_up()
-            place = self._revision
-            if self._written is not None and self._written[1] == place:
+            revision = self._revision
+            if self._written is not None and self._written[1] == revision:
                 return self._written[0]
             if await self._write(records.state_record(self._state_codec.encode(self._state))):
-                return place
+                return revision
             await asyncio.sleep(pause)
         raise Contended(f"attempts to compact {self._stream.segment}")
 
-    async def _advance_mark(self, place: Revision) -> None:
+    async def _advance_mark(self, revision: Revision) -> None:
         for pause in self._pauses():
             mark = await self._stream.mark()
-            if (mark is not None and mark >= place) or await self._stream.set_mark(place, mark):
+            if (mark is not None and mark >= revision) or await self._stream.set_mark(revision, mark):
                 return
             await asyncio.sleep(pause)
         raise Contended(f"attempts to set the mark of {self._stream.segment}")
@@ -159,22 +159,22 @@ class StateSynchronizer(Generic[State, Update]):
     async def _begin_at_mark(self, truncated: RevisionTruncated) -> None:
         """Takes the state over from the entry at the mark, or at the head, unless both have moved on again by then."""
         mark = await self._stream.mark()
-        place = Revision(self._stream.segment, truncated.head_offset) if mark is None else mark
-        if place.offset < truncated.head_offset:
+        revision = Revision(self._stream.segment, truncated.head_offset) if mark is None else mark
+        if revision.offset < truncated.head_offset:
             raise StateLost(f"{truncated.detail}, mark {mark}") from truncated
         try:
-            async with aclosing(self._stream.read(place)) as entries:
+            async with aclosing(self._stream.read(revision)) as entries:
                 after, record = await anext(entries)
         except RevisionTruncated:
             return
         except StopAsyncIteration:
-            raise StateLost(f"nothing at {place}, mark {mark}") from truncated
+            raise StateLost(f"nothing at {revision}, mark {mark}") from truncated
         state = records.state_in(record)
         if state is None and mark is None:
             raise StateLost(f"{truncated.detail}, mark None") from truncated
         if state is None:
             raise EntryMalformed(f"no state at the mark {mark}")
-        self._take(place, after, record, self._state_codec.decode(state))
+        self._take(revision, after, record, self._state_codec.decode(state))
 
     def _state_after(self, state: State, record: bytes) -> State:
         written = records.state_in(record)
@@ -190,7 +190,7 @@ class StateSynchronizer(Generic[State, Update]):
         self._state, self._revision = state, after
 
     def _turn(self) -> AbstractAsyncContextManager[float]:
-        return self._turns.turn(self._stream.patience.deadline_s)
+        return self._call_lock.acquired(self._stream.patience.deadline_s)
 
     def _pauses(self) -> Iterator[float]:
         """Seconds to wait after each attempt; by chance, so that those who compete do not meet again."""

@@ -1,7 +1,7 @@
 """Work shared among processes that meet only in documents with versions: locks, a leader, a node list, a task board.
 
-Nobody calls anybody. Every decision is a write on the version of a document that was seen, so that of two who decide at
-once one is told. See `docs/coordination.md`; each module says why it is as it is.
+No node calls another. Every decision is a write on the version of a document that was seen, so that of two nodes that
+decide at once one gets a conflict. See `docs/coordination.md`; each module says why it is as it is.
 """
 
 from sluice_coordination.document import Document, Version

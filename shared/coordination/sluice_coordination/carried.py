@@ -1,7 +1,7 @@
-"""Work that is carried through to its end although whoever waits for it is cancelled, also more than once.
+"""Work that is carried through to its end although the caller that waits for it is cancelled, also more than once.
 
-What a cancellation cut short here would leave a lock that nobody uses and that others wait for. So only work that ends
-by itself, within the time that a lock lasts, is carried through.
+What a cancellation cut short here would leave a lock that no process uses and that others wait for. So only work that
+ends by itself, within the time that a lock lasts, is carried through.
 
 Concurrency: belongs to one event loop.
 """
@@ -24,7 +24,7 @@ async def carried_through(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        # Its own error, if it has one, is less than that; asked for so that it does not count as forgotten.
+        # Its own error, if it has one, is less than that; retrieved so that it does not count as forgotten.
         if not task.cancelled():
             task.exception()
         raise cancelled

@@ -1,7 +1,7 @@
 """The clocks of a process: the one that measures spans, the one on the wall, and that of the event loop.
 
 Spans are measured with a clock that also counts while the machine is suspended; the event loop's own does not, so a
-timer of it may fire late and whoever acts on a deadline looks at `now` again. Functions without state.
+timer of it may fire late and code that acts on a deadline reads `now` again. Functions without state.
 """
 
 import asyncio

@@ -18,7 +18,7 @@ class StoreUnavailableError(CoordinationError):
 
 
 class StoreFailedError(CoordinationError):
-    """The document store refused the request, or what it holds is damaged; to ask again does not help."""
+    """The document store refused the request, or what it holds is damaged; a retry does not help."""
 
 
 class StoreHeldError(CoordinationError):
@@ -26,7 +26,7 @@ class StoreHeldError(CoordinationError):
 
 
 class LockLostError(CoordinationError):
-    """The lock is no longer held: it could not be renewed in time, or somebody else has changed its document."""
+    """The lock is no longer held: it could not be renewed in time, or another process has changed its document."""
 
 
 class UnknownFunctionError(CoordinationError):

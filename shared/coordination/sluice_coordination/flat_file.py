@@ -1,9 +1,9 @@
 """Documents in one file on disk: the single-node case, with no server and the same interface.
 
-The file is JSON that a person can read. Every write makes a new one beside it, brings it to the disk and puts it in the
-old one's place, so a crash leaves one or the other, whole. One process at a time has it: it holds an exclusive lock on
+The file is JSON that a person can read. Every write makes a new one beside it, brings it to the disk and replaces the
+old one, so a crash leaves one or the other, whole. One process at a time has it: it holds an exclusive lock on
 the file `<name>.lock`, which the kernel takes back when the process ends, however it ends. That file is never removed,
-for whoever waits with the old one open would hold a lock that nobody sees.
+for a process that waits with the old one open would hold a lock that no other sees.
 
 Concurrency: one thread does all writes, one after the other; memory follows when the disk has it.
 """
@@ -104,7 +104,7 @@ class FileStore:
             self._lock = None
 
     async def _call(self, work: Callable[[], T]) -> T:
-        # Whoever gives up waiting does not stop the thread: what it was asked to do is still done, in its turn.
+        # A caller that stops waiting does not stop the thread: the write is still done, in its order.
         call = asyncio.get_running_loop().run_in_executor(self._thread, work)
         try:
             async with asyncio.timeout(self.timeout_s):

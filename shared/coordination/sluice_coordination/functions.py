@@ -24,7 +24,7 @@ class TaskContext:
 
     @property
     def fence(self) -> Version:
-        """To be handed to resources that refuse whoever comes late."""
+        """To be handed to resources that refuse late callers."""
         return self.held_lock.fence
 
     @property

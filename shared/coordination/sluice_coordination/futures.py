@@ -34,7 +34,7 @@ class TaskFuture:
         self.timeout_at = timeout_at
         self._board = board
         self._future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
-        # Whoever submits and never asks how it ended shall not be told of a forgotten error.
+        # A caller that submits and never awaits the result shall not get a warning about a forgotten error.
         self._future.add_done_callback(_seen)
 
     def done(self) -> bool:
@@ -51,8 +51,8 @@ class TaskFuture:
     async def cancel(self) -> bool:
         """Have the task stop, wherever it runs; return False if it had ended.
 
-        Whoever runs it may go on until it next looks at the board or renews its lock. Raises StoreUnavailableError;
-        then it may be cancelled or not.
+        The node that runs it may go on until it next looks at the board or renews its lock. Raises
+        StoreUnavailableError; then it may be cancelled or not.
         """
         if self.done() or not await self._board.cancel(self.id):
             return False
@@ -106,7 +106,7 @@ class Futures:
             self._to_cancel.discard(id)
         for id, future in list(self._waiting.items()):
             entry = view.submitted.get(id)
-            if entry is None and future.submitted_at < view.asked_at:
+            if entry is None and future.submitted_at < view.requested_at:
                 future.fail(TaskVanishedError(id))
             elif entry is not None and entry.done:
                 future.settle(entry)
@@ -114,7 +114,7 @@ class Futures:
         self.tick()
 
     def close(self) -> None:
-        """Say to all who wait that this node will not tell them."""
+        """Fail all waiting futures: this node will not resolve them."""
         for id, future in self._waiting.items():
             future.fail(TaskVanishedError(f"{id}: the node has ended, the task goes on"))
         self._waiting.clear()

@@ -1,4 +1,4 @@
-"""A lock in the hands of its holder: renewed before it runs out, given up before anybody else may take it.
+"""A lock in the hands of its holder: renewed before it runs out, released before another process may take it.
 
 Every write is conditional on the version of the one before it, so a holder that comes too late changes nothing in the
 document. A write without an answer may have been done: the next one then meets another version, finds that it is its
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class Leases:
     """What one process needs to take locks in one store. `sightings` is shared by all who look at documents.
 
-    `owner` stands in the documents of locks that this process holds, for people.
+    `owner` stands in the documents of locks that this process holds, for operators.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Leases:
         self.sightings = Sightings(self.settings, clock)
 
     async def take(self, id: str, found: Document | None) -> "HeldLock | None":
-        """Take a lock that `sightings` holds for free, by a write on the version found; None: somebody was faster.
+        """Take a lock that `sightings` holds for free, by a write on the version found; None: another was faster.
 
         What else the document holds stays. When cancelled it has taken nothing, or given it back. Raises
         StoreUnavailableError, StoreFailedError.
@@ -107,7 +107,7 @@ class HeldLock:
         return self._sent + self._leases.settings.usable_s
 
     def check(self) -> None:
-        """Raise LockLostError if the lock may not be used any more; to be asked before anything that counts."""
+        """Raise LockLostError if the lock may not be used any more; to be called before each effect that counts."""
         if self.left_s <= 0:
             raise LockLostError(self.id)
 
@@ -156,7 +156,7 @@ class HeldLock:
     async def release(self, changes: Body | None = None) -> bool:
         """Let others have the lock at once; change fields of its document in the same write.
 
-        Whoever calls has stopped using it. Returns whether it was done; it was not if the lock is lost, or could not be
+        The caller has stopped using it. Returns whether it was done; it was not if the lock is lost, or could not be
         reached before that.
         """
         clock, settings = self._leases.clock, self._leases.settings

@@ -33,7 +33,7 @@ def restart_pause_s(failures: int) -> float:
 
 
 class Leading:
-    """The duties of the leader. Done tasks stay on the board for `keep_done_s`, for whoever waits for them.
+    """The duties of the leader. Done tasks stay on the board for `keep_done_s`, for the nodes that wait for them.
 
     Of the time between two views no more than `longest_gap_s` counts for that.
     """
@@ -50,7 +50,7 @@ class Leading:
         self._done_s: dict[str, float] = {}
 
     async def attend(self, view: View) -> None:
-        """Do what the view asks for. Raises StoreUnavailableError, StoreFailedError; the next view brings the rest."""
+        """Do what the view requires. Raises StoreUnavailableError, StoreFailedError; the next view brings the rest."""
         await self._nodes.prune(view)
         await self._clear(view)
         for source in self._sources:
@@ -64,10 +64,10 @@ class Leading:
     async def _clear(self, view: View) -> None:
         """Remove submitted tasks that have been done for long enough for their submitters to have looked.
 
-        Time that no look fell into does not count: nobody else may have reached the store then either.
+        Time that no look fell into does not count: no other node may have reached the store then either.
         """
-        passed_s = min(view.asked_at - self._looked_at, self._longest_gap_s)
-        self._looked_at = view.asked_at
+        passed_s = min(view.requested_at - self._looked_at, self._longest_gap_s)
+        self._looked_at = view.requested_at
         done = [entry for entry in view.submitted.values() if entry.done]
         self._done_s = {entry.id: self._done_s.get(entry.id, -passed_s) + passed_s for entry in done}
         old = [entry for entry in done if self._done_s[entry.id] >= self._keep_done_s]
@@ -101,7 +101,7 @@ class Leading:
         return self._board.leases.sightings.unchanged_s(entry.id) >= restart_pause_s(entry.failures)
 
     async def _note(self, source: Source, view: View, state: SourceState) -> bool:
-        """Write the source's document; return False if somebody else has."""
+        """Write the source's document; return False if another node has."""
         id = self._board.id("source", source.name)
         found = view.documents.get(id)
         try:

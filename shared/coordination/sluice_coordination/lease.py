@@ -3,8 +3,8 @@
 The rule. A holder writes `{"holder", "expire", "lease_ms"}`, counts its lease from before it *sent* that write, and
 stops `margin_s` and the drift before the end. A process that waits counts the same lease from after it first *got* that
 version, and adds the drift. Each uses its own clock for spans alone, so what clocks on walls show, how far they are
-apart and how they step never matters: `expire` is for people. What matters is that clocks run alike: one second of the
-holder's and one of the waiter's may each be wrong by the fraction `drift`.
+apart and how they step never matters: `expire` is for operators. What matters is that clocks run alike: one second of
+the holder's and one of the waiter's may each be wrong by the fraction `drift`.
 
 Then the lock is taken by a write on the version that was seen. If the holder has renewed meanwhile there is another
 version, the write fails, and the waiting begins anew.
@@ -23,7 +23,7 @@ from sluice_coordination.document import Body, Document, Version
 from sluice_coordination.errors import StoreFailedError
 
 RELEASED = 0
-"""`expire` of a lock that nobody holds."""
+"""`expire` of a lock without a holder."""
 _ROUNDING_S = 0.001
 
 
@@ -64,7 +64,7 @@ class LeaseSettings:
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """The fields of a lock in its document. Without `lease_ms` the settings of whoever reads it count."""
+    """The fields of a lock in its document. Without `lease_ms` the reader's settings count."""
 
     holder: str
     expire: int
@@ -107,7 +107,7 @@ class Sightings:
                 free_at = now + lease_s * (1 + self._settings.drift)
         self._note(id, document, now, free_at)
         if free_at <= now:
-            self._tell()
+            self._notify()
 
     def note_plain(self, id: str, document: Document | None) -> None:
         """Take note of a document that is no lock, for `unchanged_s`."""
@@ -115,7 +115,7 @@ class Sightings:
         self._note(id, document, now, now)
 
     def forget(self, keep: Callable[[str], bool]) -> None:
-        """Drop what is not to be kept."""
+        """Forget what is not needed any more."""
         self._seen = {id: seen for id, seen in self._seen.items() if keep(id)}
         self._mine = {id: holder for id, holder in self._mine.items() if keep(id)}
 
@@ -126,7 +126,7 @@ class Sightings:
     def abandon(self, id: str, holder: str) -> None:
         """Say that this process does not use the lock under this name any more, though the document may say it does.
 
-        So nobody would be disturbed if this process took it again at once.
+        So no other process is disturbed if this one takes it again at once.
         """
         self._mine[id] = holder
 
@@ -160,6 +160,6 @@ class Sightings:
         else:
             seen.free_at = min(seen.free_at, free_at)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
         self._news = asyncio.Event()

@@ -1,7 +1,7 @@
 """A lock that one process of many holds, and the election of a leader, which is one such lock.
 
-Whoever waits asks the store when the lock can have run out, and not before; a released lock is therefore found up to
-one lease later, or at once by processes that look at its document anyway (`Leases.sightings`).
+A waiting process reads the store when the lock can have run out, and not before; a released lock is therefore found up
+to one lease later, or at once by processes that look at its document anyway (`Leases.sightings`).
 
 Concurrency: belongs to one event loop. A Lock object may be held once at a time; others wait like any other process.
 """
@@ -64,7 +64,7 @@ class Lock:
             return None
         held_lock = await leases.take(self.id, found)
         if held_lock is None:
-            # Somebody was faster; the next look finds whose it is.
+            # Another process was faster; the next look finds whose it is.
             leases.sightings.overlook(self.id)
         return held_lock
 
@@ -87,7 +87,7 @@ class Leader:
     async def campaign(self, duty: Duty) -> None:
         """Become leader whenever possible and do the duty then; until it returns, or this is cancelled.
 
-        A duty that fails is logged, leadership given up, and campaigned for again after a pause.
+        A duty that fails is logged, leadership released, and campaigned for again after a pause.
         """
         clock = self._leases.clock
         while True:

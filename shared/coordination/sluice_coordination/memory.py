@@ -17,7 +17,7 @@ from sluice_coordination.errors import ConflictError
 
 
 class MemoryStore:
-    """See DocumentStore. Bodies are kept as JSON, so that what is read is never what somebody else still changes."""
+    """See DocumentStore. Bodies are stored as JSON, so that what is read is never what another caller still changes."""
 
     def __init__(self, timeout_s: float = 2.0) -> None:
         self.timeout_s = timeout_s

@@ -2,9 +2,9 @@
 
 Everything follows from looks: a look brings all documents of the topology in one request, settles futures, shows which
 locks have run out, and gives the candidates that free workers take tasks from until the next look, each one by one with
-a pause of random length between two. A node begins with its share of them, which follows from its place in
+a pause of random length between two. A node begins with its share of them, which follows from its position in
 the node list and the numbers of workers (`own_share`); what others leave lying for two looks it takes too. So tasks
-spread by numbers of workers without anybody assigning them, and a list that is wrong costs two looks.
+spread by numbers of workers without an assignment, and a list that is wrong costs two looks.
 
 Concurrency: belongs to one event loop. Functions must not block it: nothing renews locks meanwhile.
 """
@@ -71,7 +71,7 @@ class Node:
     """A member of a topology; as a context it takes part inside, and hands its tasks to others at the end.
 
     Nodes of a topology have the same `topology`, an id in the same store, and should have the same functions and
-    sources. `token` names this one; no two that live may have the same.
+    sources. `token` names this one; no two that run may have the same.
     """
 
     def __init__(
@@ -154,10 +154,10 @@ class Node:
         self._futures.add(future)
         return future
 
-    # --- the life of a node
+    # --- from start to stop
 
     async def _live(self) -> None:
-        """Hold the lock that shows to others that this node lives."""
+        """Hold the lock that shows to others that this node runs."""
         lock = Lock(self.leases, self.board.id("node", self.me.token))
         while True:
             try:

@@ -38,7 +38,7 @@ class Nodes:
         await self._change(lambda nodes: tuple(node for node in nodes if node.token != token))
 
     async def prune(self, view: View) -> None:
-        """Remove whoever has released its lock, or has not renewed it for long. For the leader.
+        """Remove nodes that have released their lock, or have not renewed it for long. For the leader.
 
         Raises StoreUnavailableError, StoreFailedError.
         """

@@ -42,7 +42,7 @@ _TLS_OPTIONS = (
     *("ssl_cert_reqs", "ssl_check_hostname", "ssl_min_version"),
 )
 _SCRIPTS = files("sluice_coordination") / "scripts"
-# A server that loads its data, is full, or has lost its master says so in one word and may be asked again later.
+# A server that loads its data, is full, or has lost its master says so in one word, and a later retry may succeed.
 _PASSING = ("LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "OOM", "MISCONF", "NOREPLICAS")
 
 

@@ -1,8 +1,8 @@
 """Documents in OpenSearch, or in an Elasticsearch that its client talks to: one index with one shard.
 
 Writes are conditional on sequence number and primary term, creations on `op_type=create`; `get` reads from the
-translog and sees every write at once. A search does not: it sees what was there at the last refresh. So `under` asks
-for a refresh first and searches then, two requests however many documents there are. To refresh with every write
+translog and sees every write at once. A search does not: it sees what was there at the last refresh. So `under` sends
+a refresh first and searches then, two requests however many documents there are. To refresh with every write
 instead would let one request do, but was measured to double the time of each write, and renewals of locks are far more
 frequent than lists. The index holds `id` as a keyword, which can be searched by prefix (`_id` cannot), and the body
 beside it, unindexed. One shard: sequence numbers of all documents are one order, and a search is of one moment.
@@ -46,7 +46,7 @@ _DONE, _CONFLICT = 200, 409
 _PASSING = (408, 429, 502, 503, 504)
 _CREATE_TIMES = 10
 _CREATE_S = 30.0
-"""Once in the life of an index, and slower than anything else."""
+"""Once per index, and slower than anything else."""
 
 
 class SearchStore:

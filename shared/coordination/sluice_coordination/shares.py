@@ -6,7 +6,7 @@ from sluice_coordination.task_board import NodeEntry
 
 
 class Share:
-    """Numbers of tasks; `start` is where the node's place among all begins."""
+    """Numbers of tasks; `start` is where the node's share begins."""
 
     def __init__(self, numbers: Sequence[int], start: int) -> None:
         self._numbers = tuple(numbers)

@@ -1,10 +1,10 @@
-"""Where tasks come from that nobody submits one by one: three kinds of sources, kept going by the leader.
+"""Where tasks come from that no caller submits one by one: three kinds of sources, kept going by the leader.
 
 The source's document names the tasks that it has at present, with their arguments. It is written first, on the version
 that was seen; then tasks it names are put on the board, and tasks that it does not name are withdrawn. Whatever a
 leader leaves half done the next one finishes, and what a former leader does late changes nothing.
 
-Concurrency: a source belongs to the node it was given to, and is asked only while that node leads.
+Concurrency: a source belongs to the node it was given to, and is called only while that node leads.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -41,7 +41,7 @@ class Source(Protocol):
         """What its documents are named by; a path segment of plain characters."""
 
     async def plan(self, state: SourceState, situation: Situation) -> SourceState:
-        """Return which tasks there shall be from now on. What it raises is logged, and it is asked again later."""
+        """Return which tasks there shall be from now on. What it raises is logged, and it is called again later."""
 
     def ended(self, state: SourceState, key: str) -> SourceState:
         """Return what follows when a task has ended without an error."""
@@ -76,9 +76,9 @@ class _Generation(msgspec.Struct, frozen=True):
 class PartitionedSource:
     """Tasks that are cut once for the nodes that are there, and cut anew when a node joins or leaves.
 
-    `partition(nodes)` returns the tasks. Before a new cut all tasks of the old one have stopped: their holders are told
-    by the withdrawal, and of those that do not answer the locks have run out. A change of the nodes counts when it has
-    lasted `settle_s`. The source is complete when all tasks of one cut have returned.
+    `partition(nodes)` returns the tasks. Before a new cut all tasks of the old one have stopped: their holders get
+    notice by the withdrawal, and of those that do not answer the locks have run out. A change of the nodes counts when
+    it has lasted `settle_s`. The source is complete when all tasks of one cut have returned.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Window(msgspec.Struct, frozen=True):
     position: Json
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _WindowPosition(msgspec.Struct, frozen=True):
     next: int = 0
     position: Json = None
 
@@ -123,8 +123,8 @@ class WindowSource:
     """Tasks without end: windows of a stream, of time, of a file. The leader keeps up to `ahead` of them on the board.
 
     `next_window(position)` returns the window that begins there, None if there is none yet; at first the position is
-    None. It is asked once for each window that is run: the answer is noted before anybody acts on it. Whoever joins
-    takes part with the next windows; those of nodes that are gone go to others.
+    None. It is called once for each window that is run: the result is stored before any node acts on it. A node that
+    joins takes part with the next windows; those of nodes that are gone go to others.
     """
 
     name: str
@@ -133,15 +133,15 @@ class WindowSource:
 
     async def plan(self, state: SourceState, situation: Situation) -> SourceState:  # noqa: ARG002
         """See Source."""
-        place, tasks = msgspec.convert(state.position or {}, _Place), dict(state.tasks)
-        while len(tasks) < self.ahead and (window := await self.next_window(place.position)) is not None:
-            tasks[f"{place.next:0{_KEY_DIGITS}}"] = window.task
-            place = _Place(place.next + 1, window.position)
-        return SourceState(tasks, msgspec.to_builtins(place))
+        reached, tasks = msgspec.convert(state.position or {}, _WindowPosition), dict(state.tasks)
+        while len(tasks) < self.ahead and (window := await self.next_window(reached.position)) is not None:
+            tasks[f"{reached.next:0{_KEY_DIGITS}}"] = window.task
+            reached = _WindowPosition(reached.next + 1, window.position)
+        return SourceState(tasks, msgspec.to_builtins(reached))
 
     def position(self, state: SourceState) -> Json:
         """Return where the next window begins, None at first; windows that are on the board lie before that."""
-        return msgspec.convert(state.position or {}, _Place).position
+        return msgspec.convert(state.position or {}, _WindowPosition).position
 
     def ended(self, state: SourceState, key: str) -> SourceState:
         """See Source."""

@@ -1,7 +1,7 @@
 """The boundary to where documents are kept: five methods, with one test suite that every store passes.
 
-What each store promises: a write is done only if the document is at the expected version, at once for everybody, and
-it is durable when it is acknowledged, as far as the server is set so. `get` and `under` show every write that was
+What each store promises: a write is done only if the document is at the expected version, at once for every process,
+and it is durable when it is acknowledged, as far as the server is set so. `get` and `under` show every write that was
 acknowledged before they were called. Nothing is attempted twice: a repeated conditional write would meet its own first
 attempt and report a conflict that is none.
 
@@ -39,7 +39,7 @@ class DocumentStore(Protocol):
         """Return all documents whose ids begin with the prefix, by id, in the order of ids, as of one moment."""
 
     async def close(self) -> None:
-        """Let go of connections and files."""
+        """Close connections and files."""
 
 
 @asynccontextmanager

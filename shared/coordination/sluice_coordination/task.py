@@ -20,7 +20,7 @@ DONE: Literal["done"] = "done"
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A call that somebody is to make."""
+    """A call that a node is to make."""
 
     function: str
     arguments: dict[str, Json] = {}
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def new_body(task: Task, failures: int = 0) -> Body:
-    """Return the document of a task that nobody has taken yet. Raises TypeError if the arguments are not JSON."""
+    """Return the document of a task that no node has taken yet. Raises TypeError if the arguments are not JSON."""
     text = base64.b64encode(msgspec.json.encode(task)).decode()
     body = {"holder": "", "expire": RELEASED, "lease_ms": 0, "task": text, "state": OUTSTANDING}
     return body | ({"failures": failures} if failures else {})

@@ -1,10 +1,10 @@
 """The board of a topology: the documents under one prefix, looked at all at once.
 
 `<topology>/leader` and `<topology>/node/<token>` are locks, `<topology>/nodes` lists the nodes, `<topology>/task/<id>`
-are tasks that somebody submitted, `<topology>/source/<name>` says which tasks a source has at present, and
-`<topology>/part/<name>/<key>` are those tasks. A part that its source's document does not name is *withdrawn*: nobody
-takes it, who runs it stops, and it is removed. So a leader that was frozen and puts a part on the board late does no
-harm: the source's document is written conditionally and says that it is over.
+are tasks that callers submitted, `<topology>/source/<name>` says which tasks a source has at present, and
+`<topology>/part/<name>/<key>` are those tasks. A part that its source's document does not name is *withdrawn*: no node
+takes it, the one that runs it stops, and it is removed. So a leader that was frozen and puts a part on the board late
+does no harm: the source's document is written conditionally and says that it is over.
 
 Concurrency: belongs to one event loop. A view is what was there at one moment; whatever is done about it is conditional
 on the versions in it.
@@ -54,11 +54,11 @@ class NodeList(msgspec.Struct, frozen=True):
 
 
 class View:
-    """What one look has shown. `asked_at` is when it was asked for, by the process's own clock."""
+    """What one look has shown. `requested_at` is when the node requested it, by the process's own clock."""
 
-    def __init__(self, topology: str, documents: dict[str, Document], asked_at: float) -> None:
+    def __init__(self, topology: str, documents: dict[str, Document], requested_at: float) -> None:
         self.documents = documents
-        self.asked_at = asked_at
+        self.requested_at = requested_at
         self._topology = topology
         self.nodes: tuple[NodeEntry, ...] = _read(documents.get(f"{topology}/nodes"), NodeList, NodeList()).nodes
         self.sources: dict[str, SourceState] = {
@@ -74,7 +74,7 @@ class View:
         return {id.removeprefix(start): entry for id, entry in self.parts.items() if id.startswith(start)}
 
     def is_current(self, id: str) -> bool:
-        """Whether somebody still wants the task done."""
+        """Whether the task is still to be done."""
         entry = self.submitted.get(id) or self.parts.get(id)
         if entry is None or entry.done:
             return False
@@ -85,7 +85,7 @@ class View:
         return state is not None and key in state.tasks
 
     def outstanding(self) -> list[Entry]:
-        """Return the tasks that are to be done, those that somebody does right now too, in the order of ids."""
+        """Return the tasks that are to be done, those that a node runs right now too, in the order of ids."""
         entries = {**self.parts, **self.submitted}
         return [entry for id, entry in sorted(entries.items()) if self.is_current(id)]
 
@@ -114,9 +114,9 @@ class TaskBoard:
 
     async def look(self) -> View:
         """Return all there is, and take note of the locks in it. Raises StoreUnavailableError, StoreFailedError."""
-        asked_at = self.leases.clock.now()
+        requested_at = self.leases.clock.now()
         documents = await self.leases.store.under(f"{self.topology}/")
-        view = View(self.topology, documents, asked_at)
+        view = View(self.topology, documents, requested_at)
         locks = {self.id("leader"), *view.submitted, *view.parts, *(self.id("node", each.token) for each in view.nodes)}
         locks |= {id for id in documents if id.startswith(self.id("node") + "/")}
         for id in locks:
@@ -153,13 +153,13 @@ class TaskBoard:
         return not entry.done and self.leases.sightings.is_free(entry.id, entry.document)
 
     async def take(self, entry: Entry) -> HeldLock | None:
-        """Take a task; None if somebody was faster. Raises StoreUnavailableError, StoreFailedError."""
+        """Take a task; None if another node was faster. Raises StoreUnavailableError, StoreFailedError."""
         return await self.leases.take(entry.id, entry.document)
 
     async def cancel(self, id: str) -> bool:
-        """Have a task count as done, whoever runs it; return False if it was done already, or is gone.
+        """Have a task count as done, whichever node runs it; return False if it was done already, or is gone.
 
-        Whoever runs it stops when it next looks or renews. Raises StoreUnavailableError, StoreFailedError.
+        The node that runs it stops when it next looks or renews. Raises StoreUnavailableError, StoreFailedError.
         """
         store = self.leases.store
         for _ in range(_CANCEL_TIMES):

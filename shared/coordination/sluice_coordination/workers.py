@@ -57,7 +57,7 @@ class Workers:
             yield
         finally:
             self._reserved -= 1
-            self._tell()
+            self._notify()
 
     def start(self, entry: Entry, held_lock: HeldLock) -> None:
         """Run a task whose lock was taken; a worker must be free, or reserved for it."""
@@ -66,9 +66,9 @@ class Workers:
         work.add_done_callback(lambda ended: self._ended(entry.id, ended))
 
     def withdraw(self, view: View) -> None:
-        """Stop tasks that nobody wants done any more, or whose lock the view shows in other hands."""
+        """Stop tasks that are not to be done any more, or whose lock the view shows in other hands."""
         for id, (held_lock, work) in self._running.items():
-            taken_before = held_lock.began_at < view.asked_at
+            taken_before = held_lock.began_at < view.requested_at
             if taken_before and not (view.is_current(id) and view.holder(id) == held_lock.holder):
                 # Again with each look, for a function may have swallowed it; the lock is given back all the same.
                 log.info("task withdrawn", extra={"task": id})
@@ -109,11 +109,11 @@ class Workers:
 
     def _ended(self, id: str, work: "asyncio.Task[None]") -> None:
         del self._running[id]
-        self._tell()
+        self._notify()
         if not work.cancelled() and (error := work.exception()) is not None:
             log.error("a worker failed", exc_info=error, extra={"task": id})
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -1,7 +1,7 @@
 """The AsyncAPI 3.0 document: every topic as a channel, who sends and receives there, every message.
 
 It is made from the declaration of the topics and from the types of the messages. An operation is named for the service
-whose view it is told from.
+whose view it is described from.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ def document() -> Document:
             "title": "Sluice",
             "version": version("sluice-streams"),
             "description": (
-                "What the services of Sluice tell each other over Kafka. Values are JSON, headers carry the attributes "
+                "What the services of Sluice send each other over Kafka. Values are JSON, headers carry the attributes "
                 "of CloudEvents 1.0 in binary mode, keys are hashed with murmur2, so that a key has the same partition "
                 "in every keyed topic."
             ),
@@ -102,7 +102,7 @@ def _channel(topic: Topic) -> Document:
         "bindings": {
             "kafka": {
                 "topic": topic.name,
-                # Where that is up to the deployment, as many as it has unless told otherwise.
+                # Where that is up to the deployment, as many as it has unless set otherwise.
                 "partitions": topic.partitions or ServiceSettings.model_fields["partitions"].default,
                 "topicConfiguration": {
                     **config,
@@ -117,7 +117,7 @@ def _channel(topic: Topic) -> Document:
 
 
 def kept(topic: Topic) -> str:
-    """For how long a topic keeps records, for people."""
+    """For how long a topic retains records, in words."""
     if topic.cleanup == "compact":
         return "the last of each key"
     if topic.retention_ms < 0:
@@ -144,16 +144,18 @@ def _operations(topic: Topic) -> Iterable[tuple[str, Document]]:
 def _messages() -> Document:
     """By name: each command in its envelope, each report, the record of the journal, the dead letter."""
     found = examples.all_examples()
-    told: Document = {}
+    messages: Document = {}
     for kind in COMMANDS:
         payload = {"allOf": [_ref("Request"), {"properties": {"command": _ref(kind.__name__)}}]}
-        told[kind.__name__] = _message(kind.__name__, summary(kind), payload, _first(found, kind.__name__))
+        messages[kind.__name__] = _message(kind.__name__, summary(kind), payload, _first(found, kind.__name__))
     for kind in (*REPORTS, *SETTLEMENTS):
-        told[kind.__name__] = _message(kind.__name__, summary(kind), _ref(kind.__name__), _first(found, kind.__name__))
+        messages[kind.__name__] = _message(
+            kind.__name__, summary(kind), _ref(kind.__name__), _first(found, kind.__name__)
+        )
     types = [kind.__name__ for kind in EVENTS]
     records = [example for example in found if example.topic == JOURNAL.name]
     shown = [next(example for example in records if example.type == name) for name in _SHOWN_RECORDS]
-    told["JournalRecord"] = {
+    messages["JournalRecord"] = {
         **_message(
             "JournalRecord",
             "A batch of entries: events that became true together, or a reply.",
@@ -163,17 +165,17 @@ def _messages() -> Document:
         "headers": _headers({"type": "string", "enum": [*types, "Refusal"]}),
     }
     given_up = [example for example in found if "sluice_topic" in dict(example.headers)]
-    told["DeadLetter"] = {
+    messages["DeadLetter"] = {
         "name": "DeadLetter",
         "title": "DeadLetter",
-        "summary": "A record that nobody could handle, as it was, with the reason in its headers.",
+        "summary": "A record that could not be handled, as it was, with the reason in its headers.",
         "contentType": "application/octet-stream",
         "headers": {"allOf": [_ref("Headers"), _ref("DeadLetterHeaders")]},
         "payload": {"description": "The value of the record, whatever it was."},
         "bindings": _key(DEAD_LETTERS),
         "examples": [_shown(example) for example in given_up],
     }
-    return told
+    return messages
 
 
 _SHOWN_RECORDS = ("ScopeCreated", "StreamCreationStarted", "StreamScaleStarted", "TransactionCommitting", "Refusal")

@@ -37,7 +37,7 @@ def breaks(before: Mapping[str, Schema], now: Mapping[str, Schema]) -> list[str]
 def _compare(where: str, before: Schema, now: Schema) -> Iterator[str]:
     strange = {*before, *now} - _KEYWORDS - {*_ABOUT}
     if strange:
-        yield f"{where} has {', '.join(sorted(strange))}, which nobody compares"
+        yield f"{where} has {', '.join(sorted(strange))}, which no rule compares"
     yield from _compare_values(where, before, now)
     yield from _compare_fields(where, before, now)
     yield from _compare_alternatives(where, before, now)
@@ -46,8 +46,8 @@ def _compare(where: str, before: Schema, now: Schema) -> Iterator[str]:
     first, second = before.get("prefixItems", []), now.get("prefixItems", [])
     if len(first) != len(second):
         yield f"{where} had {len(first)} elements and has {len(second)}"
-    for place, (one, other) in enumerate(zip(first, second, strict=False)):
-        yield from _compare(f"{where}[{place}]", one, other)
+    for index, (one, other) in enumerate(zip(first, second, strict=False)):
+        yield from _compare(f"{where}[{index}]", one, other)
 
 
 def _compare_values(where: str, before: Schema, now: Schema) -> Iterator[str]:
@@ -77,11 +77,11 @@ def _compare_fields(where: str, before: Schema, now: Schema) -> Iterator[str]:
 def _compare_alternatives(where: str, before: Schema, now: Schema) -> Iterator[str]:
     """Alternatives may come, but one that was there stays as it was."""
     if ("anyOf" in before) != ("anyOf" in now):
-        yield f"{where} was {_told(before)} and is {_told(now)}"
+        yield f"{where} was {_type_of(before)} and is {_type_of(now)}"
         return
     for one in before.get("anyOf", ()):
         if not any(not list(_compare(where, one, other)) for other in now["anyOf"]):
-            yield f"{where} is no longer {_told(one)}"
+            yield f"{where} is no longer {_type_of(one)}"
 
 
 def _compare_parts(where: str, before: Any, now: Any) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _compare_parts(where: str, before: Any, now: Any) -> Iterator[str]:
         yield f"{where} was {before!r} and is {now!r}"
 
 
-def _told(schema: Schema) -> str:
+def _type_of(schema: Schema) -> str:
     if "anyOf" in schema:
-        return "one of " + ", ".join(_told(part) for part in schema["anyOf"])
+        return "one of " + ", ".join(_type_of(part) for part in schema["anyOf"])
     return str(schema.get("$ref") or schema.get("type") or schema.get("enum") or schema)

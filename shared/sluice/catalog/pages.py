@@ -1,4 +1,4 @@
-"""What stands in pages for people and comes from the code: blocks between two comments, written anew each time.
+"""What stands in the pages and comes from the code: blocks between two comments, written anew each time.
 
 A block begins with `<!-- catalog: NAME -->` and ends with `<!-- end -->`. NAME is `topics` for the table of all topics,
 or `record TOPIC TYPE` for an example as it stands in its topic.
@@ -15,7 +15,7 @@ _BLOCK = re.compile(r"(<!-- catalog: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", 
 
 
 class UnknownBlockError(Exception):
-    """A page asks for something that is not in the catalogue."""
+    """A page names something that is not in the catalogue."""
 
 
 def refreshed(page: str) -> str:

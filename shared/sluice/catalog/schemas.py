@@ -110,15 +110,15 @@ def map_refs(schema: Any, refer: Callable[[str], str]) -> Any:
 
 
 def draft_07(schema: Any) -> Any:
-    """The same for readers of Draft 7, which AsyncAPI builds on: tuples are told differently there."""
+    """The same for readers of Draft 7, which AsyncAPI builds on: tuples are described differently there."""
     if isinstance(schema, Mapping):
-        told = {key: draft_07(value) for key, value in schema.items()}
-        if "prefixItems" in told:
-            rest = told.pop("items", None)
-            told["items"] = told.pop("prefixItems")
+        adapted = {key: draft_07(value) for key, value in schema.items()}
+        if "prefixItems" in adapted:
+            rest = adapted.pop("items", None)
+            adapted["items"] = adapted.pop("prefixItems")
             if rest is not None:
-                told["additionalItems"] = rest
-        return told
+                adapted["additionalItems"] = rest
+        return adapted
     return [draft_07(part) for part in schema] if isinstance(schema, list) else schema
 
 
@@ -136,12 +136,12 @@ def _short(name: str) -> str:
 def _tidied(schema: Any) -> Any:
     """Without the line breaks of docstrings, and without `discriminator`, which JSON Schema does not know."""
     if isinstance(schema, Mapping):
-        kept = {key: _tidied(value) for key, value in schema.items() if key != "discriminator"}
-        if isinstance(kept.get("description"), str):
-            kept["description"] = " ".join(kept["description"].split())
-        if isinstance(kept.get("title"), str):
-            kept["title"] = kept["title"].partition("[")[0]
-        return kept
+        retained = {key: _tidied(value) for key, value in schema.items() if key != "discriminator"}
+        if isinstance(retained.get("description"), str):
+            retained["description"] = " ".join(retained["description"].split())
+        if isinstance(retained.get("title"), str):
+            retained["title"] = retained["title"].partition("[")[0]
+        return retained
     return [_tidied(part) for part in schema] if isinstance(schema, list | tuple) else schema
 
 

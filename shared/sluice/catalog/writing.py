@@ -25,11 +25,11 @@ _MADE = "# Made from the code by `python -m sluice.catalog docs`; not to be edit
 
 
 class IncompatibleError(Exception):
-    """The messages have changed so that not everybody would understand everybody."""
+    """The messages have changed so that older and newer services would not understand each other."""
 
 
 class _Frozen(msgspec.Struct, frozen=True):
-    """An example as it is kept: headers as text, the value in Base64."""
+    """An example as it is stored: headers as text, the value in Base64."""
 
     topic: str
     key: str
@@ -46,8 +46,8 @@ class _Plain(yaml.SafeDumper):
 
 def contents(folder: Path) -> dict[Path, str]:
     """The text of each file of the documentation in `folder` that is made from the code."""
-    told = yaml.dump(document(), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
-    made = {folder / ASYNCAPI: _MADE + told}
+    text = yaml.dump(document(), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
+    made = {folder / ASYNCAPI: _MADE + text}
     made |= {folder / SCHEMAS / path: _json(schema) for path, schema in files().items()}
     page = folder / PAGE
     if page.exists():
@@ -95,12 +95,12 @@ def freeze(folder: Path) -> list[Path]:
             raise IncompatibleError("\n".join(broken))
     folder.mkdir(parents=True, exist_ok=True)
     schemas.write_text(_json(_bare(components())))
-    lines = [msgspec.json.encode(_kept(example)).decode() for example in examples.all_examples()]
+    lines = [msgspec.json.encode(_frozen(example)).decode() for example in examples.all_examples()]
     records.write_text("[\n" + ",\n".join(lines) + "\n]\n")
     return [schemas, records]
 
 
-def _kept(example: Example) -> _Frozen:
+def _frozen(example: Example) -> _Frozen:
     headers = tuple((name, example.header(name)) for name, _ in example.headers)
     return _Frozen(example.topic, example.key, headers, example.value)
 

@@ -20,4 +20,4 @@ Command = (
 )
 
 Create = stream.CreateStream | reader_group.CreateReaderGroup | table.CreateTable
-"""The id of the request is the creation id of what comes of it: no two lives of a name have the same."""
+"""The id of the request is the creation id of what comes of it: no two resources of a name have the same."""

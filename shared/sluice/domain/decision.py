@@ -31,7 +31,7 @@ Decide = Callable[[Reader, Any, Context], Decision]
 """What a command of one type comes to, on what is read; it is pure."""
 
 MAX_REASON = 500
-"""How many characters of a reason are said: it may name what was asked for, and still has to fit into any record."""
+"""How many characters of a reason are stored: it may quote the request, and still has to fit into any record."""
 
 
 def refusal(status: Status, reason: str = "") -> Reply:

@@ -1,4 +1,4 @@
-"""What the domain refuses by exception: arguments no state could make right, and questions about absent things.
+"""What the domain refuses by exception: arguments no state could make right, and queries about absent resources.
 
 Refusals that depend on the state are replies (`replies.Reply`), not exceptions.
 """
@@ -23,7 +23,7 @@ class BusyError(DomainError):
 
 
 class IllegalStateError(DomainError):
-    """The thing exists, but its state does not allow the question."""
+    """The resource exists, but its state does not allow the query."""
 
 
 class ScopeBusyError(BusyError):

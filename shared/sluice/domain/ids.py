@@ -1,7 +1,7 @@
-"""What things are identified by: scope and name, and for a transaction its UUID beside those of its stream.
+"""How resources are identified: scope and name, and for a transaction its UUID beside those of its stream.
 
 An id names its aggregate, and the key that serialises the work on it. It unpacks into the first fields of the commands
-and events about its thing: `StreamSealed(*stream.id)`. As text it is what people read: `scope/stream`.
+and events about its resource: `StreamSealed(*stream.id)`. As text it reads `scope/stream`.
 """
 
 from enum import Enum

@@ -1,8 +1,8 @@
 """What lists are answered from: the scopes of a partition, and what its keys hold of each scope.
 
-Two projections, folded from the same events as the aggregates, and without versions. A scope's things lie in all
-partitions, so what is in it is the sum over all views; each keeps its part in order. Whoever decides something from
-that has to know why it suffices: `domain.scope.fences` says so for the deletion of a scope.
+Two projections, folded from the same events as the aggregates, and without versions. A scope's resources lie in all
+partitions, so what is in it is the sum over all views; each keeps its part in order. Code that decides from
+that has to show why it suffices: `domain.scope.fences` does so for the deletion of a scope.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

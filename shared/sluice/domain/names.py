@@ -51,12 +51,12 @@ def key_of(aggregate: str) -> str:
     stream, not of a stream it may be named like: it waits for the keys of the streams it reads.
     """
     kind, _, name = aggregate.partition(":")
-    scope, slash, thing = name.partition("/")
+    scope, slash, resource = name.partition("/")
     if kind == "txn":
-        thing = thing.rpartition("/")[0]
+        resource = resource.rpartition("/")[0]
     if kind == "group":
-        thing = group_stream(thing)
-    return f"{scope}/{base_name(thing)}" if slash else name or kind
+        resource = group_stream(resource)
+    return f"{scope}/{base_name(resource)}" if slash else name or kind
 
 
 def group_stream(group: str) -> str:

@@ -50,7 +50,7 @@ DECIDE: dict[type, Decide] = {
     **workflow.DECIDE,
     **transaction_decide.decisions(transaction_decide.Limits()),
 }
-"""All commands but CheckLease, a question that is passed on. Whoever has other limits decides transactions by those."""
+"""All commands but CheckLease, a query that is passed on. A service with other limits decides transactions by those."""
 
 
 def decide(reader: Reader, command: Command, context: Context) -> Decision:

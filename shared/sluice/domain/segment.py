@@ -1,6 +1,6 @@
 """Segment ids and the names segments have on the data plane.
 
-The names are a contract with the segment stores and with every Pravega client, so there is one place that writes and
+The names are a contract with the segment stores and with every Pravega client, so there is one module that writes and
 reads them (stream-and-transaction-semantics 2.1 and 10.1, segment-store-wire-protocol 7.0). Pure functions, no state.
 """
 

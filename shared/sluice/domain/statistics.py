@@ -1,11 +1,11 @@
 """Statistics of streams: what is counted of the journal's events, and how reports become windows.
 
-Whoever owns a partition counts what happens to its streams, per stream and minute, and reports the figures every few
+A partition's owner counts what happens to its streams, per stream and minute, and reports the figures every few
 seconds. One fold adds the reports up to windows of a minute, an hour and a day. The figures are approximate: a report
 may be sent twice, and what happens while a partition changes hands may be missed or counted twice.
 
 A *mark* stands in the topic behind the reports of a partition. Once it is folded, all that was reported until its time
-is in the windows; so readers can be told how old the figures are, even where nothing happens.
+is in the windows; so readers learn how old the figures are, even where nothing happens.
 """
 
 from enum import StrEnum
@@ -258,7 +258,7 @@ class OperationCounter:
         return Figures(operations={operation: 1})
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Nothing is stored."""
 
 
 Counter = TransactionCounter | OperationCounter

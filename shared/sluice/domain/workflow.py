@@ -1,7 +1,7 @@
 """Workflows: the long operations that change one aggregate at a time, begun and ended by events.
 
-What an aggregate's workflow is doing, since when, and what keeps it, stands in the aggregate's state, so that whoever
-owns it next goes on and people can see it.
+What an aggregate's workflow is doing, since when, and what it waits for, stands in the aggregate's state, so that the
+next owner of the partition goes on and operators can see it.
 """
 
 from collections.abc import Callable
@@ -83,9 +83,9 @@ class WorkflowKind(Enum):
 
 
 class Workflow(msgspec.Struct):
-    """`since` in epoch ms; `request` is who is waiting for the end, if anybody, to be refused if there is a `refusal`.
+    """`since` in epoch ms; `request` is the one that waits for the end, if any, to be refused if there is a `refusal`.
 
-    `retry_requests` counts how often somebody asked for another attempt; `cancelled` asks for the end.
+    `retry_requests` counts how often an operator requested another attempt; `cancelled` requests the end.
     """
 
     kind: WorkflowKind
@@ -115,7 +115,7 @@ def running(state: Any) -> Workflow | None:
 
 
 def is_under_way(state: Any) -> bool:
-    """Whether a workflow is changing an aggregate of this state, or waits for its turn to."""
+    """Whether a workflow is changing an aggregate of this state, or is queued to."""
     return getattr(state, "workflow", None) is not None or getattr(state, "waiting", None) is not None
 
 
@@ -166,7 +166,7 @@ def can_cancel(state: Any) -> bool:
 def decide_step_failed(
     reader: Reader, aggregate: str, kind: WorkflowKind, step: str, attempts: int, error: str
 ) -> Decision:
-    """Note for people that a step is being tried again."""
+    """Record for operators that a step is being tried again."""
     workflow = running(reader.get(aggregate))
     if workflow is None or workflow.kind is not kind:
         return Decision()

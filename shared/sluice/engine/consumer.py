@@ -1,7 +1,7 @@
 """The consumer of requests: offsets, flow control and the executor put together over a `RequestSource`.
 
 A partition belongs to one instance through the consumer group. An offset is committed when its request and all before
-it are acknowledged: decided, or kept as a dead letter. A request whose workflow goes on is acknowledged once its first
+it are acknowledged: decided, or a dead letter. A request whose workflow goes on is acknowledged once its first
 entry counts, because the journal has the workflow. Control commands pass the queue of their key by. Everything here
 belongs to the event loop.
 """
@@ -30,7 +30,7 @@ CONTROL_HEADER = "ce_control"
 
 
 class WrongPartitionError(Exception):
-    """The request stands in a partition that is not that of its key: whoever sent it hashes keys differently."""
+    """The request stands in a partition that is not that of its key: its sender hashes keys differently."""
 
 
 class Delivery:
@@ -134,7 +134,7 @@ class RequestConsumer:
 
     @property
     def failure(self) -> BaseException | None:
-        """Why requests are not read, or one of a partition that is ours can neither be handled nor be kept."""
+        """Why requests are not read, or one of a partition that is ours can neither be handled nor be stored."""
         return self._source.failure or next(iter(self._unkept.values()), None)
 
     @property
@@ -263,37 +263,37 @@ class RequestConsumer:
     async def _handle(self, delivery: Delivery, permit: Permit) -> None:
         if tracing.is_on():
             delivery.span = tracing.handling(self._source.topic, delivery.message.headers())
-        failure, continuation, is_kept = None, None, True
+        failure, continuation, is_stored = None, None, True
         with delivery.span.active():
             try:
                 if self._is_keyed and self._journal.partition_of(delivery.key) != delivery.partition:
                     raise WrongPartitionError(f"{delivery.key!r} does not belong to partition {delivery.partition}")
                 continuation = await self._handler(delivery, permit)
-            except Exception as error:  # noqa: BLE001 - the key must go on; the request is kept
+            except Exception as error:  # noqa: BLE001 - the key must go on; the request is stored
                 failure = error
-                is_kept = await self._keep(delivery, error)
+                is_stored = await self._keep(delivery, error)
         if continuation is not None:
             self._spawn(self._acknowledged_after(continuation, delivery))
             return
         delivery.span.end(failure)
-        if is_kept:
+        if is_stored:
             delivery.acknowledge()
 
     async def _acknowledged_after(self, continuation: Continuation, delivery: Delivery) -> None:
         try:
             with tracing.within(delivery.span):
                 await continuation()
-        except Exception as error:  # noqa: BLE001 - the request is kept
+        except Exception as error:  # noqa: BLE001 - the request is stored
             if not await self._keep(delivery, error):
                 return
         delivery.acknowledge()
 
     async def _keep(self, delivery: Delivery, error: Exception) -> bool:
-        """Whether the request that could not be handled is kept elsewhere. If not, its offset stays, and it shows."""
+        """Whether the request that could not be handled is stored elsewhere. If not, its offset stays, and it shows."""
         try:
             await self._on_failure(delivery, error)
         except Exception as worse:
-            log.exception("failure not kept", extra={"topic": self._source.topic, "key": delivery.key})
+            log.exception("failure not stored", extra={"topic": self._source.topic, "key": delivery.key})
             if self._offsets.get(delivery.partition) is delivery.offsets:
                 self._unkept[delivery.partition] = worse
             return False

@@ -47,7 +47,7 @@ class View(Protocol):
         ...
 
     def index(self, name: str) -> Any | None:
-        """What is kept about several aggregates at once."""
+        """What is stored about several aggregates at once."""
         ...
 
     def everywhere(self) -> "Sequence[View]":
@@ -60,7 +60,7 @@ class Reader(Protocol):
 
     @property
     def partition_key(self) -> str:
-        """A key that belongs to this partition and to no thing."""
+        """A key that belongs to this partition and to no resource."""
         ...
 
     def elsewhere(self, key: str) -> View:
@@ -80,5 +80,5 @@ class Reader(Protocol):
         ...
 
     def index(self, name: str) -> Any | None:
-        """What is kept about several aggregates at once; reading it guards nothing."""
+        """What is stored about several aggregates at once; reading it guards nothing."""
         ...

@@ -158,7 +158,7 @@ class Dependencies:
         self._sent.clear()
 
     def _was_retried(self) -> bool:
-        """Whether another attempt was requested since this was asked last. Then everything begins anew."""
+        """Whether another attempt was requested since the last call. Then everything begins anew."""
         if self.workflow.retry_requests == self._retry_requests:
             return False
         self._retry_requests = self.workflow.retry_requests
@@ -251,7 +251,7 @@ def _identity(command: Any) -> bytes:
 
 
 def _observed(reply: "asyncio.Future[Any]") -> None:
-    """A failure is for `describe`; asyncio need not report that no one has asked for it."""
+    """A failure is for `describe`; asyncio need not report that no one has awaited it."""
     if not reply.cancelled():
         reply.exception()
 

@@ -1,6 +1,6 @@
 """How many requests may be open: more pause the whole topic, more behind a stuck one pause its partition alone.
 
-Those behind a stuck request are kept in mind only, but all of them would be delivered a second time after a crash.
+Those behind a stuck request are remembered only, but all of them would be delivered a second time after a crash.
 """
 
 import logging

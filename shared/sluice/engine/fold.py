@@ -38,7 +38,7 @@ class _Cell:
 class PartitionView:
     """States, versions and decided sources of one partition.
 
-    `partition_key` is a key of this partition that no thing has. `next_offset` is the first one not folded; `last_ms`
+    `partition_key` is a key of this partition, of no resource. `next_offset` is the first one not folded; `last_ms`
     is when the log took the last one that is.
     """
 
@@ -149,7 +149,7 @@ class PartitionView:
             cell.version += 1
 
     def _forget_old(self, timestamp_ms: int) -> None:
-        """Which projection comes when is said by the records alone, so that all followers forget alike."""
+        """The records alone determine when, so that all followers forget alike."""
         if not self._to_look:
             self._to_look, self._looked_ms = list(self._projections), timestamp_ms
         elif (found := self._projections.get(name := self._to_look.pop())) is not None:

@@ -280,7 +280,7 @@ class Journal:
         loading = not self.loaded.is_set()
         is_awaited = bool(self._appended or self._replies or self.on_entry)
         if loading:
-            # What is loaded lives on: spare the collector from walking through all of it each time.
+            # What is loaded stays: spare the collector from walking through all of it each time.
             gc.disable()
         for message in batch:
             partition = message.partition()

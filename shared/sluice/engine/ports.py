@@ -99,7 +99,7 @@ class Log(Protocol):
     ) -> None:
         """Append to the key's partition; `failed(error)` is called on the loop if it was not acknowledged.
 
-        `carrier` are headers of the trace. Raises SendError for what can be told at once.
+        `carrier` are headers of the trace. Raises SendError for what fails at once.
         """
         ...
 
@@ -109,7 +109,7 @@ class Log(Protocol):
 
 
 class SourceListener(Protocol):
-    """Who is told of requests. All but `positions` are called on the event loop."""
+    """The receiver of requests. All but `positions` are called on the event loop."""
 
     def assigned(self, partitions: list[int]) -> None: ...
 
@@ -194,7 +194,7 @@ class Model(Protocol):
         ...
 
     def project(self, projections: dict[str, Any], event: Any, offset: int) -> Iterable[str]:
-        """Bring what is kept about several aggregates up to date; names the aggregates not needed any more."""
+        """Bring what is stored about several aggregates up to date; names the aggregates not needed any more."""
         ...
 
     def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:

@@ -186,7 +186,7 @@ class Proposer:
             try:
                 decision = item.decide(reader, context)
                 names = dict.fromkeys(event.aggregate for event in decision.events)
-            except Exception as error:  # noqa: BLE001 - it reaches whoever waits for it
+            except Exception as error:  # noqa: BLE001 - it reaches the callers that wait
                 queue.popleft()
                 item.decided.set_exception(error)
                 continue

@@ -41,9 +41,9 @@ class Entry(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=
 
 
 Mark = tuple[int, int]
-"""A place in a partition of requests: the leader epoch under which it was appended, and the offset.
+"""A position in a partition of requests: the leader epoch under which it was appended, and the offset.
 
-In a log epochs do not fall as offsets rise. So a place is behind all others that were ever appended before it, also
+In a log epochs do not fall as offsets rise. So a position is behind all others that were ever appended before it, also
 where the topic has lost its end and offsets are used a second time.
 """
 

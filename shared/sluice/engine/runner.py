@@ -1,7 +1,7 @@
 """Runs an aggregate's workflow to completion: its steps, the waiting between attempts, the last record.
 
 There is one runner per key at a time (the consumer's executor sees to that). It keeps nothing: after a crash the
-workflow stands in the journal, and whoever owns the partition next begins its idempotent steps anew. Attempts are
+workflow stands in the journal, and the next owner of the partition begins its idempotent steps anew. Attempts are
 unbounded, but visible: every doubling of their number is recorded in the journal with the last error. A step with
 unmet dependencies (`sluice.engine.dependencies`) is carried out once more when they are met, and shows as well.
 """
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class ForeseenError(Exception):
-    """What is outside does not serve now: worth a line in the log, not a stack trace."""
+    """An outside system does not serve now: worth a line in the log, not a stack trace."""
 
 
 class UnendedError(Exception):
@@ -190,7 +190,7 @@ class Runner(Generic[StepContextT]):
         )
 
     async def _record_step(self, aggregate: str, kind: Any, step: str, attempts: int, text: str) -> None:
-        """For operators; should the journal be what fails, the log has said so already."""
+        """For operators; if the journal itself fails, the log has it already."""
 
         def record(reader: Reader, _context: Context) -> Decision:
             return self._rules.step_failed(reader, aggregate, kind, step, attempts, text)

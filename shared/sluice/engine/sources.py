@@ -1,7 +1,7 @@
 """Which requests are decided: the one rule against duplicates, as the fold keeps it for one journal partition.
 
 For each topic there is a floor, below which every request is decided, and the decided ones at or above it. Floors only
-grow. What is kept is bounded by the requests under way.
+grow. What is held is bounded by the requests under way.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class DecidedSources:
         topic = self._topics.get(source.topic)
         return topic is not None and (source.mark < topic.floor or source.mark in topic.decided)
 
-    def kept(self) -> int:
+    def remembered(self) -> int:
         """How many decided requests are remembered one by one."""
         return sum(len(topic.decided) for topic in self._topics.values())
 

@@ -1,6 +1,6 @@
-"""What a workflow is: a long operation on one aggregate, begun and ended by events, whose state anybody can look at.
+"""What a workflow is: a long operation on one aggregate, begun and ended by events, whose state any process can read.
 
-It stands in the aggregate's state: what it is doing, since when, and what keeps it. So whoever owns the aggregate's
+It stands in the aggregate's state: what it is doing, since when, and what it waits for. So the owner of the aggregate's
 partition next goes on, and operators can see it.
 """
 
@@ -12,8 +12,8 @@ from sluice.engine.decision import Context, Decision, Reader
 class Running(Protocol):
     """A workflow in an aggregate's state. `kind` is an enum whose value names it.
 
-    `since` in epoch ms; `request` is whoever waits for the end. `retry_requests` counts how often another attempt was
-    asked for; `cancelled` asks for the end.
+    `since` in epoch ms; `request` waits for the end. `retry_requests` counts how often another attempt was
+    requested; `cancelled` requests the end.
     """
 
     kind: Any

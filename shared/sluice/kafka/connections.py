@@ -1,4 +1,4 @@
-"""All that a process reaches of Kafka, made in one place."""
+"""All that a process reaches of Kafka, made in one module."""
 
 import asyncio
 from collections.abc import Callable

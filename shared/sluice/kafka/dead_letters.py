@@ -1,4 +1,4 @@
-"""Dead letters: the records nobody could handle, kept with the reason, so that their key can go on.
+"""Dead letters: the records that could not be handled, stored with the reason, so that their key can go on.
 
 A dead letter is the source record passed on: its key, its value and its attributes of CloudEvents; further headers
 (`sluice_…`) name where it came from and what went wrong. A record that came without such attributes is given some.
@@ -57,29 +57,29 @@ def _listed(headers: Mapping[str, str | bytes | None] | Headers | None) -> Heade
 
 
 def dead_letter_headers(
-    place: dict[str, str], own: Headers, key: str, service: str, reason: str, time_ms: int
+    origin: dict[str, str], own: Headers, key: str, service: str, reason: str, time_ms: int
 ) -> Headers:
-    """The headers of a dead letter that was given up at `time_ms` (epoch ms).
+    """The headers of a dead letter that was made at `time_ms` (epoch ms).
 
-    `place` says where the record stands: names and values, the same for the same record. `own` are its own headers;
-    what earlier dead letters of it said is left out.
+    `origin` says where the record stands: names and values, the same for the same record. `own` are its own headers;
+    what earlier dead letters of it added is left out.
     """
-    told: Headers = [("sluice_reason", reason), ("sluice_service", service)]
-    told += [(_OURS + name, text) for name, text in place.items()]
-    kept: dict[str, str | bytes | None] = {}
+    described: Headers = [("sluice_reason", reason), ("sluice_service", service)]
+    described += [(_OURS + name, text) for name, text in origin.items()]
+    retained: dict[str, str | bytes | None] = {}
     for name, text in own:
         if text and not name.startswith(_OURS):
-            kept.setdefault(name, text)
-    given = dict(cloud_event_headers(UNREADABLE, "/".join(place.values()), service, time_ms, key))
+            retained.setdefault(name, text)
+    given = dict(cloud_event_headers(UNREADABLE, "/".join(origin.values()), service, time_ms, key))
     given["content-type"] = "application/octet-stream"
-    return [*told, *{**given, **kept}.items()]
+    return [*described, *{**given, **retained}.items()]
 
 
 async def send_dead_letter(producer: RecordProducer, source: Source, service: str, reason: str) -> None:
-    """Keep the record, through any outage of Kafka; of one that no topic can hold the log is the last place left."""
-    place = {"topic": source.topic, "partition": str(source.partition), "offset": str(source.offset)}
+    """Store the record, through any outage of Kafka; one that no topic can hold goes to the log."""
+    origin = {"topic": source.topic, "partition": str(source.partition), "offset": str(source.offset)}
     now = time.time_ns() // 1_000_000
-    headers = dead_letter_headers(place, source.headers, source.key, service, reason, now)
+    headers = dead_letter_headers(origin, source.headers, source.key, service, reason, now)
     log.error("dead letter", extra={"key": source.key, "reason": reason, "offset": source.offset})
     metrics.DEAD_LETTERS.labels(source.topic).inc()
     while True:
@@ -93,7 +93,7 @@ async def send_dead_letter(producer: RecordProducer, source: Source, service: st
             )
             return
         except SendError as error:
-            log.warning("dead letter not kept yet", extra={"key": source.key, "error": str(error)})
+            log.warning("dead letter not stored yet", extra={"key": source.key, "error": str(error)})
             await asyncio.sleep(AGAIN_S)
 
 
@@ -147,7 +147,7 @@ def read_dead_letters(
     on_message: Callable[[Message], None],
     silence_s: float = 5.0,
 ) -> None:
-    """Tell every record from the offsets in `begin`, by partition, up to the ends there are now; blocking.
+    """Pass every record from the offsets in `begin`, by partition, up to the ends there are now; blocking.
 
     An offset in `end` is the last one that matters of its partition. The reader belongs to no group and commits
     nothing. Raises DeadLettersUnavailableError when nothing came for `silence_s` seconds.
@@ -162,16 +162,16 @@ def read_dead_letters(
     }
     consumer = Consumer(config)
     left = set(begin)
-    heard = time.monotonic()
+    last_received = time.monotonic()
     try:
         consumer.assign([TopicPartition(DEAD_LETTERS.name, p, offset) for p, offset in begin.items()])
         while left:
-            # Asked for many, a consumer waits until it has as many, or the time is up.
+            # A consumer waits until it has as many as requested, or the time is up.
             first = consumer.poll(0.1)
             messages = [first, *consumer.consume(500, 0)] if first is not None else []
             if messages:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > silence_s:
+                last_received = time.monotonic()
+            elif time.monotonic() - last_received > silence_s:
                 raise DeadLettersUnavailableError(f"{DEAD_LETTERS.name} could not be read for {silence_s:g} s")
             for message in messages:
                 left -= _passed(message, end, on_message)
@@ -180,10 +180,10 @@ def read_dead_letters(
 
 
 def _passed(message: Message, end: Mapping[int, int], on_message: Callable[[Message], None]) -> set[int]:
-    """Tell the record; the partition, if it was the last one of it that matters."""
+    """Pass the record; return the partition if this was its last one."""
     partition, offset, error = message.partition(), message.offset(), message.error()
     if partition is None or offset is None or (error is not None and error.code() != KafkaError._PARTITION_EOF):  # noqa: SLF001 - that is its public name
-        log.warning("dead letters not read", extra={"error": error.str() if error is not None else "no place"})
+        log.warning("dead letters not read", extra={"error": error.str() if error is not None else "no offset"})
         return set()
     if error is not None:
         return {partition}

@@ -1,4 +1,4 @@
-"""The read barrier: where the journal ends, asked once for all partitions and for all readers that wait.
+"""The read barrier: where the journal ends, requested once for all partitions and for all readers that wait.
 
 One question is outstanding at a time, on a connection of its own in a thread of its own; readers that come meanwhile
 share the next one. So a read sees all that was acknowledged before it began, on any instance, for one short question.
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class EndOffsets:
-    """Asks for the end offsets of a topic's partitions."""
+    """Requests the end offsets of a topic's partitions."""
 
     def __init__(self, client: dict[str, Any], topic: str, partitions: int, timeout_s: float) -> None:
         self._client = client
@@ -36,16 +36,16 @@ class EndOffsets:
 
     @property
     def failure(self) -> str | None:
-        """Why nobody is answered any more, for people; None while questions are, and before the start."""
+        """Why no request is answered any more, for operators; None while they are, and before the start."""
         ended = self._thread.ident is not None and not self._thread.is_alive() and not self._stopping
-        return "the thread that asks where the journal ends has ended" if ended else None
+        return "the thread that reads where the journal ends has ended" if ended else None
 
     def stop(self) -> None:
         with self._lock:
             self._stopping = True
             self._lock.notify()
 
-    def ask(self) -> asyncio.Future[Ends]:
+    def request(self) -> asyncio.Future[Ends]:
         """The end offset of each partition at some time after this call; fails with EndsUnknownError."""
         answer: asyncio.Future[Ends] = self._loop.create_future()
         with self._lock:
@@ -54,7 +54,7 @@ class EndOffsets:
         return answer
 
     def _new_client(self) -> AdminClient | None:
-        """One that connects while nobody asks; None if there cannot be one now."""
+        """One that connects while there is no request; None if there cannot be one now."""
         try:
             return AdminClient(self._client)
         except Exception:

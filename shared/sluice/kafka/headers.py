@@ -20,5 +20,5 @@ def cloud_event_headers(kind: str, id: str, source: str, time_ms: int, subject: 
 
 
 def as_text(headers: Headers) -> list[tuple[str, str]]:
-    """The same for whoever takes text only; a header without a value is left out."""
+    """The same for receivers that take text only; a header without a value is left out."""
     return [(name, v.decode(errors="replace") if isinstance(v, bytes) else v) for name, v in headers if v is not None]

@@ -72,7 +72,7 @@ class KafkaLog:
 
     def ends(self) -> asyncio.Future[Ends]:
         """See Log."""
-        return self._ends.ask()
+        return self._ends.request()
 
     def _attach(self, consumer: Consumer) -> None:
         consumer.assign([TopicPartition(self.name, p, 0) for p in range(self.partitions)])

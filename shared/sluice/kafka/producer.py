@@ -94,7 +94,7 @@ class KafkaProducer:
         while not self._stopping.is_set():
             self._producer.poll(0.1)
             while not self._replaced.empty():
-                # Whoever waits for a record that it still had learns that it was not acknowledged.
+                # Callers that wait for a record that it still had learn that it was not acknowledged.
                 replaced = self._replaced.get_nowait()
                 replaced.purge()
                 replaced.flush(1.0)

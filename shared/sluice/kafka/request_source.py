@@ -108,11 +108,11 @@ class KafkaRequestSource:
             except KafkaException as error:
                 # Raised from here it would end the thread. The next owner gets some requests a second time.
                 log.warning("not committed before the partitions went", extra={"error": str(error)})
-            self._let_go(consumer, [p.partition for p in partitions])
+            self._release(consumer, [p.partition for p in partitions])
             self._loop.call_soon_threadsafe(listener.revoked, [p.partition for p in partitions])
 
         def lost(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            self._let_go(consumer, [p.partition for p in partitions])
+            self._release(consumer, [p.partition for p in partitions])
             self._loop.call_soon_threadsafe(listener.lost, [p.partition for p in partitions])
 
         consumer.subscribe([self.topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
@@ -138,7 +138,7 @@ class KafkaRequestSource:
             consumer.resume(self._named(fewer))
         self._still = wanted
 
-    def _let_go(self, consumer: Consumer, partitions: list[int]) -> None:
+    def _release(self, consumer: Consumer, partitions: list[int]) -> None:
         """What is paused while it goes would still be so when it comes back."""
         for partition in partitions:
             self._committed.pop(partition, None)

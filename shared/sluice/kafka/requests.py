@@ -1,6 +1,6 @@
 """The envelope of a request: the command with its id, its time and its sender.
 
-The value is JSON for people and programs alike; the headers repeat the same facts as CloudEvents attributes, for
+The value is JSON for operators and programs alike; the headers repeat the same facts as CloudEvents attributes, for
 tools that look at headers only.
 """
 

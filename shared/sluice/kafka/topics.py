@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 
 _DAY_MS = 24 * 3600 * 1000
 _COMPACTED_AFTER_MS = 3600 * 1000
-"""Kafka compacts what is no longer written to; whoever reads a topic from its beginning waits for the rest."""
+"""Kafka compacts what is no longer written to; a consumer that reads a topic from its beginning waits for the rest."""
 MAX_RECORD_BYTES = 8 * 1024 * 1024
 MAX_REQUEST_BYTES = 7 * 1024 * 1024
-"""Of what a client asks for: so there is room for what the records say that decide on it and pass it on."""
+"""Of what a client requests: so there is room in the records that decide on it and pass it on."""
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ JOURNAL = Topic(
 DEAD_LETTERS = Topic(
     name="sluice.dead-letters",
     key="as the source",
-    holds="records nobody could handle, with the reason, and what became of them",
+    holds="records that could not be handled, with the reason, and what became of them",
     written_by=(*_ALL, "retention-spark"),
     read_by=("api-gateway", "people"),
     retention_ms=30 * _DAY_MS,
@@ -164,7 +164,7 @@ _ELSEWHERE: Mapping[type[Command], Topic] = {
 
 
 def topic_of(command: Command) -> Topic:
-    """The topic in which a command is asked for."""
+    """The topic that a command is sent to."""
     return topics_of(type(command))[0]
 
 
@@ -174,7 +174,7 @@ def is_control(command: Command) -> bool:
 
 
 def topics_of(kind: type) -> tuple[Topic, ...]:
-    """The topics that commands of a kind pass, the one they are asked for in first."""
+    """The topics that commands of a kind pass, the one they are sent to first."""
     first = _ELSEWHERE.get(kind, REQUESTS_STREAMS)
     return (first, COMMIT) if kind is CheckLease else (first,)
 

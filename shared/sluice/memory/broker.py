@@ -73,7 +73,7 @@ class MemoryMessage:
 
 
 class MemoryBroker:
-    """`delays_s` is what anything may take on its way; `on_landed` is told of every record.
+    """`delays_s` is what anything may take on its way; `on_landed` receives every record.
 
     `refusals` and `lost_acks` count the next records of `faulty_topic` that are not taken, and that are taken without
     an acknowledgement. `is_running` says whether a member's process runs: one that does not loses its partitions after
@@ -92,7 +92,7 @@ class MemoryBroker:
         self.random = random or Random(0)
         self.loop = asyncio.get_running_loop()
         self.outside = contextvars.Context()
-        """For what happens whoever lives or dies."""
+        """For what happens whichever process runs or dies."""
         self.on_landed: list[Callable[[MemoryMessage], None]] = []
         self.is_running: Callable[[object], bool] = lambda _process: True
         self.max_bytes = max_bytes
@@ -185,7 +185,7 @@ class MemoryBroker:
                 fetching.at[partition] = 0
                 fetching.notice()
 
-    # What lands, and who is told.
+    # What lands, and who is notified.
 
     def land(self, topic: str, key: str, value: bytes, headers: Headers = ()) -> MemoryMessage:
         return self.land_in(topic, partition_of(key, self.partitions), key, value, headers)
@@ -212,7 +212,7 @@ class MemoryBroker:
 
 
 class MemoryProducer:
-    """One process's. `touch` is told of what it does to the outside, and may not return."""
+    """One process's. `touch` is called before each effect on the outside, and may not return."""
 
     def __init__(self, broker: MemoryBroker, touch: Callable[[str], None] = lambda _what: None) -> None:
         self._broker = broker
@@ -264,7 +264,7 @@ class MemoryProducer:
             raise SendError("away")
         if broker.faulty_topic == topic and broker.lost_acks:
             broker.lost_acks -= 1
-            self._land_at(now + broker.delay_s(), topic, key, value, headers, _nobody)
+            self._land_at(now + broker.delay_s(), topic, key, value, headers, _ignore)
             loop.call_at(now + PRODUCE_TIMEOUT_S, done, SendError("Local: Message timed out"), context=broker.outside)
         elif back_s is None:
             self._land_at(now + broker.delay_s(), topic, key, value, headers, done)
@@ -273,7 +273,7 @@ class MemoryProducer:
         else:
             loop.call_at(now + PRODUCE_TIMEOUT_S, done, SendError("Local: Message timed out"), context=broker.outside)
             if broker.random.random() < 0.3:
-                self._land_at(back_s + broker.delay_s(), topic, key, value, headers, _nobody)
+                self._land_at(back_s + broker.delay_s(), topic, key, value, headers, _ignore)
         self._touch(f"appended to {topic}")
 
     def _land_at(
@@ -294,8 +294,8 @@ class MemoryProducer:
         done(None)
 
 
-def _nobody(_error: None) -> None:
-    """Nobody waits any more."""
+def _ignore(_error: None) -> None:
+    """No caller waits any more."""
 
 
 class Fetching:

@@ -10,7 +10,7 @@ from sluice.memory.requests import MemoryGroup, MemoryRequestSource
 
 
 class MemoryGroups:
-    """The consumer groups of a broker, made when they are first asked for."""
+    """The consumer groups of a broker, made when they are first used."""
 
     def __init__(self, broker: MemoryBroker) -> None:
         self.broker = broker

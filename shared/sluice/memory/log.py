@@ -69,17 +69,17 @@ class MemoryLog:
     def ends(self) -> asyncio.Future[Ends]:
         """See Log."""
         answer: asyncio.Future[Ends] = self._broker.loop.create_future()
-        self._ask(answer, self._broker.loop.time() + ENDS_TIMEOUT_S)
+        self._request_ends(answer, self._broker.loop.time() + ENDS_TIMEOUT_S)
         return answer
 
-    def _ask(self, answer: asyncio.Future[Ends], until_s: float) -> None:
+    def _request_ends(self, answer: asyncio.Future[Ends], until_s: float) -> None:
         broker, back_s = self._broker, self._broker.back_s
         if answer.done():
             return
         if back_s is None:
             answer.set_result({p: len(log) for p, log in enumerate(broker.logs(self.name))})
         elif back_s < until_s:
-            broker.loop.call_at(back_s, self._ask, answer, until_s, context=broker.outside)
+            broker.loop.call_at(back_s, self._request_ends, answer, until_s, context=broker.outside)
         else:
             broker.loop.call_at(until_s, _unknown, answer, context=broker.outside)
 

@@ -1,6 +1,6 @@
 """Consumer groups in memory: which process reads which partition of a topic, and what it has committed.
 
-A member that dies or freezes loses its partitions after the session's time to whoever is there; one that wakes goes on
+A member that dies or freezes loses its partitions after the session's time to the other members; one that wakes goes on
 for a while with what it believes to own. Offsets are committed now and then, so that what a member has handled may be
 delivered a second time to the next.
 """
@@ -17,7 +17,7 @@ OnOwned = Callable[[int, object | None], None]
 
 
 class MemoryRequestSource:
-    """See RequestSource. `process` is whoever the member belongs to."""
+    """See RequestSource. `process` is the one that the member belongs to."""
 
     def __init__(self, group: "MemoryGroup", process: object) -> None:
         self.topic = group.topic
@@ -37,7 +37,7 @@ class MemoryRequestSource:
         self._group.join(self)
 
     async def stop(self) -> None:
-        """See RequestSource. The listener is told that its partitions go, as by Kafka's consumer when it is closed."""
+        """See RequestSource. The listener is notified that its partitions go, as Kafka's consumer does when closed."""
         owned = sorted(self.fetching.at) if self.fetching is not None else []
         self._group.leave(self, commit=True)
         if owned:
@@ -87,7 +87,7 @@ class MemoryRequestSource:
 
 
 class MemoryGroup:
-    """The readers of one topic. `on_owned` is told when a partition has lost its owner (None), and when it has one."""
+    """The readers of one topic. `on_owned` is called when a partition has lost its owner (None) or has one."""
 
     def __init__(self, broker: MemoryBroker, topic: str, on_owned: OnOwned = lambda _partition, _process: None) -> None:
         self.broker = broker
@@ -144,11 +144,11 @@ class MemoryGroup:
                 self.committed[partition] = position
 
     def lose_offsets(self) -> None:
-        """Nothing is committed any more: whoever begins reads all there is."""
+        """Nothing is committed any more: a new owner reads all there is."""
         self.committed = [0] * self.broker.partitions
 
     def balance(self, bounce: bool = False) -> None:
-        """Give each partition to somebody who is there; with `bounce` take all away first, uncommitted."""
+        """Give each partition to a member; with `bounce` take all away first, uncommitted."""
         if not self._members:
             return
         random = self.broker.random

@@ -1,4 +1,4 @@
-"""The operations of a segment store as requests and replies, over any line that carries them.
+"""The operations of a segment store as requests and replies, over any channel that carries them.
 
 Concurrency: no state but the writers that are appending right now; one writer appends one event at a time, because an
 append frame names no segment and the store takes that of the writer's latest set-up on the connection.
@@ -21,15 +21,15 @@ from sluice.pravega.wire.fields import TableEntry, TableKey
 _R = TypeVar("_R", bound=Command)
 
 
-class Line(Protocol):
-    """Something that carries requests to the segment store that has a segment."""
+class RequestChannel(Protocol):
+    """What carries requests to the segment store that has a segment."""
 
     async def call(self, request: Numbered, timeout_s: float) -> Command:
         """The reply to a request. Raises ConnectionFailure."""
 
 
 class SegmentCalls(ABC):
-    """Every method of `SegmentStore`, given a line."""
+    """Every method of `SegmentStore`, given a channel."""
 
     def __init__(self, call_timeout_s: float, token: Callable[[], str]) -> None:
         self._call_timeout_s = call_timeout_s
@@ -37,44 +37,44 @@ class SegmentCalls(ABC):
         self._appending: set[UUID] = set()
 
     @abstractmethod
-    async def _line(self, segment: str) -> Line:
-        """The line to the store that has the segment now. Raises ConnectionFailure."""
+    async def _channel(self, segment: str) -> RequestChannel:
+        """The channel to the store that has the segment now. Raises ConnectionFailure."""
 
     async def create_segment(self, name: str, scale_type: int, target_rate: int, rollover_size_bytes: int = 0) -> None:
         """See SegmentStore."""
         request = segments.CreateSegment(
             next_request_id(), name, target_rate, scale_type, self._token(), rollover_size_bytes
         )
-        await self._ask(request, name)
+        await self._send(request, name)
 
     async def update_policy(self, name: str, scale_type: int, target_rate: int) -> None:
         """See SegmentStore."""
-        await self._ask(
+        await self._send(
             segments.UpdateSegmentPolicy(next_request_id(), name, target_rate, scale_type, self._token()), name
         )
 
     async def seal_segment(self, name: str) -> None:
         """See SegmentStore."""
-        await self._ask(segments.SealSegment(next_request_id(), name, self._token()), name)
+        await self._send(segments.SealSegment(next_request_id(), name, self._token()), name)
 
     async def truncate_segment(self, name: str, offset: int) -> None:
         """See SegmentStore."""
-        await self._ask(segments.TruncateSegment(next_request_id(), name, offset, self._token()), name)
+        await self._send(segments.TruncateSegment(next_request_id(), name, offset, self._token()), name)
 
     async def delete_segment(self, name: str) -> None:
         """See SegmentStore."""
-        await self._ask(segments.DeleteSegment(next_request_id(), name, self._token()), name)
+        await self._send(segments.DeleteSegment(next_request_id(), name, self._token()), name)
 
     async def merge_batch(self, target: str, sources: Sequence[str]) -> list[int]:
         """See SegmentStore."""
         request = segments.MergeSegmentsBatch(next_request_id(), target, tuple(sources), self._token())
-        reply = await self._learn(request, target, segments.SegmentsBatchMerged)
+        reply = await self._request_reply(request, target, segments.SegmentsBatchMerged)
         return [merged.target_length for merged in reply.merged]
 
     async def segment_info(self, name: str) -> SegmentInfo:
         """See SegmentStore."""
         request = segments.GetStreamSegmentInfo(next_request_id(), name, self._token())
-        reply = await self._learn(request, name, segments.StreamSegmentInfo)
+        reply = await self._request_reply(request, name, segments.StreamSegmentInfo)
         if not reply.exists or reply.is_deleted:
             raise errors.SegmentMissing(type(request).__name__, name, "", repr(reply), reply)
         return SegmentInfo(reply.write_offset, reply.start_offset, reply.is_sealed, reply.last_modified_ms)
@@ -87,10 +87,10 @@ class SegmentCalls(ABC):
             return SegmentData(offset, b"", info.sealed)
         wanted = min(length, available)
         request = appends.ReadSegment(name, offset, wanted, self._token(), next_request_id())
-        reply = await self._ask(request, name)
+        reply = await self._send(request, name)
         if not isinstance(reply, appends.SegmentRead):
             return SegmentData(offset, b"", True)
-        # A store reads at least eight bytes, whatever it was asked for.
+        # A store reads at least eight bytes, whatever was requested.
         data = reply.data[:wanted]
         return SegmentData(offset, data, info.sealed and offset + len(data) == info.length)
 
@@ -120,85 +120,85 @@ class SegmentCalls(ABC):
             errors.check(setup, Failure.WRITER_BUSY, name)
         self._appending.add(writer_id)
         try:
-            line = await self._line_for(setup, name)
-            stored = await self._told(line, setup, name, appends.AppendSetup)
+            channel = await self._channel_for(setup, name)
+            stored = await self._send_expecting(channel, setup, name, appends.AppendSetup)
             if stored.last_event_number >= event_number:
                 return None
-            return await self._told(line, request, name, appends.DataAppended)
+            return await self._send_expecting(channel, request, name, appends.DataAppended)
         finally:
             self._appending.discard(writer_id)
 
     async def attribute(self, name: str, attribute_id: UUID) -> int | None:
         """See SegmentStore."""
         request = segments.GetSegmentAttribute(next_request_id(), name, attribute_id, self._token())
-        value = (await self._learn(request, name, segments.SegmentAttribute)).value
+        value = (await self._request_reply(request, name, segments.SegmentAttribute)).value
         return None if value == segments.NULL_ATTRIBUTE_VALUE else value
 
     async def update_attribute(self, name: str, attribute_id: UUID, value: int, expected: int | None) -> bool:
         """See SegmentStore."""
         present = segments.NULL_ATTRIBUTE_VALUE if expected is None else expected
         request = segments.UpdateSegmentAttribute(next_request_id(), name, attribute_id, value, present, self._token())
-        return (await self._learn(request, name, segments.SegmentAttributeUpdated)).success
+        return (await self._request_reply(request, name, segments.SegmentAttributeUpdated)).success
 
     async def create_table_segment(self, name: str, key_length: int, rollover_size_bytes: int = 0) -> None:
         """See SegmentStore."""
         request = tables.CreateTableSegment(
             next_request_id(), name, self._token(), key_length=key_length, rollover_size_bytes=rollover_size_bytes
         )
-        await self._ask(request, name)
+        await self._send(request, name)
 
     async def delete_table_segment(self, name: str, must_be_empty: bool = False) -> None:
         """See SegmentStore."""
-        await self._ask(tables.DeleteTableSegment(next_request_id(), name, must_be_empty, self._token()), name)
+        await self._send(tables.DeleteTableSegment(next_request_id(), name, must_be_empty, self._token()), name)
 
     async def table_info(self, name: str) -> TableInfo:
         """See SegmentStore."""
         request = tables.GetTableSegmentInfo(next_request_id(), name, self._token())
-        reply = await self._learn(request, name, tables.TableSegmentInfo)
+        reply = await self._request_reply(request, name, tables.TableSegmentInfo)
         return TableInfo(reply.length, reply.start_offset, reply.entry_count, reply.key_length)
 
     async def update_table_entries(self, name: str, entries: Sequence[TableEntry]) -> list[int]:
         """See SegmentStore."""
         request = tables.UpdateTableEntries(next_request_id(), name, self._token(), tuple(entries))
-        return list((await self._learn(request, name, tables.TableEntriesUpdated)).versions)
+        return list((await self._request_reply(request, name, tables.TableEntriesUpdated)).versions)
 
     async def read_table(self, name: str, keys: Sequence[bytes]) -> list[TableEntry]:
         """See SegmentStore."""
         request = tables.ReadTable(next_request_id(), name, self._token(), tuple(TableKey(key) for key in keys))
-        return list((await self._learn(request, name, tables.TableRead)).entries)
+        return list((await self._request_reply(request, name, tables.TableRead)).entries)
 
     async def remove_table_keys(self, name: str, keys: Sequence[TableKey]) -> None:
         """See SegmentStore."""
-        await self._ask(tables.RemoveTableKeys(next_request_id(), name, self._token(), tuple(keys)), name)
+        await self._send(tables.RemoveTableKeys(next_request_id(), name, self._token(), tuple(keys)), name)
 
-    async def _line_for(self, request: Numbered, segment: str) -> Line:
+    async def _channel_for(self, request: Numbered, segment: str) -> RequestChannel:
         try:
-            return await self._line(segment)
+            return await self._channel(segment)
         except ConnectionFailure as failure:
             errors.check(cast(Command, request), failure.failure, segment, "", failure.detail)
             raise
 
-    async def _exchange(self, line: Line, request: Numbered, segment: str) -> Command:
-        """Asks and returns the reply if it means done or already done."""
-        host = str(getattr(line, "host", ""))
-        asked = cast(Command, request)
+    async def _exchange(self, channel: RequestChannel, request: Numbered, segment: str) -> Command:
+        """Sends the request and returns the reply if it means done or already done."""
+        host = str(getattr(channel, "host", ""))
+        command = cast(Command, request)
         try:
-            reply = await line.call(request, self._call_timeout_s)
+            reply = await channel.call(request, self._call_timeout_s)
         except ConnectionFailure as failure:
-            errors.check(asked, failure.failure, segment, host, failure.detail)
+            errors.check(command, failure.failure, segment, host, failure.detail)
             raise
-        errors.check(asked, reply, segment, host)
+        errors.check(command, reply, segment, host)
         return reply
 
-    async def _ask(self, request: Numbered, segment: str) -> Command:
-        return await self._exchange(await self._line_for(request, segment), request, segment)
+    async def _send(self, request: Numbered, segment: str) -> Command:
+        return await self._exchange(await self._channel_for(request, segment), request, segment)
 
-    async def _learn(self, request: Numbered, segment: str, expected: type[_R]) -> _R:
-        return await self._told(await self._line_for(request, segment), request, segment, expected)
+    async def _request_reply(self, request: Numbered, segment: str, expected: type[_R]) -> _R:
+        return await self._send_expecting(await self._channel_for(request, segment), request, segment, expected)
 
-    async def _told(self, line: Line, request: Numbered, segment: str, expected: type[_R]) -> _R:
-        """Asks for something that only one type of reply can tell."""
-        reply = await self._exchange(line, request, segment)
+    async def _send_expecting(self, channel: RequestChannel, request: Numbered, segment: str, expected: type[_R]) -> _R:
+        """Sends a request to which only one type of reply is an answer."""
+        reply = await self._exchange(channel, request, segment)
         if not isinstance(reply, expected):
             raise errors.UnexpectedReply(type(request).__name__, segment, "", repr(reply), reply)
         return reply

@@ -1,7 +1,7 @@
 """The client the services command segment stores with.
 
 The container of a segment follows from its name, its host from the map that the service holds at the moment of the call
-(segment-store-cluster A7). One attempt for each call: repeating belongs to whoever owns the operation. Concurrency: any
+(segment-store-cluster A7). One attempt for each call: retrying belongs to the owner of the operation. Concurrency: any
 number of calls side by side on one event loop; all calls to one container share a connection.
 """
 
@@ -25,7 +25,7 @@ def _no_token() -> str:
 class SegmentStoreClient(SegmentCalls):
     """Commands the segment stores of one cluster; has all methods of `SegmentStore`.
 
-    `route` gives the host of a container, None if it has none. `token` is asked for a delegation token with every call.
+    `route` gives the host of a container, None if it has none. `token` gives a delegation token for every call.
     A call ends within the connect time-out, if there is no connection yet, plus `call_timeout_s`; the few methods that
     exchange two requests take that for each.
     """
@@ -54,7 +54,7 @@ class SegmentStoreClient(SegmentCalls):
         """Closes all connections; calls under way end with TryLater."""
         await self._pool.close()
 
-    async def _line(self, segment: str) -> Connection:
+    async def _channel(self, segment: str) -> Connection:
         container = container_of(segment, self._container_count)
         host = self._route(container)
         if host is None:

@@ -4,8 +4,8 @@ A store answers requests in any order (segment-store-wire-protocol 1.5), so requ
 are matched by request id. The first exchange is Hello; KeepAlive finds out when the other side fell silent (1.3, 1.4).
 
 Concurrency: everything runs on one event loop and no state changes across an `await`. Frames of one turn of the loop
-go out in one write. At most `max_in_flight` requests are unanswered and `max_waiting` callers wait for their turn; a
-caller past that is refused at once. Every call has a deadline; a reply that comes later finds nobody and is dropped.
+go out in one write. At most `max_in_flight` requests are unanswered and `max_waiting` callers wait for a slot; a
+caller past that is refused at once. Every call has a deadline; a reply that comes later finds no caller and is dropped.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from sluice.pravega.wire.frame import HEADER, Unencodable, WireError, decode, en
 from sluice.pravega.wire.hello import OLDEST_COMPATIBLE_VERSION, WIRE_VERSION, Hello, KeepAlive
 from sluice.pravega.wire.refusals import AuthTokenCheckFailed, InvalidEventNumber
 
-# Far above any offset: a store that fails a read's token sends the read's offset in place of its request id.
+# Far above any offset: a store that fails a read's token sends the read's offset instead of its request id.
 _request_ids = itertools.count(1 << 62)
 
 
@@ -51,7 +51,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
     max_in_flight: int = 1024
     max_waiting: int = 8192
     max_setups: int = 2000
-    """A store remembers every writer set up on a connection for as long as the connection lives (7.1, point 10)."""
+    """A store remembers every writer set up on a connection for as long as the connection exists (7.1, point 10)."""
 
 
 class _Call(msgspec.Struct):
@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
         self._awaited_bytes = HEADER.size
         self._setups = 0
         self._retired = False
-        self._heard_at = self._used_at = self._loop.time()
+        self._last_received_at = self._used_at = self._loop.time()
         self._ticker: asyncio.TimerHandle | None = None
 
     @classmethod
@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
             connection._lose(Failure.CONNECT_FAILED, str(error) or "no answer in time")
             raise ConnectionFailure(Failure.CONNECT_FAILED, str(error) or "no answer in time") from error
         except asyncio.CancelledError:
-            connection._lose(Failure.CLOSED, "nobody waits for it any more")
+            connection._lose(Failure.CLOSED, "no caller waits for it any more")
             raise
         return connection
 
@@ -127,7 +127,7 @@ class Connection(asyncio.Protocol):
         """
         deadline = self._loop.time() + timeout_s
         if self._slots.locked() or not self._writable.is_set():
-            await self._turn(deadline)
+            await self._wait_for_slot(deadline)
         else:
             await self._slots.acquire()
         timer = None
@@ -159,7 +159,7 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             await self._ended
 
-    async def _turn(self, deadline: float) -> None:
+    async def _wait_for_slot(self, deadline: float) -> None:
         """Waits for a free slot on a connection that takes bytes; the slot is the caller's on return."""
         if self._waiting >= self._limits.max_waiting:
             raise ConnectionFailure(Failure.OVERLOADED, f"{self._waiting} calls wait already")
@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
                 await self._writable.wait()
                 await self._slots.acquire()
         except TimeoutError:
-            raise ConnectionFailure(Failure.OVERLOADED, "no turn in time") from None
+            raise ConnectionFailure(Failure.OVERLOADED, "no free slot in time") from None
         finally:
             self._waiting -= 1
 
@@ -220,7 +220,7 @@ class Connection(asyncio.Protocol):
     # Receiving
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Says Hello, which is the first thing either side sends."""
+        """Sends Hello, the first message of either side."""
         self._transport = cast(asyncio.Transport, transport)
         if self._lost is not None:
             self._transport.abort()
@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Takes whole frames off the stream of bytes and hands each to the call it answers."""
-        self._heard_at = self._loop.time()
+        self._last_received_at = self._loop.time()
         inbox = self._inbox
         inbox += data
         if len(inbox) < self._awaited_bytes:
@@ -295,12 +295,12 @@ class Connection(asyncio.Protocol):
 
     def _tick(self) -> None:
         limits, now = self._limits, self._loop.time()
-        silent_s = now - self._heard_at
+        silent_s = now - self._last_received_at
         if silent_s >= limits.silence_limit_s:
             self._lose(Failure.SILENT, f"nothing for {silent_s:.1f} s")
             return
         if not self._pending and now - self._used_at >= limits.idle_limit_s:
-            self._lose(Failure.CLOSED, "nobody used the connection")
+            self._lose(Failure.CLOSED, "no caller used the connection")
             return
         if silent_s >= limits.keep_alive_s:
             self._send(encode(KeepAlive()))

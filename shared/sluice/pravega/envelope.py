@@ -1,7 +1,7 @@
 """Pravega's versioned envelope, and the primitives in it: how its own programs write records.
 
 An envelope is `00`, the type of object if the family has several, the version and the number of revisions; then per
-revision its number, length and data. Whoever reads skips revisions that it does not know, and bytes behind the fields
+revision its number, length and data. A reader skips revisions that it does not know, and bytes behind the fields
 that it knows. Everything is big-endian. Rules: segment-store-cluster A3. Pure functions.
 """
 
@@ -85,7 +85,7 @@ def collection(elements: Iterable[bytes]) -> bytes:
 
 
 class PayloadReader:
-    """A position in some bytes; every method reads one thing and moves behind it. All raise MalformedPayload."""
+    """A position in some bytes; every method reads one field and moves behind it. All raise MalformedPayload."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,4 +1,4 @@
-"""The one table that says what every answer of a segment store means for whoever asked.
+"""The one table that says what every answer of a segment store means for the caller.
 
 Each pair of a request and an answer (a reply, or a failure to get one) has one rule: done, already done, try on a fresh
 route, try later, or never. The replies that count as success are those the original controller accepts
@@ -16,7 +16,7 @@ from sluice.pravega.wire.command import Command
 
 
 class SegmentStoreError(Exception):
-    """The segment store did not do what it was asked."""
+    """The segment store did not carry out the request."""
 
     def __init__(self, operation: str, segment: str, host: str, detail: str = "", reply: Command | None = None) -> None:
         where = f"{operation} {segment}" + (f" at {host}" if host else "")
@@ -54,7 +54,7 @@ class SegmentTruncated(Permanent):
 
 
 class LengthDiffers(Permanent):
-    """The segment does not have the length that the append expects: someone else appended."""
+    """The segment does not have the length that the append expects: another writer appended."""
 
 
 class TableNotEmpty(Permanent):

@@ -1,4 +1,4 @@
-"""The client for whoever knows only a controller: it is asked which segment store has a segment.
+"""The client for callers that know only a controller, which says which segment store has a segment.
 
 The services follow the container map instead (`SegmentStoreClient`), which a user of the cluster cannot read. One
 attempt for each call. Concurrency: any number of calls side by side on one event loop; all calls to one segment share
@@ -7,7 +7,7 @@ a connection, of which there are `_LANES` to each store.
 
 from collections.abc import Awaitable, Callable
 
-from sluice.pravega.calls import Line, SegmentCalls
+from sluice.pravega.calls import RequestChannel, SegmentCalls
 from sluice.pravega.connection import Connection, ConnectionLimits
 from sluice.pravega.errors import RouteStale, TryLater
 from sluice.pravega.host import Host
@@ -25,7 +25,7 @@ class LocatedSegmentStores(SegmentCalls):
 
     `locate` gives the segment store that has a segment. It raises ConnectionFailure if that is not known at the moment;
     whatever else it raises comes out of the call as it is. Its answers are remembered until a call fails in a way that
-    makes another attempt worth it; that attempt asks anew. A call ends within the time `locate` takes, the connect
+    makes another attempt worth it; that attempt locates anew. A call ends within the time `locate` takes, the connect
     time-out, if there is no connection yet, and `call_timeout_s`; the few methods that exchange two requests take that
     for each.
     """
@@ -46,19 +46,19 @@ class LocatedSegmentStores(SegmentCalls):
         """Closes all connections; calls under way end with TryLater."""
         await self._pool.close()
 
-    async def _line(self, segment: str) -> Connection:
+    async def _channel(self, segment: str) -> Connection:
         # Out of the memory while the connection is made: it is back only if there is one.
         host = self._hosts.pop(segment, None) or await self._locate(segment)
-        # How many containers there are nobody tells: segments are spread as if it were so many.
+        # The controller does not say how many containers there are: segments are spread as if it were so many.
         connection = await self._pool.connection(host, container_of(segment, _LANES) % _LANES)
         if len(self._hosts) >= _MAX_REMEMBERED:
             self._hosts.clear()
         self._hosts[segment] = host
         return connection
 
-    async def _exchange(self, line: Line, request: Numbered, segment: str) -> Command:
+    async def _exchange(self, channel: RequestChannel, request: Numbered, segment: str) -> Command:
         try:
-            return await super()._exchange(line, request, segment)
+            return await super()._exchange(channel, request, segment)
         except (RouteStale, TryLater):
             self._hosts.pop(segment, None)
             raise

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from sluice.pravega.calls import Line, SegmentCalls
+from sluice.pravega.calls import RequestChannel, SegmentCalls
 from sluice.pravega.event_frames import frame_event
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory_table import MemoryTable
@@ -22,7 +22,7 @@ from sluice.pravega.wire.fields import MergedSource
 
 Moment = Literal["before", "after"]
 Fault = Callable[[Moment, str, str], Awaitable[None] | None]
-"""Told the moment, the request's type name and its segment; may raise ConnectionFailure, or return what to wait for."""
+"""Gets the moment, the request's type name and its segment; may raise ConnectionFailure, or return what to wait for."""
 
 _LARGEST_READ = 2 * 1024 * 1024
 
@@ -48,7 +48,7 @@ class MemorySegment(msgspec.Struct, eq=False):
     last_modified_ms: int = 0
     attributes: dict[UUID, int] = msgspec.field(default_factory=dict)
     evicted: set[UUID] = msgspec.field(default_factory=set)
-    """Attributes that read as not set until somebody changes them, or tries to."""
+    """Attributes that read as not set until a client changes them, or tries to."""
     table: MemoryTable | None = None
 
     @property
@@ -58,7 +58,7 @@ class MemorySegment(msgspec.Struct, eq=False):
 
 
 class InMemorySegmentStore(SegmentCalls):
-    """Has all methods of `SegmentStore`. `fault` is asked around every request; `clock_ms` dates modifications."""
+    """Has all methods of `SegmentStore`. `fault` is called around every request; `clock_ms` dates modifications."""
 
     def __init__(self, fault: Fault | None = None, clock_ms: Callable[[], int] = lambda: 0) -> None:
         super().__init__(call_timeout_s=30.0, token=lambda: "")
@@ -70,10 +70,10 @@ class InMemorySegmentStore(SegmentCalls):
         self._writers: dict[UUID, tuple[str, int]] = {}
 
     def evict(self, name: str) -> None:
-        """Forgets of a segment what a segment store forgets when nobody has used it for a minute (4.10)."""
+        """Forgets of a segment what a segment store forgets that was not used for a minute (4.10)."""
         self.segments[name].evicted = set(self.segments[name].attributes)
 
-    async def _line(self, _: str) -> Line:
+    async def _channel(self, _: str) -> RequestChannel:
         return self
 
     async def call(self, request: Numbered, timeout_s: float) -> Command:

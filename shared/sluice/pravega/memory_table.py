@@ -15,7 +15,7 @@ _ILLEGAL_ARGUMENT = 0
 
 
 class MemoryTable:
-    """The live entries of one table; the version of an entry is its place in the table's log."""
+    """The live entries of one table; the version of an entry is its position in the table's log."""
 
     def __init__(self, key_length: int) -> None:
         self.entries: dict[bytes, tuple[int, bytes]] = {}
@@ -66,15 +66,15 @@ class MemoryTable:
         self, request: tables.UpdateTableEntries | tables.RemoveTableKeys, keys: Sequence[TableKey]
     ) -> Command | None:
         """All conditions are judged by the state before the batch; a missing key comes before a wrong version."""
-        ask, name = request.request_id, request.segment
+        request_id, name = request.request_id, request.segment
         if self._key_length and any(len(key.key) != self._key_length for key in keys):
-            return refusals.ErrorMessage(ask, name, "wrong key length", _ILLEGAL_ARGUMENT)
+            return refusals.ErrorMessage(request_id, name, "wrong key length", _ILLEGAL_ARGUMENT)
         demanding = [key for key in keys if key.version != NO_VERSION]
         missing = any(key.version >= 0 and key.key not in self.entries for key in demanding)
         if missing and not self._key_length:
-            return refusals.TableKeyDoesNotExist(ask, name, "")
+            return refusals.TableKeyDoesNotExist(request_id, name, "")
         if missing or any(self._entry(key).key.version != key.version for key in demanding):
-            return refusals.TableKeyBadVersion(ask, name, "")
+            return refusals.TableKeyBadVersion(request_id, name, "")
         return None
 
     def _entry(self, key: TableKey) -> TableEntry:

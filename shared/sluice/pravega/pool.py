@@ -4,7 +4,7 @@ A store closes the connection when a container is not running yet, and when it h
 (segment-store-wire-protocol 4.1): all calls on the connection end with that. So containers have lanes of their own, and
 a call fails for its own container only.
 
-Concurrency: callers that need the same missing connection share one attempt, which goes on if some of them give up;
+Concurrency: callers that need the same missing connection share one attempt, which goes on if some of them leave;
 `max_waiting` of them at most wait for it. A connection leaves the pool the moment it is lost, worn out or unused for
 long, so that a store which left is forgotten.
 """
@@ -99,6 +99,6 @@ class ConnectionPool:
 
 
 def _retrieve(attempt: "asyncio.Task[Connection]") -> None:
-    """Takes note of a failure that may have nobody left to hear it."""
+    """Retrieves a failure that no caller may be left to receive."""
     if not attempt.cancelled():
         attempt.exception()

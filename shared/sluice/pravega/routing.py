@@ -1,4 +1,4 @@
-"""Which container a segment lives in.
+"""Which container a segment is in.
 
 Segment stores, clients and the controller all compute this for themselves and must agree to the bit
 (segment-store-cluster A7, stream-and-transaction-semantics 10.1). Pure functions.

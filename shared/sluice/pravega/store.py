@@ -1,7 +1,7 @@
-"""What the workflows ask of the segment stores, as an interface: the client and its in-memory twin both have it.
+"""What the workflows need of the segment stores, as an interface: the client and its in-memory twin both have it.
 
 Every method is one attempt: it raises a `SegmentStoreError` (`errors.py`) that says whether another makes sense, and
-whoever owns the operation repeats it. What a lost attempt has done already counts as done the next time
+the owner of the operation retries it. What a lost attempt has done already counts as done the next time
 (segment-store-wire-protocol 8.1). Offsets and lengths are bytes. Methods may run side by side.
 """
 

@@ -1,1 +1,1 @@
-"""What a service tells about itself: structured logs, Prometheus metrics, health."""
+"""What a service reports about itself: structured logs, Prometheus metrics, health."""

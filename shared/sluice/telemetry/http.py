@@ -1,8 +1,8 @@
-"""What is told about HTTP requests: rate, time and outcome by route, and the span that a trace begins with.
+"""Telemetry of HTTP requests: rate, time and outcome by route, and the span that a trace begins with.
 
 ASGI middleware: `app.add_middleware(HttpTelemetry)` on a Starlette or FastAPI application. Belongs to the event loop;
 keeps nothing between requests. The labels are bounded: a route is the template that matched (`/v1/scopes/{scope}`),
-never the path that was asked for, and a path that matched none is `unmatched`.
+never the requested path, and a path that matched none is `unmatched`.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from sluice.telemetry import tracing
 from sluice.telemetry.metrics import HTTP_SECONDS
 
 _METHODS = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"})
-_ASKED_ALL_THE_TIME = frozenset({"/livez", "/readyz", "/metrics"})
+_POLLED_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
 """By probes and by Prometheus: no traces begin there."""
 _OURS = 500
 """The first status that says that it is our fault."""
 
 
 class HttpTelemetry:
-    """Measures each request until its answer was sent; CANCELLED stands for the status of one that nobody waits for."""
+    """Measures each request until its answer was sent; CANCELLED stands for the status of one whose caller left."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -41,7 +41,7 @@ class HttpTelemetry:
             await send(message)
 
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        span = _begin(method, scope) if tracing.is_on() and scope["path"] not in _ASKED_ALL_THE_TIME else None
+        span = _begin(method, scope) if tracing.is_on() and scope["path"] not in _POLLED_PATHS else None
         try:
             if span is None:
                 await self._app(scope, receive, answer)

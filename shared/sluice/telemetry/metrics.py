@@ -1,7 +1,7 @@
 """The Prometheus metrics that services share. Names are part of what operators rely on; docs/telemetry.md lists them.
 
 What a service alone has stands in its own `metrics` module. Gauges that take a look at something larger are brought up
-to date when they are asked for (`scrape`), not when it changes.
+to date when they are scraped (`scrape`), not when it changes.
 """
 
 from prometheus_client import Counter, Gauge, Histogram, Info
@@ -43,7 +43,7 @@ HTTP_SECONDS = Histogram(
 
 # Workflows.
 
-WORKFLOWS = Gauge("sluice_workflows", "Workflows that have not ended, as the journal tells", ["workflow", "state"])
+WORKFLOWS = Gauge("sluice_workflows", "Workflows that have not ended, as the journal shows", ["workflow", "state"])
 WORKFLOW_OLDEST = Gauge(
     "sluice_workflow_oldest_seconds", "Age of the oldest workflow of a kind and state", ["workflow", "state"]
 )
@@ -54,7 +54,7 @@ WORKFLOW_SECONDS = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600),
 )
 WORKFLOW_RETRIES = Counter("sluice_workflow_retries", "Workflow steps tried again", ["workflow"])
-SILENT_CONTAINERS = Gauge("sluice_silent_containers", "Containers that did not answer when they were last asked")
+SILENT_CONTAINERS = Gauge("sluice_silent_containers", "Containers that did not answer when they were last probed")
 
 # Messages.
 
@@ -67,7 +67,7 @@ OLDEST_RECORD = Gauge(
 KEYS_AT_WORK = Gauge("sluice_keys_at_work", "Keys with a record or a workflow that is handled or waits", ["topic"])
 PARTITIONS_OWNED = Gauge("sluice_partitions_owned", "Partitions of a topic that this instance consumes", ["topic"])
 REBALANCES = Counter("sluice_rebalances", "Times this instance's share of a topic changed", ["topic"])
-DEAD_LETTERS = Counter("sluice_dead_letters", "Records given up, by topic", ["topic"])
+DEAD_LETTERS = Counter("sluice_dead_letters", "Records that became dead letters, by topic", ["topic"])
 PRODUCER_ERRORS = Counter("sluice_producer_errors", "Records that Kafka did not take or acknowledge", ["why"])
 PRODUCER_QUEUE = Gauge("sluice_producer_queue_records", "Records handed to the producer and not acknowledged yet")
 

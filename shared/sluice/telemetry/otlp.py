@@ -1,6 +1,6 @@
 """Spans by the SDK of OpenTelemetry, exported with OTLP over HTTP. Imported only where traces are on.
 
-A thread of the SDK exports what has ended in batches; while the collector is away spans are dropped, and nobody waits.
+A thread of the SDK exports what has ended in batches; while the collector is away spans are dropped without waiting.
 What the SDK reads from the environment holds (`OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` and so on).
 """
 
@@ -65,7 +65,7 @@ class OtelTracer:
 
 
 class OtelSpan:
-    """See `tracing.Span`. A span that is `borrowed` was begun by somebody else, who will end it."""
+    """See `tracing.Span`. A span that is `borrowed` was begun by another caller, who will end it."""
 
     def __init__(self, span: trace.Span, borrowed: bool = False) -> None:
         self.span = span

@@ -1,4 +1,4 @@
-"""What is told about the process itself: what it is, and whether its event loop keeps up."""
+"""Telemetry of the process itself: what it is, and whether its event loop keeps up."""
 
 import asyncio
 from importlib.metadata import version

@@ -1,6 +1,6 @@
 """What Prometheus reads: gauges that look at something larger are brought up to date first, on the event loop.
 
-Each of them is a group under a name; a later one of the same name takes its place. A group has to be quick: it runs
+Each of them is a group under a name; a later one of the same name replaces it. A group has to be quick: it runs
 between two requests. Writing the text takes longer and touches nothing that belongs to the loop, so a thread does it.
 """
 

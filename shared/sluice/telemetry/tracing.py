@@ -23,7 +23,7 @@ CARRIED = ("traceparent", "tracestate")
 
 
 class Span(Protocol):
-    """A piece of work, from its beginning to `end`, which may be told what went wrong."""
+    """A piece of work, from its beginning to `end`, which may be given what went wrong."""
 
     def active(self) -> AbstractContextManager[object]:
         """Inside, this span is the parent of those that begin; may be entered several times."""
@@ -52,7 +52,7 @@ class Tracer(Protocol):
         ...
 
     def current(self) -> Span:
-        """The active span, not to be ended by whoever asks; NOTHING if there is none."""
+        """The active span, not to be ended by the caller; NOTHING if there is none."""
         ...
 
     def shut_down(self) -> None:
@@ -132,7 +132,7 @@ def is_on() -> bool:
 
 
 def current() -> Span:
-    """The active span, to go on under it in another task; whoever began it ends it."""
+    """The active span, to go on under it in another task; the code that began it ends it."""
     return NOTHING if _tracer is None else _tracer.current()
 
 
@@ -164,7 +164,7 @@ def received(headers: object) -> Carrier:
 
 
 def handling(topic: str, headers: object) -> Span:
-    """Begin the span of a record that is handled, under the span of whoever sent it; NOTHING if it was not traced."""
+    """Begin the span of a record that is handled, under the span of its sender; NOTHING if it was not traced."""
     if _tracer is None or not (carrier := received(headers)):
         return NOTHING
     attributes = {

@@ -59,17 +59,17 @@ class KeyQueues:
             return f"{workflow.kind.value} runs"
         waiting = state.waiting if isinstance(state, Stream) else None
         is_waiting = waiting is not None and self._clock.now_ms() - waiting.at < YIELD_MS
-        return f"{waiting.kind} waits its turn" if waiting is not None and is_waiting else ""
+        return f"{waiting.kind} is queued" if waiting is not None and is_waiting else ""
 
 
 def aggregates_of(key: str) -> Iterator[str]:
     """All aggregates whose requests stand in the queue of a key."""
-    scope, slash, thing = key.partition("/")
+    scope, slash, resource = key.partition("/")
     if not slash:
         yield names.scope_aggregate(key)
         return
-    if thing.startswith(names.READER_GROUP_PREFIX):
-        yield GroupId(scope, thing.removeprefix(names.READER_GROUP_PREFIX)).aggregate
+    if resource.startswith(names.READER_GROUP_PREFIX):
+        yield GroupId(scope, resource.removeprefix(names.READER_GROUP_PREFIX)).aggregate
     for marks in _MARKS:
-        yield StreamId(scope, marks + thing).aggregate
-    yield TableId(scope, thing).aggregate
+        yield StreamId(scope, marks + resource).aggregate
+    yield TableId(scope, resource).aggregate

@@ -2,7 +2,7 @@
 
 A store registers, and is given containers, before these run; until then the first operations would only be retried. So
 the service calls itself ready when a question to each container of the cluster was answered. From then on it stays so:
-whoever is asked for something can still record it, and goes on when the store is back. An outage shows as a degraded
+the owner of a workflow can still record it, and goes on when the store is back. An outage shows as a degraded
 service, in a metric, and on the workflows that meet it.
 """
 
@@ -20,9 +20,9 @@ from sluice.runtime import Runtime
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
 
-ASK_AGAIN_S = 0.1
+RETRY_S = 0.1
 ROUND_S = 10.0
-"""How long it takes to ask each container once, while all answer."""
+"""How long it takes to probe each container once, while all answer."""
 SILENT_AT_ONCE = 8
 
 
@@ -51,13 +51,13 @@ def connect(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
 
 
 class DataPlane:
-    """Asks containers for a segment that nobody has. `silent` are those that did not answer at last, and why."""
+    """Probes containers with a segment that does not exist. `silent` are those without an answer last time, and why."""
 
     def __init__(self, store: SegmentStore, container_count: int) -> None:
         self._store = store
         self._names = {container: _name_in(container, container_count) for container in range(container_count)}
         self._answered = False
-        self.silent: dict[int, str] = dict.fromkeys(self._names, "not asked yet")
+        self.silent: dict[int, str] = dict.fromkeys(self._names, "not probed yet")
 
     def problem(self) -> str | None:
         """Which containers do not answer, and what one of them answered instead."""
@@ -73,23 +73,23 @@ class DataPlane:
     async def wait(self) -> None:
         """Return when every container has answered."""
         while self.silent:
-            await self._ask_all(list(self.silent))
+            await self._probe_all(list(self.silent))
             if self.silent:
-                await asyncio.sleep(ASK_AGAIN_S)
+                await asyncio.sleep(RETRY_S)
         self._answered = True
 
     async def watch(self) -> None:
-        """Wait, then go on asking for ever: one container after the other, those that are silent each time."""
+        """Wait, then go on probing for ever: one container after the other, those that are silent each time."""
         await self.wait()
-        turns = itertools.cycle(self._names)
+        round_robin = itertools.cycle(self._names)
         while True:
             await asyncio.sleep(ROUND_S / len(self._names))
-            await self._ask_all({next(turns), *itertools.islice(self.silent, SILENT_AT_ONCE)})
+            await self._probe_all({next(round_robin), *itertools.islice(self.silent, SILENT_AT_ONCE)})
 
-    async def _ask_all(self, containers: Iterable[int]) -> None:
-        await asyncio.gather(*(self._ask(container) for container in containers))
+    async def _probe_all(self, containers: Iterable[int]) -> None:
+        await asyncio.gather(*(self._probe(container) for container in containers))
 
-    async def _ask(self, container: int) -> None:
+    async def _probe(self, container: int) -> None:
         try:
             await self._store.segment_info(self._names[container])
         except SegmentMissing:

@@ -50,7 +50,7 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
         request = decode_request(delivery.value)
     except msgspec.DecodeError:
         return
-    reply = refusal(Status.FAILURE, f"kept as a dead letter: {error!r}")
+    reply = refusal(Status.FAILURE, f"stored as a dead letter: {error!r}")
 
     def refused(_reader: Reader, _context: Context) -> Decision:
         return Decision(reply=reply)

@@ -37,7 +37,7 @@ _encoder = msgspec.json.Encoder()
 class StatisticsReporter:
     """Counts with `counter` what happens in the partitions that are `owned` here.
 
-    With `marks` it tells, beside the reports, how far each partition is counted; one service does that for all.
+    With `marks` it sends, beside the reports, how far each partition is counted; one service does that for all.
     """
 
     def __init__(

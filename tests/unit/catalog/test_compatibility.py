@@ -68,7 +68,7 @@ BREAKING = {
     "a value goes": ([(("ScaleType", "enum"), ["FIXED_NUM_SEGMENTS"])], "lost 'BY_RATE"),
     "only some values": ([(("Reply", "properties", "status", "enum"), ["SUCCESS"])], "took any value"),
     "a longer tuple": ([(("Segment", "prefixItems"), [*SEGMENT, {"type": "string"}])], "had 3 elements and has 4"),
-    "an unforeseen keyword": ([(("Reply", "not"), {"type": "null"})], "nobody compares"),
+    "an unforeseen keyword": ([(("Reply", "not"), {"type": "null"})], "no rule compares"),
 }
 
 

@@ -334,7 +334,7 @@ def test_a_workflow_that_waits_goes_before_the_next_batch() -> None:
     log.waiting("a", "b")
     log.begin()
     log.note_waiting("ScaleStream")
-    assert why_not(log) == "ScaleStream waits its turn"
+    assert why_not(log) == "ScaleStream is queued"
     assert not any(isinstance(e, CommitBatchStarted) for e in log.end().events)
     assert log.begin() == Decision()
     assert log.start_scale(0).status == "STARTED"

@@ -211,7 +211,10 @@ def test_a_writer_far_behind_a_condensed_head_counts_as_in_a_whole_stream(seed: 
     for writer in ("a", "b"):
         position = dict.fromkeys(random.choice(epochs_of(twins.whole)).segments, 1)
         twins.decide(NoteWriterTime(SCOPE, STREAM, writer=writer, timestamp=5, position=position))
-    marks = [watermark.next_watermark(s, watermark.turnout(s, None, {}, 0), None) for s in (twins.stream, twins.whole)]
+    marks = [
+        watermark.next_watermark(s, watermark.writer_activity(s, None, {}, 0), None)
+        for s in (twins.stream, twins.whole)
+    ]
     assert marks[0] is not None and marks[0] == marks[1]
 
 

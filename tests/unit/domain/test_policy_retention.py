@@ -10,7 +10,14 @@ from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.ids import StreamId
 from sluice.domain.policy import requests, retention, retention_set
 from sluice.domain.policy.cut_order import Order, compare, lower_bound
-from sluice.domain.policy.retention import ASK_AGAIN_MS, RetentionCode, RetentionState, decide_retention, noted, observe
+from sluice.domain.policy.retention import (
+    TRUNCATION_RETRY_MS,
+    RetentionCode,
+    RetentionState,
+    decide_retention,
+    noted,
+    observe,
+)
 from sluice.domain.policy.retention_set import RetentionSet, Sample
 from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 
@@ -190,7 +197,7 @@ def test_what_was_asked_for_is_asked_again_only_much_later() -> None:
     assert decide_retention(further, NOW + 1000).code is C.PAUSED
     assert decide_retention(further, NOW + 1000, pause_ms=0).cut == {0: 400}
     assert decide_retention(further, NOW + retention.PAUSE_MS).cut == {0: 400}
-    assert decide_retention(state, NOW + ASK_AGAIN_MS).cut == {0: 300}
+    assert decide_retention(state, NOW + TRUNCATION_RETRY_MS).cut == {0: 300}
     keeps_more = observe(further, told(6, None, RetentionPolicy(RetentionType.SIZE, 300, FOREVER), head={0: 0}))
     assert decide_retention(keeps_more, NOW + 1000, pause_ms=0).code is C.ASKED, "not backwards"
 

@@ -198,8 +198,8 @@ def test_the_segments_to_write_are_generalized_and_in_the_order_of_keys() -> Non
         ("ready", "OK", ""),
         ("committing", "COMMITTED", ""),
         ("committed", "COMMITTED", ""),
-        ("aborting", "ABORTED", "the transaction is ABORTING: its client asked for that"),
-        ("aborted", "ABORTED", "the transaction is ABORTED: its client asked for that"),
+        ("aborting", "ABORTED", "the transaction is ABORTING: its client requested it"),
+        ("aborted", "ABORTED", "the transaction is ABORTED: its client requested it"),
         ("unknown", "UNKNOWN", "no such transaction"),
     ],
 )
@@ -212,7 +212,7 @@ def test_pings(reached: str, status: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        (AbortReason.USER, "its client asked for that"),
+        (AbortReason.USER, "its client requested it"),
         (AbortReason.LEASE, "its lease ran out"),
         (AbortReason.SEAL, "its stream was sealed"),
     ],

@@ -15,7 +15,7 @@ from sluice.domain.segment import segment_id
 from sluice.domain.stream import cuts, decide, scale
 from sluice.domain.stream.commands import CreateStream, NoteWriterTime, RemoveWriter, ScaleStream
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, note_emitted, turnout
+from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, note_emitted, writer_activity
 
 S2, S3, S4 = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4)
 
@@ -46,7 +46,7 @@ def note(log: Log, writer: str, timestamp: int, position: Mapping[int, int]) -> 
 
 def emit(log: Log, previous: Watermark | None = None) -> Watermark | None:
     stream = stream_of(log)
-    return next_watermark(stream, turnout(stream, previous, {}, 0), previous)
+    return next_watermark(stream, writer_activity(stream, previous, {}, 0), previous)
 
 
 def by_id(mark: Watermark | None) -> dict[int, int]:
@@ -120,23 +120,25 @@ def test_a_writer_that_has_not_gone_on_is_waited_for_until_its_time_is_up() -> N
     first = emit(log)
     note(log, "a", 2000, {0: 2})
     stream = stream_of(log)
-    found = turnout(stream, first, {}, 10_000)
+    found = writer_activity(stream, first, {}, 10_000)
     assert found.active.keys() == {"a", "b"} and found.silent_since == {"b": 10_000} and not found.gone
     assert next_watermark(stream, found, first) is None
-    assert turnout(stream, first, found.silent_since, 10_499).silent_since == {"b": 10_000}
-    late = turnout(stream, first, found.silent_since, 10_500)
+    assert writer_activity(stream, first, found.silent_since, 10_499).silent_since == {"b": 10_000}
+    late = writer_activity(stream, first, found.silent_since, 10_500)
     assert late.active.keys() == {"a"} and late.gone.keys() == {"b"} and late.silent_since == {}
     second = next_watermark(stream, late, first)
     assert second is not None and (second.lower, second.upper) == (2000, 2000)
     note(log, "b", 1500, {0: 3})
-    assert turnout(stream, first, late.silent_since, 99_999).active.keys() == {"a", "b"}, "one that goes on is back"
+    assert writer_activity(stream, first, late.silent_since, 99_999).active.keys() == {"a", "b"}, (
+        "one that goes on is back"
+    )
 
 
 def test_with_a_time_out_of_0_a_silent_writer_goes_in_the_same_round() -> None:
     log = stream_log()
     note(log, "a", 1000, {0: 1})
     first = emit(log)
-    found = turnout(stream_of(log), first, {}, 0)
+    found = writer_activity(stream_of(log), first, {}, 0)
     assert found.gone.keys() == {"a"} and not found.active
 
 
@@ -147,7 +149,7 @@ def test_a_writer_that_was_shut_down_counts_until_a_watermark_has_passed_it() ->
     assert log.ask(RemoveWriter("sc", "st", "a")).status == "SUCCESS"
     first = emit(log)
     assert by_id(first) == {0: 1, 1: 5} and first is not None and first.lower == 1000
-    found = turnout(stream_of(log), first, {}, 0)
+    found = writer_activity(stream_of(log), first, {}, 0)
     assert found.gone.keys() == {"a"} and found.active.keys() == {"b"}
 
 
@@ -155,7 +157,7 @@ def test_a_writer_is_forgotten_only_as_it_was_read() -> None:
     log = stream_log()
     for writer in ("a", "b"):
         note(log, writer, 1000, {0: 1})
-    found = turnout(stream_of(log), emit(log), {}, 0)
+    found = writer_activity(stream_of(log), emit(log), {}, 0)
     assert found.gone.keys() == {"a", "b"}
     note(log, "b", 1000, {0: 2})
     log.apply(forget_writers(log, StreamId("sc", "st"), found.gone))
@@ -166,7 +168,7 @@ def test_a_writer_is_forgotten_only_as_it_was_read() -> None:
 def test_the_shutdown_of_a_writer_is_a_change_of_what_was_read() -> None:
     log = stream_log()
     note(log, "a", 1000, {0: 1})
-    found = turnout(stream_of(log), emit(log), {}, 0)
+    found = writer_activity(stream_of(log), emit(log), {}, 0)
     assert log.ask(RemoveWriter("sc", "st", "a")).status == "SUCCESS"
     assert forget_writers(log, StreamId("sc", "st"), found.gone).events == ()
 

@@ -39,7 +39,7 @@ def test_what_is_kept_is_bounded_by_the_requests_under_way(steps: list[int]) -> 
     for offset, behind in enumerate(steps):
         sources.raise_floors({TOPIC: (0, offset - behind)})
         sources.mark(at(offset))
-        assert sources.kept() <= 2 * 64
+        assert sources.remembered() <= 2 * 64
 
 
 class Proposal(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from support.cloud_events import attributes_of, check_cloud_event
 from support.decisions import hot, sampled
 
 from retention_spark.rules import RetentionRule, ScaleRule
-from retention_spark.stateful_operator import Decider, Heard
+from retention_spark.stateful_operator import Decider, InputRecord
 from sluice.catalog import examples
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.decision import Reply
@@ -135,7 +135,7 @@ async def test_stream_workflows_that_cannot_read_what_a_segment_holds(broker: Me
     ids=["scaling", "retention"],
 )
 def test_retention_spark_that_asks_and_notes(rule: Any, report: Any) -> None:
-    given = Heard("any", 0, 0, "s/st", msgspec.json.encode(report))
+    given = InputRecord("any", 0, 0, "s/st", msgspec.json.encode(report))
     step = Decider(rule, "retention-spark/0").step(None, [given], NOW)
     assert step.sendings
     for sending in step.sendings:
@@ -146,7 +146,7 @@ def test_retention_spark_that_asks_and_notes(rule: Any, report: Any) -> None:
 
 
 def test_retention_spark_that_cannot_read_a_report() -> None:
-    odd = Heard(SCALE.name, 3, 7, "s/x", b"{")
+    odd = InputRecord(SCALE.name, 3, 7, "s/x", b"{")
     (letter,) = Decider(SCALE_RULE, "retention-spark/0").step(None, [odd], NOW).sendings
     attributes = check_cloud_event(letter.headers, letter.key, letter.value)
     assert attributes["ce_id"] == f"{SCALE.name}/3/7"

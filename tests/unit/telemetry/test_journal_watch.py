@@ -15,7 +15,7 @@ from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, WorkflowAdmitted, WorkflowQueued
 from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.workflow import WorkflowStepFailed
-from sluice.journal_watch import ASK_S, STATES, JournalWatch
+from sluice.journal_watch import POLL_S, STATES, JournalWatch
 
 KEY = "sc/st"
 SEGMENTS = (Segment(0, 0.0, 1.0),)
@@ -65,13 +65,13 @@ def workflows(workflow: str) -> dict[str, tuple[float | None, float]]:
 async def test_a_process_that_does_not_fold_is_behind_until_it_has(world: EngineWorld, watch: JournalWatch) -> None:
     await seed(world, creation())
     partition = world.journal.partition_of(KEY)
-    watch.heard(await world.journal.ends(), 100.0)
+    watch.observe(await world.journal.ends(), 100.0)
     assert (watch.lag(partition), watch.behind_s(partition, 105.0)) == (0, 0.0)
     world.first.log.freeze()
     await seed(world, created())
-    watch.heard(await world.journal.ends(), 110.0)
+    watch.observe(await world.journal.ends(), 110.0)
     await seed(world, creation())
-    watch.heard(await world.journal.ends(), 115.0)
+    watch.observe(await world.journal.ends(), 115.0)
     assert (watch.lag(partition), watch.behind_s(partition, 118.0)) == (2, 8.0)
     world.first.log.thaw()
     await settle()
@@ -85,7 +85,7 @@ async def test_a_process_that_keeps_folding_is_behind_since_the_last_ends(
     for turn in range(5):
         world.first.log.freeze()
         await seed(world, *([creation()] if not turn else []))
-        watch.heard(await world.journal.ends(), turn * 5.0)
+        watch.observe(await world.journal.ends(), turn * 5.0)
         assert watch.lag(partition) == 1 and watch.behind_s(partition, turn * 5.0 + 4.0) == 4.0
         world.first.log.thaw()
         await settle()
@@ -93,13 +93,13 @@ async def test_a_process_that_keeps_folding_is_behind_since_the_last_ends(
 
 async def test_the_ends_are_requested_again_after_an_outage(world: EngineWorld, watch: JournalWatch) -> None:
     partition = world.journal.partition_of(KEY)
-    world.broker.go_away(3 * ASK_S)
+    world.broker.go_away(3 * POLL_S)
     watching = asyncio.get_running_loop().create_task(watch.watch())
     world.first.log.freeze()
     await seed(world, creation())
-    await asyncio.sleep(2 * ASK_S)
+    await asyncio.sleep(2 * POLL_S)
     assert watch.lag(partition) == 0 and not watching.done()
-    await asyncio.sleep(3 * ASK_S)
+    await asyncio.sleep(3 * POLL_S)
     assert watch.lag(partition) == 1
     watching.cancel()
 

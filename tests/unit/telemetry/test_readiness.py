@@ -53,7 +53,7 @@ class Wheel:
     def __init__(self) -> None:
         self.away = True
 
-    async def mark_heard(self, *_: Any) -> None:
+    async def mark_receiving(self, *_: Any) -> None:
         if self.away:
             raise WheelUnavailableError("refused")
 
@@ -66,16 +66,16 @@ async def test_txn_manager_waits_for_redis_at_first_and_does_without_it_later() 
     timers = Timers(wheel, not_due, lambda _partition: {}, lambda: ())
     assert timers.unreached() is None, "a standby has no timers to keep"
     timers.own(0)
-    assert timers.unreached() == "Redis was not asked yet"
+    assert timers.unreached() == "no request to Redis yet"
     with pytest.raises(WheelUnavailableError):
-        await timers.call(wheel.mark_heard())
+        await timers.call(wheel.mark_receiving())
     assert "Redis away" in (timers.unreached() or "")
     wheel.away = False
-    await timers.call(wheel.mark_heard())
+    await timers.call(wheel.mark_receiving())
     assert timers.unreached() is None and timers.problem() is None
     wheel.away = True
     with pytest.raises(WheelUnavailableError):
-        await timers.call(wheel.mark_heard())
+        await timers.call(wheel.mark_receiving())
     assert timers.unreached() is None and "Redis away" in (timers.problem() or "")
 
 

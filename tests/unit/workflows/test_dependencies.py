@@ -172,7 +172,7 @@ def test_a_request_that_waits_for_a_batch_holds_the_key_queue_while_it_records_t
         now = made.world.now_ms
         await made.world.seed(KEY, *IDLE, waits_at("x0", now + 7_200_000))
         assert await made.sent_within_s(needs(SEAL), 3600) == 1
-        assert made.describe(needs(SEAL)) == "waits: x0 (TruncateStream waits its turn there)"
+        assert made.describe(needs(SEAL)) == "waits: x0 (TruncateStream is queued there)"
         await made.world.seed(KEY, waits_at("x0", now - YIELD_MS))
         assert await made.sent_within_s(needs(SEAL), 200) > 1
         assert made.describe(needs(SEAL)) == "waits: x0"

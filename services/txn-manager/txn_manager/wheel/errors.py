@@ -8,7 +8,7 @@ class WheelError(Exception):
 
 
 class WheelUnavailableError(WheelError):
-    """Redis is away, too slow, or refuses; whether it has done what it was asked is unknown."""
+    """Redis is away, too slow, or refuses; whether it has carried out the request is unknown."""
 
 
 class SlotLostError(WheelError):

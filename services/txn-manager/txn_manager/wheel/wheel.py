@@ -4,7 +4,7 @@ The journal is the truth and Redis only the alarm clock. A timer that fires too 
 never fires is not; so everything here is built to notice when a slot may lack a timer. A slot holds a marker with the
 fill that completed it and the run of the server it was completed in. Without one, or with one of another run (Redis
 came back from its files, a replica took over), the slot counts as lost and its owner fills it from the journal. A fill
-is put aside and takes the slot's place in one step, and only if it is whole and none began after it: neither half a
+is put aside and replaces the slot in one step, and only if it is whole and none began after it: neither half a
 fill nor one that a frozen process sends late can ever look complete.
 
 Concurrency: any number of instances and tasks may use the same slots. Scripts are atomic, take no more than MAX_BATCH
@@ -66,7 +66,7 @@ class TimerWheel:
         # The braces keep all keys of a cluster on one node of a Redis Cluster.
         self._prefix = f"sluice:{{{prefix}}}:timers:v{FORMAT}"
         self.timeout_s = timeout_s
-        # Attempted once: whoever calls decides what is to be written after a failure. The deadline of a call is ours:
+        # Attempted once: the caller decides what is to be written after a failure. The deadline of a call is ours:
         # with a socket timeout the client sends inside `wait_for`, which in Python 3.11 can swallow a cancellation.
         self._pool = BlockingConnectionPool.from_url(
             redis_url,
@@ -98,7 +98,7 @@ class TimerWheel:
     ) -> list[int]:
         """Set and cancel timers of many partitions; return those whose slots are lost.
 
-        With `fills` a slot that was filled by somebody else since counts as lost: what a process that was frozen has to
+        With `fills` a slot that another instance filled since counts as lost: what a process that was frozen has to
         change may be older than that fill. Raises WheelUnavailableError; a part may be done then.
         """
         lost: set[int] = set()
@@ -108,7 +108,7 @@ class TimerWheel:
         return sorted(lost)
 
     async def refill(self, partition: int, delays_ms: Mapping[str, int]) -> str:
-        """Replace the whole slot; return the name of this fill, as claims tell it.
+        """Replace the whole slot; return the name of this fill, as claims report it.
 
         Until it is done the slot stays what it was. Raises SlotLostError if another fill of the slot began or Redis
         forgot this one; WheelUnavailableError.
@@ -132,7 +132,7 @@ class TimerWheel:
         return fill
 
     async def claim(self, partitions: Collection[int], limit: int = MAX_BATCH) -> Claimed:
-        """Take at most `limit` timers that are due; for `claim_ms` nobody else gets them.
+        """Take at most `limit` timers that are due; for `claim_ms` no other instance gets them.
 
         Partitions are served in their order. Raises WheelUnavailableError; some may be taken then, and are due again
         later.
@@ -149,7 +149,7 @@ class TimerWheel:
             due.extend((partition, timer) for timer in timers)
         return Claimed(due, [each for each in partitions if each not in fills], fills, at_ms)
 
-    async def mark_heard(self, partitions: Collection[int], until_ms: int | None = None) -> None:
+    async def mark_receiving(self, partitions: Collection[int], until_ms: int | None = None) -> None:
         """Note that partitions were listened to until now, or until `until_ms` of Redis's clock (`Claimed.at_ms`).
 
         Naming a time from before the listening was confirmed keeps the note true when this call itself comes late.
@@ -157,21 +157,21 @@ class TimerWheel:
         """
         if partitions:
             until = "" if until_ms is None else until_ms
-            await self.run_script(self._scripts.hear, [self._heard], [until, *partitions])
+            await self.run_script(self._scripts.hear, [self._last_received_key], [until, *partitions])
 
     async def silent_for(self, partition: int) -> int | None:
-        """For how many ms nobody is known to have listened to a partition; None: unknown.
+        """For how many ms no instance is known to have listened to a partition; None: unknown.
 
         Raises WheelUnavailableError.
         """
-        silent_ms: int | None = await self.run_script(self._scripts.silence, [self._heard], [partition])
+        silent_ms: int | None = await self.run_script(self._scripts.silence, [self._last_received_key], [partition])
         return silent_ms
 
     def _slot(self, partition: int) -> str:
         return f"{self._prefix}:{partition}"
 
     @property
-    def _heard(self) -> str:
+    def _last_received_key(self) -> str:
         return f"{self._prefix}:heard"
 
     async def run_script(self, script: AsyncScript, keys: list[str], args: list[str | int]) -> Any:

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def requests() -> list[Example]:
-    """Every command at least once, in the topic it is asked for in, in the order of a stream's life."""
+    """Every command at least once, in the topic it is sent to, from a stream's creation to its deletion."""
     return command_examples()
 
 
@@ -35,7 +35,7 @@ def statistics() -> list[Example]:
 
 
 def dead_letters() -> list[Example]:
-    """A request that nobody could handle, bytes that nobody can read, and what became of the first."""
+    """A request that could not be handled, bytes that cannot be decoded, and what became of the first."""
     return dead_letter_examples(requests())
 
 

@@ -1,4 +1,4 @@
-"""An example of every command, as its sender would put it: who asks, under which id, when."""
+"""An example of every command, as its sender would put it: the sender, the id, the time."""
 
 from collections.abc import Iterator
 
@@ -157,10 +157,10 @@ def _ended() -> Iterator[tuple[str, str, Command]]:
 
 
 def command_examples() -> list[Example]:
-    """Requests in the order of a stream's life; a few commands twice, as different services send them."""
+    """Requests from a stream's creation to its deletion; a few commands twice, as different services send them."""
     found: list[Example] = []
-    asked = [*_created(), *_changed(), *_transactions(), *_ended()]
-    for number, (sender, id, command) in enumerate(asked):
+    requests = [*_created(), *_changed(), *_transactions(), *_ended()]
+    for number, (sender, id, command) in enumerate(requests):
         request = Request(id=id, at=n.at(number), by=sender, command=command)
         found += (_as_sent(topic, request) for topic in topics_of(type(command)))
     return found

@@ -39,7 +39,7 @@ def example(topic: str, key: str, kind: str, id: str, source: str, at: int, valu
 
 
 def with_unknown_field(known: Example) -> Example:
-    """The same as a later version might write it: a field nobody has heard of in each part of the value."""
+    """The same as a later version might write it: an unknown field in each part of the value."""
     value = known.json()
     for part in _parts(value):
         part.update(UNKNOWN_FIELD)
@@ -47,7 +47,7 @@ def with_unknown_field(known: Example) -> Example:
 
 
 def of_unknown_type(known: Example) -> Example:
-    """The same, but of a type nobody has heard of. Raises ValueError where the value itself names no type."""
+    """The same, but of an unknown type. Raises ValueError where the value itself names no type."""
     value = known.json()
     typed = [part for part in _parts(value) if "type" in part]
     if not typed:

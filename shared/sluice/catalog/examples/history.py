@@ -1,4 +1,4 @@
-"""How the records of the examples are told: each with the versions that its events meet, so that every one counts."""
+"""How the records of the examples are made: each with the versions that its events meet, so that every one counts."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ _FIRST_OFFSET = 1040
 class History:
     """Records, one after the other; `seconds` count from the start of the examples' day.
 
-    An entry `decides` the next request of that topic: the request's place is its source. `guards` are aggregates that
+    An entry `decides` the next request of that topic: the request's offset is its source. `guards` are aggregates that
     were read besides.
     """
 
@@ -33,7 +33,7 @@ class History:
         self._versions: Counter[str] = Counter()
         self._decided: Counter[str] = Counter()
 
-    def tell(
+    def append(
         self,
         seconds: float,
         by: str,
@@ -91,5 +91,5 @@ class History:
 
     def _put(self, key: str, record: JournalRecord) -> None:
         self._last = record
-        told = example(JOURNAL.name, key, record_kind(record), record.id, record.by, record.at, encode_record(record))
-        self.examples.append(told)
+        made = example(JOURNAL.name, key, record_kind(record), record.id, record.by, record.at, encode_record(record))
+        self.examples.append(made)

@@ -104,15 +104,15 @@ def _cluster(history: History) -> None:
     east, west = Host(*n.EAST), Host(*n.WEST)
     endpoints = {"grpc": "10.0.4.17:9090", "rest": "10.0.4.17:10080"}
     joined = MemberJoined("api-gateway", "api-gateway-0", endpoints, at=n.at(0))
-    history.tell(0, n.CLUSTER, joined)
+    history.append(0, n.CLUSTER, joined)
     assigned = ContainersAssigned({0: east, 1: west, 2: east, 3: west}, (east, west), at=n.at(0.1))
-    history.tell(0.1, n.CLUSTER, assigned)
-    history.tell(0.2, n.CLUSTER, MemberLeft(instance="api-gateway-1", at=n.at(0.2)))
+    history.append(0.1, n.CLUSTER, assigned)
+    history.append(0.2, n.CLUSTER, MemberLeft(instance="api-gateway-1", at=n.at(0.2)))
 
 
 def _created(history: History) -> None:
-    """The scope, then what is in it, each thing guarded by the fences of its partition."""
-    history.tell(
+    """The scope, then what is in it, each resource guarded by the fences of its partition."""
+    history.append(
         1,
         n.WORKFLOWS,
         ScopeCreated(_S, n.request_id(1), at=n.at(1)),
@@ -121,7 +121,7 @@ def _created(history: History) -> None:
         reply=SUCCESS,
     )
     refused = Reply(Status.SCOPE_EXISTS)
-    history.tell(
+    history.append(
         1.5,
         n.WORKFLOWS,
         decides=REQUESTS_STREAMS,
@@ -130,7 +130,7 @@ def _created(history: History) -> None:
         guards=(scope_aggregate(_S),),
         key=_S,
     )
-    history.tell(
+    history.append(
         2.1,
         n.WORKFLOWS,
         StreamCreationStarted(_S, _O, n.CREATION, STREAM_CONFIG, n.at(2.1), _HALVES, n.CREATION, n.at(2.1)),
@@ -139,14 +139,14 @@ def _created(history: History) -> None:
         guards=(_FENCES,),
     )
     done = (StreamCreated(_S, _O), StreamCreated(_S, _M))
-    history.tell(2.2, n.WORKFLOWS, *done, request=n.CREATION, reply=SUCCESS)
+    history.append(2.2, n.WORKFLOWS, *done, request=n.CREATION, reply=SUCCESS)
     _group_created(history)
     started = TableCreationStarted(
         _S, n.TABLE, n.TABLE_CREATION, TABLE_CONFIG, n.at(9.1), _HALVES, n.TABLE_CREATION, n.at(9.1)
     )
-    history.tell(9.1, n.WORKFLOWS, started, decides=REQUESTS_STREAMS, guards=(_FENCES,))
+    history.append(9.1, n.WORKFLOWS, started, decides=REQUESTS_STREAMS, guards=(_FENCES,))
     created = TableCreated(_S, n.TABLE)
-    history.tell(9.2, n.WORKFLOWS, created, request=n.TABLE_CREATION, reply=SUCCESS)
+    history.append(9.2, n.WORKFLOWS, created, request=n.TABLE_CREATION, reply=SUCCESS)
     _reports_stream(history)
 
 
@@ -160,45 +160,45 @@ def _group_created(history: History) -> None:
     started = ReaderGroupCreationStarted(
         _S, n.GROUP, n.GROUP_CREATION, GROUP_CONFIG, n.at(6.1), n.GROUP_CREATION, n.at(6.1)
     )
-    history.tell(6.1, n.WORKFLOWS, started, *streams, decides=REQUESTS_STREAMS, guards=(_FENCES,))
+    history.append(6.1, n.WORKFLOWS, started, *streams, decides=REQUESTS_STREAMS, guards=(_FENCES,))
     subscribed = SubscriberAdded(_S, _O, n.SUBSCRIBER, n.GROUP_ID, generation=0, at=n.at(6.15))
-    history.tell(6.15, n.WORKFLOWS, subscribed, decides=REQUESTS_STREAMS)
+    history.append(6.15, n.WORKFLOWS, subscribed, decides=REQUESTS_STREAMS)
     created = (StreamCreated(_S, state), StreamCreated(_S, mark_stream(state)))
     done = ReaderGroupCreated(_S, n.GROUP)
-    history.tell(6.2, n.WORKFLOWS, *created, done, request=n.GROUP_CREATION, reply=SUCCESS)
+    history.append(6.2, n.WORKFLOWS, *created, done, request=n.GROUP_CREATION, reply=SUCCESS)
 
 
 def _reports_stream(history: History) -> None:
-    """The internal stream that segment stores report to; how far its reports were carried on is kept here."""
+    """The internal stream that segment stores report to; how far its reports were forwarded is recorded here."""
     started = StreamCreationStarted(
         SYSTEM_SCOPE, REQUEST_STREAM, "system", StreamConfig(), n.at(10), _WHOLE, at=n.at(10)
     )
-    history.tell(10, n.WORKFLOWS, started)
-    history.tell(10.1, n.WORKFLOWS, StreamCreated(SYSTEM_SCOPE, REQUEST_STREAM))
-    history.tell(10.2, n.WORKFLOWS, ReportsForwarded(SYSTEM_SCOPE, REQUEST_STREAM, segment=0, offset=412))
+    history.append(10, n.WORKFLOWS, started)
+    history.append(10.1, n.WORKFLOWS, StreamCreated(SYSTEM_SCOPE, REQUEST_STREAM))
+    history.append(10.2, n.WORKFLOWS, ReportsForwarded(SYSTEM_SCOPE, REQUEST_STREAM, segment=0, offset=412))
 
 
 def _progress(history: History) -> None:
     """What readers and writers report, and the policies that come of it."""
     cut = {n.FIRST: 800, n.SECOND: 640}
     moved = SubscriberCutUpdated(_S, _O, n.SUBSCRIBER, cut, at=n.at(17))
-    history.tell(17, n.WORKFLOWS, moved, decides=REQUESTS_STREAMS, request=n.request_id(0x11), reply=SUCCESS)
+    history.append(17, n.WORKFLOWS, moved, decides=REQUESTS_STREAMS, request=n.request_id(0x11), reply=SUCCESS)
     updated = StreamUpdated(_S, _O, config=WITH_RETENTION)
-    history.tell(18, n.WORKFLOWS, updated, decides=REQUESTS_STREAMS, request=n.request_id(0x12), reply=SUCCESS)
-    history.tell(18.1, n.WORKFLOWS, RetentionPolicyAnnounced(_S, _O, policy=WITH_RETENTION.retention))
+    history.append(18, n.WORKFLOWS, updated, decides=REQUESTS_STREAMS, request=n.request_id(0x12), reply=SUCCESS)
+    history.append(18.1, n.WORKFLOWS, RetentionPolicyAnnounced(_S, _O, policy=WITH_RETENTION.retention))
     noted = WriterTimeNoted(_S, _O, n.WRITER, timestamp=n.at(20), position={n.FIRST: 900, n.SECOND: 700})
-    history.tell(20.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS, request=n.request_id(0x13), reply=SUCCESS)
-    history.tell(22, n.WORKFLOWS, WatermarkEmitted(_S, _O, lower=n.at(20), upper=n.at(20), at=n.at(22)))
+    history.append(20.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS, request=n.request_id(0x13), reply=SUCCESS)
+    history.append(22, n.WORKFLOWS, WatermarkEmitted(_S, _O, lower=n.at(20), upper=n.at(20), at=n.at(22)))
     removed = WriterRemoved(_S, _O, writer=n.WRITER)
-    history.tell(23, n.WORKFLOWS, removed, decides=REQUESTS_STREAMS, request=n.request_id(0x14), reply=SUCCESS)
-    history.tell(24, n.WORKFLOWS, WritersForgotten(_S, _O, writers=(n.WRITER,)))
+    history.append(23, n.WORKFLOWS, removed, decides=REQUESTS_STREAMS, request=n.request_id(0x14), reply=SUCCESS)
+    history.append(24, n.WORKFLOWS, WritersForgotten(_S, _O, writers=(n.WRITER,)))
     kept = DecisionRecorded(_S, _O, DecisionKind.RETENTION, "within-minimum", RETENTION_REASON, at=n.at(25))
-    history.tell(25, n.WORKFLOWS, kept, decides=REQUESTS_STREAMS)
+    history.append(25, n.WORKFLOWS, kept, decides=REQUESTS_STREAMS)
 
 
 def _scaled(history: History) -> None:
-    """The scale that retention-spark asked for, with a step that had to be tried again. One from before is open."""
-    history.tell(
+    """The scale that retention-spark requested, with a step that was retried. One from before is open."""
+    history.append(
         29,
         n.TRANSACTIONS,
         TransactionOpened(_S, _O, n.ROLLED, lease_ms=600_000, at=n.at(29)),
@@ -206,13 +206,13 @@ def _scaled(history: History) -> None:
     )
     ready = TransactionReady(_S, _O, n.ROLLED, at=n.at(29.1))
     answer = Reply(Status.OK, transaction=n.ROLLED, segments=_HALVES)
-    history.tell(29.1, n.TRANSACTIONS, ready, request=n.request_id(0x20), reply=answer)
+    history.append(29.1, n.TRANSACTIONS, ready, request=n.request_id(0x20), reply=answer)
     noted = DecisionRecorded(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30))
-    history.tell(30.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS)
-    history.tell(30.2, n.WORKFLOWS, WorkflowQueued(_S, _O, kind="scale-stream", at=n.at(30.2)))
+    history.append(30.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS)
+    history.append(30.2, n.WORKFLOWS, WorkflowQueued(_S, _O, kind="scale-stream", at=n.at(30.2)))
     comes = (Segment(n.UPPER_LEFT, 0.5, 0.75), Segment(n.UPPER_RIGHT, 0.75, 1.0))
     replacement = Replacement(seals=(n.SECOND,), creates=comes, at=n.at(30))
-    history.tell(
+    history.append(
         30.3,
         n.WORKFLOWS,
         StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(30.3)),
@@ -225,18 +225,18 @@ def _scaled(history: History) -> None:
     failed = WorkflowStepFailed(
         _STREAM_AGGREGATE, "create segments", attempts=2, error="ConnectionLost: segment-store-1.sluice.svc:12345"
     )
-    history.tell(31, n.WORKFLOWS, failed)
+    history.append(31, n.WORKFLOWS, failed)
     retried = WorkflowRetryRequested(_STREAM_AGGREGATE)
-    history.tell(32, n.WORKFLOWS, retried, request=n.request_id(0x17), reply=SUCCESS)
-    history.tell(32.1, n.WORKFLOWS, StreamEpochAdded(_S, _O, created_at=n.at(32.1)))
-    history.tell(32.2, n.WORKFLOWS, StreamScaled(_S, _O, sealed_sizes={n.SECOND: 52_430}))
+    history.append(32, n.WORKFLOWS, retried, request=n.request_id(0x17), reply=SUCCESS)
+    history.append(32.1, n.WORKFLOWS, StreamEpochAdded(_S, _O, created_at=n.at(32.1)))
+    history.append(32.2, n.WORKFLOWS, StreamScaled(_S, _O, sealed_sizes={n.SECOND: 52_430}))
 
 
 def _cancelled(history: History) -> None:
     """A scale that was taken back before its epoch was named."""
     whole = Segment(segment_id(2, 4), 0.5, 1.0)
     replacement = Replacement(seals=(n.UPPER_LEFT, n.UPPER_RIGHT), creates=(whole,), at=n.at(40))
-    history.tell(
+    history.append(
         40,
         n.WORKFLOWS,
         StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(40)),
@@ -244,19 +244,19 @@ def _cancelled(history: History) -> None:
         request=n.request_id(0x1A),
         reply=Reply(Status.STARTED, segments=(whole,), epoch=1),
     )
-    history.tell(
+    history.append(
         40.5,
         n.WORKFLOWS,
         WorkflowCancelled(_STREAM_AGGREGATE),
         request=n.request_id(0x18),
         reply=SUCCESS,
     )
-    history.tell(40.6, n.WORKFLOWS, StreamScaleCancelled(_S, _O))
+    history.append(40.6, n.WORKFLOWS, StreamScaleCancelled(_S, _O))
     wider = StreamConfig(WITH_RETENTION.scaling, WITH_RETENTION.retention, ("team-payments", "gold"), 10_000)
     request = n.request_id(0x1B)
     started = StreamUpdateStarted(_S, _O, config=wider, request=request, at=n.at(42))
-    history.tell(42, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
-    history.tell(42.1, n.WORKFLOWS, StreamUpdated(_S, _O), request=request, reply=SUCCESS)
+    history.append(42, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
+    history.append(42.1, n.WORKFLOWS, StreamUpdated(_S, _O), request=request, reply=SUCCESS)
 
 
 def _truncated(history: History) -> None:
@@ -264,8 +264,8 @@ def _truncated(history: History) -> None:
     started = StreamTruncationStarted(
         _S, _O, cut=HEAD, deleted=(n.SECOND,), size_till=53_630, request=request, at=n.at(45)
     )
-    history.tell(45, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
-    history.tell(45.1, n.WORKFLOWS, StreamTruncated(_S, _O), request=request, reply=SUCCESS)
+    history.append(45, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
+    history.append(45.1, n.WORKFLOWS, StreamTruncated(_S, _O), request=request, reply=SUCCESS)
 
 
 def _group_and_table_end(history: History) -> None:
@@ -273,48 +273,50 @@ def _group_and_table_end(history: History) -> None:
     later = ReaderGroupConfig(id=n.GROUP_ID, starts=GROUP_CONFIG.starts, refresh_ms=5000, generation=1)
     leaves, request = (f"{_S}/{_O}",), n.request_id(0x31)
     started = ReaderGroupUpdateStarted(_S, n.GROUP, later, leaves, request, at=n.at(80))
-    history.tell(80, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
+    history.append(80, n.WORKFLOWS, started, decides=REQUESTS_STREAMS)
     removed = SubscriberRemoved(_S, _O, subscriber=n.SUBSCRIBER)
-    history.tell(80.1, n.WORKFLOWS, removed, decides=REQUESTS_STREAMS)
+    history.append(80.1, n.WORKFLOWS, removed, decides=REQUESTS_STREAMS)
     answer = Reply(Status.SUCCESS, generation=1)
-    history.tell(80.2, n.WORKFLOWS, ReaderGroupUpdated(_S, n.GROUP), request=request, reply=answer)
+    history.append(80.2, n.WORKFLOWS, ReaderGroupUpdated(_S, n.GROUP), request=request, reply=answer)
     request = n.request_id(0x32)
     going = ReaderGroupDeletionStarted(_S, n.GROUP, request=request, at=n.at(81))
-    history.tell(81, n.WORKFLOWS, going, decides=REQUESTS_STREAMS)
+    history.append(81, n.WORKFLOWS, going, decides=REQUESTS_STREAMS)
     streams = (state, mark_stream(state))
     gone = (StreamDeleted(_S, stream, next_number=1) for stream in streams)
-    history.tell(81.2, n.WORKFLOWS, ReaderGroupDeleted(_S, n.GROUP), *gone, request=request, reply=SUCCESS)
+    history.append(81.2, n.WORKFLOWS, ReaderGroupDeleted(_S, n.GROUP), *gone, request=request, reply=SUCCESS)
     request = n.request_id(0x33)
-    history.tell(
+    history.append(
         82, n.WORKFLOWS, TableDeletionStarted(_S, n.TABLE, request=request, at=n.at(82)), decides=REQUESTS_STREAMS
     )
     deleted = TableDeleted(_S, n.TABLE, next_number=2)
-    history.tell(82.2, n.WORKFLOWS, deleted, request=request, reply=SUCCESS)
+    history.append(82.2, n.WORKFLOWS, deleted, request=request, reply=SUCCESS)
 
 
 def _stream_ends(history: History) -> None:
     request = n.request_id(0x34)
-    history.tell(84, n.WORKFLOWS, StreamSealStarted(_S, _O, request=request, at=n.at(84)), decides=REQUESTS_STREAMS)
+    history.append(84, n.WORKFLOWS, StreamSealStarted(_S, _O, request=request, at=n.at(84)), decides=REQUESTS_STREAMS)
     ended(history)
-    history.tell(84.5, n.WORKFLOWS, StreamSealed(_S, _O), request=request, reply=SUCCESS)
+    history.append(84.5, n.WORKFLOWS, StreamSealed(_S, _O), request=request, reply=SUCCESS)
     request = n.request_id(0x35)
-    history.tell(85, n.WORKFLOWS, StreamDeletionStarted(_S, _O, request=request, at=n.at(85)), decides=REQUESTS_STREAMS)
+    history.append(
+        85, n.WORKFLOWS, StreamDeletionStarted(_S, _O, request=request, at=n.at(85)), decides=REQUESTS_STREAMS
+    )
     gone = (StreamDeleted(_S, _O, next_number=5), StreamDeleted(_S, _M, next_number=1))
-    history.tell(85.2, n.WORKFLOWS, *gone, request=request, reply=SUCCESS)
+    history.append(85.2, n.WORKFLOWS, *gone, request=request, reply=SUCCESS)
 
 
 def _scope_ends(history: History) -> None:
     """A first deletion finds that something has come into the scope meanwhile, the second one takes everything."""
     request, held = n.request_id(0x36), Reply(Status.SCOPE_NOT_EMPTY, "1 stream")
-    history.tell(88, n.WORKFLOWS, ScopeDeletionStarted(_S, request=request, at=n.at(88)), decides=REQUESTS_STREAMS)
-    history.tell(88.1, n.WORKFLOWS, FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION - 4))
-    history.tell(88.2, n.WORKFLOWS, ScopeKept(_S), request=request, reply=held)
+    history.append(88, n.WORKFLOWS, ScopeDeletionStarted(_S, request=request, at=n.at(88)), decides=REQUESTS_STREAMS)
+    history.append(88.1, n.WORKFLOWS, FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION - 4))
+    history.append(88.2, n.WORKFLOWS, ScopeKept(_S), request=request, reply=held)
     request = n.request_id(0x37)
-    history.tell(
+    history.append(
         90,
         n.WORKFLOWS,
         ScopeDeletionStarted(_S, recursive=True, request=request, at=n.at(90)),
         decides=REQUESTS_STREAMS,
     )
-    history.tell(90.1, n.WORKFLOWS, FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION))
-    history.tell(90.2, n.WORKFLOWS, ScopeDeleted(_S), request=request, reply=SUCCESS)
+    history.append(90.1, n.WORKFLOWS, FenceRaised(n.PARTITION, n.SCOPES_PARTITION, n.DELETION_POSITION))
+    history.append(90.2, n.WORKFLOWS, ScopeDeleted(_S), request=request, reply=SUCCESS)

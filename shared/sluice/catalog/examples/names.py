@@ -1,4 +1,4 @@
-"""The names and times that all examples share, so that they tell of one deployment and one day.
+"""The names and times that all examples share, so that they describe one deployment and one day.
 
 A shop: the stream `shop/orders`, read by the reader group `billing`, and the key-value table `prices`.
 """

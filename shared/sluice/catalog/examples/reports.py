@@ -140,7 +140,7 @@ def statistics_windows() -> list[WindowStatistics]:
 def statistics_examples() -> list[Example]:
     """Reports, their windows, and a mark in both topics."""
     mark = statistics_mark()
-    told: list[tuple[str, str, StreamStatistics | WindowStatistics | StatisticsMark]] = [
+    reports: list[tuple[str, str, StreamStatistics | WindowStatistics | StatisticsMark]] = [
         *((STATISTICS.name, r.stream_id.key, r) for r in statistics_reports()),
         (STATISTICS.name, partition_keys(16)[mark.partition], mark),
         *((STATISTICS_WINDOWS.name, window.key, window) for window in statistics_windows()),
@@ -148,13 +148,13 @@ def statistics_examples() -> list[Example]:
     ]
     return [
         example(topic, key, type(fact).__name__, fact.id, fact.by, fact.at, msgspec.json.encode(fact))
-        for topic, key, fact in told
+        for topic, key, fact in reports
     ]
 
 
 def report_examples() -> list[Example]:
     """Both kinds of what is decided from, as they stand in their topics."""
-    told = [(SCALE, report) for report in scale_reports()] + [(RETENTION, report) for report in retention_reports()]
+    reports = [(SCALE, report) for report in scale_reports()] + [(RETENTION, report) for report in retention_reports()]
     return [
         example(
             topic.name,
@@ -165,5 +165,5 @@ def report_examples() -> list[Example]:
             report.at,
             msgspec.json.encode(report),
         )
-        for topic, report in told
+        for topic, report in reports
     ]

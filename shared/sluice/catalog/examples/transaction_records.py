@@ -43,22 +43,22 @@ _OTHER = TransactionId(_S, _O, transaction_id(1, n.request_id(0x2A))).aggregate
 
 def _opened(history: History, seconds: float, transaction: str, request: str) -> None:
     opened = TransactionOpened(_S, _O, transaction, _LEASE_MS, at=n.at(seconds))
-    history.tell(seconds, n.TRANSACTIONS, opened, decides=REQUESTS_TRANSACTIONS, guards=(_ORDERS,))
+    history.append(seconds, n.TRANSACTIONS, opened, decides=REQUESTS_TRANSACTIONS, guards=(_ORDERS,))
     ready = TransactionReady(_S, _O, transaction, at=n.at(seconds + 0.1))
     answer = Reply(Status.OK, transaction=transaction, segments=_SEGMENTS)
-    history.tell(seconds + 0.1, n.TRANSACTIONS, ready, request=request, reply=answer)
+    history.append(seconds + 0.1, n.TRANSACTIONS, ready, request=request, reply=answer)
 
 
 def transactions(history: History) -> None:
-    """One is committed, with the time its writer gave; one is aborted because nobody pinged it."""
+    """One is committed, with the time its writer gave; one is aborted because its client did not ping."""
     _opened(history, 50, n.COMMITTED, n.request_id(0x21))
     pinged = TransactionPinged(_S, _O, n.COMMITTED, _LEASE_MS, at=n.at(54))
-    history.tell(
+    history.append(
         54, n.TRANSACTIONS, pinged, decides=REQUESTS_TRANSACTIONS, request=n.request_id(0x23), reply=Reply(Status.OK)
     )
     unknown = Reply(Status.UNKNOWN, "no such transaction")
     history.also(decides=REQUESTS_TRANSACTIONS, request=n.request_id(0x29), reply=unknown, guards=(_OTHER,))
-    history.tell(
+    history.append(
         55,
         n.TRANSACTIONS,
         TransactionCommitting(_S, _O, n.COMMITTED, at=n.at(55), writer=n.WRITER, timestamp=n.at(55)),
@@ -69,7 +69,7 @@ def transactions(history: History) -> None:
         guards=(_ORDERS,),
     )
     reached = {n.FIRST: 1500, n.UPPER_LEFT: 220, n.UPPER_RIGHT: 180}
-    history.tell(
+    history.append(
         55.2,
         n.TRANSACTIONS,
         WriterTimeNoted(_S, _O, n.WRITER, timestamp=n.at(55), position=reached),
@@ -78,8 +78,8 @@ def transactions(history: History) -> None:
     )
     _opened(history, 56, n.ABORTED, n.request_id(0x22))
     aborting = TransactionAborting(_S, _O, n.ABORTED, AbortReason.LEASE, at=n.at(70))
-    history.tell(70, n.TRANSACTIONS, aborting, decides=ABORT, request=n.LEASE_CHECK, reply=SUCCESS)
-    history.tell(70.1, n.TRANSACTIONS, TransactionAborted(_S, _O, n.ABORTED, at=n.at(70.1)))
+    history.append(70, n.TRANSACTIONS, aborting, decides=ABORT, request=n.LEASE_CHECK, reply=SUCCESS)
+    history.append(70.1, n.TRANSACTIONS, TransactionAborted(_S, _O, n.ABORTED, at=n.at(70.1)))
 
 
 def rolled(history: History) -> None:
@@ -87,14 +87,14 @@ def rolled(history: History) -> None:
     committing = TransactionCommitting(_S, _O, n.ROLLED, at=n.at(72))
     started = CommitBatchStarted(_S, _O, transactions=(n.ROLLED,), at=n.at(72), rolls=True)
     request = n.request_id(0x27)
-    history.tell(
+    history.append(
         72, n.TRANSACTIONS, committing, started, decides=COMMIT, request=request, reply=SUCCESS, guards=(_ORDERS,)
     )
     sizes = {segment_id(2, 0): 300, segment_id(2, 1): 280}
     duplicated = StreamEpochsRolled(_S, _O, duplicates=0, created_at=n.at(72.1), sealed_sizes=sizes)
-    history.tell(72.1, n.TRANSACTIONS, duplicated, guards=(_COMMITS,))
+    history.append(72.1, n.TRANSACTIONS, duplicated, guards=(_COMMITS,))
     sealed = {n.FIRST: 1500, n.UPPER_LEFT: 220, n.UPPER_RIGHT: 180}
-    history.tell(
+    history.append(
         72.2,
         n.TRANSACTIONS,
         StreamRolled(_S, _O, sealed_sizes=sealed),
@@ -108,5 +108,5 @@ def rolled(history: History) -> None:
 def ended(history: History) -> None:
     """What is still open when its stream is sealed is aborted."""
     aborting = TransactionAborting(_S, _O, _LAST, AbortReason.SEAL, at=n.at(84.1))
-    history.tell(84.1, n.TRANSACTIONS, aborting, decides=ABORT, request=n.SEAL_ABORT, reply=SUCCESS)
-    history.tell(84.2, n.TRANSACTIONS, TransactionAborted(_S, _O, _LAST, at=n.at(84.2)))
+    history.append(84.1, n.TRANSACTIONS, aborting, decides=ABORT, request=n.SEAL_ABORT, reply=SUCCESS)
+    history.append(84.2, n.TRANSACTIONS, TransactionAborted(_S, _O, _LAST, at=n.at(84.2)))

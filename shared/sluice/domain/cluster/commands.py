@@ -1,4 +1,4 @@
-"""What is asked of the cluster."""
+"""The commands of the cluster."""
 
 import msgspec
 

@@ -38,7 +38,7 @@ def moves(before: Mapping[int, Host], after: Mapping[int, Host]) -> int:
 def assignment_wait_ms(cluster: Cluster, interval_ms: int, now: int) -> int:
     """How long until the next assignment may be made; 0 for the first one.
 
-    A last assignment that seems to lie in the future was made by another clock and holds nobody up.
+    A last assignment that seems to lie in the future was made by another clock and delays no other.
     """
     since = now - cluster.assigned_at
     if not cluster.containers or since < 0:
@@ -49,9 +49,9 @@ def assignment_wait_ms(cluster: Cluster, interval_ms: int, now: int) -> int:
 def decide_assignment(
     reader: Reader, count: int, hosts: Iterable[Host], found: Mapping[int, Host], interval_ms: int, context: Context
 ) -> Decision:
-    """A new container map if the living hosts ask for one and the last is old enough.
+    """A new container map if the living hosts need one and the last is old enough.
 
-    The first one goes on from `found`, what stores were told before there was a journal. Without hosts the last map
+    The first one goes on from `found`, what stores were assigned before there was a journal. Without hosts the last map
     stays: it may come true again.
     """
     alive = tuple(sorted(set(hosts)))

@@ -1,7 +1,7 @@
 """The cluster aggregate: which segment store runs which container, and which of our own services are alive.
 
 Rules: segment-store-cluster A7. The assignment moves as few containers as balance allows, and no more often than a
-set interval. Pure; whoever owns the cluster's requests decides, and everybody folds.
+set interval. Pure; the owner of the cluster's requests decides, and every process folds.
 """
 
 import msgspec

@@ -1,1 +1,1 @@
-"""When streams scale and where they are truncated: decisions on reports alone, for whoever carries them out."""
+"""When streams scale and where they are truncated: decisions on reports alone; stream-workflows carries them out."""

@@ -1,6 +1,6 @@
 """How stream cuts of one stream compare, from the ids and key ranges of their segments alone.
 
-Two segments over the same key never live in one epoch, so the one with the smaller id was sealed before the other one
+Two segments over the same key are never in one epoch, so the one with the smaller id was sealed before the other one
 began: over any one key, (segment id, offset) orders all positions, whatever epochs lie between, and the history of
 the stream is not needed. A cut may name a segment not yet reached (-1) over keys at which it names an older one as
 well; there the older one is its position. So cuts are compared and merged key by key.

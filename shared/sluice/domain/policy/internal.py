@@ -66,7 +66,7 @@ def decide_marks(
     """What to keep of a mark stream, given its watermarks in order from the offset `start` of its one `segment` on.
 
     No reader stands before the head of the stream that the watermarks are about. The last watermark at or before the
-    head tells each of them how far time had come; those before that tell nobody anything. Those behind the first one
+    head tells each of them how far time had come; no reader needs those before that. Those behind the first one
     that is not passed change nothing. `ranges` has the key ranges of the head's segments.
     """
     keep = 0

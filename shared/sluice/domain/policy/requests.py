@@ -1,7 +1,7 @@
 """The commands that decisions become, with ids that follow from what was decided.
 
-Whoever decides may be started again and decide the same again: then the same is asked, under an id that is known, and
-is done once.
+retention-spark may restart and decide the same again. It then sends the same command under the same id, and the
+partition's owner drops the duplicate.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,5 +41,5 @@ def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, 
 
 
 def _id(kind: str, *parts: str) -> str:
-    """No part holds a line break, so no two lists of parts are told alike."""
+    """No part holds a line break, so no two lists of parts have one id."""
     return f"{kind}-{blake2b(chr(10).join(parts).encode(), digest_size=16).hexdigest()}"

@@ -1,16 +1,16 @@
-"""Where a stream is truncated: a decision on what reports say of it, and the reason for people.
+"""Where a stream is truncated: a decision on the reports about it, and the reason for operators.
 
 The minimum of a policy is a floor: what it covers is never dropped. Above it, data stay until every reader group that
 subscribes has passed them; the maximum is a ceiling that overrides reader groups, not the floor (a maximum below the
-minimum is the minimum). What is chosen must lie after the head and after what was asked before.
+minimum is the minimum). The chosen cut must lie after the head and after the truncations requested before.
 
-Reports may come twice, late and in any order. The newest one tells policy, head and subscribers, every one of them may
+Reports may come twice, late and in any order. The newest one has policy, head and subscribers, every one of them may
 bring a sampled cut; so under one type of policy the state depends on which reports came alone. A report of another
-life counts if it is newer than all of this one; `retention.gone` ends the state in the same way. The newest is
-the one with the latest version of the stream in the journal, whatever the clocks of those who report.
+creation id counts if it is newer than all of this one; `retention.gone` ends the state in the same way. The newest is
+the one with the latest version of the stream in the journal, whatever the reporters' clocks.
 
-A state holds for a while after its newest report (`held_until`): what the policy has become since may just not have
-been heard of, so nothing is dropped for having grown old since then.
+A state holds for a while after its newest report (`held_until`): a report of a newer policy may be on its way, so
+nothing is dropped for having grown old since then.
 Rules: background-and-other-workflows 1.4 to 1.9.
 """
 
@@ -30,8 +30,8 @@ from sluice.domain.stream.retention import RetentionReport, SizedCut
 PAUSE_MS = 30 * 60 * 1000
 """Between two truncations of a stream: Pravega's retention period."""
 
-ASK_AGAIN_MS = 60 * 60 * 1000
-"""A truncation that was asked for this long ago and is not to be seen has been refused."""
+TRUNCATION_RETRY_MS = 60 * 60 * 1000
+"""A truncation that was requested this long ago and has not been reported was refused."""
 
 
 HOLDS_MS = 3 * 60 * 1000
@@ -55,7 +55,7 @@ class RetentionCode(Enum):
 
 
 class RetentionDecision(msgspec.Struct, frozen=True):
-    """`target` is where to truncate, None for not at all; `reason` is a sentence for people."""
+    """`target` is where to truncate, None for not at all; `reason` is a sentence for operators."""
 
     code: RetentionCode
     reason: str
@@ -66,7 +66,7 @@ class RetentionDecision(msgspec.Struct, frozen=True):
         return self.target.cut if self.target is not None else None
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RequestedTruncation(msgspec.Struct, frozen=True):
     """A truncation that was decided at `at`, epoch ms."""
 
     target: SizedCut
@@ -74,9 +74,9 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class RetentionState(msgspec.Struct, frozen=True):
-    """What is known of a stream's retention; `told` is (at, id) of the newest report, `version` the stream's in it.
+    """What is known of a stream's retention; `told` is (at, id) of the newest report, `version` the stream's.
 
-    `heard` is when, in epoch ms, something was last heard of it, 0 if that is not known.
+    `asked` is the last truncation that was requested; `heard` is when the last report came, epoch ms, 0 if unknown.
     `bound` is the furthest cut that no subscriber has yet to pass; `ranges` has the key range of every segment named.
     """
 
@@ -90,7 +90,7 @@ class RetentionState(msgspec.Struct, frozen=True):
     bound: SizedCut | None = None
     sampled: RetentionSet = RetentionSet()
     ranges: dict[int, tuple[float, float]] = {}
-    asked: Asked | None = None
+    asked: RequestedTruncation | None = None
     decision: RetentionDecision | None = None
     version: int = 0
     heard: int = 0
@@ -132,8 +132,8 @@ def held_until(state: RetentionState, now: int) -> int:
 
 def noted(state: RetentionState, decision: RetentionDecision, now: int) -> RetentionState:
     """What is known once the decision is on its way."""
-    asked = Asked(decision.target, now) if decision.target is not None else state.asked
-    return msgspec.structs.replace(state, asked=asked, decision=decision)
+    requested = RequestedTruncation(decision.target, now) if decision.target is not None else state.asked
+    return msgspec.structs.replace(state, asked=requested, decision=decision)
 
 
 def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) -> RetentionDecision:
@@ -150,7 +150,7 @@ def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) 
 
 
 class _Question:
-    """What the rules of both types ask of the state at a moment; `written` is up to where the newest cut lies.
+    """What the rules of both types read of the state at a moment; `written` is up to where the newest cut lies.
 
     `least` is the index of the newest cut that leaves the minimum (`min` in 1.5), -1 if there is none.
     """
@@ -198,74 +198,74 @@ class _Question:
         return RetentionDecision(RetentionCode.HELD_BY_READERS, why)
 
 
-def _by_size(ask: _Question) -> RetentionDecision:
+def _by_size(question: _Question) -> RetentionDecision:
     """1.7, with the references of 1.5."""
-    least = bisect_right(ask.cuts, ask.written - ask.minimum, key=_size) - 1
-    bound = ask.bound
-    retained = ask.written - bound.size if bound is not None else 0
-    if bound is not None and retained >= ask.minimum:
-        oldest = bisect_left(ask.cuts, ask.written - ask.maximum, key=_size)
-        most = ask.cuts[min(oldest, least)] if least >= 0 else None
-        if retained >= ask.maximum and most is not None and ask.written - most.size < retained:
-            return ask.forced(most, f"more than the maximum of {amount(ask.maximum)} would be held")
-        return ask.at_bound(bound)
+    least = bisect_right(question.cuts, question.written - question.minimum, key=_size) - 1
+    bound = question.bound
+    retained = question.written - bound.size if bound is not None else 0
+    if bound is not None and retained >= question.minimum:
+        oldest = bisect_left(question.cuts, question.written - question.maximum, key=_size)
+        most = question.cuts[min(oldest, least)] if least >= 0 else None
+        if retained >= question.maximum and most is not None and question.written - most.size < retained:
+            return question.forced(most, f"more than the maximum of {amount(question.maximum)} would be held")
+        return question.at_bound(bound)
     if least < 0:
-        held = amount(ask.written - ask.cuts[0].size)
-        why = f"not truncated: {held} after the oldest cut, the minimum is {amount(ask.minimum)}"
+        held = amount(question.written - question.cuts[0].size)
+        why = f"not truncated: {held} after the oldest cut, the minimum is {amount(question.minimum)}"
         return RetentionDecision(RetentionCode.WITHIN_MINIMUM, why)
-    sample = ask.cuts[least]
-    if bound is not None and ask.order(sample, bound) is not Order.BEFORE:
-        return ask.at_passed(ask.passed(least, bound))
-    why = f"{amount(ask.written - sample.size)} after it are at least the minimum of {amount(ask.minimum)}"
-    return ask.at_sample(RetentionCode.BEYOND_MINIMUM, sample, why)
+    sample = question.cuts[least]
+    if bound is not None and question.order(sample, bound) is not Order.BEFORE:
+        return question.at_passed(question.passed(least, bound))
+    why = f"{amount(question.written - sample.size)} after it are at least the minimum of {amount(question.minimum)}"
+    return question.at_sample(RetentionCode.BEYOND_MINIMUM, sample, why)
 
 
-def _by_time(ask: _Question) -> RetentionDecision:
+def _by_time(question: _Question) -> RetentionDecision:
     """1.8, with the references of 1.5."""
-    least = bisect_right(ask.cuts, ask.now - ask.minimum, key=_at) - 1
-    bound = ask.bound
+    least = bisect_right(question.cuts, question.now - question.minimum, key=_at) - 1
+    bound = question.bound
     if least < 0:
-        why = f"not truncated: no cut is older than the minimum of {duration(ask.minimum)}"
+        why = f"not truncated: no cut is older than the minimum of {duration(question.minimum)}"
         return RetentionDecision(RetentionCode.WITHIN_MINIMUM, why)
-    sample = ask.cuts[least]
-    where = ask.order(sample, bound) if bound is not None else Order.BEFORE
+    sample = question.cuts[least]
+    where = question.order(sample, bound) if bound is not None else Order.BEFORE
     if bound is None or where is Order.BEFORE:
-        return ask.at_sample(RetentionCode.BEYOND_MINIMUM, sample, f"older than {duration(ask.minimum)}")
-    passed = ask.passed(least, bound) if where is Order.OVERLAPS else None
-    overdue = bisect_right(ask.cuts, ask.now - ask.maximum, key=_at) - 1
+        return question.at_sample(RetentionCode.BEYOND_MINIMUM, sample, f"older than {duration(question.minimum)}")
+    passed = question.passed(least, bound) if where is Order.OVERLAPS else None
+    overdue = bisect_right(question.cuts, question.now - question.maximum, key=_at) - 1
     if overdue >= 0:
-        over = ask.cuts[overdue]
-        why = f"what is before is older than the maximum of {duration(ask.maximum)}"
+        over = question.cuts[overdue]
+        why = f"what is before is older than the maximum of {duration(question.maximum)}"
         if where is Order.OVERLAPS:
             # The reference lets a reader group that is ahead over some keys hold the others beyond any maximum.
             if passed is None or passed.at < over.at:
-                return ask.forced(over, why)
+                return question.forced(over, why)
         else:
-            of_bound = compare(bound.cut, over.cut, ask.ranges)
+            of_bound = compare(bound.cut, over.cut, question.ranges)
             if of_bound is Order.BEFORE:
-                oldest = bisect_left(ask.cuts, ask.now - ask.maximum, key=_at)
-                return ask.forced(ask.cuts[min(oldest, least)], why)
+                oldest = bisect_left(question.cuts, question.now - question.maximum, key=_at)
+                return question.forced(question.cuts[min(oldest, least)], why)
             if of_bound is Order.OVERLAPS:
-                return ask.forced(over, why)
-    return ask.at_passed(passed) if where is Order.OVERLAPS else ask.at_bound(bound)
+                return question.forced(over, why)
+    return question.at_passed(passed) if where is Order.OVERLAPS else question.at_bound(bound)
 
 
 def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_ms: int) -> RetentionDecision:
-    """The choice, unless it leads nowhere or has been asked for."""
+    """The choice, unless it has no effect or was requested before."""
     if choice.target is None:
         return choice
     code, why = None, ""
-    asked = state.asked
+    requested = state.asked
     if compare(choice.target.cut, state.head.cut, state.ranges) is not Order.AFTER:
         reader, reader_at = _last_reader(state)
         if choice.code is RetentionCode.CONSUMED:
             code, why = RetentionCode.HELD_BY_READERS, f"reader group {reader} stands {reader_at}"
         else:
             code, why = RetentionCode.AT_HEAD, "the head is there or further already"
-    elif asked is not None:
-        ago = now - asked.at
-        is_after = compare(choice.target.cut, asked.target.cut, state.ranges) is Order.AFTER
-        if not is_after and ago < ASK_AGAIN_MS:
+    elif requested is not None:
+        ago = now - requested.at
+        is_after = compare(choice.target.cut, requested.target.cut, state.ranges) is Order.AFTER
+        if not is_after and ago < TRUNCATION_RETRY_MS:
             code, why = RetentionCode.ASKED, f"asked for {duration(max(ago, 0))} ago already"
         elif ago < pause_ms:
             left = duration(pause_ms - max(ago, 0))
@@ -274,15 +274,15 @@ def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_m
 
 
 def _is_newer(report: RetentionReport, state: RetentionState) -> bool:
-    """Whether the report says what is true later than all that were heard of before; 0 is no version."""
-    told, known = (report.at, report.id), state.told
+    """Whether the report is newer than all that were received before; 0 is no version."""
+    reported, known = (report.at, report.id), state.told
     if report.version and state.version:
-        return (report.version, *told) > (state.version, *known)
-    return told > known
+        return (report.version, *reported) > (state.version, *known)
+    return reported > known
 
 
 def _begun(report: RetentionReport) -> RetentionState:
-    """What the report alone says, without its sample."""
+    """The state that follows from the report alone, without its sample."""
     return RetentionState(
         scope=report.scope,
         stream=report.stream,
@@ -320,7 +320,7 @@ def _named_once(state: RetentionState) -> set[int]:
 
 
 def _last_reader(state: RetentionState) -> tuple[str, str]:
-    """The subscriber furthest back of those that make the bound, and where it stands, for people."""
+    """The subscriber furthest back of those that make the bound, and where it stands, for operators."""
     if state.bound is None:
         return "", ""
     bound = state.bound.cut.items()

@@ -1,8 +1,8 @@
-"""The retention set of a stream: cuts over its tail as they were sampled, few enough to be kept for ever.
+"""The retention set of a stream: cuts over its tail as they were sampled, few enough to be stored for ever.
 
 When there are too many, one is left of each cell of a grid over what the policy measures, time or bytes; the cells'
 width is a power of two, and the oldest cut of a cell stays. So which ones are left depends on what was sampled and
-not on the order it was heard of in, and a cut chosen from the set is off by about a five-hundredth of what is held
+not on the order of the reports, and a cut chosen from the set is off by about a five-hundredth of what is held
 (up to `MAX_SAMPLES`; streams so wide that `MAX_OFFSETS` comes first get a coarser grid). The newest cut always stays.
 """
 
@@ -16,7 +16,7 @@ from sluice.domain.config import RetentionType
 MAX_SAMPLES = 1000
 MAX_OFFSETS = 100_000
 MIN_SAMPLES = 16
-"""How many cuts are kept at least, however wide they are."""
+"""How many cuts are stored at least, however wide they are."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class RetentionSet(msgspec.Struct, frozen=True):
-    """`samples` by time, one for each cell of 2^`level` ms or bytes; `last` is the newest one ever heard of."""
+    """`samples` by time, one for each cell of 2^`level` ms or bytes; `last` is the newest one ever reported."""
 
     samples: tuple[Sample, ...] = ()
     last: Sample | None = None

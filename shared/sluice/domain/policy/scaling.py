@@ -1,15 +1,15 @@
 """Which segments of a stream are split or merged: a decision on the segment stores' reports of load, and the reason.
 
-A store reports a segment as hot above its target rate and as cold below half of it; of what lies between nobody hears
-anything, so a segment that was split or merged to a rate between the two stays as it is. A report holds for ten
-minutes, that of a segment nothing is written to (told only once) until the segment is heard of again or replaced. After
-each scale the stream is left alone for a while; what is reported meanwhile is done in one scale afterwards. That a
-segment is silent counts however late it is heard of (users-ask 2.8): nobody would say it again.
+A store reports a segment as hot above its target rate and as cold below half of it; it does not report rates between,
+so a segment that was split or merged to a rate between the two stays as it is. A report holds for ten minutes. A
+silent segment, which nothing is written to, is reported once; that holds until the next report or its replacement.
+After each scale the stream is left alone for a while; what is reported meanwhile is done in one scale then. A report
+of a silent segment counts however late it is received (users-ask 2.8), because no store repeats it.
 
-Reports may come twice, late and in any order, so the state keeps for each segment the latest word on its load and,
-apart from that, on its place in the stream; at one `now` the state depends on which reports came alone, as long as they
-hold; of those that do not, what comes last counts. Only segments known to be in the active epoch are touched: because
-a report on them or on a neighbour said so, or because the epoch came of what was decided here and they were left out.
+Reports may come twice, late and in any order, so the state holds for each segment the latest report on its load and,
+apart from that, on its position in the stream; at one `now` the state depends on which reports came alone, as long as
+they hold; of those that do not, what comes last counts. Only segments known to be in the active epoch are touched: a
+report on them or on a neighbour showed it, or the epoch came of what was decided here and they were left out.
 Reports on an earlier stream of that name change nothing.
 Rules: stream-and-transaction-semantics 9.2, segment-store-cluster A9, B10.
 """
@@ -33,10 +33,10 @@ COOLDOWN_MS = 2 * 60 * 1000
 """How long a stream is left alone after a scale: the interval at which stores look at a segment (B10)."""
 
 SILENT_MS = 30 * 24 * 3600 * 1000
-"""For how long a silent segment is kept in mind if no report comes on any segment of its stream.
+"""For how long a silent segment is remembered if no report comes on any segment of its stream.
 
-Nobody tells whether such a stream is idle or was deleted. What is lost by forgetting too soon is that its silent
-segments are not merged before they are heard of again.
+No report shows whether such a stream is idle or was deleted. What is lost by forgetting too soon is that its silent
+segments are not merged before they are reported anew.
 """
 
 MAX_LOADS = MAX_SEGMENTS
@@ -72,7 +72,7 @@ class ScaleDecision(msgspec.Struct, frozen=True):
 
 
 class Load(msgspec.Struct, frozen=True):
-    """The latest word on a segment's load, at `at` (epoch ms at the store), and the latest on its place.
+    """The latest report on a segment's load, at `at` (epoch ms at the store), and the latest on its position.
 
     In `epoch` it was `active`, or not any more, beside `neighbours`.
     """
@@ -98,7 +98,7 @@ class Scaled(msgspec.Struct, frozen=True):
 
 
 class ScalingState(msgspec.Struct, frozen=True):
-    """What is known of a stream's load; `told` is (epoch, at, id) of the report that tells most of the stream.
+    """What is known of a stream's load; `told` is (epoch, at, id) of the newest report on the stream.
 
     The active epoch is number `epoch`, since `epoch_since` (epoch ms), with `epoch_segments` segments.
     """
@@ -132,8 +132,8 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
         state = _begun(report)
     elif report.creation_id != state.creation_id:
         return state
-    newest = _begun(report) if _told(report) > state.told else state
-    loads = {id: held for id, held in state.loads.items() if held.holds(now) and not _is_given_up(state, held, now)}
+    newest = _begun(report) if _report_order(report) > state.told else state
+    loads = {id: held for id, held in state.loads.items() if held.holds(now) and not _is_outdated(state, held, now)}
     known = loads.get(report.segment)
     loads[report.segment] = _joined(known, load) if known is not None else load
     if len(loads) > MAX_LOADS:
@@ -143,20 +143,20 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
 
 
 def _is_later(report: ScaleReport, state: ScalingState, now: int) -> bool:
-    """Whether the report is of a later life: every epoch of one began before all those of the next.
+    """Whether the report is of a later creation: every epoch of one began before all those of the next.
 
-    The time of an epoch is whatever its client said, so one that is yet to come tells nothing.
+    The client sets the time of an epoch, so a time that is yet to come proves nothing.
     """
     return report.epoch_since > state.epoch_since or state.epoch_since > now
 
 
-def _is_given_up(state: ScalingState, load: Load, now: int) -> bool:
-    """Whether nothing but the last scale decided here says that the segment is gone, and that is believed no more."""
+def _is_outdated(state: ScalingState, load: Load, now: int) -> bool:
+    """Whether only the last scale decided here implies that the segment is gone, and that scale counts no more."""
     return not load.active and load.epoch > state.epoch and not _is_believed(state.scaled, now)
 
 
 def _is_believed(scaled: Scaled | None, now: int) -> bool:
-    """Whether a scale counts as done without a report that says so: for a while, as it may have been given up."""
+    """Whether a scale counts as done without a report that shows it: for a while, as it may have been cancelled."""
     return scaled is not None and scaled.at <= now < scaled.at + VALID_MS
 
 
@@ -174,7 +174,7 @@ def _load(report: ScaleReport) -> Load:
 
 
 def _takes_back(state: ScalingState | None, load: Load, report: ScaleReport) -> bool:
-    """Whether the report says that a segment known to be silent was heard of since, or is gone."""
+    """Whether the report shows that a segment known to be silent was written to since, or is gone."""
     if state is None or state.creation_id != report.creation_id:
         return False
     known = state.loads.get(load.segment.id)
@@ -190,17 +190,17 @@ def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingStat
     for load in _present(state):
         beside = load.neighbours if load.epoch == state.epoch else ()
         loads[load.segment.id] = msgspec.structs.replace(load, epoch=state.epoch, neighbours=beside)
-    # Silent segments are not heard of again, so nobody would say that they are gone. If they are not, then because the
-    # scale was refused, and what is said of them once this has run out counts again.
+    # Stores report a silent segment once, so no report would show that it is gone. If it is not, then because the
+    # scale was refused, and what is reported of it once this has run out counts again.
     for id in decision.seals:
         loads[id] = msgspec.structs.replace(loads[id], epoch=decision.epoch + 1, active=False, neighbours=())
     return msgspec.structs.replace(state, loads=loads, scaled=Scaled(decision, now), decision=decision)
 
 
 def muted_until(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS) -> int:
-    """Until when, in epoch ms, the stream is left alone: after its last scale, whoever asked for it.
+    """Until when, in epoch ms, the stream is left alone: after its last scale, whoever requested it.
 
-    Clocks may have been wrong: a scale that is yet to come keeps nobody waiting.
+    Clocks may have been wrong: a scale that is yet to come delays no other.
     """
     scales = (state.epoch_since, state.scaled.at if state.scaled is not None else 0)
     return max((at for at in scales if at <= now), default=0) + cooldown_ms
@@ -334,23 +334,23 @@ def _left_out(state: ScalingState) -> set[int]:
 
 
 def _joined(known: Load, load: Load) -> Load:
-    """The later word on the load with the later word on the place."""
-    said = max(known, load, key=lambda o: (o.at, o.direction is Direction.UP, o.splits, not o.silent))
+    """The later report on the load with the later report on the position."""
+    later = max(known, load, key=lambda o: (o.at, o.direction is Direction.UP, o.splits, not o.silent))
     placed = max(known, load, key=lambda o: (o.epoch, not o.active))
-    return msgspec.structs.replace(said, epoch=placed.epoch, active=placed.active, neighbours=placed.neighbours)
+    return msgspec.structs.replace(later, epoch=placed.epoch, active=placed.active, neighbours=placed.neighbours)
 
 
-def _told(report: ScaleReport) -> tuple[int, int, str]:
+def _report_order(report: ScaleReport) -> tuple[int, int, str]:
     return report.epoch, report.at, report.id
 
 
 def _begun(report: ScaleReport) -> ScalingState:
-    """What the report alone says of the stream."""
+    """The state that follows from the report alone."""
     return ScalingState(
         scope=report.scope,
         stream=report.stream,
         creation_id=report.creation_id,
-        told=_told(report),
+        told=_report_order(report),
         policy=report.policy,
         epoch=report.epoch,
         epoch_since=report.epoch_since,

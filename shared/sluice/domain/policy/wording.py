@@ -1,4 +1,4 @@
-"""How durations, amounts and lists read in the reasons that people are given."""
+"""How durations, amounts and lists read in the reasons of decisions."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def amount(count: int) -> str:
     return f"{count} bytes"
 
 
-def some(things: Sequence[object]) -> str:
+def some(items: Sequence[object]) -> str:
     """The first few of them, and how many more there are."""
-    named = ", ".join(str(thing) for thing in things[:_NAMED])
-    return named if len(things) <= _NAMED else f"{named} and {len(things) - _NAMED} more"
+    named = ", ".join(str(item) for item in items[:_NAMED])
+    return named if len(items) <= _NAMED else f"{named} and {len(items) - _NAMED} more"

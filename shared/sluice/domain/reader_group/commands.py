@@ -1,4 +1,4 @@
-"""What is asked of reader groups."""
+"""The commands of reader groups."""
 
 import msgspec
 

@@ -21,7 +21,7 @@ _STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollo
 
 
 def _idle_group(reader: Reader, id: GroupId, creation_id: str = "") -> ReaderGroup | None:
-    """The group to begin a workflow on; with a creation id only that life of it. Raises BusyError."""
+    """The group to begin a workflow on; with a creation id only that creation of it. Raises BusyError."""
     group = find_group(reader, id)
     if group is None or creation_id not in ("", group.creation_id):
         return None

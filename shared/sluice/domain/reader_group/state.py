@@ -1,6 +1,6 @@
 """The reader group aggregate: its configuration, and the streams that must keep what it has yet to read.
 
-A group's state lives in its stream `_RG<group>`, which is created and deleted with it. Groups with a retention type
+A group's state is in its stream `_RG<group>`, which is created and deleted with it. Groups with a retention type
 are subscribers of their streams; those have keys of their own, so subscribing travels as requests.
 Rules: controller-grpc-api 5.8, background-and-other-workflows 6.
 """

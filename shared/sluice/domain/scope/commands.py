@@ -1,4 +1,4 @@
-"""What is asked of scopes."""
+"""The commands of scopes."""
 
 import msgspec
 

@@ -1,8 +1,8 @@
-"""How the deletion of a scope goes on and ends: what in it has to go, what to ask each thing next, and the outcome.
+"""How the deletion of a scope goes on and ends: what has to go, the next command for each resource, and the outcome.
 
 The outcome is decided when the views show the fences of all partitions raised (`scope.fences`): from then on the set
-of things in the scope only shrinks. A thing at work is asked nothing: it will be when that is done. So nothing waits in
-the queue of a thing that is stuck.
+of resources in the scope only shrinks. A resource with a running workflow gets its next command when that has ended.
+So no command waits in the key queue of a resource that is stuck.
 Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
 """
 
@@ -35,7 +35,7 @@ def resources(views: Sequence[View], scope: str) -> Iterator[ResourceId]:
 
 
 def next_command(state: Any) -> Command | None:
-    """What brings a thing of this state closer to its end; None while it is at work, or not there."""
+    """The command that brings a resource closer to its end; None while a workflow runs, or if it is not there."""
     if running(state) is not None:
         return None
     match state:

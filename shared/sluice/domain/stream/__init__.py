@@ -1,1 +1,1 @@
-"""The stream aggregate: its state, the decisions on it, its history of epochs and the questions asked about it."""
+"""The stream aggregate: its state, the decisions on it, its history of epochs and the queries on it."""

@@ -1,4 +1,4 @@
-"""What is asked of streams."""
+"""The commands of streams."""
 
 from enum import Enum
 

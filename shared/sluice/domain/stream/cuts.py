@@ -125,7 +125,7 @@ def _index_of_positions(stream: Stream, cut: Cut) -> RangeIndex:
 
 def _check_known(stream: Stream, cut: Cut) -> None:
     if not cut:
-        raise InvalidArgumentError("an empty stream cut has no place in the stream")
+        raise InvalidArgumentError("an empty stream cut has no position in the stream")
     for s in cut:
         if epoch_of(s) >= stream.history.count:
             raise NotFoundError(f"{stream.id} has no epoch {epoch_of(s)}")

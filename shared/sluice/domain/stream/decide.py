@@ -248,7 +248,7 @@ def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
     return Decision((undone,))
 
 
-def _in_turn(decide: Decide) -> Decide:
+def _admitting(decide: Decide) -> Decide:
     """The decision on a request that may have waited for the stream: whatever it is, nothing waits any more."""
 
     @wraps(decide)
@@ -265,9 +265,9 @@ def _in_turn(decide: Decide) -> Decide:
 
 DECIDE: dict[type, Decide] = {
     CreateStream: decide_create,
-    UpdateStream: _in_turn(decide_update),
-    ScaleStream: _in_turn(scale.decide_scale),
-    TruncateStream: _in_turn(decide_truncate),
-    SealStream: _in_turn(decide_seal),
-    DeleteStream: _in_turn(decide_delete),
+    UpdateStream: _admitting(decide_update),
+    ScaleStream: _admitting(scale.decide_scale),
+    TruncateStream: _admitting(decide_truncate),
+    SealStream: _admitting(decide_seal),
+    DeleteStream: _admitting(decide_delete),
 }

@@ -1,8 +1,7 @@
-"""What was decided on a stream's scaling and retention, and why, for people to read off the stream.
+"""What was decided on a stream's scaling and retention, and why, for operators to read off the stream.
 
-Decisions are made elsewhere, again and again; the journal keeps one when it says something else than the one before
-it. Each kind is told in the order it was decided in, several decisions at one time included; what comes late changes
-nothing.
+retention-spark decides repeatedly; the journal records a decision when it differs from the one before. Each kind is
+recorded in the order it was decided in, several decisions at one time included; what comes late changes nothing.
 """
 
 from collections.abc import Callable

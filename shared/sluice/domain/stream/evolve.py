@@ -146,7 +146,7 @@ def _waiting(state: Stream, event: WorkflowQueued) -> Stream:
     return state
 
 
-def _turn_taken(state: Stream, _event: WorkflowAdmitted) -> Stream:
+def _workflow_admitted(state: Stream, _event: WorkflowAdmitted) -> Stream:
     state.waiting = None
     return state
 
@@ -182,7 +182,7 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     StreamTruncationStarted: _truncation_started,
     StreamTruncated: _done,
     WorkflowQueued: _waiting,
-    WorkflowAdmitted: _turn_taken,
+    WorkflowAdmitted: _workflow_admitted,
     StreamEpochsRolled: _epochs_rolled,
     StreamRolled: _rolled,
     StreamSealStarted: _seal_started,

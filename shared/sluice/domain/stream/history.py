@@ -1,10 +1,10 @@
 """The epochs of a stream and their segments, from epoch 0 to the newest one.
 
-Nothing in a history is ever forgotten: a reader whose segment was truncated away asks for its successors, and may come
+Nothing in a history is ever forgotten: a reader whose segment was truncated away requests its successors, and may come
 as late as it likes. It completes a segment and takes over those successors whose predecessors are all completed, so
 each answer has to be the one that others were given before; none may skip an epoch (reader-groups 4.6 and 7.3).
 
-What lies behind the head is asked for rarely, so it is kept in chunks of encoded epochs, as Pravega keeps its history
+What lies behind the head is read rarely, so it is stored in chunks of encoded epochs, as Pravega keeps its history
 time series. Every answer is the same before and after: epochs and segments are immutable, only their form changes.
 Adding an epoch costs the same however many there are. Rules: stream-and-transaction-semantics 2.2 to 2.7.
 """
@@ -23,7 +23,7 @@ from sluice.domain.segment import Segment, epoch_of
 V = TypeVar("V")
 
 NONE: Mapping[Any, Any] = MappingProxyType({})
-"""What most streams have of most things, shared by all: a new mapping takes its place when something is added."""
+"""The empty mapping that most streams share: a new mapping replaces it when something is added."""
 
 CHUNK_EPOCHS = 64
 """How many epochs a chunk has. Fewer behind the head stay as they are."""
@@ -50,7 +50,7 @@ def _created_in(epoch: Epoch) -> Iterator[int]:
 class _Chunk(msgspec.Struct, array_like=True):
     """The epochs from `first` on, and by id what lived in any of them: range, and the epoch that it was sealed in.
 
-    One that outlived the chunk is said to be sealed just behind `end`, the first epoch after the chunk.
+    One that outlived the chunk reads as sealed just behind `end`, the first epoch after the chunk.
     """
 
     first: int
@@ -84,7 +84,7 @@ class History(msgspec.Struct):
     """`chunks` come first, then the `recent` epochs, with all of their segments by id.
 
     `sealed_in` is the first epoch without the segment, `sealed_sizes` are bytes; both of segments in recent epochs.
-    What has to do with sizes is asked from the head on only, so the sizes of others are dropped.
+    Sizes are read from the head on only, so the sizes of others are dropped.
     """
 
     recent: list[Epoch]

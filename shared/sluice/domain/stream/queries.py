@@ -1,4 +1,4 @@
-"""The questions asked about streams, answered from their state alone.
+"""The queries on streams, answered from their state alone.
 
 Rules: controller-grpc-api 5.5, stream-and-transaction-semantics 7.
 """

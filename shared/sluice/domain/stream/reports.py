@@ -19,12 +19,12 @@ from sluice.domain.stream.commands import (
     RemoveWriter,
     UpdateSubscriberCut,
 )
-from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_life, find_stream
+from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_created, find_stream
 
 
 def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Context) -> Decision:
     """Nothing to record if the group is known with this generation or a later one."""
-    stream = find_life(reader, command.stream_id, command.creation_id)
+    stream = find_created(reader, command.stream_id, command.creation_id)
     known = stream.subscribers.get(command.subscriber) if stream else None
     if stream is None or (known and known.group_id == command.group_id and known.generation >= command.generation):
         return Decision()
@@ -39,7 +39,7 @@ def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Conte
 
 
 def decide_remove_subscriber(reader: Reader, command: RemoveSubscriber, _context: Context) -> Decision:
-    stream = find_life(reader, command.stream_id, command.creation_id)
+    stream = find_created(reader, command.stream_id, command.creation_id)
     known = stream.subscribers.get(command.subscriber) if stream else None
     if known is None or command.generation < known.generation or command.group_id not in ("", known.group_id):
         return Decision()

@@ -1,8 +1,8 @@
-"""Retention as far as it is told here: policies, where readers are, and sampled cuts with their sizes.
+"""Retention as far as stream-workflows reports it: policies, where readers are, and sampled cuts with their sizes.
 
-Where to truncate is decided elsewhere, from these reports. Samples are taken periodically and may be lost; that a
-policy is gone may not, or data would be dropped that nobody wants dropped any more: so a policy counts as announced
-only once the journal says so. Rules: background-and-other-workflows 1.4 and 1.6.
+retention-spark decides from these reports where to truncate. Samples are taken periodically and may be lost. The
+report that a policy is gone may not be lost, or data would be dropped that no policy covers any more. So a policy
+counts as announced only once the journal records it. Rules: background-and-other-workflows 1.4 and 1.6.
 """
 
 from collections.abc import Callable, Mapping
@@ -71,7 +71,7 @@ def is_announced(stream: Stream) -> bool:
 def report(
     stream: Stream, tail: Mapping[int, int] | None, id: str, by: str, at: int, version: int = 0
 ) -> RetentionReport | None:
-    """What to tell of the stream; `tail` is a cut over its end. None if that cut was overtaken by a truncation."""
+    """The report on the stream; `tail` is a cut over its end. None if that cut was overtaken by a truncation."""
     sample = None
     if tail is not None:
         sample = _sized(stream, tail)
@@ -104,7 +104,7 @@ def report(
 
 
 def gone(stream: StreamId, id: str, by: str, at: int, version: int = 0) -> RetentionReport:
-    """What to tell of a stream that was deleted; its version outlives it."""
+    """The report on a stream that was deleted; its version outlives it."""
     return RetentionReport(
         id=id,
         by=by,

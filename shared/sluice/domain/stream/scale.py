@@ -67,9 +67,9 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
 
 
 def answer_at_once(stream: Stream | None, command: ScaleStream) -> Reply | None:
-    """The answer to a scale that need not wait its turn behind the one that is running, or behind a seal (5.4).
+    """The answer to a scale that need not wait behind the one that is running, or behind a seal (5.4).
 
-    It is the same one if nothing is asked for but what that one does; None if it has to be asked for.
+    It is the same one if nothing is requested but what that one does; None if the request has to wait.
     """
     if stream is None or stream.workflow is None or stream.workflow.cancelled:
         return None
@@ -95,7 +95,7 @@ def plan(stream: Stream, seals: tuple[int, ...], ranges: Iterable[Range], at: in
 
 
 def plan_for_policy(stream: Stream, config: StreamConfig, now: int) -> Replacement | None:
-    """The replacement of all active segments that a new policy asks for, if it does (3.5 step 6)."""
+    """The replacement of all active segments that a new policy requires, if it does (3.5 step 6)."""
     wanted, have = config.scaling.min_segments, len(stream.active_epoch.segments)
     if have < wanted or (config.scaling.scale_type is ScaleType.FIXED and have != wanted):
         return plan(stream, stream.active_epoch.segments, equal_ranges(wanted), now)

@@ -1,8 +1,8 @@
 """What a stream is: configuration, epochs and segments, head, and the workflow that is changing it.
 
 `evolve` owns the state it is given and may change it in place: a stream with a thousand epochs is not copied to add
-one. Whoever reads a state across an await must take out what it needs first; its epochs and segments, which are in its
-`history`, stay the same.
+one. Code that reads a state across an await must take out what it needs first; epochs and segments, in its `history`,
+stay the same.
 Rules: stream-and-transaction-semantics 1 and 2.
 """
 
@@ -40,7 +40,7 @@ class StreamWorkflow(Workflow):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A workflow of this kind waits for the stream; last said at `at`, epoch ms."""
+    """A workflow of this kind waits for the stream; last recorded at `at`, epoch ms."""
 
     kind: str
     at: int
@@ -107,9 +107,9 @@ class Stream(msgspec.Struct):
     carried: dict[int, int] | None = None
     """How far each segment has been passed on; only the stream that segment stores report to has this."""
     announced: RetentionPolicy | None = None
-    """The retention policy that whoever decides on retention knows of."""
+    """The retention policy that was last announced to retention-spark."""
     decisions: Mapping[DecisionKind, RecordedDecision] = NONE
-    """The last decision of each kind that said something new."""
+    """The last decision of each kind that was new."""
 
     @property
     def active_epoch(self) -> Epoch:
@@ -132,19 +132,19 @@ def find_stream(reader: Reader, id: StreamId) -> Stream | None:
     return state if isinstance(state, Stream) else None
 
 
-def find_life(reader: Reader, id: StreamId, creation_id: str) -> Stream | None:
+def find_created(reader: Reader, id: StreamId, creation_id: str) -> Stream | None:
     """The stream if it is of that creation; "" is whichever."""
     stream = find_stream(reader, id)
     return stream if stream is not None and creation_id in ("", stream.creation_id) else None
 
 
 def idle_stream(reader: Reader, id: StreamId, creation_id: str = "") -> Stream | None:
-    """The stream to begin a workflow on; with a creation id only that life of it.
+    """The stream to begin a workflow on; with a creation id only that creation of it.
 
     Raises BusyError while another workflow is running, a batch of commits included. Both are read, and so guarded: of a
     workflow and a batch that begin at the same moment only one counts.
     """
-    stream = find_life(reader, id, creation_id)
+    stream = find_created(reader, id, creation_id)
     if stream is not None:
         for state in (stream, reader.get(id.commits)):
             workflow = running(state)

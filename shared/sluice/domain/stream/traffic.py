@@ -1,7 +1,7 @@
-"""Traffic reports: what segment stores say of a segment's load, and how far the stream they say it on was passed on.
+"""Traffic reports: what segment stores report of a segment's load, and how far their report stream was forwarded.
 
-Segment stores append their reports to a stream of ours as any client would. Each report is told to whoever decides on
-scaling, with what the stream's epoch says about the segment; here nothing is decided about scaling.
+Segment stores append their reports to a stream of ours as any client would. Each report is forwarded to
+retention-spark, with what the stream's epoch says about the segment; here nothing is decided about scaling.
 Rules: segment-store-cluster A9, stream-and-transaction-semantics 9.
 """
 
@@ -80,7 +80,7 @@ class ScaleReport(msgspec.Struct, frozen=True):
 
 
 def scale_report(stream: Stream, traffic: Traffic, id: str, by: str) -> ScaleReport | None:
-    """What to tell of a report on the stream; None if it is about a segment that the stream does not have."""
+    """The scale report for a traffic report; None if it is about a segment that the stream does not have."""
     segment = stream.history.find(traffic.segment)
     if segment is None:
         return None
@@ -144,7 +144,7 @@ def _is_done(stream: Stream, segment: int) -> bool:
 
 
 def note_carried(reader: Reader, id: StreamId, creation_id: str, segment: int, offset: int) -> Decision:
-    """Nothing to note if somebody has come as far already."""
+    """No event if another owner has forwarded as far already."""
     stream = find_stream(reader, id)
     if stream is None or stream.creation_id != creation_id or (stream.carried or {}).get(segment, 0) >= offset:
         return Decision()

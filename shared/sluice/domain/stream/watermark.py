@@ -1,6 +1,6 @@
 """Watermarks: from the times that writers report, a time and a position that all of them have passed.
 
-A watermark says that whoever has read up to `cut` has read everything written before `lower`. It is computed from the
+A watermark says: a reader that has read up to `cut` has read everything written before `lower`. It follows from the
 writers' latest reports alone, in one step on one state. Rules: background-and-other-workflows 3.4 and 3.5.
 """
 
@@ -26,7 +26,7 @@ class Watermark(msgspec.Struct, frozen=True):
     cut: dict[Segment, int]
 
 
-class Turnout(msgspec.Struct, frozen=True):
+class WriterActivity(msgspec.Struct, frozen=True):
     """Who counts in this round.
 
     `active` are the writers whose reports bound the watermark; `silent_since` has those among them that have yet to
@@ -38,7 +38,9 @@ class Turnout(msgspec.Struct, frozen=True):
     silent_since: dict[str, int]
 
 
-def turnout(stream: Stream, previous: Watermark | None, silent_since: Mapping[str, int], now: int) -> Turnout:
+def writer_activity(
+    stream: Stream, previous: Watermark | None, silent_since: Mapping[str, int], now: int
+) -> WriterActivity:
     """Sort the writers (3.4). With a time-out of 0 a writer that has not gone on is forgotten in the same round."""
     active: dict[str, WriterMark] = {}
     gone: dict[str, WriterMark] = {}
@@ -53,10 +55,10 @@ def turnout(stream: Stream, previous: Watermark | None, silent_since: Mapping[st
             active[writer], silent[writer] = mark, since
         else:
             gone[writer] = mark
-    return Turnout(active, gone, silent)
+    return WriterActivity(active, gone, silent)
 
 
-def next_watermark(stream: Stream, found: Turnout, previous: Watermark | None) -> Watermark | None:
+def next_watermark(stream: Stream, found: WriterActivity, previous: Watermark | None) -> Watermark | None:
     """The watermark of this round; None if there is nothing new to say (3.5).
 
     What a writer says of segments that the stream does not have counts for nothing.
@@ -104,7 +106,7 @@ class UpperBound:
 
     A segment counts if no newer one was given over any of its range. What it covers beyond the newer one is a gap then,
     which no older segment may fill: a writer that has been slow to see a scale names segments of several epochs, and a
-    cut with the oldest of them would lie behind what others have said.
+    cut with the oldest of them would lie behind what others have reported.
     """
 
     def __init__(self) -> None:
@@ -114,7 +116,7 @@ class UpperBound:
         self._passed: dict[int, Segment] = {}
 
     def add(self, segment: Segment, offset: int) -> None:
-        """The further offset counts; a segment takes the place of older ones over its range, never that of newer."""
+        """The further offset counts; a segment replaces older ones over its range, never newer ones."""
         known = self._offsets.get(segment.id)
         if known is not None:
             self._offsets[segment.id] = max(known, offset)

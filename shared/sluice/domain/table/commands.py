@@ -1,4 +1,4 @@
-"""What is asked of key-value tables."""
+"""The commands of key-value tables."""
 
 import msgspec
 

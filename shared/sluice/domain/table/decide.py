@@ -17,7 +17,7 @@ from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
 
 
 def _idle_table(reader: Reader, id: TableId, creation_id: str = "") -> Table | None:
-    """The table to begin a workflow on; with a creation id only that life of it. Raises BusyError."""
+    """The table to begin a workflow on; with a creation id only that creation of it. Raises BusyError."""
     table = find_table(reader, id)
     if table is None or creation_id not in ("", table.creation_id):
         return None

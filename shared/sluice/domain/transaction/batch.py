@@ -1,4 +1,4 @@
-"""Commits of a stream, batch after batch, in the order in which they were asked for.
+"""Commits of a stream, batch after batch, in the order in which they were requested.
 
 A batch is a run of transactions of one epoch. If the stream has moved on to segments of other numbers since, the batch
 rolls: what it holds goes into duplicates of its own epoch's segments, which come after the active ones, and after those
@@ -33,7 +33,7 @@ MAX_POSITIONS = 150_000
 """The record that ends a batch has, for each of its writers, an offset in each segment: so many fit, at 42 bytes."""
 
 YIELD_MS = 5_000
-"""How long a workflow that waits for its stream is let go first, from when it last said so."""
+"""How long a workflow that waits for its stream goes before commits, from when it was last recorded as waiting."""
 
 
 class CommitBatch(Workflow):
@@ -56,7 +56,7 @@ def find_commits(reader: Reader, id: StreamId) -> Commits | None:
 
 
 def why_not_now(reader: Reader, id: StreamId, now: int) -> str | None:
-    """What keeps the next batch of the stream from beginning: a workflow that runs, or one that waits its turn."""
+    """What keeps the next batch of the stream from beginning: a workflow that runs, or one that is queued."""
     stream = find_stream(reader, id)
     if stream is None:
         return None
@@ -64,7 +64,7 @@ def why_not_now(reader: Reader, id: StreamId, now: int) -> str | None:
     if workflow is not None and workflow.kind is not WorkflowKind.SEAL_STREAM:
         return f"{workflow.kind.value} is running"
     if stream.waiting is not None and now - stream.waiting.at < YIELD_MS:
-        return f"{stream.waiting.kind} waits its turn"
+        return f"{stream.waiting.kind} is queued"
     return None
 
 
@@ -131,7 +131,7 @@ def targets(stream: Stream, transactions: tuple[str, ...], rolls: bool) -> dict[
 
 
 def next_duplicates(stream: Stream) -> list[int]:
-    """The ids of the segments that take the place of the active ones when a batch has rolled."""
+    """The ids of the segments that replace the active ones when a batch has rolled."""
     return [segment_id(stream.active + 2, number_of(s)) for s in stream.active_epoch.segments]
 
 
@@ -143,7 +143,7 @@ def has_rolled(stream: Stream) -> bool:
 def end_batch(reader: Reader, id: StreamId, context: Context, positions: Positions, most: int) -> Decision:
     """Everything is merged. What waits behind is taken on in the same record, unless something else waits.
 
-    `positions` are of the batch that was merged: it may have been ended by somebody else, and another one be running.
+    `positions` are of the batch that was merged: another instance may have ended it, and another one be running.
     """
     commits = _running(reader, id, WorkflowKind.COMMIT_TRANSACTIONS)
     if commits is None or commits.workflow is None:

@@ -1,4 +1,4 @@
-"""What is asked of transactions."""
+"""The commands of transactions."""
 
 from enum import Enum
 

@@ -1,7 +1,7 @@
 """The decisions on one transaction: how it opens, what keeps it, how it ends.
 
-A sign of life counts from when it is decided, which is never before the broker appended it: what we take to get to it
-is not the client's loss. Rules: controller-grpc-api 5.6, stream-and-transaction-semantics 6.
+A ping counts from when it is decided, which is never before the broker appended it: our own delay does not shorten
+the client's lease. Rules: controller-grpc-api 5.6, stream-and-transaction-semantics 6.
 """
 
 from functools import partial
@@ -137,7 +137,7 @@ def decide_commit(reader: Reader, command: CommitTransaction, context: Context, 
 
 
 def decide_abort(reader: Reader, command: AbortTransaction, context: Context) -> Decision:
-    """From here on it will not be committed. With a version in the command only if nothing was heard of it since."""
+    """From here on it will not be committed. With a version in the command only if it has not changed since."""
     found = find_transaction(reader, command.transaction_id)
     if command.version is not None and command.version != reader.version(command.aggregate):
         return Decision()
@@ -167,7 +167,7 @@ def finish_abort(reader: Reader, id: TransactionId, now: int) -> Decision:
 
 def _why(found: Transaction | EndedTransaction) -> str:
     reasons = {
-        AbortReason.USER: "its client asked for that",
+        AbortReason.USER: "its client requested it",
         AbortReason.LEASE: "its lease ran out",
         AbortReason.SEAL: "its stream was sealed",
         None: "no reason is known",

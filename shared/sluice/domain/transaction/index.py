@@ -32,7 +32,7 @@ KEPT_MOST = 20_000
 
 
 class StreamTransactions(msgspec.Struct):
-    """Ids of transactions; each dict is in the order in which it was said. `newest` and `older` have ended."""
+    """Ids of transactions; each dict is in the order of the events. `newest` and `older` have ended."""
 
     open: dict[str, None] = {}
     committing: dict[str, None] = {}

@@ -24,7 +24,7 @@ LONGEST_CREATION_MS = 120_000
 
 
 class TransactionState(Enum):
-    """Pravega's names for the states, as clients are told."""
+    """Pravega's names for the states, as clients see them."""
 
     OPEN = "OPEN"
     COMMITTING = "COMMITTING"
@@ -37,8 +37,8 @@ class TransactionState(Enum):
 class Transaction(msgspec.Struct):
     """A transaction that has not ended; times in epoch ms, as the broker counts them.
 
-    The lease runs out `lease_ms` after `last_activity_at`, the last sign of life; none may reach beyond `dies_at`.
-    `writer` and `timestamp` are what its commit said, `workflow` is there while it is
+    The lease runs out `lease_ms` after `last_activity_at`, the last ping; none may reach beyond `dies_at`.
+    `writer` and `timestamp` are those of its commit, `workflow` is there while it is
     being opened or aborted.
     """
 
@@ -60,7 +60,7 @@ class Transaction(msgspec.Struct):
 
     @property
     def lease_ends_at(self) -> int:
-        """When it may be aborted unless something is heard of it."""
+        """When it may be aborted unless its client pings."""
         creation = 0 if self.ready else LONGEST_CREATION_MS
         return self.last_activity_at + self.lease_ms + creation
 

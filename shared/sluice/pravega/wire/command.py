@@ -2,7 +2,7 @@
 
 The annotations of a command give the wire types, in wire order. A field with a default may be absent at the end of a
 frame from an older peer and then has that value (segment-store-wire-protocol, Appendix B). Where the request id stands
-differs from command to command; whoever matches replies reads it from the decoded command. Commands are immutable;
+differs from command to command; the connection reads it from the decoded command. Commands are immutable;
 the registry is filled while the modules load and only read afterwards.
 """
 

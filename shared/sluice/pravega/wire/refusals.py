@@ -1,4 +1,4 @@
-"""What a store answers when it does not do what it was asked (segment-store-wire-protocol 4.2).
+"""What a store answers when it does not carry out a request (segment-store-wire-protocol 4.2).
 
 `stack` is the store's stack trace, mostly empty.
 """

@@ -119,7 +119,7 @@ class SegmentsBatchMerged(Command, frozen=True, gc=False):
 
 @code(11)
 class GetStreamSegmentInfo(Command, frozen=True, gc=False):
-    """Ask for length, start and state of a segment."""
+    """Request length, start and state of a segment."""
 
     request_id: I64
     segment: Str

@@ -28,7 +28,7 @@ class DeleteTableSegment(Command, frozen=True, gc=False):
 
 @code(68)
 class GetTableSegmentInfo(Command, frozen=True, gc=False):
-    """Ask for size and number of entries of a table."""
+    """Request size and number of entries of a table."""
 
     request_id: I64
     segment: Str

@@ -18,7 +18,7 @@ from sluice_client import (
     StreamSealed,
     Unavailable,
 )
-from sluice_client.turns import MOST_WAITING
+from sluice_client.call_lock import MOST_WAITING
 
 SEGMENT = "s/t/0.#epoch.0"
 START = Revision(SEGMENT, 0)

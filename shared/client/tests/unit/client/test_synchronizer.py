@@ -279,7 +279,7 @@ async def test_a_turn_that_does_not_come_in_time(store: InMemorySegmentStore) ->
     await asyncio.sleep(0)
     waiting = [asyncio.create_task(call) for call in (one.update(lambda _: [2]), one.fetch(), one.compact())]
     for call in waiting:
-        with pytest.raises(NotSent, match=r"no turn within 2.0 s"):
+        with pytest.raises(NotSent, match=r"not free within 2.0 s"):
             await call
     assert clock() == 2.0
     assert await first == (1,)

@@ -1,6 +1,6 @@
-"""Calls of one object that must go one after the other: who waits, and for how long.
+"""Calls of one object that must go one after the other: how many wait, and for how long.
 
-Concurrency: any number of tasks of one event loop; their turns come in the order in which they asked.
+Concurrency: any number of tasks of one event loop; they get the lock in the order of their calls.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from sluice_client.errors import NotSent
 MOST_WAITING = 1000
 
 
-class Turns:
+class CallLock:
     """A lock that is waited for no longer than a call may last, by `MOST_WAITING` calls at most."""
 
     def __init__(self, of: str) -> None:
@@ -21,7 +21,7 @@ class Turns:
         self._waiting = 0
 
     @asynccontextmanager
-    async def turn(self, patience_s: float) -> AsyncIterator[float]:
+    async def acquired(self, patience_s: float) -> AsyncIterator[float]:
         """Holds the lock for the block, which is given the seconds that are left. Raises NotSent."""
         if self._waiting >= MOST_WAITING:
             raise NotSent(f"{self._of}: {self._waiting} calls wait already")
@@ -32,7 +32,7 @@ class Turns:
             async with asyncio.timeout_at(end):
                 await self._lock.acquire()
         except TimeoutError:
-            raise NotSent(f"{self._of}: no turn within {patience_s} s") from None
+            raise NotSent(f"{self._of}: not free within {patience_s} s") from None
         finally:
             self._waiting -= 1
         try:
