@@ -21,8 +21,8 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from retention_spark.buckets import BucketDecider
 from retention_spark.rules import Rule
-from retention_spark.stateful import Outcome, heard_in
-from retention_spark.stateful_operator import Decider, Heard, Step
+from retention_spark.stateful import Outcome, input_records
+from retention_spark.stateful_operator import Decider, InputRecord, Step
 
 _STATE = "memory binary, wake_at bigint"
 
@@ -38,7 +38,7 @@ class _Processor(StatefulProcessor):
         self._handle = handle
         self._memory = handle.getValueState("memory", _STATE)
 
-    def _stepped(self, heard: Iterable[Heard], now: int, expired: int | None = None) -> bytes | None:
+    def _stepped(self, heard: Iterable[InputRecord], now: int, expired: int | None = None) -> bytes | None:
         """What came of the step, encoded; None for nothing. `expired` is the timer that led to it, if one did."""
         memory, timer = self._memory.get() or (None, None)
         known = bytes(memory) if memory is not None else None
@@ -69,7 +69,7 @@ class PandasProcessor(_Processor):
         rows: Iterator[Any],
         timer_values: TimerValues,
     ) -> Iterator[Any]:
-        yield from _framed(self._stepped(heard_in(rows), timer_values.getCurrentProcessingTimeInMs()))
+        yield from _framed(self._stepped(input_records(rows), timer_values.getCurrentProcessingTimeInMs()))
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -90,7 +90,7 @@ class RowProcessor(_Processor):
         rows: Iterator[Any],
         timer_values: TimerValues,
     ) -> Iterator[Any]:
-        heard = [Heard(row.topic, row.partition, row.offset, row.key, bytes(row.value)) for row in rows]
+        heard = [InputRecord(row.topic, row.partition, row.offset, row.key, bytes(row.value)) for row in rows]
         heard.sort(key=lambda record: (record.partition, record.offset))
         yield from _rows(self._stepped(heard, timer_values.getCurrentProcessingTimeInMs()))
 

@@ -15,7 +15,7 @@ from support.counter import counting
 
 from harness import System
 from sluice.pravega import ConnectionFailure, Failure, LocatedSegmentStores
-from sluice.pravega.calls import Line
+from sluice.pravega.calls import RequestChannel
 from sluice.pravega.wire.command import Command, Numbered
 from sluice_client import Client, Controller, Revision, RevisionedStream, open_client
 from sluice_local import java, launch
@@ -81,22 +81,22 @@ async def test_four_processes_count_together_while_another_compacts(
 class LosingLine:
     """A line whose replies get lost now and then: after the store gave them, or before it has even begun."""
 
-    def __init__(self, line: Line, random: Random, under_way: list[asyncio.Task[Command]]) -> None:
-        self._line = line
+    def __init__(self, channel: RequestChannel, random: Random, under_way: list[asyncio.Task[Command]]) -> None:
+        self._channel = channel
         self._random = random
         self._under_way = under_way
 
     async def call(self, request: Numbered, timeout_s: float) -> Command:
         fate = self._random.random()
         if fate < 0.1:
-            await self._line.call(request, timeout_s)
+            await self._channel.call(request, timeout_s)
             raise ConnectionFailure(Failure.LOST, "the reply came")
         if fate < 0.2:
-            self._under_way.append(asyncio.create_task(self._line.call(request, timeout_s)))
+            self._under_way.append(asyncio.create_task(self._channel.call(request, timeout_s)))
             # One turn of the loop, in which the request goes out.
             await asyncio.sleep(0)
             raise ConnectionFailure(Failure.LOST, "the reply comes too late")
-        return await self._line.call(request, timeout_s)
+        return await self._channel.call(request, timeout_s)
 
 
 class LosingStores(LocatedSegmentStores):
@@ -107,8 +107,8 @@ class LosingStores(LocatedSegmentStores):
         self.random = Random(7)
         self.under_way: list[asyncio.Task[Command]] = []
 
-    async def _line(self, segment: str) -> Line:  # type: ignore[override]
-        return LosingLine(await super()._line(segment), self.random, self.under_way)
+    async def _channel(self, segment: str) -> RequestChannel:  # type: ignore[override]
+        return LosingLine(await super()._channel(segment), self.random, self.under_way)
 
 
 async def test_whatever_answers_get_lost_every_entry_is_there_once(system: System, stream: RevisionedStream) -> None:

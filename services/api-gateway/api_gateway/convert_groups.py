@@ -1,6 +1,6 @@
 """Between Pravega's messages on reader groups and the domain's values.
 
-A configuration is checked as a whole before anybody looks at the group's name or its scope: what breaks a rule raises
+A configuration is checked as a whole before the group's name and its scope are looked at: what breaks a rule raises
 BadRequestError (controller-grpc-api 5.8). Pure functions.
 """
 

@@ -17,7 +17,7 @@ def table_of(info: pb.KeyValueTableInfo) -> TableId:
 
 
 def table_config_of(message: pb.KeyValueTableConfig) -> TableConfig:
-    """As sent; checked before anybody looks at the table's name. Raises BadRequestError."""
+    """As sent; checked before the table's name is looked at. Raises BadRequestError."""
     config = TableConfig(
         partitions=message.partitionCount,
         primary_key_length=message.primaryKeyLength,

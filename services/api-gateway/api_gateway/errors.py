@@ -41,7 +41,7 @@ class NotYetError(Exception):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A gRPC status, and the level at which the log speaks of it: DEBUG if the caller is told everything anyway."""
+    """A gRPC status, and the level at which it is logged: DEBUG if the caller gets everything anyway."""
 
     code: StatusCode
     details: str
@@ -63,7 +63,7 @@ _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
 
 
 def failure_of(error: Exception) -> Failure:
-    """The status for an exception; one nobody expected is INTERNAL, and an ERROR of ours."""
+    """The status for an exception; an unexpected one is INTERNAL, and an ERROR of ours."""
     if isinstance(error, BadRequestError | DecodeError | NoOwnerError):
         return Failure(StatusCode.INTERNAL, INTERNAL_TEXT, logging.INFO)
     for kind, code in _CODES:

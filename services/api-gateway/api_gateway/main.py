@@ -17,7 +17,7 @@ from api_gateway.requests import Requests
 from api_gateway.rest.app import build_app, open_app
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import dead_letters_of
-from api_gateway.rest.signs_of_life import follow_signs_of_life
+from api_gateway.rest.heartbeats import follow_heartbeats
 from api_gateway.rest.statistics import follow_statistics
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
@@ -45,7 +45,7 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
     server = ControllerServer(handlers(reads, requests, settings), settings.max_calls)
-    # Told until the process ends, for the HTTP server is the last to stop.
+    # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
     await server.start(settings.host, settings.grpc_port)
@@ -61,7 +61,7 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
             runtime.clock,
             runtime.journal.chance,
         ),
-        signs_of_life=follow_signs_of_life(runtime),
+        last_heartbeats=follow_heartbeats(runtime),
         statistics=follow_statistics(runtime),
         container_count=settings.container_count,
         clock=runtime.clock,

@@ -35,7 +35,7 @@ Names = Callable[[Members], Iterator[str]]
 """Picks names, in order, of what one partition holds of a scope."""
 
 AT_A_TIME = 250
-"""After so many streams of a list others get their turn."""
+"""After so many streams of a list other tasks run."""
 
 
 def streams_after(after: str, *, internal: bool = True) -> Names:
@@ -49,7 +49,7 @@ def streams_with_tag(tag: str, after: str, *, internal: bool = True) -> Names:
 
 
 class MissingError(NotFoundError):
-    """There is no such thing; `reason` is Pravega's name for that."""
+    """There is no such resource; `reason` is Pravega's name for that."""
 
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(text)
@@ -61,7 +61,7 @@ def missing_scope(scope: str) -> MissingError:
 
 
 class StreamInFull(msgspec.Struct, frozen=True):
-    """A stream with what is kept beside it: its transactions, and the workflow that changes it or commits them."""
+    """A stream with what is stored beside it: its transactions, and the workflow that changes it or commits them."""
 
     stream: Stream
     transactions: StreamTransactions
@@ -124,7 +124,7 @@ class Reads:
         return self.known_group(id)
 
     def known_group(self, id: GroupId) -> ReaderGroup | None:
-        """Without a barrier: for whoever has just seen a reply about the group."""
+        """Without a barrier: for callers that have just seen a reply about the group."""
         return find_group(self._journal.reader(id.key), id)
 
     async def table_or_none(self, id: TableId) -> Table | None:
@@ -133,17 +133,17 @@ class Reads:
         return find_table(self._journal.reader(key), id)
 
     async def known_transaction(self, id: TransactionId) -> Transaction | EndedTransaction | None:
-        """None for one that nobody has heard of, or that has been forgotten since it ended."""
+        """None for one that is unknown, or that has been forgotten since it ended."""
         key = id.key
         await self._journal.barrier((self._journal.partition_of(key),))
         return find_transaction(self._journal.reader(key), id)
 
     def transaction(self, id: TransactionId) -> Transaction | EndedTransaction | None:
-        """The same without a barrier: for whoever has the index of the stream's transactions at hand."""
+        """The same without a barrier: for callers that have the index of the stream's transactions at hand."""
         return find_transaction(self._journal.reader(id.key), id)
 
     async def transaction_state(self, id: TransactionId) -> TransactionState:
-        """UNKNOWN for one that nobody has heard of, or that has been forgotten since it ended."""
+        """UNKNOWN for one that is unknown, or that has been forgotten since it ended."""
         found = await self.known_transaction(id)
         return found.state if found is not None else TransactionState.UNKNOWN
 
@@ -180,7 +180,7 @@ class Reads:
         return heapq.merge(*(scopes_of(view).after(after) for view in self._journal.views()))
 
     async def contents(self, scope: str) -> dict[ResourceKind, int]:
-        """How many things of each kind are in the scope."""
+        """How many resources of each kind are in the scope."""
         await self._journal.barrier(self._everywhere)
         members = [members_of(view, scope) for view in self._journal.views()]
         return {kind: sum(len(one.names[kind]) for one in members) for kind in ResourceKind}
@@ -193,7 +193,7 @@ class Reads:
             for aggregate in view.under_way():
                 state = view.get(aggregate)
                 workflow = running(state)
-                # Without one, the aggregate waits for its turn.
+                # Without one, the aggregate waits to be admitted.
                 if workflow is not None:
                     found.append((aggregate, workflow, can_cancel(state)))
         return found
@@ -220,7 +220,7 @@ class Reads:
         return await self._resources_in(scope, kind, lambda members: members.after(kind, after), ReaderGroup)
 
     async def all_streams(self, scope: str) -> AsyncIterator[Stream]:
-        """All streams of a scope, in order, each to be looked at before the next await; others get their turn between.
+        """All streams of a scope, in order, each to be looked at before the next await; other tasks run between.
 
         Raises NotFoundError.
         """

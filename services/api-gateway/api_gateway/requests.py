@@ -1,7 +1,7 @@
 """The request path: a command goes into its topic, the reply comes off the journal.
 
 Belongs to the event loop. What waits is bounded in number and in time; a caller that goes away is forgotten at once,
-while the operation it asked for goes on.
+while the requested operation goes on.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class Requests:
-    """Asks the services that decide. `max_pending` bounds what waits, `timeout_s` how long."""
+    """Submits commands to the services that decide. `max_pending` bounds what waits, `timeout_s` how long."""
 
     def __init__(self, runtime: Runtime, max_pending: int, timeout_s: float) -> None:
         self._runtime = runtime
@@ -45,8 +45,8 @@ class Requests:
         """An id for a request; `trace`, the caller's own id for it, becomes part of ours."""
         return f"{next(self._ids)}.{trace}" if trace else next(self._ids)
 
-    async def ask(self, command: Command, trace: str = "", *, id: str = "") -> Reply:
-        """The reply to a command, asked for in its topic, under `id` if the caller has made one already.
+    async def submit(self, command: Command, trace: str = "", *, id: str = "") -> Reply:
+        """The reply to a command, sent to its topic, under `id` if the caller has made one already.
 
         Raises OverloadedError, RequestTimeoutError, SendError, PartitionFailedError.
         """

@@ -1,6 +1,6 @@
 """The boundary around every RPC: its time is measured, whatever it raises becomes a gRPC status.
 
-Nothing a caller sends and no defect of ours ends the service: an exception nobody expected is INTERNAL for that one
+Nothing a caller sends and no defect of ours ends the service: an unexpected exception is INTERNAL for that one
 caller and stands in the log with its stack.
 """
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any]) -> Handler:
     """The handler inside the boundary. It is given the bytes of a request, for they may be of no message at all."""
     answered = RPC_SECONDS.labels(rpc, "OK").observe
-    RPC_DEFECTS.labels(rpc)  # Told as 0 from now on: a rate sees no increase in a first sample.
+    RPC_DEFECTS.labels(rpc)  # Exposed as 0 from now on: a rate sees no increase in a first sample.
     now = time.perf_counter
     handle = traced(rpc, handler)
 
@@ -47,8 +47,8 @@ async def _fail(rpc: str, context: Context, error: Exception, began: float) -> N
     if failure.level >= logging.ERROR:
         RPC_DEFECTS.labels(rpc).inc()
     if log.isEnabledFor(failure.level):
-        said = {"rpc": rpc, "code": failure.code.name, "error": repr(error), "trace": trace_of(context)}
-        log.log(failure.level, "call failed", extra=said, exc_info=error if failure.level >= logging.ERROR else None)
+        facts = {"rpc": rpc, "code": failure.code.name, "error": repr(error), "trace": trace_of(context)}
+        log.log(failure.level, "call failed", extra=facts, exc_info=error if failure.level >= logging.ERROR else None)
     await context.abort(failure.code, failure.details)
 
 

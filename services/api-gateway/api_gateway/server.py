@@ -49,7 +49,7 @@ class ControllerServer:
         return bound
 
     def problem(self) -> str | None:
-        """Why no call can come in, for people; None while it can."""
+        """Why no call can come in, for operators; None while it can."""
         return None if self._listening else "does not listen"
 
     async def stop(self, grace_s: float) -> None:

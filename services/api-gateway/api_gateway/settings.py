@@ -4,7 +4,7 @@ from sluice.settings import ServiceSettings
 
 
 class GatewaySettings(ServiceSettings):
-    """What clients are told to connect to is the published address; by default the port is the one listened on.
+    """Clients get the published address to connect to; by default the port is the one listened on.
 
     `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
     question to a segment store. `max_pending` bounds the requests that wait for a reply, `max_calls` all calls of gRPC
@@ -29,5 +29,5 @@ class GatewaySettings(ServiceSettings):
 
     @property
     def rest_endpoint(self) -> str:
-        """host:port of the HTTP interface, as people and tools reach it."""
+        """host:port of the HTTP interface, as operators and tools reach it."""
         return f"{self.grpc_published_host}:{self.health_port}"

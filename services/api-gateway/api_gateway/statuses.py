@@ -2,7 +2,7 @@
 
 A reply carries the name of a status in the enum of its response, so converting means looking the name up; the few
 that are called otherwise, or are an error of gRPC, stand here. A test holds that every name the domain can reply to a
-command has its place. Pure functions.
+command has its status. Pure functions.
 """
 
 from collections.abc import Mapping

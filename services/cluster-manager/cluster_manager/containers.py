@@ -10,7 +10,7 @@ back what was true before:
 - *Publishing*: the node is read first, then the end of the journal is awaited, then the node is written if it still
   has the version that was read. What stood in the node came from a shorter journal, or else the version differs.
 
-While ZooKeeper is away the hosts are unknown, which is not the same as none: no round takes place, the last map stays.
+While ZooKeeper is away the hosts are unknown, which is not the same as none: no round runs, the last map stays.
 The active instance may be the only one that ZooKeeper is away for. So a standby looks on, and has a round when what it
 sees has not been dealt with for long.
 """
@@ -43,7 +43,7 @@ PROPOSE_TIMEOUT_S = 5.0
 
 
 class ClusterJournal(Protocol):
-    """What the cluster manager asks of the journal; all but `reader` raise JournalError."""
+    """What the cluster manager needs of the journal; all but `reader` raise JournalError."""
 
     def reader(self, key: str) -> PartitionView:
         """The view of the key's partition."""
@@ -72,7 +72,7 @@ async def propose(journal: ClusterJournal, decide: Decide) -> Decision | None:
 
 
 class ContainerManager:
-    """Gives every container 0..count-1 a live host and tells the segment stores.
+    """Gives every container 0..count-1 a live host and writes the map for the segment stores.
 
     `me` is this instance as a member, `active` whether it is the one to decide, `now_ms` the time in epoch ms. Hosts
     that come or go must have done so for `settle_s` (`StabilizationWindow`).
@@ -111,7 +111,7 @@ class ContainerManager:
         self.wake()
 
     def problem(self) -> str | None:
-        """Why segments cannot be found, for people; None while the map covers all containers."""
+        """Why segments cannot be found, for operators; None while the map covers all containers."""
         cluster = self._cluster()
         if not cluster.containers:
             return "no segment store has registered yet"
@@ -174,7 +174,7 @@ class ContainerManager:
         log.info("took over the cluster", extra={"hosts": _names(self._cluster().hosts)})
 
     async def _assign(self) -> float:
-        """Assign the containers if the hosts ask for it; the seconds to wait before, 0 if that was decided now."""
+        """Assign the containers if the hosts require it; the seconds to wait before, 0 if that was decided now."""
         version = self._journal.reader(CLUSTER).version(CLUSTER)
         hosts = await self._nodes.hosts()
         HOSTS.set(len(hosts))
@@ -186,7 +186,7 @@ class ContainerManager:
         def decide(reader: GuardedReader, context: Context) -> Decision:
             reader.get(CLUSTER)
             if reader.seen[CLUSTER] != version:
-                # Somebody recorded something since: these hosts may be older than that.
+                # Another instance recorded something since: these hosts may be older than that.
                 self.wake()
                 return Decision()
             return decide_assignment(reader, self._count, hosts, before, self._interval_ms, context)

@@ -1,7 +1,7 @@
 """The requests on the cluster's topic: heartbeats of our own services, from which members come and go.
 
-All records have one key, so they are handled one after the other. A heartbeat that cannot be recorded now is let go:
-the next one is a second away. Anything else on the topic is nobody's to handle and becomes a dead letter.
+All records have one key, so they are handled one after the other. A heartbeat that cannot be recorded now is dropped:
+the next one is a second away. Any other command on the topic becomes a dead letter.
 """
 
 import logging
@@ -33,7 +33,7 @@ class Heartbeats:
         self._monotonic_s = monotonic_s
 
     def activated(self) -> None:
-        """This instance is the active one from now on: every member counts as just heard."""
+        """This instance is the active one from now on: every member counts as just seen."""
         self._watch.restart()
 
     async def handle(self, value: bytes) -> None:
@@ -41,7 +41,7 @@ class Heartbeats:
         command = decode_request(value).command
         if not isinstance(command, Heartbeat):
             raise ForeignRequestError(f"{type(command).__name__} does not belong to the cluster")
-        self._watch.hear(command.instance, self._monotonic_s())
+        self._watch.observe(command.instance, self._monotonic_s())
         try:
             await self._record(command)
         except JournalError as error:

@@ -1,4 +1,4 @@
-"""The one place where the cluster manager's objects are wired.
+"""The module where the cluster manager's objects are wired.
 
 The active instance is the one that owns the only partition of the cluster's requests; Kafka's group sees to it that
 there is one, and that another takes over when it is gone. The others stand by with everything connected.
@@ -121,7 +121,7 @@ class ClusterManager:
 
 
 def main() -> None:
-    """Run one instance until it is told to end."""
+    """Run one instance until it is stopped."""
     settings = ClusterManagerSettings()
 
     async def start(runtime: Runtime) -> None:

@@ -1,8 +1,8 @@
 """ZooKeeper as the cluster manager needs it: the live segment stores, the container map's node, and what changes.
 
 kazoo has threads of its own. Its asynchronous calls are awaited here with a deadline, and its callbacks are handed to
-the event loop, where everything else of this module belongs. No call is repeated here: whoever waits for the outcome
-starts over from what is true by then. A write that kazoo carries out late is harmless, since it names the version.
+the event loop, where everything else of this module belongs. No call is retried here: the caller starts over
+from what is true by then. A write that kazoo carries out late is harmless, since it names the version.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class NodesError(Exception):
 
 
 class MapChangedError(Exception):
-    """Somebody else wrote or removed the node of the map since it was read."""
+    """Another process wrote or removed the node of the map since it was read."""
 
 
 class MapNode(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class MapNode(msgspec.Struct, frozen=True):
 
 
 class Nodes(Protocol):
-    """What the cluster manager asks of ZooKeeper. All calls raise NodesError."""
+    """What the cluster manager needs of ZooKeeper. All calls raise NodesError."""
 
     @property
     def connected(self) -> bool:
@@ -71,7 +71,7 @@ class Nodes(Protocol):
 class ZooKeeperNodes:
     """The nodes of one Pravega cluster, by a client of its own unless one is given.
 
-    `on_change()` is called on the loop for whatever may ask for another look.
+    `on_change()` is called on the loop for every change that may need another look.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ZooKeeperNodes:
         await asyncio.to_thread(self._client.close)
 
     def problem(self) -> str | None:
-        """Since when ZooKeeper is away, for people; None while it is there."""
+        """Since when ZooKeeper is away, for operators; None while it is there."""
         if self.connected:
             return None
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._away_since))
@@ -126,9 +126,9 @@ class ZooKeeperNodes:
     async def read_map(self) -> MapNode | None:
         """See Nodes."""
         try:
-            data, stat = await self._ask(self._client.get_async(self._map, watch=self._on_watch))
+            data, stat = await self._result_of(self._client.get_async(self._map, watch=self._on_watch))
         except NoNodeError:
-            await self._ask(self._client.exists_async(self._map, watch=self._on_watch))
+            await self._result_of(self._client.exists_async(self._map, watch=self._on_watch))
             return None
         try:
             containers = {Host(h.address, h.port): ids for h, ids in decode_container_map(data).items()}
@@ -142,18 +142,18 @@ class ZooKeeperNodes:
         data = encode_container_map({store.Host(h.address, h.port): ids for h, ids in containers.items()})
         try:
             if version is None:
-                await self._ask(self._client.create_async(self._map, data, makepath=True))
+                await self._result_of(self._client.create_async(self._map, data, makepath=True))
             else:
-                await self._ask(self._client.set_async(self._map, data, version=version))
+                await self._result_of(self._client.set_async(self._map, data, version=version))
         except (BadVersionError, NodeExistsError, NoNodeError) as error:
             raise MapChangedError(repr(error)) from error
 
     def _children(self) -> Awaitable[list[str]]:
-        return self._ask(self._client.get_children_async(self._hosts, watch=self._on_watch))
+        return self._result_of(self._client.get_children_async(self._hosts, watch=self._on_watch))
 
     async def _once_more(self) -> list[str]:
         try:
-            await self._ask(self._client.ensure_path_async(self._hosts))
+            await self._result_of(self._client.ensure_path_async(self._hosts))
             return await self._children()
         except NoNodeError as error:
             raise NodesError(f"{self._hosts} cannot be made, or vanished again") from error
@@ -161,7 +161,7 @@ class ZooKeeperNodes:
     async def _host(self, name: str) -> Host | None:
         """The store whose node has this name, by what the node says; None if it went meanwhile or is none."""
         try:
-            data, _ = await self._ask(self._client.get_async(f"{self._hosts}/{name}"))
+            data, _ = await self._result_of(self._client.get_async(f"{self._hosts}/{name}"))
             host = decode_host(data)
         except NoNodeError:
             return None
@@ -173,7 +173,7 @@ class ZooKeeperNodes:
             return None
         return Host(host.address, host.port)
 
-    async def _ask(self, result: Any) -> Any:
+    async def _result_of(self, result: Any) -> Any:
         """The answer of kazoo; NodesError for all but what is an answer about the node."""
         answer: asyncio.Future[Any] = self._loop.create_future()
         result.rawlink(lambda settled: self._loop.call_soon_threadsafe(_settle, answer, settled))

@@ -10,7 +10,7 @@ class ClusterManagerSettings(ServiceSettings):
 
     `rebalance_interval_s` is the least time between two assignments of containers. Stores that come or go count when
     they have done so for `settle_s`.
-    A service instance that was not heard for `member_timeout_s` is gone.
+    A service instance without a heartbeat for `member_timeout_s` is gone.
     """
 
     container_count: int = Field(default=4, ge=1)

@@ -13,7 +13,7 @@ _MOST_WAITS = 4
 
 
 class StabilizationWindow:
-    """Who left must be away for `settle_s`; nobody has come for as long, or for four times that others have."""
+    """A host that left must be away for `settle_s`; no host has come for as long, or hosts came for four times that."""
 
     def __init__(self, settle_s: float) -> None:
         self._settle_s = settle_s

@@ -35,12 +35,12 @@ async def at_most(seconds: float, what: str, *calls: Callable[[], None]) -> None
     """Make the calls side by side; what takes longer is left to the end of the process, which nothing is lost by."""
     made = [in_daemon(call) for call in calls]
     for future in made:
-        future.add_done_callback(partial(_tell_failure, what))
+        future.add_done_callback(partial(_log_failure, what))
     _, late = await asyncio.wait(made, timeout=seconds)
     if late:
         log.warning("not ended in time", extra={"what": what, "seconds": seconds})
 
 
-def _tell_failure(what: str, future: "asyncio.Future[None]") -> None:
+def _log_failure(what: str, future: "asyncio.Future[None]") -> None:
     if not future.cancelled() and future.exception() is not None:
         log.warning("ended with an error", extra={"what": what, "error": repr(future.exception())})

@@ -1,8 +1,8 @@
 """One step for many keys at once: a bucket holds what is remembered of all keys with the same hash. Pure.
 
 Spark's price for a stateful operator is per group and batch, and is many times that of a decision; so it is given few
-groups, each a bucket, instead of one for each stream. What is remembered of a key stays encoded until the key is heard
-of or its time has come, so a step costs the keys it is about, and one copy of the rest.
+groups, each a bucket, instead of one for each stream. What is remembered of a key stays encoded until a report on the
+key or its time has come, so a step costs the keys it is about, and one copy of the rest.
 """
 
 from collections import defaultdict
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from retention_spark.stateful_operator import Decider, Heard, Step
+from retention_spark.stateful_operator import Decider, InputRecord, Step
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):
@@ -29,20 +29,20 @@ class BucketDecider:
     def __init__(self, decider: Decider) -> None:
         self._decider = decider
 
-    def step(self, memory: bytes | None, heard: Iterable[Heard], now: int) -> Step:
-        """Decide on every key that something was heard of, and on those whose time has come; `now` in epoch ms.
+    def step(self, memory: bytes | None, records: Iterable[InputRecord], now: int) -> Step:
+        """Decide on every key with records, and on those whose time has come; `now` in epoch ms.
 
         The records of each key count in the order in which they are given.
         """
         slots = _slots.decode(memory) if memory is not None else {}
-        told: dict[str, list[Heard]] = defaultdict(list)
-        for record in heard:
-            told[record.key].append(record)
-        due = [key for key, slot in slots.items() if slot.wake_at <= now and key not in told]
+        by_key: dict[str, list[InputRecord]] = defaultdict(list)
+        for record in records:
+            by_key[record.key].append(record)
+        due = [key for key, slot in slots.items() if slot.wake_at <= now and key not in by_key]
         whole = Step()
-        for key in (*told, *due):
+        for key in (*by_key, *due):
             slot = slots.pop(key, None)
-            step = self._decider.step(slot.memory if slot is not None else None, told.get(key, ()), now)
+            step = self._decider.step(slot.memory if slot is not None else None, by_key.get(key, ()), now)
             whole.sendings += step.sendings
             whole.rows += step.rows
             if step.memory is not None and step.wake_at is not None:

@@ -1,6 +1,6 @@
 """Whether topics and checkpoint fit what is configured: a query that went on all the same would decide on nonsense.
 
-Topics are never made here: whoever writes them does that. A checkpoint belongs to one topic of one Kafka cluster, its
+Topics are never made here: their writers do that. A checkpoint belongs to one topic of one Kafka cluster, its
 state to a number of partitions and to a format; beside each query's checkpoint stands a file that says which.
 """
 
@@ -72,7 +72,7 @@ def claim(session: SparkSession, folder: str, wanted: Fit) -> None:
 
 
 def read_fit(value: bytes, folder: str) -> Fit:
-    """What a file says of its checkpoint. Raises UnfitError; a file of another format may hold other things."""
+    """What a file says of its checkpoint. Raises UnfitError; a file of another format may hold other fields."""
     try:
         found = msgspec.json.decode(value, type=_Formatted).format
         if found == FORMAT:

@@ -1,4 +1,4 @@
-"""Keeps the history short, and in few files: each batch adds one, and nobody would want to read a day of them.
+"""Keeps the history short, and in few files: each batch adds one, and a day of them is slow to read.
 
 Files of a folder that are old enough that no batch still writes them become one. The new file is there before the old
 ones go, so a reader may find rows twice, which have the same ids, and never misses any. What cannot be read is set

@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> int:
     for row in rows:
         print(line_of(row))
     if not rows:
-        print(f"nothing was decided on {scope}/{stream} yet, as far as {folder} tells")
+        print(f"nothing was decided on {scope}/{stream} yet, as far as {folder} shows")
     return 0
 
 

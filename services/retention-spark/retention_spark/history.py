@@ -1,4 +1,4 @@
-"""The history of decisions as people read it: the last ones of a stream, from the Parquet table.
+"""The history of decisions as operators read it: the last ones of a stream, from the Parquet table.
 
 A batch that ran again has written its rows again; they have the same ids. Days are read from the newest one back, and
 no more of them than it takes. What was decided at the same time stays in the order in which it was.
@@ -67,7 +67,7 @@ def _rows(folder: Path, kind: str, day: str, scope: str, stream: str) -> Iterato
         try:
             table = pq.read_table(file, columns=columns, partitioning=None)
         except pa.ArrowInvalid as error:
-            # The machine went down while it was written: the decisions in it are lost to people, the others are not.
+            # The machine went down while it was written: the history lacks its decisions, and has the others.
             log.warning("cannot read %s: %s", file, error)
             continue
         wanted = pc.and_(pc.equal(table["scope"], scope), pc.equal(table["stream"], stream))
@@ -77,6 +77,6 @@ def _rows(folder: Path, kind: str, day: str, scope: str, stream: str) -> Iterato
 
 
 def line_of(row: HistoryRow) -> str:
-    """One decision, for people."""
+    """One decision, for operators."""
     at = datetime.fromtimestamp(row.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return f"{at}  {row.kind:9}  {row.code:16}  {row.reason}"

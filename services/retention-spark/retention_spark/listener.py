@@ -1,4 +1,4 @@
-"""Progress of the queries as metrics: Spark tells it after each batch, on a thread of its own."""
+"""Progress of the queries as metrics: Spark reports it after each batch, on a thread of its own."""
 
 import json
 import logging
@@ -58,7 +58,7 @@ class ProgressListener(StreamingQueryListener):
         note_progress(json.loads(event.progress.json))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Spark tells it by the query's id; it counts as a batch that took no time, for one that hangs makes none."""
+        """Spark reports it by the query's id; it counts as a batch that took no time, for one that hangs makes none."""
         query = self._names.get(str(event.id), "")
         self._ended[query] = self._clock()
         metrics.BATCH_SECONDS.labels(query).observe(0)

@@ -1,4 +1,4 @@
-"""The one place where retention-spark is put together.
+"""The module where retention-spark is wired.
 
 The main thread runs the loop that serves health and waits for signals; Spark runs in a JVM beside it, each query in a
 thread that watches over it. The process follows no journal: what it needs to know comes in the reports.
@@ -45,7 +45,7 @@ def main() -> None:
     settings = SparkSettings()
     set_up_logs(SERVICE, settings.instance, settings.log_level)
     describe_process(SERVICE, settings.instance)
-    # What fails in a batch ends its query, and is told of there.
+    # What fails in a batch ends its query, and is logged there.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
         uvloop.run(_live(settings))

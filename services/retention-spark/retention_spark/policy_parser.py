@@ -1,4 +1,4 @@
-"""How people write another policy: `size=100MiB..1GiB`, `time=1h..2d`, `min=2,factor=4,cooldown=5m`. Pure."""
+"""How operators write another policy: `size=100MiB..1GiB`, `time=1h..2d`, `min=2,factor=4,cooldown=5m`. Pure."""
 
 import re
 
@@ -10,7 +10,7 @@ _TIMES = {"MS": 1, "S": 1000, "M": 60_000, "H": 3_600_000, "D": 86_400_000}
 _UNBOUNDED = 2**63 - 1
 _SCALING = {"min": "min_segments", "factor": "scale_factor", "cooldown": "cooldown_ms"}
 NO_TARGET = (
-    "what another target rate would have done cannot be told: segment stores report that a segment is hot or cold "
+    "what another target rate would have done cannot be computed: segment stores report that a segment is hot or cold "
     "by the target it had, never its rate, and nothing at all of a load between half of that target and the target"
 )
 

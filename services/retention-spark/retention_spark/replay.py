@@ -1,9 +1,9 @@
-"""What another policy would have decided: the recorded reports told again to the same rules, in their own time. Pure.
+"""What another policy would have decided: the recorded reports replayed to the same rules, in their own time. Pure.
 
 Truncations are taken for carried out, so that each one is decided on the head that the ones before it have left. What
-scales would have come to cannot be known: reports go on telling of the stream as it was, and of segments that are hot
-or cold by the target they had. So of a scaling policy the minimum, the factor and the cool-down can be asked for, and
-what is said holds up to the first difference.
+scales would have come to cannot be known: reports go on describing the stream as it was, and segments that are hot
+or cold by the target they had. So of a scaling policy the minimum, the factor and the cool-down can be replaced, and
+the outcome holds up to the first difference.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from retention_spark.rules import RetentionRule, Rule, ScaleRule, Verdict
-from retention_spark.stateful_operator import HistoryRow, Told, is_news
+from retention_spark.stateful_operator import HistoryRow, LastReported, is_news
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.policy.retention import RetentionState
 from sluice.domain.stream.retention import RetentionReport, SizedCut
@@ -36,17 +36,17 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Replay(ABC):
-    """Tells one stream's reports to a rule; `hear` and `end` in the order of time."""
+    """Replays one stream's reports to a rule; `observe` and `end` in the order of time."""
 
     def __init__(self, rule: Rule) -> None:
         self.rows: list[HistoryRow] = []
         self._rule = rule
         self._decoder = msgspec.json.Decoder(rule.report_type)
         self._state: Any = None
-        self._told: Told | None = None
+        self._last_reported: LastReported | None = None
         self._now = 0
 
-    def hear(self, record: Record) -> None:
+    def observe(self, record: Record) -> None:
         self.end(record.at)
         self._now = record.at
         before = self._state
@@ -69,8 +69,8 @@ class Replay(ABC):
 
     def _decide(self) -> None:
         verdict, self._state = self._rule.decide(self._state, self._now)
-        if is_news(self._told, verdict, self._now):
-            self._told = Told(verdict.code, verdict.reason, self._now)
+        if is_news(self._last_reported, verdict, self._now):
+            self._last_reported = LastReported(verdict.code, verdict.reason, self._now)
             self.rows.append(self._row(verdict))
         if verdict.request is not None:
             self._state = self._carried_out(self._state)
@@ -86,7 +86,7 @@ class Replay(ABC):
         """The report as it would have been."""
 
     def _carried_out(self, state: Any) -> Any:
-        """What would have been known once what was asked for is done."""
+        """What would have been known once the request is carried out."""
         return state
 
 
@@ -127,6 +127,6 @@ class ScalingReplay(Replay):
 def replayed(replay: Replay, records: Iterable[Record], until: int) -> list[HistoryRow]:
     """What is decided of a stream up to a time, as far as it is news."""
     for record in records:
-        replay.hear(record)
+        replay.observe(record)
     replay.end(until)
     return replay.rows

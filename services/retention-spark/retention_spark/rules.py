@@ -1,4 +1,4 @@
-"""The two rules as one kind of thing: fold a report into what is known of a stream, decide, say when to decide again.
+"""The two rules behind one interface: fold a report into what is known of a stream, decide, say when to decide again.
 
 The decisions themselves are the domain's; here stands only what a query needs to carry them out alike. Pure.
 """
@@ -31,7 +31,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Rule(Hashable, Protocol):
-    """`state_type` is what is known of a stream, `report_type` what is heard of it; times in epoch ms.
+    """`state_type` is what is known of a stream, `report_type` what is reported on it; times in epoch ms.
 
     Both types have `scope`, `stream` and `creation_id`.
     """
@@ -41,7 +41,7 @@ class Rule(Hashable, Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether all reports of a step are heard before there is a decision: the last one may take the others back."""
+        """Whether all reports of a step are observed before there is a decision: the last one may revoke the others."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class Rule(Hashable, Protocol):
         ...
 
     def wake_at(self, state: Any, now: int) -> int | None:
-        """When to decide again even if nothing is heard; None once the stream may be forgotten."""
+        """When to decide again even without a report; None once the stream may be forgotten."""
         ...
 
 
@@ -106,7 +106,7 @@ class ScaleRule(msgspec.Struct, frozen=True):
 
 
 class RetentionRule(msgspec.Struct, frozen=True):
-    """Truncations; a stream is forgotten when nothing was heard of it for a day.
+    """Truncations; a stream is forgotten when it was not reported on for a day.
 
     One with a policy is sampled all the time, so it is gone; of one without, no late report brings the policy back.
     """

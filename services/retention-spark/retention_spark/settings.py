@@ -14,7 +14,7 @@ class SparkSettings(ServiceSettings):
     machine `spark_history_days` are kept; `spark_conf` is more of Spark's own configuration, for a master that is not
     this machine.
     `spark_buckets` is how many groups the keys of each query are divided into, `spark_state_partitions` how many parts
-    its state; both fixed for its life.
+    its state; both fixed for as long as it exists.
     `…_trigger_s` is how long a query waits between the beginnings of two batches. A stream's retention is decided on
     with each report and every `retention_tick_s`, and it is truncated no more often than every `retention_pause_s`;
     it is not scaled within `scale_cooldown_s` of its last scale.

@@ -1,6 +1,6 @@
 """Where decisions go: requests and dead letters into their topics, everything with its reason into a Parquet table.
 
-The driver does it: decisions are few beside the reports that they follow from, and a job of Spark's for each place
+The driver does it: decisions are few beside the reports that they follow from, and a job of Spark's for each topic
 would take longer than the decisions. A batch that runs again, because the process ended before it was done, sends the
 same again under the same ids; its file in the table is there already, or is written then.
 """
@@ -110,13 +110,13 @@ def _queue(producer: Producer, sending: Sending, delivered: Callable[[KafkaError
 
 
 def count_dead_letters(sendings: Sequence[Sending]) -> None:
-    """Say which records nobody can handle: not where that was found, for workers have neither log nor metrics."""
+    """Log which records cannot be handled: not where that was found, for workers have neither log nor metrics."""
     for sending in sendings:
         if sending.topic == DEAD_LETTERS.name:
-            told = dict(sending.headers)
-            offset, reason = told["sluice_offset"], told["sluice_reason"]
+            headers = dict(sending.headers)
+            offset, reason = headers["sluice_offset"], headers["sluice_reason"]
             log.error("dead letter", extra={"key": sending.key, "offset": offset, "reason": reason})
-            metrics.DEAD_LETTERS.labels(told["sluice_topic"]).inc()
+            metrics.DEAD_LETTERS.labels(headers["sluice_topic"]).inc()
 
 
 def keep(session: SparkSession, folder: str, kind: DecisionKind, name: str, rows: Sequence[HistoryRow]) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from retention_spark.buckets import BucketDecider
 from retention_spark.rules import Rule
-from retention_spark.stateful_operator import Decider, Heard, HistoryRow, Sending, Step
+from retention_spark.stateful_operator import Decider, HistoryRow, InputRecord, Sending, Step
 
 STATE = "memory binary"
 OUTPUT = "outcome binary"
@@ -24,7 +24,7 @@ _COLUMNS = (
     "topic",
     "partition",
     "offset",
-    # Whatever a producer has put there, somebody has to say that it cannot be read.
+    # Whatever a producer has put there, it must be reported if it cannot be read.
     "coalesce(make_valid_utf8(cast(key as string)), '') key",
     "coalesce(value, x'') value",
     "coalesce(to_json(headers), '') headers",
@@ -65,8 +65,8 @@ def _call(rule: Rule, source: str) -> Call:
     def call(_bucket: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         memory = state.get[0] if state.exists else None
         now = state.getCurrentProcessingTimeMs()
-        heard = [] if state.hasTimedOut else heard_in(frames)
-        step = _decider(rule, source).step(memory, heard, now)
+        records = [] if state.hasTimedOut else input_records(frames)
+        step = _decider(rule, source).step(memory, records, now)
         _remember(state, step, now)
         if step.sendings or step.rows:
             yield pd.DataFrame({"outcome": [msgspec.msgpack.encode(Outcome(step.sendings, step.rows))]})
@@ -80,14 +80,14 @@ def _decider(rule: Rule, source: str) -> BucketDecider:
     return BucketDecider(Decider(rule, source))
 
 
-def heard_in(frames: Iterable[pd.DataFrame]) -> list[Heard]:
+def input_records(frames: Iterable[pd.DataFrame]) -> list[InputRecord]:
     """The records of a bucket, those of each key in the order of their topic: Spark hands them over in any."""
-    heard = [
-        Heard(*fields)
+    records = [
+        InputRecord(*fields)
         for frame in frames
-        for fields in zip(*(frame[name] for name in Heard.__struct_fields__), strict=True)
+        for fields in zip(*(frame[name] for name in InputRecord.__struct_fields__), strict=True)
     ]
-    return sorted(heard, key=lambda record: (record.partition, record.offset))
+    return sorted(records, key=lambda record: (record.partition, record.offset))
 
 
 def _remember(state: GroupState, step: Step, now: int) -> None:

@@ -1,8 +1,8 @@
-"""One step of a stateful query: what is remembered of a key and what was heard of it become decisions. Pure.
+"""One step of a stateful query: what is remembered of a key and the reports on it become decisions. Pure.
 
 A step depends on nothing but what it is given, so that a batch that runs again decides the same again; the ids of
-what it asks for follow from what was decided, and asking twice is asking once. A key holds a stream and its mark
-stream. Decisions that say what was said before are not told again, or only now and then.
+its requests follow from what was decided, so a second request is a duplicate. A key holds a stream and its mark
+stream. A decision that equals the last one is not reported anew, or only now and then.
 
 A report that cannot be decided on, be it unreadable or at odds with itself, is a dead letter, and its stream is left as
 it was: were it to end the step, it would end the batch, and so all batches after it.
@@ -23,8 +23,8 @@ from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, topic_of
 
 SERVICE = "retention-spark"
-TELL_AGAIN_MS = 10 * 60 * 1000
-"""After so long a decision with another reason, but of the same case, is told again."""
+REPORT_AGAIN_MS = 10 * 60 * 1000
+"""After so long a decision with another reason, but of the same case, is reported anew."""
 
 LONGEST_WAIT_MS = 30 * 24 * 3600 * 1000
 """A stream is woken up after so long at the latest: what reports say of times need not fit into a timer of Spark's."""
@@ -35,8 +35,8 @@ HEADERS_BYTES = 64 * 1024
 S = TypeVar("S")
 
 
-class Told(msgspec.Struct, frozen=True):
-    """The last decision that was told, at `at` (epoch ms)."""
+class LastReported(msgspec.Struct, frozen=True):
+    """The last decision that was reported, at `at` (epoch ms)."""
 
     code: str
     reason: str
@@ -44,14 +44,14 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Known(msgspec.Struct, Generic[S]):
-    """What is remembered of a stream: the rule's state and what was told last, with what only passes and without."""
+    """What is remembered of a stream: the rule's state and the last reported decision, with passing ones and not."""
 
     state: S
-    told: Told | None = None
-    noted: Told | None = None
+    told: LastReported | None = None
+    noted: LastReported | None = None
 
 
-class Heard(msgspec.Struct, frozen=True):
+class InputRecord(msgspec.Struct, frozen=True):
     """A record of a topic of reports."""
 
     topic: str
@@ -73,7 +73,7 @@ class Sending(msgspec.Struct, frozen=True):
 
 
 class HistoryRow(msgspec.Struct, frozen=True):
-    """A decision as it is kept for people; `command` is JSON, "" like `request` if nothing was asked for."""
+    """A decision as the history stores it; `command` is JSON, "" like `request` if there is no request."""
 
     id: str
     kind: str
@@ -87,7 +87,7 @@ class HistoryRow(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct):
-    """`memory` None: nothing need be remembered; `wake_at` None: nothing is to be decided before something is heard."""
+    """`memory` None: nothing need be remembered; `wake_at` None: nothing is to be decided before the next report."""
 
     memory: bytes | None = None
     wake_at: int | None = None
@@ -105,28 +105,28 @@ class Decider:
         self._memory = msgspec.msgpack.Decoder(memory_type)
         self._report = msgspec.json.Decoder(rule.report_type)
 
-    def step(self, memory: bytes | None, heard: Iterable[Heard], now: int) -> Step:
+    def step(self, memory: bytes | None, inputs: Iterable[InputRecord], now: int) -> Step:
         """Decide on the streams that are reported on; without any, on all of the key. `now` in epoch ms.
 
-        The rule says whether that is after each report, or once all are heard.
+        The rule says whether that is after each report, or once all are observed.
         """
         known: dict[str, Known[Any]] = self._memory.decode(memory) if memory is not None else {}
         step = Step()
-        records = list(heard)
+        records = list(inputs)
         if not records:
             for stream in known.values():
                 self._decide(step, stream, now)
         for some in [records] if self._rule.waits else [[record] for record in records]:
-            self._hear(step, known, some, now)
+            self._observe(step, known, some, now)
         wakes = {name: self._rule.wake_at(stream.state, now) for name, stream in known.items()}
         left = {name: stream for name, stream in known.items() if wakes[name] is not None}
         step.memory = msgspec.msgpack.encode(left) if left else None
         step.wake_at = min((min(at, now + LONGEST_WAIT_MS) for at in wakes.values() if at is not None), default=None)
         return step
 
-    def _hear(self, step: Step, known: dict[str, Known[Any]], records: list[Heard], now: int) -> None:
+    def _observe(self, step: Step, known: dict[str, Known[Any]], records: list[InputRecord], now: int) -> None:
         """Observe the records, then decide once on each stream that they are about."""
-        about: dict[str, list[Heard]] = {}
+        about: dict[str, list[InputRecord]] = {}
         after: dict[str, Any] = {}
         for record in records:
             try:
@@ -158,12 +158,12 @@ class Decider:
         verdict, state = self._rule.decide(stream.state, now)
         stream.state = state
         if is_news(stream.told, verdict, now):
-            stream.told = Told(verdict.code, verdict.reason, now)
+            stream.told = LastReported(verdict.code, verdict.reason, now)
             step.rows.append(self._row(state, verdict, now))
         if verdict.request is not None:
             step.sendings.append(self._sending(*verdict.request, now))
         if not verdict.passing and is_news(stream.noted, verdict, now):
-            stream.noted = Told(verdict.code, verdict.reason, now)
+            stream.noted = LastReported(verdict.code, verdict.reason, now)
             step.sendings.append(self._note(state, verdict, now))
 
     def _row(self, state: Any, verdict: Verdict, now: int) -> HistoryRow:
@@ -199,14 +199,14 @@ class Decider:
         attributes = cloud_event_headers(type(command).__name__, id, self._source, now, command.key)
         return Sending(topic_of(command).name, command.key, encode_request(request), as_text(attributes))
 
-    def _dead_letter(self, record: Heard, error: Exception, now: int) -> Sending:
-        place = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
+    def _dead_letter(self, record: InputRecord, error: Exception, now: int) -> Sending:
+        origin = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
         reason = f"{type(error).__name__}: {error}"
         room = MAX_RECORD_BYTES - HEADERS_BYTES - 2 * len(record.key.encode()) - len(record.headers)
         value = record.value[: max(room, 0)]
         if len(value) < len(record.value):
-            reason = f"{reason} (kept are {len(value)} of {len(record.value)} bytes)"
-        headers = dead_letter_headers(place, _headers_of(record), record.key, self._source, reason, now)
+            reason = f"{reason} (stored are {len(value)} of {len(record.value)} bytes)"
+        headers = dead_letter_headers(origin, _headers_of(record), record.key, self._source, reason, now)
         return Sending(DEAD_LETTERS.name, record.key, value, as_text(headers))
 
 
@@ -218,15 +218,15 @@ class _Header(msgspec.Struct):
 _headers = msgspec.json.Decoder(list[_Header])
 
 
-def _headers_of(record: Heard) -> Headers:
+def _headers_of(record: InputRecord) -> Headers:
     return [(header.key, header.value) for header in _headers.decode(record.headers)] if record.headers else []
 
 
-def is_news(told: Told | None, verdict: Verdict, now: int) -> bool:
-    """Whether the decision says something that has not been said, or not for long."""
+def is_news(told: LastReported | None, verdict: Verdict, now: int) -> bool:
+    """Whether the decision differs from the last reported one, or that one is old."""
     if told is None or verdict.request is not None or told.code != verdict.code:
         return True
-    return told.reason != verdict.reason and now - told.at >= TELL_AGAIN_MS
+    return told.reason != verdict.reason and now - told.at >= REPORT_AGAIN_MS
 
 
 def _id(*parts: str) -> str:

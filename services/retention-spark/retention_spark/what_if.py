@@ -1,8 +1,8 @@
 """`python -m retention_spark.what_if SCOPE/STREAM POLICY [HOURS]`: what another policy would have done.
 
 A batch job over everything that the topics of reports hold, with the rules of the streaming queries; printed beside
-what happened, as the history tells it. A scaling policy with another target rate cannot be asked about
-(`asking.NO_TARGET`).
+what happened, as the history shows it. A scaling policy with another target rate cannot be replayed
+(`policy_parser.NO_TARGET`).
 """
 
 import sys
@@ -57,7 +57,7 @@ def policy_of(text: str) -> Policy:
 
 
 def beside(happened: list[HistoryRow], would: list[HistoryRow], policy: str) -> Iterator[str]:
-    """Lines for people: on the left what happened, on the right what the policy would have done."""
+    """Lines for operators: on the left what happened, on the right what the policy would have done."""
     yield f"{'what happened':{_WIDTH}} | with {policy}"
     yield f"{_summary(happened):{_WIDTH}} | {_summary(would)}"
     yield "-" * _WIDTH + "-+-" + "-" * _WIDTH

@@ -1,4 +1,4 @@
-"""The batch job behind `what_if`: everything a topic of reports holds, told to the rules with another policy.
+"""The batch job behind `what_if`: everything a topic of reports holds, replayed to the rules with another policy.
 
 A module of its own, because what workers run must not come from the program's main module: there it has no name to be
 found by.

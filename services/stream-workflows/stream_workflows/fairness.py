@@ -2,7 +2,7 @@
 
 A request that finds a batch running says so in the journal, and the next batch lets it go first. A request that comes
 right after a workflow, while commits wait, lets one batch go first; what it needs to know for that is not worth a
-record, and a stream whose commits nobody carries out is not kept waiting for them.
+record, and a stream whose commits no instance carries out does not wait for them.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ class Fairness:
         self._after: dict[str, int] = {}
 
     def ended(self, command: ExclusiveCommand) -> None:
-        """What the command has begun on its stream has ended: if commits wait, it is their turn."""
+        """What the command has begun on its stream has ended: if commits wait, a batch is next."""
         reader = self._journal.reader(command.key)
         if transactions_of(reader, command.stream_id).committing:
             self._after[command.key] = _batches(reader, command.stream_id)
 
     async def commits_first(self, command: ExclusiveCommand, permit: Permit) -> None:
-        """Let one batch begin if it is the commits' turn."""
+        """Let one batch begin if a batch is next."""
         before = self._after.pop(command.key, None)
         if before is None:
             return

@@ -42,7 +42,7 @@ def _find(context: StreamStepContext, stream: StreamId) -> Stream | None:
 
 
 def _creation_id(context: StreamStepContext, stream: StreamId) -> str:
-    """The life of the stream that the view shows; "" if it shows none."""
+    """The creation id of the stream that the view shows; "" if it shows none."""
     found = _find(context, stream)
     return found.creation_id if found is not None else ""
 
@@ -65,8 +65,8 @@ def _subscription(stream: StreamId, group: ReaderGroup, creation_id: str) -> Dep
 async def unsubscribe(context: StreamStepContext, group: ReaderGroup) -> None:
     """Have the streams that the group leaves forget it; one that is gone has forgotten already.
 
-    A creation that is undone may have asked streams that were too busy to hear it. All are told behind that, once,
-    and not waited for.
+    A creation that is undone may have sent AddSubscriber to streams that were too busy to handle it. RemoveSubscriber
+    goes behind that to all of them, once, and is not waited for.
     """
     workflow, subscriber, config = group.workflow, group.subscriber, group.config
     streams = [StreamId.of(scoped) for scoped in (workflow.leaves if workflow else ())]

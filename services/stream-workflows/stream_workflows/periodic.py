@@ -1,7 +1,7 @@
 """The periodic work on streams: each job looks at intervals at the streams that need it, and only at those.
 
 It is done for the streams of the partitions that this instance owns, so it spreads with the consumer group. A round
-begins behind the read barrier. One that goes on for streams which meanwhile belong to somebody else does no harm: what
+begins behind the read barrier. One that goes on for streams which meanwhile have another owner does no harm: what
 it appends to the journal is void if it is out of date, what it appends to segments names the length it expects, and
 what it sends to topics may be there twice. One task for all jobs; each job has its own rhythm and its own bound on how
 many streams it works on at a time. Whatever fails is logged, counted, and tried again in the next round.
@@ -68,20 +68,20 @@ class Periodic:
                 await self._journal.barrier(owned)
                 due = job.due(owned)
             except Exception as error:  # noqa: BLE001 - logged and counted; the next round comes
-                self._tell(job, None, error)
+                self._log_failure(job, None, error)
                 return
             streams = iter(due)
             await asyncio.gather(*(self._some(job, streams) for _ in range(min(len(due), self._at_once))))
 
     async def _some(self, job: Job, streams: Iterator[StreamId]) -> None:
-        """Take one stream after the other, as long as there are some that nobody has taken."""
+        """Take one stream after the other, as long as there are some that no worker has taken."""
         for stream in streams:
             try:
                 await job.work(stream)
             except Exception as error:  # noqa: BLE001 - logged and counted; the next round comes
-                self._tell(job, stream, error)
+                self._log_failure(job, stream, error)
 
-    def _tell(self, job: Job, stream: StreamId | None, error: Exception) -> None:
+    def _log_failure(self, job: Job, stream: StreamId | None, error: Exception) -> None:
         PERIODIC_FAILURES.labels(job.name).inc()
         foreseen = isinstance(error, SegmentStoreError | JournalError | SendError)
         facts = {"job": job.name, "stream": str(stream or ""), "error": repr(error)}

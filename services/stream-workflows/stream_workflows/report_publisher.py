@@ -1,6 +1,6 @@
-"""Telling those who decide on scaling and retention: reports as JSON, with the attributes of CloudEvents beside them.
+"""Publishes reports to retention-spark, as JSON with the attributes of CloudEvents beside them.
 
-A report has the same id whenever it is sent, so that whoever reads it can drop what comes twice.
+A report has the same id whenever it is sent, so that its readers can drop duplicates.
 """
 
 import logging
@@ -30,16 +30,16 @@ class Feed:
         self._producer = producer
         self._clock = clock
 
-    async def tell(self, report: ScaleReport | RetentionReport) -> None:
+    async def publish(self, report: ScaleReport | RetentionReport) -> None:
         """Return when the report is in its topic. Raises SendError."""
         kind, key = type(report), report.stream_id.key
         headers = cloud_event_headers(kind.__name__, report.id, report.by, report.at, key)
         await self._producer.send(_TOPICS[kind].name, key, _encoder.encode(report), headers)
 
     async def give_up(self, key: str, segment: str, offset: int, value: bytes, reason: str) -> None:
-        """Keep what a segment holds at an offset, and nobody can read, as a dead letter. Raises SendError."""
+        """Store what a segment holds at an offset, and cannot be decoded, as a dead letter. Raises SendError."""
         log.error("dead letter", extra={"key": key, "segment": segment, "offset": offset, "reason": reason})
         metrics.DEAD_LETTERS.labels(segment).inc()
-        place = {"segment": segment, "offset": str(offset)}
-        headers = dead_letter_headers(place, [], key, self.source, reason, self._clock.now_ms())
+        origin = {"segment": segment, "offset": str(offset)}
+        headers = dead_letter_headers(origin, [], key, self.source, reason, self._clock.now_ms())
         await self._producer.send(DEAD_LETTERS.name, key, value, headers)

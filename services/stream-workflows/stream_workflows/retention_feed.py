@@ -1,8 +1,8 @@
-"""Tells whoever decides on retention what it needs: policies, cuts over the tail of streams, where readers are.
+"""Reports to retention-spark what it needs: policies, cuts over the tail of streams, where readers are.
 
-Two jobs. Samples are taken at long intervals and tell of everything, so that whatever was not told before is told
-then; changes are told soon. That a policy has changed, or that there is none any more, is told until the journal says
-that it was, because for a stream without a policy no sample will ever tell it.
+Two jobs. Samples are taken at long intervals and report everything, also what was not reported before. Changes are
+reported soon. That a policy has changed, or that there is none any more, is reported until the journal records the
+report, because no sample is taken of a stream without a policy.
 Rules: background-and-other-workflows 1.4.
 """
 
@@ -27,7 +27,7 @@ from stream_workflows.stream_index import StreamIndex
 
 
 def identified(report: RetentionReport) -> RetentionReport:
-    """The report with an id that follows from what it says, whoever says it."""
+    """The report with an id that follows from its content, whichever instance sends it."""
     content = msgspec.json.encode(msgspec.structs.replace(report, id="", by=""))
     return msgspec.structs.replace(report, id=blake2b(content, digest_size=16).hexdigest())
 
@@ -85,7 +85,7 @@ class RetentionSamples(_RetentionJob):
             return
         report = retention.report(state, tail, "", self._feed.source, at, self._version(stream))
         if report is not None:
-            await self._feed.tell(identified(report))
+            await self._feed.publish(identified(report))
             SAMPLES.inc()
 
     async def _tail(self, stream: StreamId, segments: Iterable[int]) -> dict[int, int]:
@@ -96,7 +96,7 @@ class RetentionSamples(_RetentionJob):
 
 
 class RetentionChanges(_RetentionJob):
-    """The job that tells of policies, subscribers, heads and deletions as they change."""
+    """The job that reports policies, subscribers, heads and deletions as they change."""
 
     name = "retention-changes"
 
@@ -105,20 +105,20 @@ class RetentionChanges(_RetentionJob):
 
     async def work(self, stream: StreamId) -> None:
         try:
-            await self._tell(stream)
+            await self._publish(stream)
         except BaseException:
             self._index.put_back(self._journal.partition_of(stream.key), stream)
             raise
 
-    async def _tell(self, stream: StreamId) -> None:
+    async def _publish(self, stream: StreamId) -> None:
         state, at, version = self._find(stream), self._clock(), self._version(stream)
         if state is None:
-            await self._feed.tell(identified(retention.gone(stream, "", self._feed.source, at, version)))
+            await self._feed.publish(identified(retention.gone(stream, "", self._feed.source, at, version)))
             return
         creation_id, policy = state.creation_id, state.config.retention
         report = retention.report(state, None, "", self._feed.source, at, version)
         if report is not None:
-            await self._feed.tell(identified(report))
+            await self._feed.publish(identified(report))
         if state.announced != policy:
             await self._announced(stream, creation_id, policy)
 

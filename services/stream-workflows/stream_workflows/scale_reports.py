@@ -1,10 +1,10 @@
 """Carries what segment stores report of their load from the stream they append it to into the topic of reports.
 
-Whoever owns the stream's partition reads its segments from the positions in the journal on. A position moves on once
+The owner of the stream's partition reads its segments from the positions in the journal on. A position moves on once
 everything before it is in a topic, so nothing is lost and some of it may be sent twice, with the same id. An event
 that cannot be read goes to the dead letters; where not even the bounds of events can be read, everything up to the
 present end of the segment goes there in one piece, because appends end where events end. When more than `keep_bytes`
-have been passed on, the stream is truncated behind them, by a request like anybody's.
+have been passed on, the stream is truncated behind them, by a request like a client's.
 Rules: segment-store-cluster A9, background-and-other-workflows 0.3.
 """
 
@@ -81,10 +81,10 @@ class ScaleReports:
             except MalformedPayload as error:
                 REPORTS.labels("malformed").inc()
                 unreadable.append((at, event, str(error)))
-        await self._tell(reports)
+        await self._publish(reports)
         await all_done(self._feed.give_up(KEY, segment, *found) for found in unreadable)
 
-    async def _tell(self, reports: list[tuple[str, Traffic]]) -> None:
+    async def _publish(self, reports: list[tuple[str, Traffic]]) -> None:
         """Return when all are in the topic. Reports on streams that are gone are dropped."""
         if not reports:
             return
@@ -99,10 +99,10 @@ class ScaleReports:
                 continue
             REPORTS.labels("carried").inc()
             known.append(report)
-        await all_done(self._feed.tell(report) for report in known)
+        await all_done(self._feed.publish(report) for report in known)
 
     async def _skip(self, segment: str, error: MalformedEvents) -> int:
-        """Give up everything up to the present end of the segment, and return that; a dead letter has the beginning."""
+        """Skip everything up to the present end of the segment, and return that; a dead letter has the beginning."""
         end, at = (await self._store.segment_info(segment)).length, error.offset
         data = (await self._store.read_segment(segment, at, min(end - at, READ_BYTES))).data
         REPORTS.labels("malformed").inc()
@@ -116,7 +116,7 @@ class ScaleReports:
         await self._journal.propose(KEY, note)
 
     async def _truncate(self, stream: StreamId) -> None:
-        """Ask for it under an id that follows from the position, so that asking again changes nothing."""
+        """Request it under an id that follows from the position, so that a retry changes nothing."""
         state = find_stream(self._journal.reader(KEY), stream)
         if state is None or state.workflow is not None or state.state is StreamState.SEALED:
             return

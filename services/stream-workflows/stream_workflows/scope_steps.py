@@ -1,8 +1,8 @@
-"""What the deletions of a scope do: raise the fences, and ask everything in it to go, until it is gone.
+"""What the deletions of a scope do: raise the fences, and delete every resource in it, until all are gone.
 
-What the views show is left shows how far it has come; whoever takes the workflow over asks again for what is still
-there. Each thing is asked for its next step towards the end, and for nothing while it is at work; so those that are
-stuck keep no other from going, and leave no requests behind.
+The views show how far it has come; the next owner of the workflow sends commands for what is still there. Each
+resource gets the command that brings it closer to its end, and none while a workflow of its own runs. So resources
+that are stuck delay no other, and leave no requests behind.
 Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
 """
 
@@ -31,17 +31,17 @@ async def look_again(_tools: StreamStepContext, _scope: Scope) -> None:
 
 
 async def empty(context: StreamStepContext, scope: Scope) -> None:
-    to_ask: list[Dependency] = []
+    to_request: list[Dependency] = []
     at_work: list[Dependency] = []
     for resource in resources(context.reader(scope.name).everywhere(), scope.name):
         need = _need(context, resource)
-        (at_work if need.command is None else to_ask).append(need)
+        (at_work if need.command is None else to_request).append(need)
     # What is seen to be at work first may be stuck, and only so many are watched.
-    context.require([*to_ask, *reversed(at_work)])
+    context.require([*to_request, *reversed(at_work)])
 
 
 def _need(context: StreamStepContext, resource: ResourceId) -> Dependency:
-    """What has to happen to a thing next."""
+    """What has to happen to a resource next."""
     name = resource.aggregate
     state = context.reader(resource.key).get(name)
     workflow, command = running(state), next_command(state)

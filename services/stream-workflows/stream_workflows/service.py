@@ -2,7 +2,7 @@
 
 Requests of one key run one after the other, those of different keys side by side. A partition that is taken over is
 first brought up to the end of the journal; then its unfinished workflows go on, before its requests are read. From
-then on whatever workflow the view comes to show is run, whoever recorded its beginning.
+then on every workflow that the view shows is run, whichever instance recorded its beginning.
 """
 
 import asyncio

@@ -24,7 +24,7 @@ _RETENTION_CHANGES = (
     ev.StreamSealed,
     ev.StreamDeleted,
 )
-"""What those who decide on retention want to hear of, beside another policy."""
+"""The events that retention-spark needs a report on, beside another policy."""
 
 
 class StreamIndex:
@@ -62,13 +62,13 @@ class StreamIndex:
     def take_changed(self, partitions: Collection[int]) -> list[StreamId]:
         """The streams with a policy of which something else has changed, once; those of other partitions are dropped.
 
-        Whoever owns those tells of them, and every sample tells of everything again.
+        The owners of those report them, and every sample reports everything anew.
         """
         changed, self._changed = self._changed, defaultdict(set)
         return _of(changed, partitions)
 
     def put_back(self, partition: int, stream: StreamId) -> None:
-        """What was taken could not be told of."""
+        """Put back what was taken and could not be reported."""
         self._changed[partition].add(stream)
 
     def _on_entry(self, partition: int, entry: JournalEntry) -> None:

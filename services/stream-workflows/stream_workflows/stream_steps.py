@@ -62,12 +62,12 @@ async def end_transactions(context: StreamStepContext, stream: Stream) -> None:
     )
 
 
-def _end(id: TransactionId, now: str, ask: AbortTransaction | None = None) -> Dependency:
+def _end(id: TransactionId, now: str, command: AbortTransaction | None = None) -> Dependency:
     def holds(reader: Reader) -> bool:
         found = transactions_of(reader, id.stream_id)
         return all(id.transaction not in live for live in (found.open, found.committing, found.aborting))
 
-    return Dependency(f"transaction {id.transaction} {now}", id.key, holds, ask)
+    return Dependency(f"transaction {id.transaction} {now}", id.key, holds, command)
 
 
 async def seal_segments(context: StreamStepContext, stream: Stream) -> None:

@@ -1,7 +1,7 @@
 """Drops watermarks that no reader can need any more: those behind the head of the stream that they are about.
 
 A stream's marks are looked at when its head has moved, and once when this instance has just come to it. What is decided
-is asked for like anybody's truncation, under an id that follows from where, so asking again changes nothing.
+is requested like any client's truncation, under an id that follows from where, so a retry changes nothing.
 Rules: domain/policy/internal; background-and-other-workflows 3.1, 3.3, 3.6.
 """
 
@@ -21,7 +21,7 @@ from stream_workflows.stream_index import StreamIndex
 MOST = 10_000
 """Watermarks that are looked at in one round; the next one goes on."""
 
-_Place = tuple[str, dict[int, int]]
+_HeadPosition = tuple[str, dict[int, int]]
 
 
 class Marks:
@@ -38,19 +38,19 @@ class Marks:
         self._store = store
         self._index = index
         self._most = most
-        self._done: dict[StreamId, _Place] = {}
+        self._done: dict[StreamId, _HeadPosition] = {}
 
     def due(self, partitions: frozenset[int]) -> list[StreamId]:
         """The streams with watermarks whose head is not where it was when they were last looked at."""
         owned = self._index.with_marks_behind(partitions)
         self._done = {stream: self._done[stream] for stream in owned if stream in self._done}
-        return [stream for stream in owned if self._done.get(stream) != self._place(stream)]
+        return [stream for stream in owned if self._done.get(stream) != self._head_position(stream)]
 
     async def work(self, stream: StreamId) -> None:
-        place = self._place(stream)
+        position = self._head_position(stream)
         mark = self._find(stream.mark)
         state = self._find(stream)
-        if place is None or state is None or mark is None or not _may_truncate(mark):
+        if position is None or state is None or mark is None or not _may_truncate(mark):
             return
         segment = mark.active_epoch.segments[0]
         decision, is_whole = await self._decide(mark, segment, state)
@@ -59,7 +59,7 @@ class Marks:
             id = f"marks-{mark.creation_id}-{segment}@{decision.cut[segment]}"
             await self._runtime.send(topic_of(command), self._runtime.request(id, command))
         if is_whole:
-            self._done[stream] = place
+            self._done[stream] = position
 
     async def _decide(self, mark: Stream, segment: int, stream: Stream) -> tuple[InternalDecision, bool]:
         """What to drop, and whether all watermarks were seen that the head has passed, so that nothing more can go."""
@@ -79,8 +79,8 @@ class Marks:
     def _find(self, stream: StreamId) -> Stream | None:
         return find_stream(self._journal.reader(stream.key), stream)
 
-    def _place(self, stream: StreamId) -> _Place | None:
-        """Where the head of the stream is, in its present life."""
+    def _head_position(self, stream: StreamId) -> _HeadPosition | None:
+        """Where the head of the stream is, in its present creation."""
         state = self._find(stream)
         return (state.creation_id, head(state)) if state is not None else None
 

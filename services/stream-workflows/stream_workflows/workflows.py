@@ -1,4 +1,4 @@
-"""The workflows: for each kind its steps, in order. The names of the steps are what people see of a running one."""
+"""The workflows: for each kind its steps, in order. Operators see the names of the steps of a running one."""
 
 from sluice.domain.reader_group import decide as group
 from sluice.domain.scope.deletion import finish_delete, finish_delete_recursive

@@ -24,7 +24,7 @@ from sluice.workflows.segments import create_segments, seal_and_measure
 from txn_manager.step_context import TransactionStepContext
 
 NO_SCALING = ScalingPolicy()
-"""For segments that nobody writes to in the ordinary way, or not for long: no load of theirs is reported."""
+"""For segments that no client writes to, or not for long: no load of theirs is reported."""
 
 
 def _stream_of(context: TransactionStepContext, id: StreamId) -> Stream:

@@ -1,9 +1,9 @@
-"""Leases that run out: who watches them, and what must be certain before one ends a transaction.
+"""Leases that run out: which instance watches them, and what must be certain before one ends a transaction.
 
-A timer that fires asks a question, CheckLease. The question goes through the topic of pings and then through that of
-commits, under the key of the stream; so when it has come out of both, every sign of life that was appended before it
-has been decided. Only if the lease has run out all the same, counted in the broker's time and extended by the time we
-were not able to hear, it becomes an abort, which names the version of the transaction that this was decided on.
+A timer that fires sends CheckLease. It goes through the topic of pings and then through that of commits, under the
+key of the stream; so when it has come out of both, every ping that was appended before it has been decided. Only if
+the lease has run out all the same, counted in the broker's time and extended by our outages, it becomes an abort,
+which names the version of the transaction that this was decided on.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ GRACE_SHARE = 20
 
 
 class Leases:
-    """Keeps the timers of the open transactions of the partitions owned here, and judges what they ask.
+    """Keeps the timers of the open transactions of the partitions owned here, and judges their checks.
 
     `grace_ms` is added to every lease.
     """
@@ -46,7 +46,7 @@ class Leases:
         self._outages = outages
         self._grace_ms = grace_ms
         self._owned: set[int] = set()
-        self.timers = Timers(wheel, self.ask, self.open_leases, self.listening, tick_s)
+        self.timers = Timers(wheel, self.submit_checks, self.open_leases, self.listening, tick_s)
         self._journal.on_entry.append(self._observe)
 
     def start(self) -> None:
@@ -62,11 +62,11 @@ class Leases:
         self.timers.own(partition)
 
     async def listen(self, partition: int) -> None:
-        """Note since when nobody has listened to a partition that is taken over."""
+        """Record since when no instance has listened to a partition that is taken over."""
         try:
             silent_ms = await self._wheel.silent_for(partition)
         except WheelUnavailableError as error:
-            log.warning("nobody knows who listened before", extra={"partition": partition, "error": str(error)})
+            log.warning("time of the last listening is unknown", extra={"partition": partition, "error": str(error)})
             silent_ms = None
         self._outages.owned(partition, self._journal.clock.now_ms(), silent_ms)
 
@@ -75,12 +75,12 @@ class Leases:
         self.timers.disown(partition)
 
     def listening(self) -> Iterable[int]:
-        """The owned partitions whose signs of life arrive, so that the next owner need not ask since when."""
+        """The owned partitions whose pings arrive, so that the next owner need not look up since when."""
         now = self._journal.clock.now_ms()
-        return [partition for partition in self._owned if self._outages.hears(partition, now)]
+        return [partition for partition in self._owned if self._outages.is_receiving(partition, now)]
 
     def ends_at(self, transaction: Transaction) -> int:
-        """When the transaction may be aborted unless something is heard of it, grace included."""
+        """When the transaction may be aborted unless its client pings, grace included."""
         return transaction.lease_ends_at + self._grace_ms + max(0, transaction.lease_ms) // GRACE_SHARE
 
     def open_leases(self, partition: int) -> Mapping[str, int]:
@@ -88,9 +88,9 @@ class Leases:
         now = self._journal.clock.now_ms()
         return {str(t.id): max(0, self.ends_at(t) - now) for t in self._open_transactions(partition)}
 
-    async def ask(self, partition: int, timers: list[str]) -> None:
-        """Ask whether these leases have really run out. Raises SendError."""
-        questions = []
+    async def submit_checks(self, partition: int, timers: list[str]) -> None:
+        """Send a CheckLease for each of these leases that seems to have run out. Raises SendError."""
+        sending = []
         for timer in timers:
             id = TransactionId(*timer.split("/"))
             transaction = open_transaction(self._journal.reader(id.key), id)
@@ -102,34 +102,34 @@ class Leases:
                 self.timers.lease(partition, timer, left)
                 continue
             metrics.LATENESS.observe(-left / 1000)
-            question = CheckLease(*id)
+            check = CheckLease(*id)
             request = f"lease-{id.transaction}-{self._journal.clock.now_ms()}"
-            questions.append(self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, question)))
-        await asyncio.gather(*questions)
+            sending.append(self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, check)))
+        await asyncio.gather(*sending)
 
-    async def passed_pings(self, request: str, command: CheckLease, asked_at: int) -> None:
+    async def passed_pings(self, request: str, command: CheckLease, checked_at: int) -> None:
         """The question has passed all pings that were appended before it. Raises SendError."""
-        if self._has_run_out(command, asked_at) is not None:
+        if self._has_run_out(command, checked_at) is not None:
             await self._runtime.send(COMMIT, self._runtime.request(request, command))
 
-    async def passed_commits(self, request: str, command: CheckLease, asked_at: int) -> None:
+    async def passed_commits(self, request: str, command: CheckLease, checked_at: int) -> None:
         """The question has passed all commits, too. Raises SendError."""
-        version = self._has_run_out(command, asked_at)
+        version = self._has_run_out(command, checked_at)
         if version is None:
             return
         abort = AbortTransaction(*command.transaction_id, reason=AbortReason.LEASE, version=version)
         metrics.LEASES.labels("abort").inc()
         await self._runtime.send(ABORT, self._runtime.request(request, abort))
 
-    def _has_run_out(self, command: CheckLease, asked_at: int) -> int | None:
+    def _has_run_out(self, command: CheckLease, checked_at: int) -> int | None:
         """The version of the transaction whose lease has run out before the question was appended, else None."""
         reader, partition = self._journal.reader(command.key), self._journal.partition_of(command.key)
         transaction = open_transaction(reader, command.transaction_id)
         if transaction is None:
             metrics.LEASES.labels("ended").inc()
             return None
-        extension = self._outages.extension(partition, transaction.last_activity_at, asked_at)
-        left = self.ends_at(transaction) + extension - asked_at
+        extension = self._outages.extension(partition, transaction.last_activity_at, checked_at)
+        left = self.ends_at(transaction) + extension - checked_at
         if left > 0:
             metrics.LEASES.labels("extended" if extension else "renewed").inc()
             self.timers.lease(partition, str(command.transaction_id), left)

@@ -1,7 +1,7 @@
 """Opens transactions: the decision, the segments, then the reply.
 
-The decision begins a workflow, `open-transaction`, which creates the segments and ends with the reply; whoever owns the
-partition next finds it in the journal. The lease begins with the reply: however long the segments take, the client
+The decision begins a workflow, `open-transaction`, which creates the segments and ends with the reply; the partition's
+next owner finds it in the journal. The lease begins with the reply: however long the segments take, the client
 loses nothing of it.
 
 The segments are created while the decision is on its way to the journal, because both take time and the names can be
@@ -58,7 +58,7 @@ class _StepContext:
         self._journal = journal
 
     def segment_names(self, id: TransactionId) -> tuple[str, ...]:
-        """Empty if there is no such stream. A later stream of the name has others, so they are asked for in time."""
+        """Empty if there is no such stream. A later stream of the name has others, so they are read in time."""
         found = find_stream(self._journal.reader(id.key), id.stream_id)
         return tuple(segment_names(found, id.transaction).values()) if found is not None else ()
 
@@ -110,7 +110,7 @@ class TransactionOpener:
         journal.on_entry.append(self._observe)
 
     def open(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:
-        """Propose the decision in its turn; the continuation ends when it counts, and clears up if it was another."""
+        """Propose the decision in order; the continuation ends when it counts, and clears up if it was another."""
 
         def decide(reader: Reader, context: Context) -> Decision:
             return decide_open(reader, command, context, self._limits)
@@ -132,7 +132,7 @@ class TransactionOpener:
                 return
             is_as_foreseen = opened == foreseen and self._is_of(foreseen, names)
             if not (is_as_foreseen and self._consumer.executor.has_work(foreseen.aggregate)):
-                # Nobody here brings it to its end: it is another one, or another process owns it by now.
+                # This process does not bring it to its end: it is another one, or another process owns it by now.
                 self._context.creating.pop(names, None)
                 await self._clear_up(foreseen, names, creating)
 
@@ -200,7 +200,7 @@ class TransactionOpener:
         """Delete what was created for a transaction that did not come about, or created late when it had ended.
 
         `creating` is what may create them still. Behind the barrier: one that is open or committing then is cleared by
-        its own end. Never that of a committed one: a segment store that is told to delete a segment soon after it has
+        its own end. Never that of a committed one: a segment store that has to delete a segment soon after it has
         merged it loses the container (the merge in its long-term storage finds nothing). What is left of those stays.
         """
         if creating is not None:

@@ -1,9 +1,9 @@
-"""When this instance was not able to hear of clients: such time is not counted against their leases.
+"""When this instance was not able to receive pings: such time is not counted against the clients' leases.
 
-Two things make it deaf: a partition that nobody owned, and Kafka being away. Signs of life that were appended are never
-lost by that, for a lease is only judged behind them; but a client that waits for us, or that cannot get through, sends
-none. So a lease is extended by the time we were deaf since the last sign of life, and by a little more, because clients
-wait between two attempts. Times are epoch ms. Belongs to the event loop.
+An outage is a partition without an owner, or Kafka being away. Pings that were appended are never lost by that, for a
+lease is only judged behind them; but a client that waits for us, or that cannot get through, sends none. So a lease
+is extended by the outages since the last ping, and by a little more, because clients wait between two attempts. Times
+are epoch ms. Belongs to the event loop.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ SILENCE_MS = 3_000
 """Kafka that acknowledges nothing for longer than this is away."""
 
 RETURN_MS = 5_000
-"""How long clients may take to be heard again after an outage."""
+"""How long clients may take to ping again after an outage."""
 
 _KEPT_MS = 2 * MAX_LEASE_MS
 
@@ -34,11 +34,11 @@ class OutageTracker:
             self._outages = [*_recent(self._outages, now), (before, now)]
 
     def owned(self, partition: int, now: int, silent_ms: int | None) -> None:
-        """The partition is ours from now on; it had no owner for so long, None if nobody knows."""
+        """The partition is ours from now on; it had no owner for so long, None if unknown."""
         since = 0 if silent_ms is None else now - silent_ms
         self._unowned[partition] = [*_recent(self._unowned.get(partition, ()), now), (since, now)]
 
-    def hears(self, partition: int, now: int) -> bool:
+    def is_receiving(self, partition: int, now: int) -> bool:
         """Whether there is nothing that the next owner would have to know of to judge a lease: no silence that still
         matters to one.
         """
@@ -47,12 +47,12 @@ class OutageTracker:
         spans = [*self._outages, *self._unowned.get(partition, ())]
         return all(until - since <= SILENCE_MS or until <= now - MAX_LEASE_MS for since, until in spans)
 
-    def kept(self, partition: int) -> int:
+    def remembered(self, partition: int) -> int:
         """How many silences are remembered that concern the partition."""
         return len(self._outages) + len(self._unowned.get(partition, ()))
 
     def extension(self, partition: int, since: int, now: int) -> int:
-        """Milliseconds to add to a lease of the partition whose last sign of life came at `since`."""
+        """Milliseconds to add to a lease of the partition whose last ping came at `since`."""
         silent_since = self._acknowledged_at
         spans = [*self._outages, *self._unowned.get(partition, ())]
         if silent_since is not None and now - silent_since > SILENCE_MS:

@@ -1,8 +1,8 @@
 """The service: opens, keeps, commits and aborts transactions.
 
-Three topics come in here, each consumed for itself: requests (open, ping), commits, aborts. What they ask is decided
-together, many requests of a partition in one record; what follows from a decision is done by whoever owns the partition
-it is in. Nothing is kept here that the journal does not have.
+Three topics come in here, each consumed for itself: requests (open, ping), commits, aborts. They are decided
+together, many requests of a partition in one record; the owner of the partition carries out what follows. Nothing is
+stored here that the journal does not have.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class TxnService:
                 return self._propose(delivery, request)
 
     def _propose(self, delivery: Delivery, request: Request) -> Continuation:
-        """Have the command decided in its turn; the continuation ends when that counts."""
+        """Have the command decided in request order; the continuation ends when that counts."""
         command = request.command
 
         def decided(reader: Reader, context: Context) -> Decision:

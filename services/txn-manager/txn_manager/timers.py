@@ -1,9 +1,9 @@
-"""The timers of the leases this instance looks after: Redis is kept true to the journal, what is due is asked about.
+"""The timers of the leases this instance looks after: Redis follows the journal, what is due becomes CheckLease.
 
 Nothing here waits for Redis but three tasks of its own. One writes the changes of leases, gathered for some tens of
-milliseconds, the last word on each timer; one ticks: it claims what is due, has it asked about, and notes which
-partitions are listened to; one fills slots from the journal. Nothing is kept for a Redis that is away: whatever could
-not be written makes its slot stale, changes of a stale slot are let go, and the next fill has them, because it reads
+milliseconds, the latest of each timer; one ticks: it claims what is due, submits the checks, and records which
+partitions are listened to; one fills slots from the journal. Nothing is stored for a Redis that is away: whatever
+could not be written makes its slot stale, changes of a stale slot are dropped, and the next fill has them: it reads
 the journal later than they were made. So there is no order to restore and no memory to bound beyond what is pending.
 
 A slot is filled when it becomes ours, when a change of it failed, when it is lost, when too much was pending, when
@@ -41,9 +41,9 @@ _CLOCK_STEP_MS = 5_000
 
 
 class Timers:
-    """Keeps the slots of owned partitions filled and asks about the timers that are due.
+    """Keeps the slots of owned partitions filled and submits checks of the timers that are due.
 
-    `on_due(partition, timers)` sends the questions, within the time of a claim; what it fails to ask fires again.
+    `on_due(partition, timers)` sends the checks, within the time of a claim; what it fails to send fires again.
     `open_leases(partition)` gives all open timers with their delay in ms from now, as the folded journal has them;
     overdue ones may be negative. `listening()` names partitions whose consumption is confirmed. At most `max_pending`
     changes wait per partition. A slot that others fill as well is not filled again within `again_s`.
@@ -90,7 +90,7 @@ class Timers:
         ]
 
     async def stop(self) -> None:
-        """End; what is pending is the business of whoever owns the partitions next, who fills them anyway."""
+        """End; the next owners of the partitions set what is pending, for they fill the slots anyway."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -99,7 +99,7 @@ class Timers:
     def own(self, partition: int) -> None:
         """Fill this partition's slot and claim its timers from now on; nothing happens if that is so already.
 
-        Every change of its leases has to be told from here on, no earlier than `open_leases` knows it.
+        The caller reports every change of its leases from here on, no earlier than `open_leases` knows it.
         """
         if partition not in self.slots:
             self.slots[partition] = OwnedSlot()
@@ -110,7 +110,7 @@ class Timers:
         self.slots.pop(partition, None)
 
     def lease(self, partition: int, timer: str, delay_ms: int) -> None:
-        """A lease began or moved. For partitions of others this does nothing: their owner is told as well."""
+        """A lease began or moved. For partitions of others this does nothing: their owner gets it as well."""
         self._note(partition, timer, _now_ms() + delay_ms)
 
     def end(self, partition: int, timer: str) -> None:
@@ -118,7 +118,7 @@ class Timers:
         self._note(partition, timer, None)
 
     def problem(self) -> str | None:
-        """Say for people why timers may not fire; None if they do."""
+        """Why timers may not fire, for operators; None if they do."""
         if self._away is not None:
             since_s, why = self._away
             since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since_s))
@@ -127,10 +127,10 @@ class Timers:
         return "; ".join(f"timers of partition {each} cannot be filled: {why}" for each, why in failed.items()) or None
 
     def unreached(self) -> str | None:
-        """Why no timer can be kept yet; None once Redis has answered, whatever becomes of it, or if none are ours."""
+        """Why no timer can be stored yet; None once Redis has answered, whatever becomes of it, or if none are ours."""
         if self._reached or not self.slots:
             return None
-        return self.problem() or "Redis was not asked yet"
+        return self.problem() or "no request to Redis yet"
 
     def _note(self, partition: int, timer: str, due_ms: float | None) -> None:
         slot = self.slots.get(partition)
@@ -151,13 +151,13 @@ class Timers:
             await asyncio.sleep(self._tick_s)
 
     async def _tick(self) -> None:
-        """Redis is asked even if no slot can be claimed: that is how its return is noticed."""
+        """Redis gets a request even if no slot can be claimed: that is how its return is noticed."""
         claimed = await self._claim()
         # The time is from before the listening is confirmed, so that a freeze in between is not taken for listening.
-        heard = [partition for partition in self._listening() if partition in self.slots]
-        await self.call(self._wheel.mark_heard(heard, claimed.at_ms))
+        receiving = [partition for partition in self._listening() if partition in self.slots]
+        await self.call(self._wheel.mark_receiving(receiving, claimed.at_ms))
         for _ in range(_CLAIMS_PER_TICK):
-            await self._ask(claimed.due)
+            await self._submit_checks(claimed.due)
             if len(claimed.due) < _CLAIM_LIMIT:
                 return
             claimed = await self._claim()
@@ -178,7 +178,7 @@ class Timers:
         return claimed
 
     def _judge(self, slot: OwnedSlot, expected: str, found: str | None) -> None:
-        """Compare the fill that Redis holds with ours, unless we have filled the slot again since Redis was asked."""
+        """Compare the fill that Redis holds with ours, unless we have filled the slot again since that request."""
         if slot.state is not State.FILLED or slot.fill != expected or found == expected:
             return
         if found is None:
@@ -195,20 +195,20 @@ class Timers:
                 self._neglect(slot, Why.CLOCK)
         self._clock_offset_ms = offset_ms
 
-    async def _ask(self, due: list[tuple[int, str]]) -> None:
+    async def _submit_checks(self, due: list[tuple[int, str]]) -> None:
         timers: defaultdict[int, list[str]] = defaultdict(list)
         for partition, timer in due:
             timers[partition].append(timer)
-        await asyncio.gather(*(self._ask_about(partition, some) for partition, some in timers.items()))
+        await asyncio.gather(*(self._submit_partition(partition, some) for partition, some in timers.items()))
 
-    async def _ask_about(self, partition: int, timers: list[str]) -> None:
+    async def _submit_partition(self, partition: int, timers: list[str]) -> None:
         try:
             async with asyncio.timeout(self._wheel.claim_ms / 1000):
                 await self._on_due(partition, timers)
         except Exception as error:  # noqa: BLE001 - logged and counted; the claim expires
             metrics.ON_DUE_FAILURES.inc()
             facts = {"partition": partition, "timers": len(timers), "error": repr(error)}
-            log.warning("nobody asked about due timers; they fire again", extra=facts)
+            log.warning("due timers were not checked; they fire again", extra=facts)
 
     async def _keep_flushing(self) -> None:
         while True:
@@ -302,7 +302,7 @@ class Timers:
         self._stale.set()
 
     async def _guarded(self, step: Awaitable[None], failed: str) -> None:
-        """The tasks go on whatever happens; that Redis is away has been told already."""
+        """The tasks go on whatever happens; that Redis is away has been logged already."""
         try:
             await step
         except WheelUnavailableError:

@@ -1,6 +1,6 @@
 """Brings to an end what the journal says has been decided: commits, batch after batch, and aborts.
 
-Whoever owns a partition of the topic of commits does this for its streams: it follows the journal, not the
+The owner of a partition of the topic of commits does this for its streams: it follows the journal, not the
 requests, so that it does not matter which instance has decided. A partition that is taken over is looked through once.
 """
 

@@ -1,4 +1,4 @@
-"""How many transactions there are, for Prometheus: counted in the view when it asks, some partitions at a time.
+"""How many transactions there are, for Prometheus: counted in the view when it scrapes, some partitions at a time.
 
 One scrape looks at partitions for no longer than BUDGET_S, the next one goes on behind them; so on a large deployment
 a number is as old as a few scrapes. Belongs to the event loop.

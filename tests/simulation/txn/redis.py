@@ -119,7 +119,7 @@ class MemoryWheel:
         self._after("claim", fails)
         return Claimed(due, lost, fills, now)
 
-    async def mark_heard(self, partitions: Collection[int], until_ms: int | None = None) -> None:
+    async def mark_receiving(self, partitions: Collection[int], until_ms: int | None = None) -> None:
         """See TimerWheel."""
         if not partitions:
             return

@@ -14,7 +14,7 @@ from sluice.kafka.requests import Request, encode_request
 
 def beat_seconds(watch: MemberWatch, instance: str, start: int, end: int) -> None:
     for second in range(start, end):
-        watch.hear(instance, float(second))
+        watch.observe(instance, float(second))
 
 
 def test_a_member_without_heartbeat_counts_from_the_first_check() -> None:
@@ -23,43 +23,43 @@ def test_a_member_without_heartbeat_counts_from_the_first_check() -> None:
     assert watch.silent(["gw", "cm"]) == []
     beat_seconds(watch, "cm", 100, 105)
     assert watch.silent(["gw", "cm"]) == []
-    watch.hear("cm", 105.0)
+    watch.observe("cm", 105.0)
     assert watch.silent(["gw", "cm"]) == ["gw"]
 
 
 def test_a_pause_of_this_process_makes_no_member_silent() -> None:
     watch = MemberWatch(5.0)
-    watch.hear("gw", 0.0)
-    watch.hear("cm", 1.0)
-    watch.hear("cm", 1000.0)
+    watch.observe("gw", 0.0)
+    watch.observe("cm", 1.0)
+    watch.observe("cm", 1000.0)
     assert watch.silent(["gw", "cm"]) == []
-    watch.hear("gw", 1000.1)
+    watch.observe("gw", 1000.1)
     beat_seconds(watch, "cm", 1001, 1006)
     assert watch.silent(["gw", "cm"]) == []
 
 
 def test_a_pause_counts_no_more_than_one_step() -> None:
     watch = MemberWatch(LONGEST_STEP_S)
-    watch.hear("gw", 0.0)
-    watch.hear("cm", 1000.0)
+    watch.observe("gw", 0.0)
+    watch.observe("cm", 1000.0)
     assert watch.silent(["gw"]) == []
-    watch.hear("cm", 1000.1)
+    watch.observe("cm", 1000.1)
     assert watch.silent(["gw"]) == ["gw"]
 
 
 def test_a_restart_forgives_all_members() -> None:
     watch = MemberWatch(5.0)
-    watch.hear("gw", 0.0)
+    watch.observe("gw", 0.0)
     beat_seconds(watch, "cm", 1, 10)
     assert watch.silent(["gw"]) == ["gw"]
     watch.restart()
-    watch.hear("cm", 500.0)
+    watch.observe("cm", 500.0)
     assert watch.silent(["gw"]) == []
 
 
 def test_those_who_left_are_forgotten() -> None:
     watch = MemberWatch(1.0)
-    watch.hear("gw", 0.0)
+    watch.observe("gw", 0.0)
     beat_seconds(watch, "cm", 1, 5)
     assert watch.silent(["cm"]) == []
     assert watch.silent(["gw", "cm"]) == []

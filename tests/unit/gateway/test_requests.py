@@ -69,7 +69,7 @@ def seconds(system: MemorySystem) -> float:
 
 async def test_without_a_reply_in_time_the_deadline_is_exceeded(idle: MemorySystem) -> None:
     with pytest.raises(RequestTimeoutError, match="it goes on"):
-        await requests_of(idle).ask(CREATE_SCOPE)
+        await requests_of(idle).submit(CREATE_SCOPE)
     assert seconds(idle) == pytest.approx(TIMEOUT_S)
     assert idle.runtime.journal.replies_expected == 0
 
@@ -77,14 +77,14 @@ async def test_without_a_reply_in_time_the_deadline_is_exceeded(idle: MemorySyst
 async def test_a_request_that_is_not_acknowledged_fails_before_its_reply_is_due(idle: MemorySystem) -> None:
     idle.broker.go_away(TIMEOUT_S)
     with pytest.raises(SendError, match="timed out"):
-        await requests_of(idle).ask(CREATE_SCOPE)
+        await requests_of(idle).submit(CREATE_SCOPE)
     assert seconds(idle) < TIMEOUT_S / 2
     assert idle.runtime.journal.replies_expected == 0
 
 
 async def test_a_reply_counts_even_if_sending_is_not_known_to_have_succeeded(deciding: MemorySystem) -> None:
     deciding.broker.faulty_topic, deciding.broker.lost_acks = REQUESTS_STREAMS.name, 1
-    assert (await requests_of(deciding).ask(CREATE_SCOPE)).status == "SUCCESS"
+    assert (await requests_of(deciding).submit(CREATE_SCOPE)).status == "SUCCESS"
 
 
 @pytest.mark.parametrize(
@@ -101,22 +101,22 @@ async def test_a_request_that_a_stopped_partition_is_needed_for_fails_at_once(
     idle: MemorySystem, command: Command, stopped: str
 ) -> None:
     asking = requests_of(idle)
-    before = asyncio.ensure_future(asking.ask(command))
+    before = asyncio.ensure_future(asking.submit(command))
     await asyncio.sleep(1)
     await idle.stop_partition_of(stopped)
     with pytest.raises(PartitionFailedError, match="offset 0"):
         await before
     with pytest.raises(PartitionFailedError, match="offset 0"):
-        await asking.ask(command)
+        await asking.submit(command)
     assert seconds(idle) < TIMEOUT_S / 2
     assert len(idle.sent) == 1 and idle.runtime.journal.replies_expected == 0
 
 
 async def test_a_request_that_a_stopped_partition_is_not_needed_for_is_answered(deciding: MemorySystem) -> None:
     asking = requests_of(deciding)
-    assert (await asking.ask(CREATE_SCOPE)).status == "SUCCESS"
+    assert (await asking.submit(CREATE_SCOPE)).status == "SUCCESS"
     await deciding.stop_partition_of("sc")
-    assert (await asking.ask(SealStream("sc", "st"))).status == "STREAM_NOT_FOUND"
+    assert (await asking.submit(SealStream("sc", "st"))).status == "STREAM_NOT_FOUND"
 
 
 async def test_a_request_too_large_for_what_follows_from_it_is_refused(
@@ -124,9 +124,9 @@ async def test_a_request_too_large_for_what_follows_from_it_is_refused(
 ) -> None:
     asking = requests_of(deciding)
     monkeypatch.setattr(requests, "MAX_REQUEST_BYTES", 200)
-    assert (await asking.ask(CREATE_SCOPE)).status == "SUCCESS"
+    assert (await asking.submit(CREATE_SCOPE)).status == "SUCCESS"
     with pytest.raises(RecordTooLargeError, match="the limit is 200"):
-        await asking.ask(CreateScope(scope="sc" * 100))
+        await asking.submit(CreateScope(scope="sc" * 100))
     assert len(deciding.sent) == 1 and deciding.runtime.journal.replies_expected == 0
 
 

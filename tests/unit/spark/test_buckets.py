@@ -10,7 +10,7 @@ from support.decisions import halves, hot
 from retention_spark.buckets import BucketDecider
 from retention_spark.rules import ScaleRule
 from retention_spark.stateful import Outcome
-from retention_spark.stateful_operator import Decider, Heard, Sending, Step
+from retention_spark.stateful_operator import Decider, InputRecord, Sending, Step
 from sluice.domain.policy.scaling import VALID_MS
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
@@ -22,8 +22,10 @@ BUCKET = BucketDecider(DECIDER)
 STREAMS = ("a", "b", "c")
 
 
-def inputs(*reports: ScaleReport) -> list[Heard]:
-    return [Heard("t", 0, i, f"s/{report.stream}", msgspec.json.encode(report)) for i, report in enumerate(reports)]
+def inputs(*reports: ScaleReport) -> list[InputRecord]:
+    return [
+        InputRecord("t", 0, i, f"s/{report.stream}", msgspec.json.encode(report)) for i, report in enumerate(reports)
+    ]
 
 
 def cold(stream: str, at: int) -> list[ScaleReport]:
@@ -63,7 +65,7 @@ def test_keys_that_are_gone_are_forgotten_and_an_empty_bucket_leaves_nothing() -
 
 
 def test_what_comes_of_a_step_survives_the_way_to_the_driver() -> None:
-    step = BUCKET.step(None, [Heard("t", 0, 9, "s/odd", b"{"), *inputs(hot("a", NOW))], NOW)
+    step = BUCKET.step(None, [InputRecord("t", 0, 9, "s/odd", b"{"), *inputs(hot("a", NOW))], NOW)
     outcome = Outcome(step.sendings, step.rows)
     assert len(outcome.sendings) == 3 and len(outcome.rows) == 1
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(outcome), type=Outcome) == outcome

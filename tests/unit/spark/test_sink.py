@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 
 from retention_spark.rules import ScaleRule
 from retention_spark.sink import NotDeliveredError, count_dead_letters, send
-from retention_spark.stateful_operator import Decider, Heard, Sending
+from retention_spark.stateful_operator import Decider, InputRecord, Sending
 
 TOPIC = "test-sink"
 
@@ -61,7 +61,7 @@ def test_a_queue_that_stays_full_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_dead_letters_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     decider = Decider(ScaleRule(), "retention-spark/0")
-    step = decider.step(None, [Heard(TOPIC, 3, 7, "s/x", b"{")], 1)
+    step = decider.step(None, [InputRecord(TOPIC, 3, 7, "s/x", b"{")], 1)
     with caplog.at_level(logging.ERROR):
         count_dead_letters(step.sendings)
     assert REGISTRY.get_sample_value("sluice_dead_letters_total", {"topic": TOPIC}) == 1

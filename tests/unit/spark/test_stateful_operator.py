@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.decisions import halves, hot, sampled
 
 from retention_spark.rules import RetentionRule, ScaleRule, Verdict
-from retention_spark.stateful_operator import TELL_AGAIN_MS, Decider, Heard, Sending, Told, is_news
+from retention_spark.stateful_operator import REPORT_AGAIN_MS, Decider, InputRecord, Sending, Told, is_news
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import HOLDS_MS
@@ -31,8 +31,8 @@ SCALE = Decider(ScaleRule(COOLDOWN_MS), "retention-spark/0")
 RETENTION = Decider(RetentionRule(tick_ms=60_000, pause_ms=0), "retention-spark/0")
 
 
-def inputs(*reports: ScaleReport | RetentionReport) -> list[Heard]:
-    return [Heard("t", 0, i, "s/x", msgspec.json.encode(report)) for i, report in enumerate(reports)]
+def inputs(*reports: ScaleReport | RetentionReport) -> list[InputRecord]:
+    return [InputRecord("t", 0, i, "s/x", msgspec.json.encode(report)) for i, report in enumerate(reports)]
 
 
 def commands(sendings: list[Sending], kind: type[C]) -> list[C]:
@@ -102,7 +102,7 @@ def test_what_is_known_of_the_only_segment_is_forgotten_soon_although_it_is_sile
 
 
 def test_an_unreadable_report_is_a_dead_letter_and_the_rest_counts() -> None:
-    odd = Heard("sluice.scale", 3, 7, "s/x", b"{")
+    odd = InputRecord("sluice.scale", 3, 7, "s/x", b"{")
     step = SCALE.step(None, [odd, *inputs(hot("x", NOW))], NOW)
     letter = step.sendings[0]
     assert (letter.topic, letter.key, letter.value) == (DEAD_LETTERS.name, "s/x", b"{")
@@ -112,12 +112,12 @@ def test_an_unreadable_report_is_a_dead_letter_and_the_rest_counts() -> None:
 
 def test_a_dead_letter_keeps_its_headers() -> None:
     headers = '[{"key":"traceparent","value":"MDA="},{"key":"empty"}]'
-    (letter,) = SCALE.step(None, [Heard("sluice.scale", 3, 7, "s/x", b"{", headers)], NOW).sendings
+    (letter,) = SCALE.step(None, [InputRecord("sluice.scale", 3, 7, "s/x", b"{", headers)], NOW).sendings
     assert dict(letter.headers)["traceparent"] == "00" and "empty" not in dict(letter.headers)
 
 
 def test_a_dead_letter_is_never_larger_than_a_record_may_be() -> None:
-    (letter,) = SCALE.step(None, [Heard("sluice.scale", 3, 7, "s/x", b"x" * MAX_RECORD_BYTES)], NOW).sendings
+    (letter,) = SCALE.step(None, [InputRecord("sluice.scale", 3, 7, "s/x", b"x" * MAX_RECORD_BYTES)], NOW).sendings
     headers = sum(len(name) + len(text) for name, text in letter.headers)
     assert len(letter.value) + len(letter.key) + headers < MAX_RECORD_BYTES - 1000
     assert f"of {MAX_RECORD_BYTES} bytes" in dict(letter.headers)["sluice_reason"]
@@ -134,7 +134,9 @@ def test_a_dead_letter_is_never_larger_than_a_record_may_be() -> None:
 )
 def test_a_report_at_odds_with_itself_is_a_dead_letter_and_leaves_the_stream_as_it_was(odd: RetentionReport) -> None:
     good = inputs(sampled("x", NOW, 500, HOURLY))
-    (record,) = [Heard("sluice.retention", 3, 7, "s/x", json.dumps(msgspec.to_builtins(odd, str_keys=True)).encode())]
+    (record,) = [
+        InputRecord("sluice.retention", 3, 7, "s/x", json.dumps(msgspec.to_builtins(odd, str_keys=True)).encode())
+    ]
     step = RETENTION.step(None, [*good, record], NOW)
     letters = [s for s in step.sendings if s.topic == DEAD_LETTERS.name]
     assert [letter.value for letter in letters] == [record.value]
@@ -220,9 +222,9 @@ def test_what_only_passes_is_kept_but_not_noted() -> None:
 def test_another_reason_is_news_only_now_and_then() -> None:
     told = Told("a", "one", NOW)
     assert is_news(None, Verdict("a", "one"), NOW)
-    assert not is_news(told, Verdict("a", "one"), NOW + 2 * TELL_AGAIN_MS)
-    assert not is_news(told, Verdict("a", "two"), NOW + TELL_AGAIN_MS - 1)
-    assert is_news(told, Verdict("a", "two"), NOW + TELL_AGAIN_MS)
+    assert not is_news(told, Verdict("a", "one"), NOW + 2 * REPORT_AGAIN_MS)
+    assert not is_news(told, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1)
+    assert is_news(told, Verdict("a", "two"), NOW + REPORT_AGAIN_MS)
     assert is_news(told, Verdict("b", "one"), NOW)
 
 

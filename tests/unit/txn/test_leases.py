@@ -212,7 +212,7 @@ def test_a_lease_that_has_run_out_is_asked_about() -> None:
         await scene.own()
         await scene.open()
         scene.clock.now = DUE
-        await scene.leases.ask(scene.partition, [TIMER])
+        await scene.leases.submit_checks(scene.partition, [TIMER])
         assert scene.sent() == [(REQUESTS_TRANSACTIONS.name, QUESTION)]
         assert QUESTION.key == KEY
 
@@ -223,7 +223,7 @@ def test_a_timer_that_fires_too_early_is_set_anew() -> None:
     async def scenario(scene: Scene) -> None:
         await scene.open()
         scene.clock.now = DUE - 1
-        await scene.leases.ask(scene.partition, [TIMER])
+        await scene.leases.submit_checks(scene.partition, [TIMER])
         assert (scene.sent(), scene.told()) == ([], [(TIMER, 1)])
 
     run(scenario)
@@ -231,7 +231,7 @@ def test_a_timer_that_fires_too_early_is_set_anew() -> None:
 
 def test_a_timer_of_nothing_is_taken_away() -> None:
     async def scenario(scene: Scene) -> None:
-        await scene.leases.ask(scene.partition, [TIMER])
+        await scene.leases.submit_checks(scene.partition, [TIMER])
         assert (scene.sent(), scene.told()) == ([], [(TIMER, None)])
 
     run(scenario)
@@ -243,7 +243,7 @@ def test_a_question_that_cannot_be_sent_is_an_error_so_the_timer_fires_anew() ->
         scene.clock.now = DUE
         scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
         with pytest.raises(SendError):
-            await scene.leases.ask(scene.partition, [TIMER])
+            await scene.leases.submit_checks(scene.partition, [TIMER])
 
     run(scenario)
 

@@ -22,13 +22,13 @@ def regular(begin: int, end: int) -> list[int]:
 
 
 def test_an_instance_that_was_never_acknowledged_does_not_hear() -> None:
-    assert not OutageTracker().hears(0, 0)
+    assert not OutageTracker().is_receiving(0, 0)
 
 
 def test_it_hears_as_long_as_it_was_acknowledged_lately() -> None:
     outages = listening(10_000)
-    assert outages.hears(0, 10_000 + SILENCE_MS)
-    assert not outages.hears(0, 10_000 + SILENCE_MS + 1)
+    assert outages.is_receiving(0, 10_000 + SILENCE_MS)
+    assert not outages.is_receiving(0, 10_000 + SILENCE_MS + 1)
 
 
 def test_time_in_which_it_heard_is_not_added() -> None:
@@ -87,7 +87,7 @@ def test_what_is_too_old_to_matter_is_forgotten() -> None:
         now += 10_000
         outages.acknowledged(now)
         outages.owned(P, now, 5_000)
-    assert outages.kept(P) <= 2 * (2 * MAX_LEASE_MS // 10_000 + 1)
+    assert outages.remembered(P) <= 2 * (2 * MAX_LEASE_MS // 10_000 + 1)
     assert outages.extension(P, now - MAX_LEASE_MS, now) == MAX_LEASE_MS + RETURN_MS
 
 
@@ -113,11 +113,11 @@ def test_a_partition_counts_as_heard_when_its_silence_matters_to_no_lease() -> N
     outages.owned(1, taken_over, None)
     outages.owned(2, taken_over, SILENCE_MS)
     outages.acknowledged(taken_over)
-    assert not outages.hears(1, taken_over) and outages.hears(2, taken_over)
+    assert not outages.is_receiving(1, taken_over) and outages.is_receiving(2, taken_over)
     outages.acknowledged(taken_over + MAX_LEASE_MS)
-    assert not outages.hears(1, taken_over + MAX_LEASE_MS - 1)
-    assert not outages.hears(2, taken_over + MAX_LEASE_MS), "Kafka was away meanwhile"
+    assert not outages.is_receiving(1, taken_over + MAX_LEASE_MS - 1)
+    assert not outages.is_receiving(2, taken_over + MAX_LEASE_MS), "Kafka was away meanwhile"
     outages = OutageTracker()
     outages.owned(1, taken_over, None)
     outages.acknowledged(taken_over + MAX_LEASE_MS)
-    assert outages.hears(1, taken_over + MAX_LEASE_MS)
+    assert outages.is_receiving(1, taken_over + MAX_LEASE_MS)

@@ -592,7 +592,7 @@ async def test_listening_is_noted_for_owned_partitions_only(make: Make, server: 
 async def test_a_freeze_before_the_note_is_not_taken_for_listening(make: Make, server: PrivateRedis) -> None:
     instance = make()
     instance.heard = [3]
-    note = Held(instance.wheel, "mark_heard")
+    note = Held(instance.wheel, "mark_receiving")
     instance.timers.own(3)
     await note.begun.wait()
     instance.heard = []

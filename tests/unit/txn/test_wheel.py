@@ -320,7 +320,7 @@ async def test_scripts_that_redis_forgot_are_loaded_again(server: PrivateRedis, 
         server.client.script_flush()
         assert await due(wheel, 3) == {(3, "b")}
         server.client.script_flush()
-        await wheel.mark_heard([3])
+        await wheel.mark_receiving([3])
         server.client.script_flush()
         assert await wheel.silent_for(3) is not None
         server.client.script_flush()
@@ -328,8 +328,8 @@ async def test_scripts_that_redis_forgot_are_loaded_again(server: PrivateRedis, 
 
 async def test_silence_is_counted_from_the_last_mark(server: PrivateRedis, wheel: TornWheel) -> None:
     assert await wheel.silent_for(3) is None
-    await wheel.mark_heard([])
-    await wheel.mark_heard([3, 4])
+    await wheel.mark_receiving([])
+    await wheel.mark_receiving([3, 4])
     assert 0 <= (await wheel.silent_for(3) or 0) < 10_000
     assert await wheel.silent_for(5) is None
     await until(lambda: _more_than(wheel.silent_for(4), 20), "the silence grows")
@@ -342,18 +342,18 @@ async def _more_than(silence: Any, ms: int) -> bool:
 
 
 async def test_a_mark_names_the_time_it_is_true_for(server: PrivateRedis, wheel: TornWheel) -> None:
-    await wheel.mark_heard([3], now_ms(server) - 5_000)
+    await wheel.mark_receiving([3], now_ms(server) - 5_000)
     assert 5_000 <= (await wheel.silent_for(3) or 0) < 15_000
-    await wheel.mark_heard([3], now_ms(server) - 60_000)
+    await wheel.mark_receiving([3], now_ms(server) - 60_000)
     assert (await wheel.silent_for(3) or 0) < 15_000, "a late note does not undo a newer one"
-    await wheel.mark_heard([3], now_ms(server) + HOUR)
+    await wheel.mark_receiving([3], now_ms(server) + HOUR)
     assert await wheel.silent_for(3) == 0 or (await wheel.silent_for(3) or 0) < 5_000, "the future is cut to now"
 
 
 async def test_a_mark_from_a_clock_that_was_set_back_is_replaced(server: PrivateRedis, wheel: TornWheel) -> None:
     server.client.hset("sluice:{test}:timers:v1:heard", "3", now_ms(server) + HOUR)
     assert await wheel.silent_for(3) == 0
-    await wheel.mark_heard([3], now_ms(server) - 5_000)
+    await wheel.mark_receiving([3], now_ms(server) - 5_000)
     assert (await wheel.silent_for(3) or 0) >= 5_000
 
 
@@ -376,7 +376,7 @@ async def test_every_call_ends_in_time_when_redis_is_frozen_or_away(server: Priv
             hasty.cancel(3, ["a"]),
             hasty.refill(3, {"a": 1}),
             hasty.claim([3]),
-            hasty.mark_heard([3]),
+            hasty.mark_receiving([3]),
             hasty.silent_for(3),
         ]
         async with asyncio.timeout(30):
@@ -404,7 +404,7 @@ async def test_what_redis_refuses_is_an_error_of_the_wheel(server: PrivateRedis,
 
 
 async def test_many_calls_at_once_wait_for_a_connection(server: PrivateRedis, wheel: TornWheel) -> None:
-    await wheel.mark_heard([3])
+    await wheel.mark_receiving([3])
     silences = await asyncio.gather(*(wheel.silent_for(3) for _ in range(200)))
     assert None not in silences
     assert len(server.client.client_list()) < 20

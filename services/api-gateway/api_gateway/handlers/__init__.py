@@ -1,4 +1,4 @@
-"""The RPCs, by subject. Each converts, asks the journal's view or a service, and converts back; it decides nothing."""
+"""The RPCs, by subject. Each converts, reads the view or submits a command, and converts back; it decides nothing."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

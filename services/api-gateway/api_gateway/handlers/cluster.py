@@ -1,6 +1,6 @@
-"""RPCs that say where things are: controllers, segment stores, tokens to go there (controller-grpc-api 5.5, 5.10).
+"""RPCs that route clients: controllers, segment stores, tokens to go there (controller-grpc-api 5.5, 5.10).
 
-No barrier: where things are changes by itself, and callers come again when they were sent to the wrong place.
+No barrier: routes change by themselves, and a client that was sent to the wrong host calls again.
 """
 
 from api_gateway.convert import stream_of
@@ -21,7 +21,7 @@ ALL_STREAMS = 0
 
 
 class ClusterHandlers:
-    """`own` is the host:port this gateway is reached at: it is always in the list, even before anybody knows it."""
+    """`own` is the host:port this gateway is reached at: it is always in the list, even before the journal has it."""
 
     def __init__(self, reads: Reads, own: str, container_count: int) -> None:
         self._reads = reads
@@ -37,7 +37,7 @@ class ClusterHandlers:
         }
 
     async def uri(self, request: pb.SegmentId, _context: Context) -> pb.NodeUri:
-        """Where a segment would be if it existed; nobody looks whether it does."""
+        """Where a segment would be if it existed, which is not looked up."""
         name = segment_name(*stream_of(request.streamInfo), request.segmentId)
         container = container_of(name, self._container_count)
         host = self._reads.cluster().containers.get(container)
@@ -55,7 +55,7 @@ class ClusterHandlers:
         return answer
 
     async def token(self, _request: pb.StreamInfo, _context: Context) -> pb.DelegationToken:
-        """Empty: that is how clients are told that nothing is protected."""
+        """Empty, which tells clients that nothing is protected."""
         return pb.DelegationToken()
 
     async def buckets(
@@ -63,9 +63,9 @@ class ClusterHandlers:
     ) -> pb.ControllerToBucketMappingResponse:
         """Who sees to retention and watermarks: every instance of the service that does, each for a share of bucket 0.
 
-        Whoever asks wants to know which processes take part and that no stream is left out. Streams are not dealt out
-        in buckets here, their periodic work belongs to whoever owns their partition; so all streams are one bucket,
-        and an empty answer means that nobody works on them.
+        Callers want to know which processes take part and that no stream is left out. Streams are not dealt out
+        in buckets here, their periodic work belongs to their partition's owner; so all streams are one bucket,
+        and an empty answer means that no process works on them.
         """
         if request.serviceType not in pb.ControllerToBucketMappingRequest.BucketType.values():
             raise BadRequestError(f"{request.serviceType} is no serviceType")

@@ -1,6 +1,6 @@
 """RPCs on reader groups (controller-grpc-api 5.8).
 
-Where the original distinguishes a missing scope from a missing group, the view is asked before the request is sent.
+Where the original distinguishes a missing scope from a missing group, the view is read before the request is sent.
 """
 
 from uuid import uuid4
@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from api_gateway.convert import scope_of
 from api_gateway.convert_groups import group_config_message, group_config_of, id_of
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.asking import ask
+from api_gateway.handlers.submitting import submit
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
@@ -47,9 +47,9 @@ class GroupHandlers:
         id = str(uuid4()) if config.id == ZERO_ID else config.id
         config = msgspec.structs.replace(config, id=id, generation=0)
         command = CreateReaderGroup(scope=scope, group=request.readerGroupName, config=config)
-        answer: pb.CreateReaderGroupResponse = await ask(self._requests, command, context)
+        answer: pb.CreateReaderGroupResponse = await submit(self._requests, command, context)
         if answer.status == pb.CreateReaderGroupResponse.SUCCESS:
-            # The view has what the reply is about. Only if somebody deletes the group this very moment it is gone.
+            # The view has what the reply is about, unless another client deletes the group this very moment.
             stored = self._reads.known_group(command.group_id)
             answer.config.CopyFrom(group_config_message(command.group_id, stored.config if stored else config))
         return answer
@@ -66,7 +66,7 @@ class GroupHandlers:
         id, config = GroupId(scope_of(request.scope), request.readerGroupName), group_config_of(request)
         await self._reads.group_or_none(id)
         command = UpdateReaderGroup(*id, config=config)
-        reply = await self._requests.ask(command, trace_of(context))
+        reply = await self._requests.submit(command, trace_of(context))
         answer: pb.UpdateReaderGroupResponse = response(command, reply)
         succeeded = answer.status == pb.UpdateReaderGroupResponse.SUCCESS
         answer.generation = reply.generation if succeeded else config.generation
@@ -78,5 +78,5 @@ class GroupHandlers:
         if await self._reads.group_or_none(id) is None:
             return pb.DeleteReaderGroupStatus(status=pb.DeleteReaderGroupStatus.RG_NOT_FOUND)
         command = DeleteReaderGroup(*id, id=id_of(request.readerGroupId))
-        deleted: Message = await ask(self._requests, command, context)
+        deleted: Message = await submit(self._requests, command, context)
         return deleted

@@ -5,7 +5,7 @@ from typing import Any
 from api_gateway.convert import stream_of
 from api_gateway.convert_groups import id_of
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.asking import ask
+from api_gateway.handlers.submitting import submit
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
@@ -49,7 +49,7 @@ class ReportHandlers:
             generation=request.generation,
             cut=dict(request.streamCut.cut),
         )
-        answer = await ask(self._requests, command, context)
+        answer = await submit(self._requests, command, context)
         if not command.cut and answer.status == pb.UpdateSubscriberStatus.STREAM_CUT_NOT_VALID:
             raise InvalidArgumentError("the stream cut is empty")
         return answer
@@ -62,8 +62,8 @@ class ReportHandlers:
             timestamp=request.timestamp,
             position=dict(request.position.cut),
         )
-        return await ask(self._requests, command, context)
+        return await submit(self._requests, command, context)
 
     async def remove_writer(self, request: pb.RemoveWriterRequest, context: Context) -> Any:
         id = stream_of(request.stream)
-        return await ask(self._requests, RemoveWriter(*id, writer=request.writer), context)
+        return await submit(self._requests, RemoveWriter(*id, writer=request.writer), context)

@@ -12,7 +12,7 @@ from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.scale import ScaleProgress, answer_at_once, progress
 
 LONGEST_ANSWER_S = 1.0
-"""How long the answer to checkScale waits for a scale to end: Java clients ask again only after a second."""
+"""How long the answer to checkScale waits for a scale to end: Java clients poll only once a second."""
 
 _STATUSES = {
     ScaleProgress.RUNNING: pb.ScaleStatusResponse.IN_PROGRESS,
@@ -22,7 +22,7 @@ _STATUSES = {
 
 
 class ScaleHandlers:
-    """A scale is answered when it has begun; whether it has ended is asked until it has.
+    """A scale is answered when it has begun; clients poll whether it has ended.
 
     That question waits for the end a little, so that the answer is there when the scale is.
     """
@@ -44,7 +44,7 @@ class ScaleHandlers:
         )
         reply = answer_at_once(await self._reads.stream_or_none(id), command)
         if reply is None:
-            reply = await self._requests.ask(command, trace_of(context))
+            reply = await self._requests.submit(command, trace_of(context))
         answer: pb.ScaleResponse = response(command, reply)
         answer.epoch = reply.epoch
         for segment in reply.segments:

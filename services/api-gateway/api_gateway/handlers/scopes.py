@@ -7,7 +7,7 @@ from typing import Any
 from api_gateway.convert import name_in_token, scope_of, token_of
 from api_gateway.errors import BadRequestError
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.asking import ask
+from api_gateway.handlers.submitting import submit
 from api_gateway.reads import Names, Reads, streams_after, streams_with_tag
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
@@ -37,13 +37,13 @@ class ScopeHandlers:
         }
 
     async def create(self, request: pb.ScopeInfo, context: Context) -> Any:
-        return await ask(self._requests, CreateScope(scope=scope_of(request.scope)), context)
+        return await submit(self._requests, CreateScope(scope=scope_of(request.scope)), context)
 
     async def delete(self, request: pb.ScopeInfo, context: Context) -> Any:
-        return await ask(self._requests, DeleteScope(scope=scope_of(request.scope)), context)
+        return await submit(self._requests, DeleteScope(scope=scope_of(request.scope)), context)
 
     async def delete_with_all_in_it(self, request: pb.ScopeInfo, context: Context) -> Any:
-        return await ask(self._requests, DeleteScopeRecursive(scope=scope_of(request.scope)), context)
+        return await submit(self._requests, DeleteScopeRecursive(scope=scope_of(request.scope)), context)
 
     async def exists(self, request: pb.ScopeInfo, _context: Context) -> pb.ExistsResponse:
         return pb.ExistsResponse(exists=await self._reads.scope_exists(scope_of(request.scope)))

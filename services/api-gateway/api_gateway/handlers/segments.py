@@ -1,4 +1,4 @@
-"""RPCs that ask for segments and cuts (controller-grpc-api 5.5): reads of one stream behind a barrier."""
+"""RPCs that return segments and cuts (controller-grpc-api 5.5): reads of one stream behind a barrier."""
 
 from api_gateway.convert import cut_of, epoch_of, fill_range, fill_segment_id, ranges_message, stream_of
 from api_gateway.errors import BadRequestError

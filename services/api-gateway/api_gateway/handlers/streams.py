@@ -4,7 +4,7 @@ from typing import Any
 
 from api_gateway.convert import config_message, config_of, scope_of, stream_of
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.asking import ask
+from api_gateway.handlers.submitting import submit
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
@@ -33,23 +33,23 @@ class StreamHandlers:
         """An empty name of a stream is the domain's to refuse: it has a status of its own."""
         info = request.streamInfo
         command = CreateStream(scope=scope_of(info.scope), stream=info.stream, config=config_of(request))
-        return await ask(self._requests, command, context)
+        return await submit(self._requests, command, context)
 
     async def update(self, request: pb.StreamConfig, context: Context) -> Any:
         id = stream_of(request.streamInfo)
-        return await ask(self._requests, UpdateStream(*id, config=config_of(request)), context)
+        return await submit(self._requests, UpdateStream(*id, config=config_of(request)), context)
 
     async def truncate(self, request: pb.StreamCut, context: Context) -> Any:
         id = stream_of(request.streamInfo)
-        return await ask(self._requests, TruncateStream(*id, cut=dict(request.cut)), context)
+        return await submit(self._requests, TruncateStream(*id, cut=dict(request.cut)), context)
 
     async def seal(self, request: pb.StreamInfo, context: Context) -> Any:
         id = stream_of(request)
-        return await ask(self._requests, SealStream(*id), context)
+        return await submit(self._requests, SealStream(*id), context)
 
     async def delete(self, request: pb.StreamInfo, context: Context) -> Any:
         id = stream_of(request)
-        return await ask(self._requests, DeleteStream(*id), context)
+        return await submit(self._requests, DeleteStream(*id), context)
 
     async def exists(self, request: pb.StreamInfo, _context: Context) -> pb.ExistsResponse:
         return pb.ExistsResponse(exists=await self._reads.stream_or_none(stream_of(request)) is not None)

@@ -5,7 +5,7 @@ from typing import Any
 from api_gateway.convert import ranges_message, scope_of
 from api_gateway.convert_tables import table_config_message, table_config_of, table_of
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.asking import ask
+from api_gateway.handlers.submitting import submit
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
@@ -32,11 +32,11 @@ class TableHandlers:
     async def create(self, request: pb.KeyValueTableConfig, context: Context) -> Any:
         """An empty name is the domain's to refuse: it has a status of its own."""
         command = CreateTable(scope=scope_of(request.scope), table=request.kvtName, config=table_config_of(request))
-        return await ask(self._requests, command, context)
+        return await submit(self._requests, command, context)
 
     async def delete(self, request: pb.KeyValueTableInfo, context: Context) -> Any:
         id = table_of(request)
-        return await ask(self._requests, DeleteTable(*id), context)
+        return await submit(self._requests, DeleteTable(*id), context)
 
     async def configuration(self, request: pb.KeyValueTableInfo, _context: Context) -> pb.KeyValueTableConfigResponse:
         id = table_of(request)

@@ -1,7 +1,7 @@
 """RPCs on transactions (controller-grpc-api 5.6).
 
-Opening, keeping and ending one are asked of txn-manager. What state one is in, and which have ended, is read from the
-view, so that clients may ask as often as they like.
+txn-manager decides on opening, pinging and ending one. The state of one, and which have ended, is read from the
+view, so that clients may poll as often as they like.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ _REFUSALS: dict[str, type[Exception]] = {
 """Refusals that the responses have no status for: gRPC says them."""
 
 REASON = "sluice-reason"
-"""The trailing metadata that says, for people, why something was refused."""
+"""The trailing metadata with the reason of a refusal, for users."""
 
 _REASON_MOST = 500
 
@@ -59,7 +59,7 @@ class TransactionHandlers:
     async def create(self, request: pb.CreateTxnRequest, context: Context) -> pb.CreateTxnResponse:
         id = stream_of(request.streamInfo)
         command = OpenTransaction(*id, lease_ms=request.lease)
-        reply = await self._requests.ask(command, trace_of(context))
+        reply = await self._requests.submit(command, trace_of(context))
         if reply.status != Status.OK:
             raise _refusal(reply)
         high, low = halves(reply.transaction)
@@ -71,7 +71,7 @@ class TransactionHandlers:
     async def ping(self, request: pb.PingTxnRequest, context: Context) -> Any:
         id = stream_of(request.streamInfo)
         command = PingTransaction(*id, _id_of(request.txnId), lease_ms=request.lease)
-        return await self._ask(command, context)
+        return await self._submit(command, context)
 
     async def commit(self, request: pb.TxnRequest, context: Context) -> Any:
         id = stream_of(request.streamInfo)
@@ -81,12 +81,12 @@ class TransactionHandlers:
             writer=request.writerId,
             timestamp=request.timestamp,
         )
-        return await self._ask(command, context)
+        return await self._submit(command, context)
 
     async def abort(self, request: pb.TxnRequest, context: Context) -> Any:
         id = stream_of(request.streamInfo)
         command = AbortTransaction(*id, _id_of(request.txnId))
-        return await self._ask(command, context)
+        return await self._submit(command, context)
 
     async def state(self, request: pb.TxnRequest, _context: Context) -> pb.TxnState:
         found = await self._reads.transaction_state(stream_of(request.streamInfo).transaction(_id_of(request.txnId)))
@@ -102,8 +102,8 @@ class TransactionHandlers:
             answer.response.add(txnId=pb.TxnId(highBits=high, lowBits=low), status=status)
         return answer
 
-    async def _ask(self, command: PingTransaction | CommitTransaction | AbortTransaction, context: Context) -> Any:
-        reply = await self._requests.ask(command, trace_of(context))
+    async def _submit(self, command: PingTransaction | CommitTransaction | AbortTransaction, context: Context) -> Any:
+        reply = await self._requests.submit(command, trace_of(context))
         if reply.status == Status.TOO_MANY_WAITING:
             raise _refusal(reply)
         if reply.reason:

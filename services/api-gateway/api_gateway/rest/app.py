@@ -25,7 +25,7 @@ from sluice.telemetry.http import HttpTelemetry
 def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
     """An application that knows the health of the process and answers 503 to all else, until `open_app`.
 
-    It does so, too, with more than `max_calls` calls in progress, or bodies of calls on their way; health is told even
+    It does so, too, with more than `max_calls` calls in progress, or bodies of calls on their way; health answers even
     then.
     """
     app = FastAPI(
@@ -95,7 +95,7 @@ def _refusal(path: str, failure: Failure) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """What the path of a call can be asked with; each route of the framework knows its own method only."""
+    """The methods that the path of a call has; each route of the framework knows its own method only."""
     path = request.url.path
     found: set[str] = set()
     for route in iter_route_contexts(request.app.routes):

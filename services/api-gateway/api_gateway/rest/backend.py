@@ -1,4 +1,4 @@
-"""What the routes of HTTP have at hand once the journal is loaded, and how they ask for a change."""
+"""What the routes of HTTP have at hand once the journal is loaded, and how they submit a change."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rest.dead_letters import DeadLetters
 from api_gateway.rest.failures import NotStartedError
-from api_gateway.rest.signs_of_life import SignsOfLife
+from api_gateway.rest.heartbeats import LastHeartbeats
 from api_gateway.rest.statistics import Statistics
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
@@ -25,7 +25,7 @@ class Backend(msgspec.Struct, frozen=True):
     requests: Requests
     store: SegmentStore
     dead_letters: DeadLetters
-    signs_of_life: SignsOfLife
+    last_heartbeats: LastHeartbeats
     statistics: Statistics
     container_count: int
     clock: Clock
@@ -41,24 +41,24 @@ async def _backend(request: Request) -> Backend:
 Served = Annotated[Backend, Depends(_backend)]
 
 
-class Asking:
-    """Asks for changes on behalf of one HTTP call, which is answered with the id of the last request."""
+class Submission:
+    """Submits changes on behalf of one HTTP call, which is answered with the id of the last request."""
 
     def __init__(self, call: Request, requests: Requests) -> None:
         self._call = call
         self._requests = requests
 
     async def __call__(self, command: Command) -> Reply:
-        """The reply to the command. Raises as `Requests.ask` does."""
-        id = self._call.state.asked = self._requests.new_id()
-        return await self._requests.ask(command, id=id)
+        """The reply to the command. Raises as `Requests.submit` does."""
+        id = self._call.state.request_id = self._requests.new_id()
+        return await self._requests.submit(command, id=id)
 
 
-async def _asking(request: Request, backend: Served) -> Asking:
-    return Asking(request, backend.requests)
+async def _submission(request: Request, backend: Served) -> Submission:
+    return Submission(request, backend.requests)
 
 
-Asks = Annotated[Asking, Depends(_asking)]
+Submit = Annotated[Submission, Depends(_submission)]
 
 
 def as_json(model: BaseModel, status: int = 200) -> Response:

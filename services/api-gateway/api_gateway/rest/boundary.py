@@ -1,10 +1,10 @@
 """The boundary around every HTTP call: whatever it raises becomes an answer.
 
-Nothing a caller sends and no defect of ours ends the service: an exception nobody expected is 500 for that one caller
+Nothing a caller sends and no defect of ours ends the service: an unexpected exception is 500 for that one caller
 and stands in the log with its stack. The two interfaces differ in how they say no: Pravega's has no body
 (admin-rest-api 2), ours is a problem of RFC 9457.
 
-A body is read before a call takes its slot, in places of its own and with a deadline: who sends one slowly, or never
+A body is read before a call takes its slot, with a limit of its own and a deadline: who sends one slowly, or never
 ends it, keeps no other call from being answered.
 """
 
@@ -46,7 +46,7 @@ class Problem(BaseModel):
     )
     title: str = Field(description="The status in words.", examples=["Not Found"])
     status: int = Field(description="The HTTP status.", examples=[404])
-    detail: str = Field(description="What is wrong, for people.", examples=["stream sc/st does not exist"])
+    detail: str = Field(description="What is wrong, in words.", examples=["stream sc/st does not exist"])
     reason: str | None = Field(
         default=None, description="Pravega's name of the status, where there is one.", examples=["STREAM_NOT_FOUND"]
     )
@@ -68,7 +68,7 @@ def _headers(failure: Failure) -> dict[str, str]:
 
 _HEADERS: dict[int, dict[str, str]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: {"Retry-After": "1"},
-    # Nobody waits for the rest of the body.
+    # The rest of the body is not waited for.
     HTTPStatus.REQUEST_TIMEOUT: {"Connection": "close"},
 }
 
@@ -115,16 +115,16 @@ class GuardedRoute(APIRoute):
                     response = await answer(request)
             except Exception as error:  # noqa: BLE001 - this is the boundary
                 response = refuse(_noted(request, path, error, not_a_number))
-            asked = getattr(request.state, "asked", "")
-            if asked:
-                response.headers[REQUEST_HEADER] = asked
+            request_id = getattr(request.state, "request_id", "")
+            if request_id:
+                response.headers[REQUEST_HEADER] = request_id
             return response
 
         return guarded
 
 
 class PravegaRoute(GuardedRoute):
-    """A route of Pravega's interface. What is no number where one is asked for in the address is not found there."""
+    """A route of Pravega's interface. What is no number where the address needs one is not found there."""
 
     refuse = staticmethod(empty_answer)
     not_a_number = HTTPStatus.NOT_FOUND
@@ -182,8 +182,8 @@ def _noted(request: Request, path: str, error: Exception, not_a_number: HTTPStat
         elif any(one["loc"][0] == "query" and one["type"] != "missing" and one["input"] for one in error.errors()):
             failure = Failure(not_a_number, failure.detail)
     if log.isEnabledFor(failure.level):
-        said = {"method": request.method, "path": path, "status": failure.status, "error": repr(error)}
-        log.log(failure.level, "call failed", extra=said, exc_info=error if failure.level >= logging.ERROR else None)
+        facts = {"method": request.method, "path": path, "status": failure.status, "error": repr(error)}
+        log.log(failure.level, "call failed", extra=facts, exc_info=error if failure.level >= logging.ERROR else None)
     return failure
 
 

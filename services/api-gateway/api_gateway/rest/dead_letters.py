@@ -1,10 +1,10 @@
-"""The dead letters as people deal with them: list, drop, replay.
+"""The dead letters as operators deal with them: list, drop, replay.
 
-What is known of each letter is kept here without its value, and brought up to date before each answer by reading on
+What is known of each letter is held here without its value, and brought up to date before each answer by reading on
 where the last reading ended. Belongs to the event loop; the reading itself is done by a thread, one at a time.
 
 A replay is at least once: the record is sent, then the settlement. A process that ends in between leaves a letter that
-can be replayed a second time, and two processes that are asked at the same moment may both send it. Each of these is a
+can be replayed a second time, and two gateways that get one request at once may both send it. Each of these is a
 new request. Of several settlements a replay counts, for what was sent cannot be taken back.
 """
 
@@ -35,7 +35,7 @@ from sluice.kafka.requests import decode_request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, TOPICS
 
 KEPT_MOST = 20_000
-"""Of how many letters, the latest ones, something is kept."""
+"""How many letters, the latest ones, are held."""
 
 PAGE_BYTES = 8 * 1024 * 1024
 """How much of values one page holds, unless one letter alone is larger."""
@@ -49,7 +49,7 @@ MOST_BESIDE = 100
 MOST_READINGS = 8
 """How often one page goes to Kafka at most."""
 
-Place = tuple[int, int]
+RecordOffset = tuple[int, int]
 """Partition and offset in the topic of dead letters."""
 
 Read = Callable[[Mapping[int, int], Mapping[int, int], Callable[[Message], None]], None]
@@ -59,7 +59,7 @@ _REPLAYABLE = {topic.name for topic in TOPICS} - {DEAD_LETTERS.name, JOURNAL.nam
 
 
 class NoSuchLetterError(Exception):
-    """There is no dead letter at that place, or it is too old to be known."""
+    """There is no dead letter at that offset, or it is too old to be known."""
 
 
 class SettledAlreadyError(Exception):
@@ -76,7 +76,7 @@ class Letter(msgspec.Struct, frozen=True):
     `at` in epoch ms.
     """
 
-    place: Place
+    record_offset: RecordOffset
     at: int
     topic: str
     key: str
@@ -87,7 +87,7 @@ class Letter(msgspec.Struct, frozen=True):
     @property
     def order(self) -> tuple[int, int, int]:
         """The latest letter has the highest."""
-        return self.at, *self.place
+        return self.at, *self.record_offset
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -109,8 +109,8 @@ class DeadLetters:
         self._clock = clock
         self._chance = chance
         self._next = dict.fromkeys(range(partitions), 0)
-        self._letters: dict[Place, Letter] = {}
-        self._settled: dict[Place, Settlement] = {}
+        self._letters: dict[RecordOffset, Letter] = {}
+        self._settled: dict[RecordOffset, Settlement] = {}
         self._turn = asyncio.Lock()
 
     async def page(self, limit: int, before: tuple[int, ...] | None, with_settled: bool) -> Page:
@@ -123,45 +123,50 @@ class DeadLetters:
             wanted = (
                 letter
                 for letter in self._letters.values()
-                if (with_settled or letter.place not in self._settled) and (before is None or letter.order < before)
+                if (with_settled or letter.record_offset not in self._settled)
+                and (before is None or letter.order < before)
             )
             latest = heapq.nlargest(limit + 1, wanted, key=lambda letter: letter.order)
             letters = list(_within(latest[:limit], PAGE_BYTES))
-            sources = await self._fetch(letter.place for letter in letters)
-        found = [(le, sources[le.place].value, self._settled.get(le.place)) for le in letters if le.place in sources]
+            sources = await self._fetch(letter.record_offset for letter in letters)
+        found = [
+            (le, sources[le.record_offset].value, self._settled.get(le.record_offset))
+            for le in letters
+            if le.record_offset in sources
+        ]
         return Page(found, letters[-1].order if len(letters) < len(latest) else None)
 
-    async def one(self, place: Place) -> tuple[Letter, bytes, Settlement | None]:
+    async def one(self, record_offset: RecordOffset) -> tuple[Letter, bytes, Settlement | None]:
         """The letter with its value and what became of it. Raises NoSuchLetterError, DeadLettersUnavailableError."""
         async with self._turn:
             await self._catch_up()
-            letter = self._letter(place)
-            source = await self._source(place)
-        return letter, source.value, self._settled.get(place)
+            letter = self._letter(record_offset)
+            source = await self._source(record_offset)
+        return letter, source.value, self._settled.get(record_offset)
 
-    async def drop(self, place: Place) -> None:
-        """Have nobody look at the letter any more.
+    async def drop(self, record_offset: RecordOffset) -> None:
+        """Record that the letter needs no more attention.
 
         Raises NoSuchLetterError, SettledAlreadyError, DeadLettersUnavailableError, SendError.
         """
         async with self._turn:
-            letter = await self._open_letter(place)
+            letter = await self._open_letter(record_offset)
             await self._settle(letter, Settlement.DROPPED)
             await self._catch_up()
-            if self._settled.get(place) is Settlement.REPLAYED:
+            if self._settled.get(record_offset) is Settlement.REPLAYED:
                 raise SettledAlreadyError("it was replayed at the same moment")
 
-    async def replay(self, place: Place) -> str:
+    async def replay(self, record_offset: RecordOffset) -> str:
         """Send the record back to where it came from; the id of the request that it is, "" if it is none.
 
         A request gets a fresh id, because the one it had has been answered. Raises as `drop` does, and
         NotReplayableError.
         """
         async with self._turn:
-            letter = await self._open_letter(place)
+            letter = await self._open_letter(record_offset)
             if letter.topic not in _REPLAYABLE:
                 raise NotReplayableError(f"it comes from {letter.topic or 'no topic'}")
-            source = await self._source(place)
+            source = await self._source(record_offset)
             id, value = _with_id(source.value, f"{self._chance.token()}-replay")
             headers: Headers = [(name, text) for name, text in source.headers if not name.startswith("sluice_")]
             if id:
@@ -170,81 +175,85 @@ class DeadLetters:
             await self._settle(letter, Settlement.REPLAYED)
         return id
 
-    async def _open_letter(self, place: Place) -> Letter:
+    async def _open_letter(self, record_offset: RecordOffset) -> Letter:
         await self._catch_up()
-        letter = self._letter(place)
-        if place in self._settled:
-            raise SettledAlreadyError(f"it was {self._settled[place].value} before")
+        letter = self._letter(record_offset)
+        if record_offset in self._settled:
+            raise SettledAlreadyError(f"it was {self._settled[record_offset].value} before")
         return letter
 
-    def _letter(self, place: Place) -> Letter:
-        letter = self._letters.get(place)
+    def _letter(self, record_offset: RecordOffset) -> Letter:
+        letter = self._letters.get(record_offset)
         if letter is None:
-            raise NoSuchLetterError(f"there is no dead letter at offset {place[1]} of partition {place[0]}")
+            raise NoSuchLetterError(
+                f"there is no dead letter at offset {record_offset[1]} of partition {record_offset[0]}"
+            )
         return letter
 
-    async def _source(self, place: Place) -> Source:
-        source = (await self._fetch((place,))).get(place)
+    async def _source(self, record_offset: RecordOffset) -> Source:
+        source = (await self._fetch((record_offset,))).get(record_offset)
         if source is None:
             raise NoSuchLetterError("Kafka does not keep it any more")
         return source
 
     async def _settle(self, letter: Letter, how: Settlement) -> None:
-        partition, offset = letter.place
+        partition, offset = letter.record_offset
         settled = DeadLetterSettled(partition=partition, offset=offset, how=how, at=self._clock.now_ms(), by=self._by)
         await send_settlement(self._producer, letter.key, settled)
 
     async def _catch_up(self) -> None:
         await asyncio.to_thread(self._read, dict(self._next), {}, _in_time(self._take_in, MOST_S))
         self._keep(KEPT_MOST)
-        self._settled = {place: how for place, how in self._settled.items() if place in self._letters}
+        self._settled = {
+            record_offset: how for record_offset, how in self._settled.items() if record_offset in self._letters
+        }
 
     def _take_in(self, message: Message) -> None:
         partition, offset = message.partition() or 0, message.offset() or 0
         self._next[partition] = offset + 1
         settled = settled_in(message)
         if settled is not None:
-            place = settled.partition, settled.offset
-            if settled.how is Settlement.REPLAYED or place not in self._settled:
-                self._settled[place] = settled.how
+            record_offset = settled.partition, settled.offset
+            if settled.how is Settlement.REPLAYED or record_offset not in self._settled:
+                self._settled[record_offset] = settled.how
             return
         letter = _letter(message, (partition, offset))
-        self._letters[letter.place] = letter
+        self._letters[letter.record_offset] = letter
         self._keep(2 * KEPT_MOST)
 
     def _keep(self, most: int) -> None:
         if len(self._letters) > most:
             latest = heapq.nlargest(KEPT_MOST, self._letters.values(), key=lambda letter: letter.order)
-            self._letters = {letter.place: letter for letter in latest}
+            self._letters = {letter.record_offset: letter for letter in latest}
 
-    async def _fetch(self, places: Iterable[Place]) -> dict[Place, Source]:
-        """The records at these places; what Kafka does not keep any more is forgotten here, too."""
-        wanted = set(places)
-        found: dict[Place, Source] = {}
+    async def _fetch(self, record_offsets: Iterable[RecordOffset]) -> dict[RecordOffset, Source]:
+        """The records at these offsets; what Kafka does not retain any more is forgotten here, too."""
+        wanted = set(record_offsets)
+        found: dict[RecordOffset, Source] = {}
 
         def take(message: Message) -> None:
-            place = message.partition() or 0, message.offset() or 0
-            if place in wanted:
-                found[place] = source_of(message)
+            record_offset = message.partition() or 0, message.offset() or 0
+            if record_offset in wanted:
+                found[record_offset] = source_of(message)
 
         in_time = _in_time(take, MOST_S)
         for first, last in readings(wanted):
             await asyncio.to_thread(self._read, first, last, in_time)
-        for place in wanted - found.keys():
-            del self._letters[place]
+        for record_offset in wanted - found.keys():
+            del self._letters[record_offset]
         return found
 
 
-def _letter(message: Message, place: Place) -> Letter:
+def _letter(message: Message, record_offset: RecordOffset) -> Letter:
     source = source_of(message)
-    said = {name: _text(value) for name, value in source.headers}
+    headers = {name: _text(value) for name, value in source.headers}
     return Letter(
-        place=place,
+        record_offset=record_offset,
         at=message.timestamp()[1],
-        topic=said.get("sluice_topic", ""),
+        topic=headers.get("sluice_topic", ""),
         key=source.key,
-        reason=said.get("sluice_reason", ""),
-        service=said.get("sluice_service", ""),
+        reason=headers.get("sluice_reason", ""),
+        service=headers.get("sluice_service", ""),
         size=len(source.value),
     )
 
@@ -261,10 +270,10 @@ def _in_time(take: Callable[[Message], None], most_s: float) -> Callable[[Messag
     return taken
 
 
-def readings(places: Iterable[Place]) -> list[tuple[dict[int, int], dict[int, int]]]:
+def readings(record_offsets: Iterable[RecordOffset]) -> list[tuple[dict[int, int], dict[int, int]]]:
     """The first and the last offset to read of each partition, several times where a partition has long gaps."""
     offsets: dict[int, list[int]] = {}
-    for partition, offset in sorted(places):
+    for partition, offset in sorted(record_offsets):
         offsets.setdefault(partition, []).append(offset)
     found: list[tuple[dict[int, int], dict[int, int]]] = []
     for partition, own in offsets.items():

@@ -1,6 +1,6 @@
 """What a call can fail with, and the one table that says which HTTP status that is.
 
-The twin of `api_gateway.errors` for HTTP. A caller that gets 503 or 504 may ask again; all else is final. Pure
+The twin of `api_gateway.errors` for HTTP. A caller that gets 503 or 504 may retry; all else is final. Pure
 functions.
 """
 
@@ -24,7 +24,7 @@ JSON_TYPE = "application/json"
 
 
 class RefusedError(Exception):
-    """The answer is this status; `reason` is Pravega's name for it where there is one, the message is for people."""
+    """The answer is this status; `reason` is Pravega's name for it where there is one, the message is for users."""
 
     def __init__(self, status: int, detail: str, reason: str = "") -> None:
         super().__init__(detail)
@@ -37,7 +37,7 @@ class NotStartedError(Exception):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """An HTTP status, why for people, Pravega's name for it if it has one, and the level at which the log says so."""
+    """An HTTP status, why for users, Pravega's name for it if it has one, and the level at which the log says so."""
 
     status: int
     detail: str
@@ -63,11 +63,11 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
 
 
 def failure_of(error: Exception) -> Failure:
-    """The status for an exception; one nobody expected is 500, says nothing of its inside, and is an ERROR of ours."""
+    """The status for an exception; an unexpected one is 500, shows nothing of its inside, and is an ERROR of ours."""
     if isinstance(error, RefusedError):
         return Failure(error.status, str(error)[:_MAX_DETAIL], error.reason)
     if isinstance(error, RequestValidationError):
-        return Failure(400, _told(error)[:_MAX_DETAIL])
+        return Failure(400, _details(error)[:_MAX_DETAIL])
     if isinstance(error, HTTPException):
         return Failure(error.status_code, str(error.detail)[:_MAX_DETAIL])
     for kind, status in _STATUSES:
@@ -77,7 +77,7 @@ def failure_of(error: Exception) -> Failure:
     return Failure(500, "something went wrong inside; the log of the gateway says what", level=logging.ERROR)
 
 
-def _told(error: RequestValidationError) -> str:
+def _details(error: RequestValidationError) -> str:
     """What is wrong with a request, and where, without the names of our models."""
     wrongs = []
     for one in error.errors():

@@ -36,16 +36,16 @@ TAGS = (
     ("key-value tables", "Key-value tables."),
     ("workflows", "Long operations that are under way."),
     ("cluster", "Segment stores and our own services."),
-    ("dead letters", "Records that nobody could handle."),
+    ("dead letters", "Records that could not be handled."),
     ("Pravega", "The admin REST API of Pravega."),
-    ("Pravega health", "Health as Pravega tells it."),
+    ("Pravega health", "Health as Pravega reports it."),
 )
 
 
 def describe(app: FastAPI) -> None:
-    """Have the application describe itself: at /openapi.json for programs, at /docs for people.
+    """Have the application describe itself: at /openapi.json for programs, at /docs for users.
 
-    It takes a second to put together, which a thread does when somebody asks for the first time.
+    It takes a second to put together, which a thread does at the first request.
     """
 
     def described() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Pages of long lists: at most a thousand items, and an opaque token behind which the next page begins.
 
-A page may have fewer items than asked for before the end is reached: only without `next` it is the last one. Pure
+A page may have fewer items than requested before the end is reached: only without `next` it is the last one. Pure
 functions.
 """
 

@@ -1,8 +1,8 @@
 """What is known of the statistics of streams: their windows, and until when they are counted.
 
 The topic of windows is the change log of a table and is followed from its beginning; it is compacted, and windows that
-expire are taken back in it, so what is kept here is bounded like the table. While nobody writes it everything stays as
-it is and grows old, which readers are told. Belongs to the event loop.
+expire are taken back in it, so what is held here is bounded like the table. While no process writes it everything stays
+as it is and grows old, which readers see. Belongs to the event loop.
 """
 
 import logging

@@ -21,7 +21,7 @@ KAFKA_RETRY_S = 0.5
 
 
 def main() -> None:
-    """Status 1 if the app ended by itself: the next life is to follow."""
+    """Status 1 if the app ended by itself: the supervisor starts it anew."""
     settings = TxnSettings()
     set_up_logs("txn-manager", f"{settings.instance}/statistics", settings.log_level)
     logging.getLogger("faust.agents.actor").addFilter(_is_no_rebalance)
@@ -55,7 +55,7 @@ def _has_topics(admin: AdminClient) -> bool:
 
 
 def _alive() -> None:
-    """A sign of life for the process that started this one."""
+    """A heartbeat for the process that started this one."""
     sys.stdout.write("\n")
     sys.stdout.flush()
 

@@ -34,7 +34,7 @@ class AppEndedError(Exception):
 
 class _App(faust.App):
     async def on_first_start(self) -> None:
-        """Make no folders: nothing is kept on disk."""
+        """Make no folders: nothing is stored on disk."""
 
 
 class _ChangeLog(faust.Topic):

@@ -1,7 +1,7 @@
 """Keeps the process of the Faust app going: when it ends another one begins, with exponential waiting.
 
 Faust ends its app for good when something goes wrong that it does not expect, may wait for a minute when it closes
-without Kafka, and takes processor and memory as it likes. In a process of its own none of that matters to anybody: the
+without Kafka, and takes processor and memory as it likes. In a process of its own none of that matters: the
 service serves on, and readers of the statistics see how old the figures are. Belongs to the event loop.
 """
 
@@ -29,7 +29,7 @@ SETTLED_S = 120.0
 
 
 class StatisticsProcess:
-    """The process, whichever life of it. It writes a line for each sign of life; without one for long it is killed."""
+    """The process, whichever run of it. It writes a line for each heartbeat; without one for long it is killed."""
 
     def __init__(self, settings: TxnSettings, command: Sequence[str] = COMMAND) -> None:
         self._environment = {**os.environ, "SLUICE_INSTANCE": settings.instance}
@@ -51,9 +51,9 @@ class StatisticsProcess:
             self._living = None
 
     def problem(self) -> str | None:
-        """Why statistics grow old, for people."""
+        """Why statistics grow old, for operators."""
         silent_s = time.monotonic() - self._alive_at
-        return f"no sign of life for {silent_s:.0f} s" if silent_s > DEGRADED_AFTER_S else None
+        return f"no heartbeat for {silent_s:.0f} s" if silent_s > DEGRADED_AFTER_S else None
 
     async def _live(self) -> None:
         wait_s = RETRY_MIN_S
@@ -83,7 +83,7 @@ class StatisticsProcess:
 
 
 async def _ended(process: Process) -> int:
-    """Ask it to end, kill it if it does not; its exit status."""
+    """Terminate it, kill it if it does not end; its exit status."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
         with contextlib.suppress(TimeoutError):

@@ -1,6 +1,6 @@
 """The table of windows: what a record of `sluice.statistics` changes in it. Pure, but that it changes the table.
 
-Windows expire when a mark of their partition says that their time is over: only what is said in a partition may change
+Windows expire when a mark of their partition says that their time is over: only records of a partition may change
 the part of the table that belongs to it.
 """
 

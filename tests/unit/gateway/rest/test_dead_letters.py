@@ -169,7 +169,7 @@ async def test_another_gateway_sees_what_was_settled(world: World) -> None:
     place = world.letters.letter("sc/st", b"hello")
     await world.call("POST", f"{path_of(place)}/drop")
     page = await world.dead_letters().page(10, None, True)
-    assert [(letter.place, how) for letter, _, how in page.letters] == [(place, Settlement.DROPPED)]
+    assert [(letter.record_offset, how) for letter, _, how in page.letters] == [(place, Settlement.DROPPED)]
 
 
 async def test_a_replayed_request_is_a_new_one_and_is_decided(world: World) -> None:

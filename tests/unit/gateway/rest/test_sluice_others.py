@@ -188,7 +188,7 @@ async def test_members_and_their_last_signs_of_life(world: World) -> None:
         joined = MemberJoined(service="txn-manager", instance=instance, endpoints={"rest": "h:1"}, at=3)
         await world.system.append("cluster", joined)
     nonsense = in_cluster_topic(b"nonsense", 9)
-    world.signs_of_life.hear([heartbeat("a", 7), nonsense, heartbeat("stranger", 8), heartbeat("a", 9)])
+    world.last_heartbeats.observe([heartbeat("a", 7), nonsense, heartbeat("stranger", 8), heartbeat("a", 9)])
     plain = {"service": "txn-manager", "endpoints": {"rest": "h:1"}, "since": 3}
     expected = [{**plain, "instance": name} for name in ("a", "b", "c")]
     expected[0]["lastSeen"] = 9
@@ -197,6 +197,6 @@ async def test_members_and_their_last_signs_of_life(world: World) -> None:
 
 async def test_signs_of_life_are_forgotten_in_time(world: World) -> None:
     hour = 3_600_000
-    world.signs_of_life.hear([heartbeat("old", 1), heartbeat("new", hour), heartbeat("new", 2 * hour + 1)])
-    assert world.signs_of_life.last("old") is None
-    assert world.signs_of_life.last("new") == 2 * hour + 1
+    world.last_heartbeats.observe([heartbeat("old", 1), heartbeat("new", hour), heartbeat("new", 2 * hour + 1)])
+    assert world.last_heartbeats.last("old") is None
+    assert world.last_heartbeats.last("new") == 2 * hour + 1

@@ -11,7 +11,7 @@ from api_gateway.requests import Requests
 from api_gateway.rest.app import build_app, open_app
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import DeadLetters
-from api_gateway.rest.signs_of_life import SignsOfLife
+from api_gateway.rest.heartbeats import LastHeartbeats
 from api_gateway.rest.statistics import Statistics
 from api_gateway.settings import GatewaySettings
 from sluice.engine.ports import Message
@@ -80,7 +80,7 @@ class World:
         self.system = MemorySystem(settings, self._touch)
         self.runtime = self.system.runtime
         self.letters = Letters(self.system.broker)
-        self.signs_of_life = SignsOfLife()
+        self.last_heartbeats = LastHeartbeats()
         self.statistics = Statistics(PARTITIONS)
         self.max_pending = max_pending
         self.meanwhile: Callable[[], Any] = lambda: None
@@ -103,7 +103,7 @@ class World:
             requests=Requests(self.runtime, self.max_pending, 5),
             store=self.store,
             dead_letters=self.dead_letters(),
-            signs_of_life=self.signs_of_life,
+            last_heartbeats=self.last_heartbeats,
             statistics=self.statistics,
             container_count=CONTAINERS,
             clock=self.runtime.clock,

@@ -24,21 +24,21 @@ def router(route_class: type[GuardedRoute] = PravegaRoute) -> APIRouter:
 
 _WHY = {
     400: "The request is not a right one.",
-    404: "There is no such thing.",
+    404: "There is no such resource.",
     408: "The body did not come in time.",
     409: "It exists already.",
-    412: "The state of the thing does not allow it.",
+    412: "The state of the resource does not allow it.",
     413: "The body is larger than Sluice can take.",
     415: "The body is not JSON.",
     500: "It could not be done.",
     503: "Sluice cannot answer at the moment: it is starting, overloaded, or Kafka is away. Try again.",
-    504: "No answer came in time; what was asked for goes on.",
+    504: "No answer came in time; the requested operation goes on.",
 }
 
 
-def refusals(*statuses: int, asks: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The refusals of a call for its description: none of them has a body. `asks` if it changes things."""
-    always = (408, 413, 500, 503, 504) if asks else (500, 503)
+def refusals(*statuses: int, is_change: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The refusals of a call for its description: none of them has a body. `is_change` if it is one."""
+    always = (408, 413, 500, 503, 504) if is_change else (500, 503)
     return {status: {"description": _WHY[status]} for status in sorted({*always, *statuses})}
 
 

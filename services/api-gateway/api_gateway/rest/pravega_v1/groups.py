@@ -2,7 +2,7 @@
 
 from fastapi import Response
 
-from api_gateway.rest.backend import Asks, Backend, Served, as_json
+from api_gateway.rest.backend import Backend, Served, Submit, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.group_state import GroupState, StateError, read_group_state
 from api_gateway.rest.pravega_v1.base import GROUPS, ONE_GROUP, GroupName, ScopeName, changed, refusals, router
@@ -51,9 +51,9 @@ async def get_group(backend: Served, scope: ScopeName, group: GroupName) -> Resp
     ONE_GROUP,
     operation_id="deleteReaderGroup",
     status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, asks=True)},
+    responses={204: changed("It is gone."), **refusals(404, is_change=True)},
 )
-async def delete_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupName) -> Response:
+async def delete_group(backend: Served, submit: Submit, scope: ScopeName, group: GroupName) -> Response:
     """Delete a reader group.
 
     It is the one that its readers know by its id; that of a group without a state, or of one that an old client made,
@@ -64,7 +64,7 @@ async def delete_group(backend: Served, ask: Asks, scope: ScopeName, group: Grou
         state = await _state(backend, GroupId(scope, group))
         if state is not None and (state.id, state.generation) != (ZERO_ID, -1):
             id = state.id
-    done(await ask(DeleteReaderGroup(scope=scope, group=group, id=id)), {"RG_NOT_FOUND": 404})
+    done(await submit(DeleteReaderGroup(scope=scope, group=group, id=id)), {"RG_NOT_FOUND": 404})
     return Response(status_code=204)
 
 

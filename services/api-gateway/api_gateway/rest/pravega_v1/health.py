@@ -1,8 +1,8 @@
-"""Health as Pravega tells it (admin-rest-api 8), of Sluice's own components.
+"""Health as Pravega reports it (admin-rest-api 8), of Sluice's own components.
 
 The components are what the readiness of this process consists of, and the other parts of the system as far as this
 process knows them: each service by the instances that are members of the cluster, and the segment stores by the
-container map. The root is about this process alone: whoever restarts it because another one is away wins nothing.
+container map. The root is about this process alone: restarting it because another one is away gains nothing.
 """
 
 from collections.abc import Mapping

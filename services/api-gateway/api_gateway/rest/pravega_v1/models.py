@@ -128,7 +128,7 @@ class StreamsList(Model):
 
 
 class StreamState(Model):
-    """The state of a stream; the only one that can be asked for is SEALED."""
+    """The state of a stream; the only one that can be requested is SEALED."""
 
     stream_state: Annotated[State | None, _or_none(State)] = None
 

@@ -37,7 +37,7 @@ async def scaling_events(
     if begin < 0 or end < 0 or begin > end:
         raise BadRequestError("from and to must not be negative, and not the wrong way round")
     found = await backend.reads.stream(StreamId(scope, stream))
-    # What a history says of an epoch never changes, so others may get their turn below.
+    # What a history says of an epoch never changes, so other tasks may run below.
     history, active = found.history, found.active
     first, last = (min(history.epoch_at(time), active) for time in (begin, end))
     events: list[ScaleEvent] = []

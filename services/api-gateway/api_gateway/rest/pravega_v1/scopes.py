@@ -4,7 +4,7 @@ from fastapi import Response
 
 from api_gateway.errors import BadRequestError
 from api_gateway.reads import missing_scope
-from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.pravega_v1.base import ONE_SCOPE, SCOPES, ScopeName, changed, refusals, router
 from api_gateway.rest.pravega_v1.models import CreateScopeRequest, ScopeProperty, ScopesList
 from api_gateway.rest.pravega_v1.replies import done
@@ -26,14 +26,14 @@ async def list_scopes(backend: Served) -> Response:
     operation_id="createScope",
     status_code=201,
     response_model=ScopeProperty,
-    responses={201: changed("It was created."), **refusals(400, 409, 415, asks=True)},
+    responses={201: changed("It was created."), **refusals(400, 409, 415, is_change=True)},
 )
-async def create_scope(ask: Asks, body: CreateScopeRequest) -> Response:
+async def create_scope(submit: Submit, body: CreateScopeRequest) -> Response:
     """Create a scope. A name with a leading underscore is refused here (5.2)."""
     name = body.scope_name
     if not name or name.startswith("_") or not is_scope_name(name):
         raise BadRequestError("not a scope's name")
-    done(await ask(CreateScope(scope=name)), {"SCOPE_EXISTS": 409})
+    done(await submit(CreateScope(scope=name)), {"SCOPE_EXISTS": 409})
     return as_json(ScopeProperty(scope_name=name), 201)
 
 
@@ -49,9 +49,9 @@ async def get_scope(backend: Served, scope: ScopeName) -> Response:
     ONE_SCOPE,
     operation_id="deleteScope",
     status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 412, asks=True)},
+    responses={204: changed("It is gone."), **refusals(404, 412, is_change=True)},
 )
-async def delete_scope(ask: Asks, scope: ScopeName) -> Response:
+async def delete_scope(submit: Submit, scope: ScopeName) -> Response:
     """Delete an empty scope."""
-    done(await ask(DeleteScope(scope=scope)), {"SCOPE_NOT_FOUND": 404, "SCOPE_NOT_EMPTY": 412})
+    done(await submit(DeleteScope(scope=scope)), {"SCOPE_NOT_FOUND": 404, "SCOPE_NOT_EMPTY": 412})
     return Response(status_code=204)

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from api_gateway.errors import BadRequestError
-from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.pravega_v1.base import ONE_STREAM, STREAMS, ScopeName, StreamName, changed, refusals, router
 from api_gateway.rest.pravega_v1.convert import config_of, stream_property
 from api_gateway.rest.pravega_v1.models import (
@@ -58,15 +58,15 @@ def _filter(kind: str | None, value: str | None) -> Callable[[Stream], bool]:
     operation_id="createStream",
     status_code=201,
     response_model=StreamProperty,
-    responses={201: changed("It was created."), **refusals(400, 404, 409, 415, asks=True)},
+    responses={201: changed("It was created."), **refusals(400, 404, 409, 415, is_change=True)},
 )
-async def create_stream(ask: Asks, scope: ScopeName, body: CreateStreamRequest) -> Response:
+async def create_stream(submit: Submit, scope: ScopeName, body: CreateStreamRequest) -> Response:
     """Create a stream. A name with a leading underscore is refused here (5.6)."""
     name = body.stream_name
     if not name or not is_user_name(name):
         raise BadRequestError("not a stream's name")
     config = config_of(body, with_maximum=True)
-    done(await ask(CreateStream(scope=scope, stream=name, config=config)), {**_MISSING, "STREAM_EXISTS": 409})
+    done(await submit(CreateStream(scope=scope, stream=name, config=config)), {**_MISSING, "STREAM_EXISTS": 409})
     return as_json(stream_property(scope, name, config), 201)
 
 
@@ -81,12 +81,12 @@ async def get_stream(backend: Served, scope: ScopeName, stream: StreamName) -> R
     ONE_STREAM,
     operation_id="updateStream",
     response_model=StreamProperty,
-    responses={200: changed("It has this configuration now."), **refusals(400, 404, 415, asks=True)},
+    responses={200: changed("It has this configuration now."), **refusals(400, 404, 415, is_change=True)},
 )
-async def update_stream(ask: Asks, scope: ScopeName, stream: StreamName, body: UpdateStreamRequest) -> Response:
+async def update_stream(submit: Submit, scope: ScopeName, stream: StreamName, body: UpdateStreamRequest) -> Response:
     """Give a stream another configuration instead of the one it has; what is left out is removed."""
     config = config_of(body, with_maximum=False)
-    done(await ask(UpdateStream(scope=scope, stream=stream, config=config)), _MISSING)
+    done(await submit(UpdateStream(scope=scope, stream=stream, config=config)), _MISSING)
     return as_json(stream_property(scope, stream, config))
 
 
@@ -94,11 +94,11 @@ async def update_stream(ask: Asks, scope: ScopeName, stream: StreamName, body: U
     ONE_STREAM,
     operation_id="deleteStream",
     status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 412, asks=True)},
+    responses={204: changed("It is gone."), **refusals(404, 412, is_change=True)},
 )
-async def delete_stream(ask: Asks, scope: ScopeName, stream: StreamName) -> Response:
+async def delete_stream(submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
     """Delete a sealed stream."""
-    done(await ask(DeleteStream(scope=scope, stream=stream)), {**_MISSING, "STREAM_NOT_SEALED": 412})
+    done(await submit(DeleteStream(scope=scope, stream=stream)), {**_MISSING, "STREAM_NOT_SEALED": 412})
     return Response(status_code=204)
 
 
@@ -106,11 +106,11 @@ async def delete_stream(ask: Asks, scope: ScopeName, stream: StreamName) -> Resp
     f"{ONE_STREAM}/state",
     operation_id="updateStreamState",
     response_model=StreamState,
-    responses={200: changed("It is sealed."), **refusals(400, 404, 415, asks=True)},
+    responses={200: changed("It is sealed."), **refusals(400, 404, 415, is_change=True)},
 )
-async def update_stream_state(ask: Asks, scope: ScopeName, stream: StreamName, body: StreamState) -> Response:
+async def update_stream_state(submit: Submit, scope: ScopeName, stream: StreamName, body: StreamState) -> Response:
     """Seal a stream."""
     if body.stream_state is None:
         raise BadRequestError("the only state is SEALED")
-    done(await ask(SealStream(scope=scope, stream=stream)), _MISSING)
+    done(await submit(SealStream(scope=scope, stream=stream)), _MISSING)
     return as_json(StreamState(stream_state="SEALED"))

@@ -23,7 +23,7 @@ class Model(BaseModel):
 
 
 class Body(Model):
-    """What is sent; a property that nobody knows is refused, numbers are not written as text."""
+    """What is sent; an unknown property is refused, numbers are not written as text."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -78,24 +78,24 @@ def router(tag: str) -> APIRouter:
 
 _WHY = {
     400: "The request is not a right one.",
-    404: "There is no such thing.",
+    404: "There is no such resource.",
     408: "The body did not come in time.",
-    409: "The state of the thing does not allow it; `reason` says which rule of Pravega.",
+    409: "The state of the resource does not allow it; `reason` says which rule of Pravega.",
     412: "There is something already where nothing should be.",
     413: "The request is larger than Sluice can take.",
     503: "Sluice cannot answer at the moment: it is starting, overloaded, or Kafka is away. Try again.",
-    504: "No answer came in time; what was asked for goes on.",
+    504: "No answer came in time; the requested operation goes on.",
 }
 
 
-def refusals(*statuses: int, asks: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The refusals of a call for its description, beside those that any call may meet; `asks` if it changes things."""
-    always = (400, 408, 413, 503, 504) if asks else (400, 503)
+def refusals(*statuses: int, is_change: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The refusals of a call for its description, beside those that any call may meet; `is_change` if it is one."""
+    always = (400, 408, 413, 503, 504) if is_change else (400, 503)
     return {
         status: {
             "description": _WHY[status],
             "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            **(_NAMED if asks and status in (404, 409, 504) else {}),
+            **(_NAMED if is_change and status in (404, 409, 504) else {}),
         }
         for status in sorted({*always, *statuses})
     }

@@ -33,7 +33,7 @@ class MemberItem(Model):
     endpoints: dict[str, str] = Field(description="host:port by protocol.", examples=[{"grpc": "127.0.0.1:9090"}])
     since: int = Field(description="When it joined, epoch ms.")
     last_seen: int | None = Field(
-        default=None, description="Its last sign of life, epoch ms; left out if this gateway has heard none yet."
+        default=None, description="Its last heartbeat, epoch ms; left out if this gateway has received none yet."
     )
 
 
@@ -68,7 +68,7 @@ async def members(backend: Served, limit: Limit = DEFAULT, after: After = "") ->
             instance=member.instance,
             endpoints=dict(member.endpoints),
             since=member.since,
-            last_seen=backend.signs_of_life.last(member.instance),
+            last_seen=backend.last_heartbeats.last(member.instance),
         )
         for _, member in rest[:limit]
     ]

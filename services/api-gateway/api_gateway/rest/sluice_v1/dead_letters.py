@@ -7,7 +7,13 @@ from fastapi import Path, Query, Request, Response
 from pydantic import Field
 
 from api_gateway.rest.backend import Served, as_json
-from api_gateway.rest.dead_letters import Letter, NoSuchLetterError, NotReplayableError, Place, SettledAlreadyError
+from api_gateway.rest.dead_letters import (
+    Letter,
+    NoSuchLetterError,
+    NotReplayableError,
+    RecordOffset,
+    SettledAlreadyError,
+)
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, numbers_in, token_of
 from api_gateway.rest.sluice_v1.base import INT32_MAX, INT64_MAX, Model, refusals, router
@@ -20,13 +26,13 @@ Offset = Annotated[int, Path(ge=0, le=INT64_MAX, description="Offset in that par
 
 
 class DeadLetterItem(Model):
-    """A record that nobody could handle."""
+    """A record that could not be handled."""
 
     partition: int = Field(description="Partition of the topic of dead letters.")
     offset: int = Field(description="Offset in that partition.")
     topic: str = Field(description="Where it comes from; empty if not from a topic.", examples=["sluice.commit"])
     key: str
-    reason: str = Field(description="Why nobody could handle it.")
+    reason: str = Field(description="Why it could not be handled.")
     service: str = Field(description="Who gave it up, as service/instance.")
     at: int = Field(description="When, epoch ms.")
     value: str = Field(description="The record, as text or, if it is none, in base64.")
@@ -57,7 +63,7 @@ async def list_dead_letters(
     limit: Limit = DEFAULT,
     after: After = "",
 ) -> Response:
-    """List records that nobody could handle."""
+    """List records that could not be handled."""
     page = await backend.dead_letters.page(limit, numbers_in(after, 3), settled)
     following = token_of(".".join(map(str, page.end))) if page.end is not None else None
     return as_json(DeadLetterList(items=[_item(*letter) for letter in page.letters], next=following))
@@ -70,7 +76,7 @@ async def list_dead_letters(
     responses=refusals(404),
 )
 async def describe_dead_letter(backend: Served, partition: Partition, offset: Offset) -> Response:
-    """Show a record that nobody could handle."""
+    """Show a record that could not be handled."""
     try:
         found = await backend.dead_letters.one((partition, offset))
     except NoSuchLetterError as error:
@@ -82,19 +88,19 @@ async def describe_dead_letter(backend: Served, partition: Partition, offset: Of
     "/dead-letters/{partition}/{offset}/replay",
     operation_id="replayDeadLetter",
     response_model=DeadLetterSettlement,
-    responses=refusals(404, 409, asks=True),
+    responses=refusals(404, 409, is_change=True),
 )
 async def replay(request: Request, backend: Served, partition: Partition, offset: Offset) -> Response:
     """Send the record back into its source topic, a request under an id of its own.
 
-    At least once: if gateways are asked at the same moment, or one ends before it has recorded what it sent, the
+    At least once: if two gateways get the call at the same moment, or one ends before it has recorded what it sent, the
     record is sent more than once, each time as a new request.
     """
     try:
         id = await backend.dead_letters.replay((partition, offset))
     except (NoSuchLetterError, SettledAlreadyError, NotReplayableError) as error:
         raise _refused((partition, offset), error) from error
-    request.state.asked = id
+    request.state.request_id = id
     return as_json(DeadLetterSettlement(partition=partition, offset=offset, settled="replayed", request=id or None))
 
 
@@ -102,7 +108,7 @@ async def replay(request: Request, backend: Served, partition: Partition, offset
     "/dead-letters/{partition}/{offset}/drop",
     operation_id="dropDeadLetter",
     response_model=DeadLetterSettlement,
-    responses=refusals(404, 409, asks=True),
+    responses=refusals(404, 409, is_change=True),
 )
 async def drop(backend: Served, partition: Partition, offset: Offset) -> Response:
     """Have the record left out of the list from now on. Kafka keeps it until its time is over."""
@@ -113,9 +119,9 @@ async def drop(backend: Served, partition: Partition, offset: Offset) -> Respons
     return as_json(DeadLetterSettlement(partition=partition, offset=offset, settled="dropped"))
 
 
-def _refused(place: Place, error: Exception) -> RefusedError:
+def _refused(record_offset: RecordOffset, error: Exception) -> RefusedError:
     status = 404 if isinstance(error, NoSuchLetterError) else 409
-    return RefusedError(status, f"dead letter {place[0]}/{place[1]}: {error}")
+    return RefusedError(status, f"dead letter {record_offset[0]}/{record_offset[1]}: {error}")
 
 
 def _item(letter: Letter, value: bytes, settled: Settlement | None) -> DeadLetterItem:
@@ -125,8 +131,8 @@ def _item(letter: Letter, value: bytes, settled: Settlement | None) -> DeadLette
     except UnicodeDecodeError:
         text, encoding = base64.b64encode(value).decode(), "base64"
     return DeadLetterItem(
-        partition=letter.place[0],
-        offset=letter.place[1],
+        partition=letter.record_offset[0],
+        offset=letter.record_offset[1],
         topic=letter.topic,
         key=letter.key,
         reason=letter.reason,

@@ -8,7 +8,7 @@ from fastapi import Response
 from pydantic import Field
 
 from api_gateway.reads import missing_scope
-from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
@@ -150,25 +150,25 @@ async def describe_group(backend: Served, scope: ScopeName, group: GroupName) ->
     responses={
         200: changed("It was updated.", GroupDescription),
         201: changed("It was created.", GroupDescription),
-        **refusals(404, 409, asks=True),
+        **refusals(404, 409, is_change=True),
     },
 )
-async def put_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupName, body: GroupBody) -> Response:
+async def put_group(backend: Served, submit: Submit, scope: ScopeName, group: GroupName, body: GroupBody) -> Response:
     """Create a reader group, or give one that is there this configuration instead of the one it has."""
     about = f"reader group {scope}/{group}"
     found = await backend.reads.group_or_none(GroupId(scope, group))
     if found is None:
         config = _config(scope, group, body.config, str(uuid4()), 0)
-        done(await ask(CreateReaderGroup(scope=scope, group=group, config=config)), about)
+        done(await submit(CreateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 201
     else:
         generation = found.config.generation if body.generation is None else body.generation
         config = _config(scope, group, body.config, found.config.id, generation)
-        done(await ask(UpdateReaderGroup(scope=scope, group=group, config=config)), about)
+        done(await submit(UpdateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 200
     stored = backend.reads.known_group(GroupId(scope, group))
     if stored is None or stored.config.id != config.id:
-        raise RefusedError(409, f"{about}: somebody else has created or deleted it this very moment")
+        raise RefusedError(409, f"{about}: another client has created or deleted it this very moment")
     return as_json(_description(stored), status)
 
 
@@ -176,12 +176,12 @@ async def put_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupNa
     _ONE,
     operation_id="removeGroup",
     status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 409, asks=True)},
+    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
-async def remove_group(backend: Served, ask: Asks, scope: ScopeName, group: GroupName) -> Response:
+async def remove_group(backend: Served, submit: Submit, scope: ScopeName, group: GroupName) -> Response:
     """Delete a reader group."""
     await backend.reads.group_or_none(GroupId(scope, group))
-    done(await ask(DeleteReaderGroup(scope=scope, group=group)), f"reader group {scope}/{group}")
+    done(await submit(DeleteReaderGroup(scope=scope, group=group)), f"reader group {scope}/{group}")
     return Response(status_code=204)
 
 

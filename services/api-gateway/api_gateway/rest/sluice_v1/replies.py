@@ -1,7 +1,7 @@
 """The replies to commands as answers of HTTP.
 
 A reply carries Pravega's name of a status. What says that something is missing, exists already or is not allowed now
-has its HTTP status by that name; a test holds that every name the domain can reply has its place. Pure functions.
+has its HTTP status by that name; a test holds that every name the domain can reply has its status. Pure functions.
 """
 
 from collections.abc import Mapping

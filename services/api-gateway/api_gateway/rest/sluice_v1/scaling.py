@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from api_gateway.errors import NoOwnerError
-from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, numbers_in, token_of
 from api_gateway.rest.sluice_v1.base import (
@@ -48,16 +48,18 @@ Epoch = Annotated[int, Path(ge=0, le=INT32_MAX, description="The epoch that the 
     f"{_ONE}/scale",
     operation_id="scaleStream",
     status_code=202,
-    responses={202: changed("It has begun.", ScaleStarted), **refusals(404, 409, asks=True)},
+    responses={202: changed("It has begun.", ScaleStarted), **refusals(404, 409, is_change=True)},
 )
-async def scale_stream(backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, body: ScaleBody) -> Response:
+async def scale_stream(
+    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, body: ScaleBody
+) -> Response:
     """Replace segments of a stream by new ones over the same keys. Answered when it has begun."""
     await backend.reads.stream(StreamId(scope, stream))
     ranges = tuple((low, high) for low, high in body.ranges)
     command = ScaleStream(
         scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=backend.clock.now_ms()
     )
-    reply = done(await ask(command), f"stream {scope}/{stream}")
+    reply = done(await submit(command), f"stream {scope}/{stream}")
     segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
     return as_json(ScaleStarted(epoch=reply.epoch, segments=segments), 202)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
-from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
@@ -76,12 +76,12 @@ async def describe_scope(backend: Served, scope: ScopeName) -> Response:
     responses={
         200: changed("It was there already.", Taken),
         201: changed("It was created.", Taken),
-        **refusals(asks=True),
+        **refusals(is_change=True),
     },
 )
-async def put_scope(ask: Asks, scope: ScopeName) -> Response:
+async def put_scope(submit: Submit, scope: ScopeName) -> Response:
     """Create a scope if it is not there."""
-    reply = await ask(CreateScope(scope=scope))
+    reply = await submit(CreateScope(scope=scope))
     if reply.status == Status.SCOPE_EXISTS:
         return as_json(Taken(status=reply.status))
     return as_json(Taken(status=done(reply, f"scope {scope}").status), 201)
@@ -91,14 +91,14 @@ async def put_scope(ask: Asks, scope: ScopeName) -> Response:
     "/scopes/{scope}",
     operation_id="removeScope",
     status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 409, asks=True)},
+    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
 async def remove_scope(
-    ask: Asks,
+    submit: Submit,
     scope: ScopeName,
     recursive: Annotated[bool, Query(description="Whether everything in it goes, too; sealed or not.")] = False,
 ) -> Response:
     """Delete a scope. An empty one, unless `recursive`; then a scope that is not there is no error either."""
     command = DeleteScopeRecursive(scope=scope) if recursive else DeleteScope(scope=scope)
-    done(await ask(command), f"scope {scope}")
+    done(await submit(command), f"scope {scope}")
     return Response(status_code=204)

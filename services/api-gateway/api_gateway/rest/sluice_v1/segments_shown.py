@@ -1,4 +1,4 @@
-"""Segments as they are told: with their container and the segment store that runs it."""
+"""Segments as they are shown: with their container and the segment store that runs it."""
 
 from collections.abc import Iterable, Iterator
 

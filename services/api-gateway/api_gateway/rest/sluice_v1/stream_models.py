@@ -1,4 +1,4 @@
-"""What is told of streams, and what is sent about them."""
+"""What is shown of streams, and what is sent about them."""
 
 from typing import Annotated, Literal
 
@@ -68,10 +68,10 @@ class SegmentLocation(Model):
 
 
 class WaitingWorkflow(Model):
-    """Something that waits for its turn on the stream."""
+    """A workflow that waits until others of the stream have ended."""
 
     kind: str = Field(examples=["scale-stream"])
-    at: int = Field(description="When it last said so, epoch ms.")
+    at: int = Field(description="When that was last recorded, epoch ms.")
 
 
 class TransactionCounts(Model):
@@ -97,12 +97,12 @@ class DecisionModel(Model):
 
     kind: Literal["scale", "retention"]
     code: str = Field(description="Which case it was.", examples=["split"])
-    reason: str = Field(description="Why, for people.")
+    reason: str = Field(description="Why, in words.")
     at: int = Field(description="When it was taken, epoch ms.")
 
 
 class DecisionList(Model):
-    """The last decision of each kind that said something new, the latest first."""
+    """The last new decision of each kind, the latest first."""
 
     items: list[DecisionModel]
 
@@ -128,7 +128,7 @@ class StreamDescription(Model):
     head_cut: Cut = Field(description="Where reading begins.")
     truncated_bytes: int = Field(description="How many bytes lie before the head.")
     workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment, or commits.")
-    waiting: WaitingWorkflow | None = Field(default=None, description="What waits for its turn.")
+    waiting: WaitingWorkflow | None = Field(default=None, description="The workflow that waits.")
     transactions: TransactionCounts
     subscribers: list[SubscriberModel]
     decisions: list[DecisionModel] = Field(description="The last decision on scaling and on retention.")
@@ -154,7 +154,7 @@ class ScaleBody(Body):
 class ScaleStarted(Model):
     """A scale that has begun."""
 
-    epoch: int = Field(description="The epoch it began on: ask for /scales/{epoch} whether it has ended.")
+    epoch: int = Field(description="The epoch it began on: GET /scales/{epoch} shows whether it has ended.")
     segments: list[SegmentModel] = Field(description="The segments that come.")
 
 

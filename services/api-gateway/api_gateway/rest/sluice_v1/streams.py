@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import Header, Query, Response
 
 from api_gateway.reads import missing_scope, streams_after, streams_with_tag
-from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
@@ -143,12 +143,12 @@ async def decisions(backend: Served, scope: ScopeName, stream: StreamName) -> Re
     responses={
         200: changed("It was updated: the configuration is as sent.", Taken),
         201: changed("It was created.", Taken),
-        **refusals(404, 409, 412, asks=True),
+        **refusals(404, 409, 412, is_change=True),
     },
 )
 async def put_stream(
     backend: Served,
-    ask: Asks,
+    submit: Submit,
     scope: ScopeName,
     stream: StreamName,
     body: StreamSettings,
@@ -159,34 +159,34 @@ async def put_stream(
     """Create a stream, or give one that is there this configuration instead of the one it has."""
     config, about = config_of(body), f"stream {scope}/{stream}"
     if await backend.reads.stream_or_none(StreamId(scope, stream)) is None:
-        reply = await ask(CreateStream(scope=scope, stream=stream, config=config))
+        reply = await submit(CreateStream(scope=scope, stream=stream, config=config))
         if reply.status != Status.STREAM_EXISTS:
             return as_json(Taken(status=done(reply, about).status), 201)
     if if_none_match is not None:
         raise RefusedError(412, f"{about} exists already", "STREAM_EXISTS")
-    reply = await ask(UpdateStream(scope=scope, stream=stream, config=config))
+    reply = await submit(UpdateStream(scope=scope, stream=stream, config=config))
     return as_json(Taken(status=done(reply, about).status))
 
 
 @routes.post(
     f"{_ONE}/seal",
     operation_id="sealStream",
-    responses={200: changed("It is sealed.", Taken), **refusals(404, 409, asks=True)},
+    responses={200: changed("It is sealed.", Taken), **refusals(404, 409, is_change=True)},
 )
-async def seal_stream(ask: Asks, scope: ScopeName, stream: StreamName) -> Response:
+async def seal_stream(submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
     """Seal a stream: nothing more can be written to it. Open transactions are aborted."""
-    reply = await ask(SealStream(scope=scope, stream=stream))
+    reply = await submit(SealStream(scope=scope, stream=stream))
     return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
 
 
 @routes.post(
     f"{_ONE}/truncate",
     operation_id="truncateStream",
-    responses={200: changed("It begins at the cut now.", Taken), **refusals(404, 409, asks=True)},
+    responses={200: changed("It begins at the cut now.", Taken), **refusals(404, 409, is_change=True)},
 )
-async def truncate_stream(ask: Asks, scope: ScopeName, stream: StreamName, body: TruncateBody) -> Response:
+async def truncate_stream(submit: Submit, scope: ScopeName, stream: StreamName, body: TruncateBody) -> Response:
     """Drop everything of a stream that lies before a cut."""
-    reply = await ask(TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut)))
+    reply = await submit(TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut)))
     return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
 
 
@@ -194,9 +194,9 @@ async def truncate_stream(ask: Asks, scope: ScopeName, stream: StreamName, body:
     _ONE,
     operation_id="removeStream",
     status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 409, asks=True)},
+    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
-async def remove_stream(ask: Asks, scope: ScopeName, stream: StreamName) -> Response:
+async def remove_stream(submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
     """Delete a sealed stream."""
-    done(await ask(DeleteStream(scope=scope, stream=stream)), f"stream {scope}/{stream}")
+    done(await submit(DeleteStream(scope=scope, stream=stream)), f"stream {scope}/{stream}")
     return Response(status_code=204)

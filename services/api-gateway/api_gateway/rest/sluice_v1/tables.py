@@ -6,7 +6,7 @@ from fastapi import Response
 from pydantic import Field
 
 from api_gateway.reads import missing_scope
-from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
@@ -120,10 +120,12 @@ async def describe_table(backend: Served, scope: ScopeName, table: TableName) ->
     responses={
         200: changed("It was there already, with this configuration.", Taken),
         201: changed("It was created.", Taken),
-        **refusals(404, 409, asks=True),
+        **refusals(404, 409, is_change=True),
     },
 )
-async def put_table(backend: Served, ask: Asks, scope: ScopeName, table: TableName, body: TableSettings) -> Response:
+async def put_table(
+    backend: Served, submit: Submit, scope: ScopeName, table: TableName, body: TableSettings
+) -> Response:
     """Create a key-value table if it is not there."""
     config = TableConfig(
         partitions=body.partition_count,
@@ -132,7 +134,7 @@ async def put_table(backend: Served, ask: Asks, scope: ScopeName, table: TableNa
         rollover_size_bytes=body.rollover_size_bytes,
     )
     check_table_config(config)
-    reply = await ask(CreateTable(scope=scope, table=table, config=config))
+    reply = await submit(CreateTable(scope=scope, table=table, config=config))
     if reply.status == Status.TABLE_EXISTS:
         found = await backend.reads.table_or_none(TableId(scope, table))
         if found is not None and found.config == config:
@@ -144,11 +146,11 @@ async def put_table(backend: Served, ask: Asks, scope: ScopeName, table: TableNa
     _ONE,
     operation_id="removeTable",
     status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 409, asks=True)},
+    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
-async def remove_table(ask: Asks, scope: ScopeName, table: TableName) -> Response:
+async def remove_table(submit: Submit, scope: ScopeName, table: TableName) -> Response:
     """Delete a key-value table with all that is in it."""
-    done(await ask(DeleteTable(scope=scope, table=table)), f"key-value table {scope}/{table}")
+    done(await submit(DeleteTable(scope=scope, table=table)), f"key-value table {scope}/{table}")
     return Response(status_code=204)
 
 

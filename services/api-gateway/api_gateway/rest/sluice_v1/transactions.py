@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Query, Response
 from pydantic import Field
 
-from api_gateway.rest.backend import Asking, Asks, Backend, Served, as_json
+from api_gateway.rest.backend import Backend, Served, Submission, Submit, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
@@ -44,13 +44,11 @@ class TransactionModel(Model):
     id: str = Field(examples=["00000000-0000-0000-0102-030405060708"])
     state: str = Field(description="OPEN, COMMITTING, ABORTING, COMMITTED or ABORTED.", examples=["OPEN"])
     opened_at: int | None = None
-    lease_ms: int | None = Field(default=None, description="How long it lives after each sign of life.")
-    last_activity_at: int | None = Field(default=None, description="Its last sign of life.")
-    lease_ends_at: int | None = Field(
-        default=None, description="When it may be aborted unless something is heard of it."
-    )
+    lease_ms: int | None = Field(default=None, description="How long it lives after each ping.")
+    last_activity_at: int | None = Field(default=None, description="Its last ping.")
+    lease_ends_at: int | None = Field(default=None, description="When it may be aborted unless its client pings.")
     dies_at: int | None = Field(default=None, description="When it may be aborted in any case.")
-    writer: str | None = Field(default=None, description="Who committed it, if that was said.")
+    writer: str | None = Field(default=None, description="Who committed it, if the commit named a writer.")
     place: int | None = Field(default=None, description="How many commits of the stream come before this one.")
     ended_at: int | None = None
     reason: str | None = Field(default=None, description="Why it was aborted: user, lease or seal.", examples=["lease"])
@@ -68,7 +66,7 @@ class LeaseBody(Body):
     """For how long."""
 
     lease_ms: int = Field(
-        description=f"How long it lives without a sign of life: {MIN_LEASE_MS} to {MAX_LEASE_MS} ms.",
+        description=f"How long it lives without a ping: {MIN_LEASE_MS} to {MAX_LEASE_MS} ms.",
         ge=0,
         le=INT64_MAX,
         examples=[30000],
@@ -143,13 +141,13 @@ async def list_transactions(
     _ALL,
     operation_id="beginTransaction",
     status_code=201,
-    responses={201: changed("It was begun.", TransactionBegun), **refusals(404, 409, asks=True)},
+    responses={201: changed("It was begun.", TransactionBegun), **refusals(404, 409, is_change=True)},
 )
 async def begin_transaction(
-    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, body: LeaseBody
+    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, body: LeaseBody
 ) -> Response:
     """Begin a transaction."""
-    reply = done(await ask(OpenTransaction(scope=scope, stream=stream, lease_ms=body.lease_ms)), f"{scope}/{stream}")
+    reply = done(await submit(OpenTransaction(scope=scope, stream=stream, lease_ms=body.lease_ms)), f"{scope}/{stream}")
     segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
     return as_json(TransactionBegun(id=reply.transaction, segments=segments), 201)
 
@@ -166,23 +164,23 @@ async def get_transaction(backend: Served, scope: ScopeName, stream: StreamName,
     operation_id="commitTransaction",
     responses={
         200: changed("It will be committed, whatever happens.", TransactionStateModel),
-        **refusals(404, 409, asks=True),
+        **refusals(404, 409, is_change=True),
     },
 )
 async def commit_transaction(
     backend: Served,
-    ask: Asks,
+    submit: Submit,
     scope: ScopeName,
     stream: StreamName,
     txn: TransactionUuid,
     body: CommitBody | None = None,
 ) -> Response:
-    """Have a transaction committed; its place in the order of commits is fixed by that."""
-    said = body or CommitBody()
+    """Have a transaction committed; its position in the order of commits is fixed by that."""
+    given = body or CommitBody()
     command = CommitTransaction(
-        scope=scope, stream=stream, transaction=txn, writer=said.writer, timestamp=said.timestamp
+        scope=scope, stream=stream, transaction=txn, writer=given.writer, timestamp=given.timestamp
     )
-    return await _end(backend, ask, command)
+    return await _end(backend, submit, command)
 
 
 @routes.post(
@@ -190,14 +188,14 @@ async def commit_transaction(
     operation_id="abortTransaction",
     responses={
         200: changed("It will be aborted, whatever happens.", TransactionStateModel),
-        **refusals(404, 409, asks=True),
+        **refusals(404, 409, is_change=True),
     },
 )
 async def abort_transaction(
-    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionUuid
+    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, txn: TransactionUuid
 ) -> Response:
     """Have a transaction aborted."""
-    return await _end(backend, ask, AbortTransaction(scope=scope, stream=stream, transaction=txn))
+    return await _end(backend, submit, AbortTransaction(scope=scope, stream=stream, transaction=txn))
 
 
 @routes.post(
@@ -205,15 +203,15 @@ async def abort_transaction(
     operation_id="pingTransaction",
     responses={
         200: changed("It lives for that long from now on.", TransactionStateModel),
-        **refusals(404, 409, asks=True),
+        **refusals(404, 409, is_change=True),
     },
 )
 async def ping_transaction(
-    backend: Served, ask: Asks, scope: ScopeName, stream: StreamName, txn: TransactionUuid, body: LeaseBody
+    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, txn: TransactionUuid, body: LeaseBody
 ) -> Response:
     """Keep a transaction alive."""
     command = PingTransaction(scope=scope, stream=stream, transaction=txn, lease_ms=body.lease_ms)
-    return await _end(backend, ask, command)
+    return await _end(backend, submit, command)
 
 
 async def _known(backend: Backend, id: TransactionId) -> Found:
@@ -223,11 +221,11 @@ async def _known(backend: Backend, id: TransactionId) -> Found:
     return found
 
 
-async def _end(backend: Backend, ask: Asking, command: Ending) -> Response:
-    """Ask for it, and answer with the state that it came to."""
+async def _end(backend: Backend, submit: Submission, command: Ending) -> Response:
+    """Submit it, and answer with the state that it came to."""
     id = command.transaction_id
     await _known(backend, id)
-    done(await ask(command), f"transaction {id.transaction} of {id.stream_id}")
+    done(await submit(command), f"transaction {id.transaction} of {id.stream_id}")
     # The view has what the reply is about.
     found = backend.reads.transaction(id)
     return as_json(TransactionStateModel(state=found.state.value if found is not None else "UNKNOWN"))

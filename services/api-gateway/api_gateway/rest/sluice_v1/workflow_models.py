@@ -1,4 +1,4 @@
-"""What is told of running workflows."""
+"""What is shown of running workflows."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ class RunningWorkflow(Model):
     """A long operation that is under way, and what keeps it."""
 
     id: str = Field(
-        description="Tells it from those before and after it; `cancel` takes it.",
+        description="Distinguishes it from those before and after it; `cancel` takes it.",
         examples=["scale-stream-1767603628000"],
     )
     kind: str = Field(examples=["scale-stream"])
@@ -27,8 +27,8 @@ class RunningWorkflow(Model):
     since: int = Field(description="When it began, epoch ms.")
     attempts: int = Field(description="How often the step was tried in vain, as far as noted.")
     last_error: str = Field(description="Why the last attempt failed, or what the step waits for; empty if neither.")
-    retry_requests: int = Field(description="How often somebody asked for another attempt.")
-    cancelled: bool = Field(description="Whether somebody asked for its end.")
+    retry_requests: int = Field(description="How often an operator requested another attempt.")
+    cancelled: bool = Field(description="Whether an operator requested its end.")
 
 
 class WorkflowItem(RunningWorkflow):

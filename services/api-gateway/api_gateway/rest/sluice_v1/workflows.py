@@ -1,7 +1,7 @@
 """Running workflows: list, retry, cancel.
 
 A cancellation names its workflow: it may be delivered again when another one runs there. So it takes one that this
-view shows behind the barrier. Without any there is nothing to be asked for.
+view shows behind the barrier. Without any there is nothing to request.
 """
 
 import heapq
@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from api_gateway.rest.backend import Asks, Served, as_json
+from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.rest.sluice_v1.base import Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
@@ -58,22 +58,22 @@ def _scope_of(aggregate: str) -> str:
 @routes.post(
     "/workflows/retry",
     operation_id="retryWorkflow",
-    responses={200: changed("It tries its step again now.", Taken), **refusals(409, asks=True)},
+    responses={200: changed("It tries its step again now.", Taken), **refusals(409, is_change=True)},
 )
-async def retry(ask: Asks, body: AggregateBody) -> Response:
+async def retry(submit: Submit, body: AggregateBody) -> Response:
     """Have a workflow try its step again now instead of waiting any longer."""
-    return as_json(Taken(status=done(await ask(RetryWorkflow(body.aggregate)), body.aggregate).status))
+    return as_json(Taken(status=done(await submit(RetryWorkflow(body.aggregate)), body.aggregate).status))
 
 
 @routes.post(
     "/workflows/cancel",
     operation_id="cancelWorkflow",
-    responses={200: changed("It ends as if it had never begun.", Taken), **refusals(409, asks=True)},
+    responses={200: changed("It ends as if it had never begun.", Taken), **refusals(409, is_change=True)},
 )
-async def cancel(backend: Served, ask: Asks, body: CancelBody) -> Response:
+async def cancel(backend: Served, submit: Submit, body: CancelBody) -> Response:
     """Take a workflow back: a creation until it is done, a scale until its new epoch is named."""
     found = await backend.reads.workflow(body.aggregate)
     reply = NOTHING_RUNS
     if found is not None:
-        reply = await ask(CancelWorkflow(body.aggregate, body.workflow or found.id))
+        reply = await submit(CancelWorkflow(body.aggregate, body.workflow or found.id))
     return as_json(Taken(status=done(reply, body.aggregate).status))

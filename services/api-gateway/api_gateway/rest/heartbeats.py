@@ -1,4 +1,4 @@
-"""When each instance of our services was last heard of.
+"""When each instance of our services sent its last heartbeat.
 
 The journal knows who is a member and since when, but not the time of each heartbeat; those pass through the cluster's
 topic, which is followed here from its present end. Belongs to the event loop.
@@ -19,19 +19,19 @@ from sluice.runtime import Runtime
 REMEMBERED_MS = 3600 * 1000
 
 
-class SignsOfLife:
-    """The times, in epoch ms as the broker counts them, by instance; of those heard of in the last hour."""
+class LastHeartbeats:
+    """The times, in epoch ms as the broker counts them, by instance; of those with a heartbeat in the last hour."""
 
     def __init__(self) -> None:
-        self._heard: dict[str, int] = {}
+        self._last_at: dict[str, int] = {}
         self._pruned_at = 0
 
     def last(self, instance: str) -> int | None:
-        """None if nothing was heard since this process began to listen."""
-        return self._heard.get(instance)
+        """None if no heartbeat came since this process began to listen."""
+        return self._last_at.get(instance)
 
-    def hear(self, batch: Sequence[Message]) -> None:
-        """Take in records of the topic. What is no heartbeat is somebody else's to complain about."""
+    def observe(self, batch: Sequence[Message]) -> None:
+        """Take in records of the topic. What is no heartbeat is cluster-manager's to report."""
         for message in batch:
             if message.error() is not None:
                 continue
@@ -41,18 +41,18 @@ class SignsOfLife:
             except msgspec.DecodeError:
                 continue
             if isinstance(command, Heartbeat):
-                self._heard[command.instance] = at
+                self._last_at[command.instance] = at
                 self._prune(at)
 
     def _prune(self, now: int) -> None:
         if now - self._pruned_at > REMEMBERED_MS:
             self._pruned_at = now
-            self._heard = {i: at for i, at in self._heard.items() if at > now - REMEMBERED_MS}
+            self._last_at = {i: at for i, at in self._last_at.items() if at > now - REMEMBERED_MS}
 
 
-def follow_signs_of_life(runtime: Runtime) -> SignsOfLife:
+def follow_heartbeats(runtime: Runtime) -> LastHeartbeats:
     """Listens as long as the service lives."""
-    signs = SignsOfLife()
+    signs = LastHeartbeats()
 
     def attach(consumer: Consumer) -> None:
         consumer.assign([TopicPartition(REQUESTS_CLUSTER.name, 0, OFFSET_END)])
@@ -63,7 +63,7 @@ def follow_signs_of_life(runtime: Runtime) -> SignsOfLife:
         "enable.auto.commit": False,
         "auto.offset.reset": "latest",
     }
-    poll = PollThread("signs-of-life", config, attach, signs.hear)
+    poll = PollThread("signs-of-life", config, attach, signs.observe)
     poll.start()
     runtime.degraded["signs of life"] = lambda: repr(poll.failure) if poll.failure else None
     runtime.stack.push_async_callback(poll.stop)
