@@ -1,4 +1,4 @@
-"""The REST interface as commands use it: one call, one answer, errors as people can read them.
+"""The REST interface as commands use it: one call, one answer, errors as operators can read them.
 
 Blocking. What is answered is what Sluice answers or an error that says so, for any server may stand at the address.
 """
@@ -19,7 +19,7 @@ READ_S = 130.0
 """Longer than a gateway waits (`request_timeout_s`): it is the one who knows what becomes of a request."""
 
 PATIENCE_S = 5.0
-"""After how long it is said that an answer is still waited for."""
+"""After how long the command reports that it still waits for an answer."""
 
 PAGE = 1000
 
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
 
 
 class Document(dict[str, Any]):
-    """An object of an answer. A property that Sluice always sends and that is not there: somebody else has answered."""
+    """An object of an answer. A property that Sluice always sends is not there: another server has answered."""
 
     def __missing__(self, name: str) -> Any:
         raise RefusedError(f"the answer has no {name!r}, so it is not one of Sluice's", _WHOSE)
@@ -142,14 +142,14 @@ class Api:
     ) -> Answer:
         sent = {name: _text(value) for name, value in parameters.items() if value is not None}
         try:
-            with _told_after(PATIENCE_S, self._waiting):
+            with _notice_after(PATIENCE_S, self._waiting):
                 response = self._client.request(method, path, params=sent, json=body, headers=headers)
         except UnicodeEncodeError as error:
             raise UsageError(f"{error.object!r} is no text", "write it in UTF-8") from None
         except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
             raise NoAnswerError(
                 f"{self.base} did not answer in time ({type(error).__name__})",
-                "what was asked may go on all the same; `sluice workflow list` shows what is under way",
+                "the requested operation may go on all the same; `sluice workflow list` shows what is under way",
             ) from error
         except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
             raise UnreachableError(
@@ -163,8 +163,8 @@ class Api:
 
 
 @contextmanager
-def _told_after(wait_s: float, tell: Callable[[], None]) -> Iterator[None]:
-    timer = threading.Timer(wait_s, tell)
+def _notice_after(wait_s: float, notify: Callable[[], None]) -> Iterator[None]:
+    timer = threading.Timer(wait_s, notify)
     timer.daemon = True
     timer.start()
     try:

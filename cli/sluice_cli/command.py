@@ -1,6 +1,6 @@
 """How a command is declared: a function of a session and its own arguments.
 
-The options that all commands share are added to each one's signature here, so that `--json` may stand where people
+The options that all commands share are added to each one's signature here, so that `--json` may stand where users
 write it, at the end; errors become sentences on stderr and exit codes here, too.
 """
 

@@ -1,4 +1,4 @@
-"""Completion of names: the API is asked, briefly; whatever goes wrong, there is just nothing to complete."""
+"""Completion of names: from the API, with a short timeout; whatever fails, there is just nothing to complete."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ def _names(context: typer.Context, path: tuple[str, ...], prefix: str) -> list[s
     try:
         with Api(str(address), connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as api:
             found = [str(item["name"]) for item in api.pages(path_of(*path), MOST, prefix=prefix or None)]
-    except Exception:  # noqa: BLE001 - as said above
+    except Exception:  # noqa: BLE001 - see above
         return []
     return [name for name in found if name.startswith(prefix)]
 
@@ -28,7 +28,7 @@ def scopes(ctx: typer.Context, incomplete: str) -> list[str]:
     return _names(ctx, ("scopes",), incomplete)
 
 
-def _things(kind: str) -> Callable[[typer.Context, str], list[str]]:
+def _names_of(kind: str) -> Callable[[typer.Context, str], list[str]]:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         scope, slash, name = incomplete.partition("/")
         if not slash:
@@ -38,6 +38,6 @@ def _things(kind: str) -> Callable[[typer.Context, str], list[str]]:
     return complete
 
 
-streams = _things("streams")
-groups = _things("readergroups")
-tables = _things("tables")
+streams = _names_of("streams")
+groups = _names_of("readergroups")
+tables = _names_of("tables")

@@ -1,6 +1,6 @@
 """The deletion of a scope with everything in it: one request, whose progress is looked at while it runs.
 
-The request is made by a thread of its own; this one asks what is left. A gateway that stops waiting for the end says
+The request is made by a thread of its own; this one reads what is left. A gateway that stops waiting for the end says
 so, and the deletion goes on: then the end of its workflow is what to wait for. A look that fails says nothing about the
 deletion: only when none succeeds for long does that end the waiting.
 """
@@ -16,7 +16,7 @@ from sluice_cli.output import Advance, Progress
 
 LOOK_S = 0.25
 BLIND_S = READ_S
-"""How long looks may fail one after the other once nothing but them can tell the end."""
+"""How long looks may fail one after the other once only they can show the end."""
 
 NOT_FOUND = 404
 NOT_NOW = frozenset({503, 504})
@@ -26,36 +26,36 @@ NO_ANSWER_IN_TIME = 504
 def delete_all(api: Api, scope: str, progress: Progress, look_s: float = LOOK_S) -> Answer:
     """Return when the scope is gone. Raises RefusedError, UnreachableError; StoppedError for Ctrl-C."""
     found = api.get(path_of("scopes", scope))
-    asking = _asked(api, scope)
+    pending = _submitted(api, scope)
     try:
         with progress(f"deleting {scope}", _left(found)) as advance:
-            return _awaited(asking, _Looks(api, scope, found, advance), look_s)
+            return _awaited(pending, _Looks(api, scope, found, advance), look_s)
     except KeyboardInterrupt:
         raise StoppedError(
-            f"nobody waits any more for scope {scope} to be deleted, but it goes on",
+            f"stopped waiting for the deletion of scope {scope}, which goes on",
             f"look at it with `sluice workflow list --scope {scope}`",
         ) from None
 
 
-def _asked(api: Api, scope: str) -> Future[Answer]:
-    """The answer to the deletion; the thread that awaits it keeps nobody from ending."""
-    asking: Future[Answer] = Future()
+def _submitted(api: Api, scope: str) -> Future[Answer]:
+    """The answer to the deletion; the thread that awaits it does not keep the process from ending."""
+    pending: Future[Answer] = Future()
 
-    def ask() -> None:
+    def submit() -> None:
         try:
-            asking.set_result(api.change("DELETE", path_of("scopes", scope), recursive=True))
+            pending.set_result(api.change("DELETE", path_of("scopes", scope), recursive=True))
         except BaseException as error:  # noqa: BLE001 - it is raised where the answer is awaited
-            asking.set_exception(error)
+            pending.set_exception(error)
 
-    threading.Thread(target=ask, name="deletion", daemon=True).start()
-    return asking
+    threading.Thread(target=submit, name="deletion", daemon=True).start()
+    return pending
 
 
-def _awaited(asking: Future[Answer], looks: "_Looks", look_s: float) -> Answer:
-    while not wait((asking,), look_s).done:
+def _awaited(pending: Future[Answer], looks: "_Looks", look_s: float) -> Answer:
+    while not wait((pending,), look_s).done:
         looks.look()
     try:
-        return asking.result()
+        return pending.result()
     except RefusedError as error:
         if error.status != NO_ANSWER_IN_TIME:
             raise
@@ -76,7 +76,7 @@ class _Looks:
         self._advance = advance
 
     def look(self) -> CommandError | dict[str, Any] | None:
-        """The scope, None if there is none, or why nobody can say now. Raises RefusedError for all else."""
+        """The scope, None if there is none, or why that is unknown now. Raises RefusedError for all else."""
         try:
             found: dict[str, Any] = self._api.get(path_of("scopes", self._scope))
         except UnreachableError as error:

@@ -12,7 +12,7 @@ class CommandError(Exception):
 
 
 class RefusedError(CommandError):
-    """Sluice was asked and said no.
+    """Sluice refused the request.
 
     `status` is that of HTTP, 0 without one; `request` the id of the request that was refused, if it was one.
     """
@@ -36,7 +36,7 @@ class UnreachableError(CommandError):
 
 
 class NoAnswerError(UnreachableError):
-    """The API was asked, and no answer came in time; what was asked may go on all the same."""
+    """No answer came in time; the requested operation may go on all the same."""
 
 
 class StoppedError(CommandError):

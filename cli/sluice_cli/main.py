@@ -1,4 +1,4 @@
-"""Where the command line is put together. What is heavy is imported by the command that needs it, when it runs."""
+"""Where the command line is wired. Heavy modules are imported by the command that needs them, when it runs."""
 
 from typing import Annotated
 

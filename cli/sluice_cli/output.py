@@ -1,4 +1,4 @@
-"""What commands print: tables for people or JSON for programs on stdout, progress and errors on stderr.
+"""What commands print: tables for users or JSON for programs on stdout, progress and errors on stderr.
 
 Rich is imported when something is drawn, so that help and JSON come at once.
 """
@@ -40,13 +40,13 @@ class Output:
         sys.stdout.flush()
 
     def text(self, text: str, style: str = "") -> None:
-        """A line for people."""
+        """A line for users."""
         from rich.text import Text
 
         self._console().print(Text(text, style=style), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
-        """A table for people, or a sentence if there are no rows; `>name` is a column of numbers."""
+        """A table for users, or a sentence if there are no rows; `>name` is a column of numbers."""
         from rich import box
         from rich.table import Table
         from rich.text import Text
@@ -64,7 +64,7 @@ class Output:
             self.text(empty)
 
     def fields(self, fields: Iterable[tuple[str, object]]) -> None:
-        """Names and values of one thing; empty values are left out."""
+        """Names and values of one item; empty values are left out."""
         from rich.table import Table
         from rich.text import Text
 

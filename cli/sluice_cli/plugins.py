@@ -50,7 +50,7 @@ def _command_of(entry: EntryPoint) -> Any:
         if not isinstance(app, typer.Typer):
             raise TypeError(f"{entry.value} is {type(app).__name__}, not a typer.Typer")
         return _named(app, entry.name)
-    except Exception as error:  # noqa: BLE001 - told to whoever runs the command
+    except Exception as error:  # noqa: BLE001 - reported when the command is run
         return _broken(entry, error)
 
 
@@ -65,13 +65,13 @@ def _broken(entry: EntryPoint, error: Exception) -> Any:
     reason = f"{type(error).__name__}: {error}"
     whose = f"the distribution {entry.dist.name} {entry.dist.version}" if entry.dist else "a distribution"
 
-    def tell() -> None:
+    def report() -> None:
         sys.stderr.write(f"Error: the command {entry.name} cannot be loaded: {reason}\n")
         sys.stderr.write(f"  It is part of {whose}; install that anew, or remove it.\n")
         raise typer.Exit(1)
 
-    tell.__doc__ = f"Cannot be loaded: {reason}"
+    report.__doc__ = f"Cannot be loaded: {reason}"
     around = typer.Typer(rich_markup_mode=None, add_completion=False)
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
-    around.command(entry.name, context_settings=anything)(tell)
+    around.command(entry.name, context_settings=anything)(report)
     return get_command(around)

@@ -1,4 +1,4 @@
-"""Policies as people write them, and as the API takes them. Pure."""
+"""Policies as users write them, and as the API takes them. Pure."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def changed_scaling(
 
 
 def check_scaling(segments: int | None, scale: str | None, factor: int | None, minimum: int | None) -> None:
-    """What can be said of a change before the present scaling is known. Raises UsageError."""
+    """What a change comes to before the present scaling is known. Raises UsageError."""
     if segments is not None and (factor, minimum) != (None, None):
         raise UsageError("--factor and --min belong to --scale", "for a fixed number of segments: --segments N")
     if segments is not None or scale is not None:
@@ -82,7 +82,7 @@ def retention_of(text: str) -> dict[str, Any] | None:
 
 
 def show_scaling(scaling: dict[str, Any]) -> str:
-    """One line for people."""
+    """One line for users."""
     least = scaling.get("minSegments", 1)
     if scaling.get("type") == "fixed":
         return f"fixed, {least} segment{'s' if least != 1 else ''}"
@@ -91,7 +91,7 @@ def show_scaling(scaling: dict[str, Any]) -> str:
 
 
 def show_retention(retention: dict[str, Any] | None) -> str:
-    """One line for people, written as it is given."""
+    """One line for users, written as it is given."""
     if not retention:
         return "none"
     amount = show_size if retention["type"] == "size" else show_duration

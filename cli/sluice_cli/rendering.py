@@ -1,4 +1,4 @@
-"""How things look to people: fields of one thing, rows of many. Takes what the API answers; prints nothing by itself
+"""How resources are shown: fields of one, rows of many. Takes what the API answers; prints nothing by itself
 but through `Output`.
 """
 
@@ -10,8 +10,8 @@ from sluice_cli.units import segment_text, show_age, show_duration, show_size, s
 
 WORKFLOW_COLUMNS = ("on", "kind", "since", "for", "step", ">attempts", "last error", "can cancel")
 TRANSACTION_COLUMNS = ("transaction", "state", "opened", "lease ends", "ended", "reason", ">place")
-LETTER_COLUMNS = ("place", "at", "from", "key", "reason", "settled")
-MEMBER_COLUMNS = ("service", "instance", "endpoints", "since", "last sign of life")
+LETTER_COLUMNS = ("partition/offset", "at", "from", "key", "reason", "settled")
+MEMBER_COLUMNS = ("service", "instance", "endpoints", "since", "last heartbeat")
 SEGMENT_COLUMNS = ("segment", ">id", ">from", ">to", ">container", "segment store")
 STREAM_COLUMNS = ("stream", "state", ">epoch", ">segments", "tags")
 
@@ -64,7 +64,7 @@ def stream_row(stream: dict[str, Any]) -> tuple[object, ...]:
 
 def draw_containers(out: Output, found: dict[str, Any]) -> None:
     """The container map, and segment stores that run nothing."""
-    rows = ((item["container"], item.get("store") or "nobody") for item in found["items"])
+    rows = ((item["container"], item.get("store") or "no store") for item in found["items"])
     out.table((">container", "segment store"), rows, empty="there are no containers")
     idle = set(found["stores"]) - {item.get("store") for item in found["items"]}
     changed = found.get("assignedAt")
@@ -144,11 +144,14 @@ def draw_record(out: Output, past: dict[str, Any]) -> None:
     """Which record of the journal made something so."""
     record = past["record"]
     where = f"journal {record['partition']}@{record['offset']}"
-    asked = f", request {record['request']}" if "request" in record else ""
+    request = f", request {record['request']}" if "request" in record else ""
     out.fields(
         (
             ("as of", show_time(past["at"])),
-            ("made so by", f"{', '.join(record['types'])} ({where}, {show_time(record['at'])}, {record['by']}{asked})"),
+            (
+                "made so by",
+                f"{', '.join(record['types'])} ({where}, {show_time(record['at'])}, {record['by']}{request})",
+            ),
         )
     )
 
@@ -161,7 +164,7 @@ def draw_transaction(out: Output, transaction: dict[str, Any]) -> None:
             ("state", transaction["state"]),
             ("opened", show_time(transaction.get("openedAt"))),
             ("lease", show_duration(lease) if lease is not None else ""),
-            ("last heard of", show_time(transaction.get("lastActivityAt"))),
+            ("last ping", show_time(transaction.get("lastActivityAt"))),
             ("lease ends", show_time(transaction.get("leaseEndsAt"))),
             ("dies", show_time(transaction.get("diesAt"))),
             ("writer", transaction.get("writer")),
@@ -175,11 +178,11 @@ def draw_transaction(out: Output, transaction: dict[str, Any]) -> None:
 def draw_letter(out: Output, letter: dict[str, Any]) -> None:
     out.fields(
         (
-            ("place", f"{letter['partition']}/{letter['offset']}"),
+            ("partition/offset", f"{letter['partition']}/{letter['offset']}"),
             ("from", letter["topic"]),
             ("key", letter["key"]),
             ("reason", letter["reason"]),
-            ("given up by", letter["service"]),
+            ("reported by", letter["service"]),
             ("at", show_time(letter["at"])),
             ("settled", letter.get("settled")),
             ("value" if letter["encoding"] == "text" else "value, base64", letter["value"]),
@@ -241,7 +244,7 @@ def cut_text(cut: dict[str, int]) -> str:
 
 
 def _waiting(waiting: dict[str, Any] | None) -> str:
-    return f"{waiting['kind']}, said at {show_time(waiting['at'])}" if waiting else ""
+    return f"{waiting['kind']}, recorded at {show_time(waiting['at'])}" if waiting else ""
 
 
 def _watermark(watermark: dict[str, Any] | None) -> str:

@@ -1,4 +1,4 @@
-"""How the statistics of a stream look to people."""
+"""How the statistics of a stream are shown."""
 
 from typing import Any
 

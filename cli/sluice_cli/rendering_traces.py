@@ -1,4 +1,4 @@
-"""How the life of a request looks."""
+"""How the history of a request is shown."""
 
 from typing import Any
 

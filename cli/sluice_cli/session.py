@@ -1,4 +1,4 @@
-"""What every command is given: where Sluice is, how to print, and the connections, opened when first asked for."""
+"""What every command is given: where Sluice is, how to print, and the connections, opened when first used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def open_api(base: str) -> Api:
     from sluice_cli.api import Api
 
     def waiting() -> None:
-        sys.stderr.write(f"Still waiting for {base}. Ctrl-C ends the waiting, but nothing that was asked for.\n")
+        sys.stderr.write(f"Still waiting for {base}. Ctrl-C ends the waiting, but not the requested operation.\n")
         sys.stderr.flush()
 
     return Api(base, waiting=waiting)
@@ -41,7 +41,7 @@ def open_source(bootstrap: str) -> Source:
 
 
 def api_address() -> str:
-    """Where the API is unless the command line says otherwise."""
+    """Where the API is unless the command line names another one."""
     return os.environ.get(API_VARIABLE) or DEFAULT_API
 
 
@@ -70,7 +70,7 @@ class Session:
         return time.time_ns() // 1_000_000
 
     def show(self, document: Any, draw: Callable[[Output, Any], None]) -> None:
-        """Print one document: as JSON, or as `draw` has it for people."""
+        """Print one document: as JSON, or as `draw` has it for users."""
         if self.json:
             self.out.document(document)
         else:
@@ -84,7 +84,7 @@ class Session:
         *,
         empty: str,
     ) -> None:
-        """Print a list: one JSON array, or a table for people."""
+        """Print a list: one JSON array, or a table for users."""
         found = list(items)
         if self.json:
             self.out.document(found)

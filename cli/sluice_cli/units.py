@@ -1,4 +1,4 @@
-"""How people write and read amounts, times, names and cuts. Pure.
+"""How users write and read amounts, times, names and cuts. Pure.
 
 Times are epoch ms inside and UTC outside; amounts are bytes, durations ms.
 """

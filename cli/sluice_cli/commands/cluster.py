@@ -18,7 +18,7 @@ def list_containers(session: Session) -> None:
 
 @command(members, "list")
 def list_members(session: Session) -> None:
-    """List the instances with their endpoints and their last sign of life."""
+    """List the instances with their endpoints and their last heartbeat."""
     from sluice_cli.api import path_of
     from sluice_cli.rendering import MEMBER_COLUMNS, member_row
 

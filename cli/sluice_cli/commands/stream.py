@@ -1,4 +1,4 @@
-"""`sluice stream`: streams, their configuration and their life. Scaling is in `scaling.py`."""
+"""`sluice stream`: streams, their configuration, creation and deletion. Scaling is in `scaling.py`."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -76,7 +76,7 @@ def create(
     rollover: _Rollover = None,
     writer_timeout: _Timeout = None,
 ) -> None:
-    """Create a stream; one segment and no retention unless said otherwise."""
+    """Create a stream; one segment and no retention by default."""
     from sluice_cli.errors import RefusedError
     from sluice_cli.policies import scaling_of
 

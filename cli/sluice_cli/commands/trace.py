@@ -1,4 +1,4 @@
-"""`sluice trace`: the life of one request."""
+"""`sluice trace`: the history of one request."""
 
 from typing import Annotated
 
@@ -16,9 +16,9 @@ def trace(
         str, typer.Option("--since", metavar="TIME", help="How far back to look; TIME as in --at of `stream show`.")
     ] = "-1h",
 ) -> None:
-    """Show the life of a request over all topics, in order and with times.
+    """Show the history of a request over all topics, in order and with times.
 
-    Where it was asked for, what was decided, what its workflow did, which commands that sent, when it was answered.
+    Where it was sent, what was decided, what its workflow did, which commands that sent, when it was answered.
     """
     from sluice_cli.errors import RefusedError
     from sluice_cli.records.tracing import trace as traced

@@ -11,7 +11,7 @@ from sluice_cli.session import Session
 app = group("Transactions: open ones, waiting ones, ended ones.")
 
 _STATES = ("open", "waiting", "ended")
-_Lease = Annotated[str, typer.Option("--lease", metavar="TIME", help="How long it lives without a sign of life.")]
+_Lease = Annotated[str, typer.Option("--lease", metavar="TIME", help="How long it lives without a ping.")]
 
 
 def _path(stream: str, *more: str) -> str:
@@ -62,24 +62,24 @@ def begin(session: Session, stream: Stream, lease: _Lease = "30s") -> None:
 
 @command(app, "ping")
 def ping(session: Session, stream: Stream, transaction: Transaction, lease: _Lease = "30s") -> None:
-    """Have a transaction live on."""
+    """Extend the lease of a transaction."""
     from sluice_cli.units import duration_of
 
-    _ask(session, stream, transaction, "ping", f"lives for another {lease}", {"leaseMs": duration_of(lease)})
+    _request(session, stream, transaction, "ping", f"lives for another {lease}", {"leaseMs": duration_of(lease)})
 
 
 @command(app, "commit")
 def commit(session: Session, stream: Stream, transaction: Transaction) -> None:
     """Commit a transaction: what was written to it becomes part of the stream."""
-    _ask(session, stream, transaction, "commit", "is being committed")
+    _request(session, stream, transaction, "commit", "is being committed")
 
 
 @command(app, "abort")
 def abort(session: Session, stream: Stream, transaction: Transaction) -> None:
     """Abort a transaction: what was written to it is gone."""
-    _ask(session, stream, transaction, "abort", "is being aborted")
+    _request(session, stream, transaction, "abort", "is being aborted")
 
 
-def _ask(session: Session, stream: str, transaction: str, what: str, done: str, body: Any = None) -> None:
+def _request(session: Session, stream: str, transaction: str, what: str, done: str, body: Any = None) -> None:
     answer = session.rest.change("POST", _path(stream, transaction, what), body)
     session.done(f"transaction {transaction} {done}", answer)

@@ -47,7 +47,7 @@ def list_workflows(
 def retry(session: Session, name: _Aggregate) -> None:
     """Have a workflow that waits for its next attempt try again now."""
     aggregate = aggregate_of(name)
-    _change(session, "retry", {"aggregate": aggregate}, f"the workflow of {aggregate} was asked to try now")
+    _change(session, "retry", {"aggregate": aggregate}, f"the workflow of {aggregate} retries now")
 
 
 @command(app, "cancel")
@@ -55,7 +55,7 @@ def cancel(session: Session, name: _Aggregate) -> None:
     """End a creation that is not done, or a scale whose new segments are not known yet, as if it had never begun."""
     aggregate = aggregate_of(name)
     workflow = _running(session, aggregate)
-    _change(session, "cancel", {"aggregate": aggregate, "workflow": workflow}, f"{workflow} was told to end")
+    _change(session, "cancel", {"aggregate": aggregate, "workflow": workflow}, f"{workflow} is being cancelled")
 
 
 def _running(session: Session, aggregate: str) -> str:

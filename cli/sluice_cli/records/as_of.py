@@ -30,7 +30,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class Past(msgspec.Struct, frozen=True):
-    """The view of one partition at a moment; `causes` has the last entry that touched each aggregate asked for."""
+    """The view of one partition at a moment; `causes` has the last entry that touched each requested aggregate."""
 
     view: PartitionView
     partition: int
@@ -70,7 +70,7 @@ def fold(source: Source, spans: Sequence[Span], watchers: Mapping[int, Watcher],
 
 
 class _Moment:
-    """Folds up to and with `until_ms` and remembers what touched the aggregates asked for last."""
+    """Folds up to and with `until_ms` and remembers what touched the requested aggregates last."""
 
     def __init__(self, aggregates: frozenset[str]) -> None:
         self.view = PartitionView(DomainModel())

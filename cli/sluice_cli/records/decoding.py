@@ -1,4 +1,4 @@
-"""A record of any topic, decoded with the decoder of whoever writes it; what cannot be decoded is kept with the reason.
+"""A record of any topic, decoded with its writer's decoder; what cannot be decoded is shown with the reason.
 
 Pure. `Decoded` is what `topic tail` prints and what `trace` looks through.
 """
@@ -174,7 +174,7 @@ def _report(
 
 
 def _dead_letter(record: KafkaRecord) -> Decoded:
-    """A dead letter has value, key and headers of the record that nobody could handle."""
+    """A dead letter has value, key and headers of the record that could not be handled."""
     if record.header("ce_type") == DeadLetterSettled.__name__ and not record.header("sluice_reason"):
         return _settled(record)
     topic = record.header("sluice_topic")

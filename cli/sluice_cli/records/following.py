@@ -1,6 +1,6 @@
 """Which entries of the journal belong to a request, what became of them, and what its workflows did.
 
-An entry belongs to the request whose place is its source, or that its reply goes to, or that its events name. Whether
+An entry belongs to the request whose offset is its source, or that its reply goes to, or that its events name. Whether
 it counts depends on all before it, so partitions are folded from their start, with the fold of the services. A
 workflow belongs to the request whose entry began it, until it is over; what it records on the way names no request.
 """
@@ -64,7 +64,7 @@ class Running(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FoundEntry(msgspec.Struct, frozen=True):
-    """An entry that belongs to a request; `index` is its place in the record.
+    """An entry that belongs to a request; `index` is its position in the record.
 
     `events` are those that concern the request. `is_own` says that the request was decided or replied to by it; if
     not, a workflow recorded it on the way.

@@ -22,7 +22,7 @@ SILENCE_S = 15.0
 """How long the rest of a span may take to come: what is there comes at once, or the broker is away."""
 
 OUTAGE_S = 60.0
-"""How long Kafka may be away from somebody who follows a topic."""
+"""How long Kafka may be away from a command that follows a topic."""
 
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
@@ -82,61 +82,61 @@ class KafkaSource:
         partitions: Iterable[int] | None = None,
     ) -> list[Span]:
         chosen = None if partitions is None else set(partitions)
-        places = [(t, p) for t in topics for p in range(self.partitions(t)) if chosen is None or p in chosen]
+        tps = [(t, p) for t in topics for p in range(self.partitions(t)) if chosen is None or p in chosen]
         try:
-            ends = self._offsets(places, _LATEST)
-            starts = self._offsets(places, _at(since_ms) if since_ms is not None else _EARLIEST)
-            stops = ends if until_ms is None else self._offsets(places, _at(until_ms))
+            ends = self._offsets(tps, _LATEST)
+            starts = self._offsets(tps, _at(since_ms) if since_ms is not None else _EARLIEST)
+            stops = ends if until_ms is None else self._offsets(tps, _at(until_ms))
         except KafkaException as error:
             raise self._unreachable(error) from error
-        return [Span(*place, _found(starts[place], ends[place]), _found(stops[place], ends[place])) for place in places]
+        return [Span(*tp, _found(starts[tp], ends[tp]), _found(stops[tp], ends[tp])) for tp in tps]
 
     def read(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | Span]:
         open_ones = {(span.topic, span.partition): span for span in spans if span.length}
         yield from (span for span in spans if not span.length)
         self._consumer.assign([TopicPartition(s.topic, s.partition, s.start) for s in open_ones.values()])
-        heard = time.monotonic()
+        last_received = time.monotonic()
         while open_ones:
             messages = self._consume()
             if messages:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > SILENCE_S:
+                last_received = time.monotonic()
+            elif time.monotonic() - last_received > SILENCE_S:
                 raise UnreachableError(
                     f"Kafka at {self._bootstrap} has sent nothing for {SILENCE_S:g} s", "try again once it answers"
                 )
             for message in messages:
-                place = (message.topic() or "", message.partition() or 0)
-                span = open_ones.get(place)
+                tp = (message.topic() or "", message.partition() or 0)
+                span = open_ones.get(tp)
                 if span is None:
                     continue
                 if message.error() is not None:
-                    yield open_ones.pop(place)
+                    yield open_ones.pop(tp)
                     continue
                 record = _record(message)
                 if record.offset < span.end:
                     yield record
                 if record.offset >= span.end - 1:
-                    yield open_ones.pop(place)
+                    yield open_ones.pop(tp)
         self._consumer.unassign()
 
     def follow(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | None]:
         self._consumer.assign([TopicPartition(s.topic, s.partition, s.end) for s in spans])
-        heard = asked = time.monotonic()
+        last_received = checked = time.monotonic()
         while True:
             messages = [m for m in self._consume() if m.error() is None]
             yield from map(_record, messages)
             now = time.monotonic()
             if messages:
-                heard = asked = now
+                last_received = checked = now
             else:
                 yield None
-            # A topic in which nothing happens and a broker that is away look alike, so it is asked.
-            if now - asked > SILENCE_S:
+            # A topic in which nothing happens and a broker that is away look alike, so this calls it.
+            if now - checked > SILENCE_S:
                 failure = self._failure()
-                asked = time.monotonic()
+                checked = time.monotonic()
                 if failure is None:
-                    heard = asked
-                elif asked - heard > OUTAGE_S:
+                    last_received = checked
+                elif checked - last_received > OUTAGE_S:
                     raise self._unreachable(failure) from failure
 
     def _failure(self) -> KafkaException | None:
@@ -161,10 +161,10 @@ class KafkaSource:
     def _partition_counts(self) -> dict[str, int]:
         return {name: len(topic.partitions) for name, topic in self._admin.list_topics(timeout=ANSWER_S).topics.items()}
 
-    def _offsets(self, places: Sequence[tuple[str, int]], which: OffsetSpec) -> dict[tuple[str, int], int]:
-        if not places:
+    def _offsets(self, tps: Sequence[tuple[str, int]], which: OffsetSpec) -> dict[tuple[str, int], int]:
+        if not tps:
             return {}
-        question: Any = {TopicPartition(*place): which for place in places}
+        question: Any = {TopicPartition(*tp): which for tp in tps}
         answers = self._admin.list_offsets(question, request_timeout=ANSWER_S)
         found = {(p.topic, p.partition): int(f.result().offset) for p, f in answers.items()}
         # A broker that does not answer in time is no error to the client; -1 is where no record is as late as that.

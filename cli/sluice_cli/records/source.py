@@ -1,4 +1,4 @@
-"""A record of a topic, and the four questions that commands ask of Kafka.
+"""A record of a topic, and the four queries that commands send to Kafka.
 
 Offsets are half-open: a span's records lie in [start, end).
 """
@@ -89,8 +89,8 @@ def by_time(found: Iterable[KafkaRecord | Span], spans: Sequence[Span]) -> Itera
     ended: set[tuple[str, int]] = set()
 
     def next_ones() -> Iterator[KafkaRecord]:
-        while not empty - ended and (open_ones := [place for place in waiting if place not in empty]):
-            first = min(open_ones, key=lambda place: (waiting[place][taken[place]].at, *place))
+        while not empty - ended and (open_ones := [tp for tp in waiting if tp not in empty]):
+            first = min(open_ones, key=lambda tp: (waiting[tp][taken[tp]].at, *tp))
             queue, index = waiting[first], taken[first]
             taken[first] += 1
             if taken[first] == len(queue):
@@ -99,12 +99,12 @@ def by_time(found: Iterable[KafkaRecord | Span], spans: Sequence[Span]) -> Itera
             yield queue[index]
 
     for item in found:
-        place = (item.topic, item.partition)
+        tp = (item.topic, item.partition)
         if isinstance(item, Span):
-            ended.add(place)
+            ended.add(tp)
         else:
-            waiting[place].append(item)
-            empty.discard(place)
+            waiting[tp].append(item)
+            empty.discard(tp)
         if not empty - ended:
             yield from next_ones()
     ended.update(waiting)

@@ -1,4 +1,4 @@
-"""The life of one request over all topics: asked, decided, carried out, answered, in order and with times.
+"""The history of one request over all topics: sent, decided, carried out, answered, in order and with times.
 
 Two passes: over everything since a bound, for records that name the request, as those do that its workflows sent; and
 over the partitions of the journal where these requests are decided, from their start, for what counted and what
@@ -26,7 +26,7 @@ _DECIDED_IN_PLACE = frozenset(REQUEST_TOPICS) - {topics.REQUESTS_CLUSTER.name}
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One record of the life, or one `entry` of a record of the journal: its place there, -1 for other records.
+    """One record of the history, or one `entry` of a record of the journal: its position there, -1 for other records.
 
     `since_start` and `took`, since the step before, in ms; `outcome` of an entry.
     """
@@ -105,8 +105,8 @@ def _followed(
     source: Source, request: str, found: list[_Found], progress: Progress
 ) -> tuple[list[FoundEntry], list[Running]]:
     """Fold the partitions where the requests that were found are decided, or where the journal names them."""
-    asked = [one for one in found if one.decoded.record.topic in _DECIDED_IN_PLACE]
-    requests = {(r.topic, r.partition, r.offset): one.id for one in asked if (r := one.decoded.record)}
+    decided_requests = [one for one in found if one.decoded.record.topic in _DECIDED_IN_PLACE]
+    requests = {(r.topic, r.partition, r.offset): one.id for one in decided_requests if (r := one.decoded.record)}
     journal = {one.decoded.record.partition for one in found if one.decoded.record.topic == topics.JOURNAL.name}
     partitions = sorted(journal | {partition for _, partition, _ in requests})
     spans = source.spans([topics.JOURNAL.name], partitions=partitions) if partitions else []
@@ -137,8 +137,8 @@ def _ordered(request: str, found: Iterable[_Found], entries: Iterable[FoundEntry
     for entry in entries:
         message, depth = entry.message, depth_below(entry.request, request) or 0
         is_reply = _is_reply(entry)
-        place = (message.topic, message.partition, message.offset, entry.index)
-        steps.append(((message.at, 0 if is_reply else depth, 3 if is_reply else 1, *place), _entry_step(entry)))
+        position = (message.topic, message.partition, message.offset, entry.index)
+        steps.append(((message.at, 0 if is_reply else depth, 3 if is_reply else 1, *position), _entry_step(entry)))
     return [step for _, step in sorted(steps, key=lambda item: item[0])]
 
 

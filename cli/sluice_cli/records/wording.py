@@ -1,4 +1,4 @@
-"""Commands, events and reports as one line for people. Pure."""
+"""Commands, events and reports as one line for users. Pure."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,14 +15,14 @@ from sluice.kafka.requests import Request
 from sluice_cli.records.decoding import Content, Decoded, names_of, raw_value
 
 LONGEST = 160
-_SAID = frozenset(("scope", "stream", "group", "table", "aggregate", "type", "id", "by", "at", "created_at"))
+_IMPLIED = frozenset(("scope", "stream", "group", "table", "aggregate", "type", "id", "by", "at", "created_at"))
 _LISTED = 3
 
 
-def facts(thing: msgspec.Struct) -> str:
-    """`field=value` for what is neither a default nor said by the thing's type, its name and its record's time."""
-    plain = msgspec.to_builtins(thing, str_keys=True)
-    return " ".join(f"{name}={_value(value)}" for name, value in plain.items() if name not in _SAID and value != "")
+def facts(message: msgspec.Struct) -> str:
+    """`field=value` for what is neither a default nor implied by the message's type, its name and its record's time."""
+    plain = msgspec.to_builtins(message, str_keys=True)
+    return " ".join(f"{name}={_value(value)}" for name, value in plain.items() if name not in _IMPLIED and value != "")
 
 
 def _value(value: Any) -> str:
@@ -36,10 +36,10 @@ def answer(reply: Reply) -> str:
     return f"{reply.status}: {reply.reason}" if reply.reason else reply.status
 
 
-def about(thing: Any) -> str:
+def about(message: Any) -> str:
     """Type, name and facts of a command or an event."""
-    names = sorted(names_of(thing), key=len)
-    return " ".join(filter(None, (type(thing).__name__, names[-1] if names else "", facts(thing))))
+    names = sorted(names_of(message), key=len)
+    return " ".join(filter(None, (type(message).__name__, names[-1] if names else "", facts(message))))
 
 
 def entry_line(entry: JournalEntry, events: Iterable[Event] | None = None) -> str:
@@ -50,7 +50,7 @@ def entry_line(entry: JournalEntry, events: Iterable[Event] | None = None) -> st
     return "; ".join(parts) or "nothing to change"
 
 
-def said(content: Content) -> str:
+def content_text(content: Content) -> str:
     """What a record says, on one line."""
     match content:
         case Request():
@@ -75,7 +75,7 @@ def line(found: Decoded, longest: int = LONGEST) -> str:
     if found.content is None:
         raw = msgspec.json.encode(raw_value(found.record)).decode()
         return f"{about_letter}{' '.join(found.types)} not decoded ({found.problem}): {raw}".strip()
-    text = f"{about_letter}{said(found.content)}"
+    text = f"{about_letter}{content_text(found.content)}"
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

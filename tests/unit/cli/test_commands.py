@@ -152,8 +152,8 @@ SHOWN: list[tuple[list[str], str, Any, list[str]]] = [
         STREAM,
         [
             "fixed, 2 segments", "time=1h..2d", "0.#epoch.0=17", "2 KiB", "step seal-replaced failed 4 times",
-            "ContainerNotFound", "seal-stream, said at", "3 open, 2 waiting, 1 aborting", "demo/rg at 0.#epoch.0=99",
-            "split: twice the target", "_MARKorders", "5 to 6", "1.#epoch.0",
+            "ContainerNotFound", "seal-stream, recorded at", "3 open, 2 waiting, 1 aborting",
+            "demo/rg at 0.#epoch.0=99", "split: twice the target", "_MARKorders", "5 to 6", "1.#epoch.0",
         ],
     ),
     (
@@ -198,7 +198,7 @@ SHOWN: list[tuple[list[str], str, Any, list[str]]] = [
         ["container", "list"],
         "GET /containers",
         {"items": [{"container": 0, "store": "h:1"}, {"container": 1}], "stores": ["h:1", "h:2"], "assignedAt": 0},
-        ["nobody", "without container", "h:2", "never"],
+        ["no store", "without container", "h:2", "never"],
     ),
 ]  # fmt: skip
 
