@@ -113,7 +113,7 @@ async def test_a_service_that_appends_to_the_journal(broker: MemoryBroker, entry
 async def test_stream_workflows_that_reports_on_a_stream(broker: MemoryBroker) -> None:
     feed = Feed(MemoryProducer(broker), "stream-workflows/0", SystemClock())
     for report, topic in ((hot("st", NOW), SCALE), (sampled("st", NOW, 500), RETENTION)):
-        await feed.tell(report)
+        await feed.publish(report)
         attributes = only(broker, topic.name)
         assert (attributes["ce_type"], attributes["ce_id"]) == (type(report).__name__, report.id)
 

@@ -61,10 +61,10 @@ async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
     ends.start()
     for why in ("made", "asked", "made"):
         with pytest.raises(EndsUnknownError, match=why):
-            await asyncio.wait_for(ends.ask(), 10)
-    assert await asyncio.wait_for(ends.ask(), 10) == {0: 7} and ends.failure is None
+            await asyncio.wait_for(ends.request(), 10)
+    assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and ends.failure is None
     made = Admin.made
-    assert await asyncio.wait_for(ends.ask(), 10) == {0: 7} and Admin.made == made, "the client is kept while it works"
+    assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and Admin.made == made, "the client stays"
     ends.stop()
     eventually(lambda: not _threads(), 10, "the thread ends")
     assert ends.failure is None, "stopped"
@@ -75,9 +75,9 @@ async def test_an_offset_that_is_none_is_no_answer() -> None:
     ends = EndOffsets({}, "t", 1, 1.0)
     ends.start()
     with pytest.raises(EndsUnknownError, match="no answer"):
-        await asyncio.wait_for(ends.ask(), 10)
+        await asyncio.wait_for(ends.request(), 10)
     Admin.offset = 7
-    assert await asyncio.wait_for(ends.ask(), 10) == {0: 7}
+    assert await asyncio.wait_for(ends.request(), 10) == {0: 7}
     ends.stop()
     eventually(lambda: not _threads(), 10, "the thread ends")
 

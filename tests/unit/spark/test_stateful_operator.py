@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.decisions import halves, hot, sampled
 
 from retention_spark.rules import RetentionRule, ScaleRule, Verdict
-from retention_spark.stateful_operator import REPORT_AGAIN_MS, Decider, InputRecord, Sending, Told, is_news
+from retention_spark.stateful_operator import REPORT_AGAIN_MS, Decider, InputRecord, LastReported, Sending, is_news
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import HOLDS_MS
@@ -220,7 +220,7 @@ def test_what_only_passes_is_kept_but_not_noted() -> None:
 
 
 def test_another_reason_is_news_only_now_and_then() -> None:
-    told = Told("a", "one", NOW)
+    told = LastReported("a", "one", NOW)
     assert is_news(None, Verdict("a", "one"), NOW)
     assert not is_news(told, Verdict("a", "one"), NOW + 2 * REPORT_AGAIN_MS)
     assert not is_news(told, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1)
