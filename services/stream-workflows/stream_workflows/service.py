@@ -7,40 +7,29 @@ then on every workflow that the view shows is run, whichever instance recorded i
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
-import msgspec
-
-from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decision
-from sluice.domain.errors import BusyError, ScopeBusyError, ViewBehindError
 from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of
-from sluice.domain.registry import decide
 from sluice.domain.scope.commands import CreateScope
-from sluice.domain.scope.state import find_scope, is_deleted_plainly
-from sluice.domain.stream.commands import CreateStream, DeleteStream
+from sluice.domain.scope.state import find_scope
+from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import find_stream
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.executor import Permit
-from sluice.engine.fold import GuardedReader, PartitionView
-from sluice.engine.journal import JournalError
-from sluice.engine.offsets import Origin
-from sluice.engine.ports import RecordTooLargeError, SendError
+from sluice.engine.ports import SendError
 from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
-from sluice.kafka.requests import Request
 from sluice.kafka.topics import REQUESTS_STREAMS, is_control
 from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
 from sluice.workflows.blockers import KeyQueues
 from sluice.workflows.dead_lettering import dead_letter, request_of
 from sluice.workflows.sending import Sender
+from stream_workflows.decider import Decider
 from stream_workflows.fairness import ExclusiveCommand, Fairness
 from stream_workflows.settings import WorkflowSettings
 from stream_workflows.step_context import StreamStepContext
@@ -50,8 +39,6 @@ log = logging.getLogger(__name__)
 
 GROUP = "stream-workflows"
 _REQUEST_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=2))
-RECHECK_S = 10.0
-"""After so long a request is decided anew, should the view not have shown what it waits for."""
 
 
 class WorkflowService:
@@ -61,6 +48,7 @@ class WorkflowService:
         self._sender = Sender(runtime)
         self._crash_points = CrashPoints(settings.crash_at)
         self._fairness = Fairness(runtime.journal)
+        self._decider = Decider(runtime.journal, self._fairness)
         self._runner = Runner(
             self._journal,
             runtime.model,
@@ -89,73 +77,13 @@ class WorkflowService:
         self._crash_points.passed(f"{type(command).__name__}/before-decision")
         if isinstance(command, ExclusiveCommand):
             await self._fairness.commits_first(command, permit)
-        await self._decide(request, permit, delivery.origin, delivery.appended_at)
+        await self._decider.decide(request, permit, delivery.origin, delivery.appended_at)
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         delivery.acknowledge()
         if not is_control(command):
             await self._runner.run_to_completion(command.aggregate, permit)
         if isinstance(command, ExclusiveCommand):
             self._fairness.ended(command)
-
-    async def _decide(
-        self, request: Request, permit: Permit, origin: Origin | None = None, appended_at: int = 0
-    ) -> None:
-        """Return when the request is decided. Raises JournalError for one that no record can hold."""
-        command = request.command
-        caught_up = False
-
-        def decided(reader: GuardedReader, context: Context) -> Decision:
-            return decide(reader, command, msgspec.structs.replace(context, caught_up=caught_up))
-
-        for wait in delays(chance=self._journal.chance):
-            try:
-                await self._journal.propose(
-                    command.key, decided, request=request.id, origin=origin, appended_at=appended_at
-                )
-                return
-            except ViewBehindError as error:
-                async with permit.released():
-                    caught_up = await self._reached(error, wait) or caught_up
-            except (JournalError, BusyError) as error:
-                if isinstance(error.__cause__, RecordTooLargeError):
-                    raise
-                log.info("request waits", extra={"request": request.id, "error": str(error)})
-                async with permit.released():
-                    await self._wait_for(error, command, wait)
-
-    async def _reached(self, behind: ViewBehindError, wait: float) -> bool:
-        """Return when the views may be where they have to be; whether they hold all that was acknowledged before."""
-        position = behind.position
-        try:
-            if position is None:
-                await self._journal.barrier({self._journal.partition_of(key) for key in behind.keys})
-                return True
-            for key in behind.keys:
-                await self._until(key, lambda view: view.next_offset >= position)
-        except JournalError as error:
-            log.warning("request waits for the journal", extra={"keys": list(behind.keys), "error": str(error)})
-            await asyncio.sleep(wait)
-        return False
-
-    async def _until(self, key: str, holds: Callable[[PartitionView], bool]) -> None:
-        """Return when that holds, or after a while. Raises JournalError."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RECHECK_S):
-                await self._journal.until(key, holds)
-
-    async def _wait_for(self, error: Exception, command: Command, wait: float) -> None:
-        """Return when it may be worth another attempt."""
-        try:
-            if isinstance(error, ScopeBusyError):
-                scope = error.scope
-                await self._until(scope, lambda view: not is_deleted_plainly(find_scope(view, scope)))
-                return
-            if isinstance(error, BusyError) and isinstance(command, ExclusiveCommand | DeleteStream):
-                await self._fairness.wait(command)
-                return
-        except JournalError as problem:
-            log.warning("journal away", extra={"key": command.key, "error": str(problem)})
-        await asyncio.sleep(wait)
 
     # Workflows.
 
@@ -186,7 +114,7 @@ class WorkflowService:
         """
         id = f"{self._runtime.source}-bootstrap-{self._runtime.clock.now_ms()}"
         if find_scope(self._journal.reader(SYSTEM_SCOPE), SYSTEM_SCOPE) is None:
-            await self._decide(self._runtime.request(f"{id}-scope", CreateScope(scope=SYSTEM_SCOPE)), permit)
+            await self._decider.decide(self._runtime.request(f"{id}-scope", CreateScope(scope=SYSTEM_SCOPE)), permit)
         create = CreateStream(scope=SYSTEM_SCOPE, stream=REQUEST_STREAM, config=_REQUEST_STREAM_CONFIG)
         for wait in delays(chance=self._journal.chance):
             if find_stream(self._journal.reader(create.key), StreamId(SYSTEM_SCOPE, REQUEST_STREAM)) is not None:

@@ -1,0 +1,97 @@
+"""Has a request decided, however long it takes: views that lag, workflows that run, a scope that may be deleted.
+
+A request that waits releases its permit, and is decided anew when the view shows what it waits for.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from sluice.domain import registry
+from sluice.domain.commands import Command
+from sluice.domain.decision import Context, Decision
+from sluice.domain.errors import BusyError, ScopeBusyError, ViewBehindError
+from sluice.domain.scope.state import find_scope, is_deleted_plainly
+from sluice.domain.stream.commands import DeleteStream
+from sluice.engine.executor import Permit
+from sluice.engine.fold import GuardedReader, PartitionView
+from sluice.engine.journal import Journal, JournalError
+from sluice.engine.offsets import Origin
+from sluice.engine.ports import RecordTooLargeError
+from sluice.engine.retry import delays
+from sluice.kafka.requests import Request
+from stream_workflows.fairness import ExclusiveCommand, Fairness
+
+log = logging.getLogger(__name__)
+
+RECHECK_S = 10.0
+"""After so long a request is decided anew, should the view not have shown what it waits for."""
+
+
+class Decider:
+    def __init__(self, journal: Journal, fairness: Fairness) -> None:
+        self._journal = journal
+        self._fairness = fairness
+
+    async def decide(
+        self, request: Request, permit: Permit, origin: Origin | None = None, appended_at: int = 0
+    ) -> None:
+        """Return when the request is decided. Raises JournalError for one that no record can hold."""
+        command = request.command
+        caught_up = False
+
+        def decided(reader: GuardedReader, context: Context) -> Decision:
+            return registry.decide(reader, command, msgspec.structs.replace(context, caught_up=caught_up))
+
+        for wait in delays(chance=self._journal.chance):
+            try:
+                await self._journal.propose(
+                    command.key, decided, request=request.id, origin=origin, appended_at=appended_at
+                )
+                return
+            except ViewBehindError as error:
+                async with permit.released():
+                    caught_up = await self._reached(error, wait) or caught_up
+            except (JournalError, BusyError) as error:
+                if isinstance(error.__cause__, RecordTooLargeError):
+                    raise
+                log.info("request waits", extra={"request": request.id, "error": str(error)})
+                async with permit.released():
+                    await self._wait_for(error, command, wait)
+
+    async def _reached(self, behind: ViewBehindError, wait: float) -> bool:
+        """Return when the views may be where they have to be; whether they hold all that was acknowledged before."""
+        position = behind.position
+        try:
+            if position is None:
+                await self._journal.barrier({self._journal.partition_of(key) for key in behind.keys})
+                return True
+            for key in behind.keys:
+                await self._until(key, lambda view: view.next_offset >= position)
+        except JournalError as error:
+            log.warning("request waits for the journal", extra={"keys": list(behind.keys), "error": str(error)})
+            await asyncio.sleep(wait)
+        return False
+
+    async def _until(self, key: str, holds: Callable[[PartitionView], bool]) -> None:
+        """Return when that holds, or after a while. Raises JournalError."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RECHECK_S):
+                await self._journal.until(key, holds)
+
+    async def _wait_for(self, error: Exception, command: Command, wait: float) -> None:
+        """Return when it may be worth another attempt."""
+        try:
+            if isinstance(error, ScopeBusyError):
+                scope = error.scope
+                await self._until(scope, lambda view: not is_deleted_plainly(find_scope(view, scope)))
+                return
+            if isinstance(error, BusyError) and isinstance(command, ExclusiveCommand | DeleteStream):
+                await self._fairness.wait(command)
+                return
+        except JournalError as problem:
+            log.warning("journal away", extra={"key": command.key, "error": str(problem)})
+        await asyncio.sleep(wait)
