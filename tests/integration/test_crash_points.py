@@ -17,7 +17,7 @@ from support.controller import Controller, config, controller, cut, info, outcom
 from support.kafka import events, fold
 from support.workflows import running_workflows
 
-from harness import System
+from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.workflow import WorkflowKind
 from stream_workflows.workflows import WORKFLOWS
@@ -153,6 +153,7 @@ def test_every_workflow_has_its_case() -> None:
 
 @pytest.mark.timeout(900)
 def test_every_workflow_ends_once_wherever_its_process_is_killed(lone: System, gateway: Controller) -> None:
+    eventually(lambda: not running_workflows(fold(lone.kafka_bootstrap)), STARTS_S, "Pravega's own stream is there")
     points = [(f"crash{number}", kind, point) for number, (kind, point) in enumerate(crash_points())]
     for scope, kind, _ in points:
         for rpc, request in [("createScope", pb.ScopeInfo(scope=scope)), *CASES[kind].before(scope)]:

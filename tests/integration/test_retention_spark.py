@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.decisions import Asked, asked, halves, hot, sampled, tell
+from support.effort import effort
 from support.health import metric, readiness
 from support.kafka import produce, read
 from support.spark import SPARK, kafka_and_spark
@@ -33,7 +34,8 @@ DECIDED_S = 120.0
 EXIT_UNFIT = 2
 AWAY_S = 20.0
 TICK_S = 2.0
-BATCHES_S = 5.0
+BATCHES_S = effort(5.0, 30.0)
+"""What a batch may take: where changes are judged other processes leave it little of the machine."""
 """For the batch that is under way at a tick, and the one that decides: a second each, if they are given the machine."""
 
 ENVIRONMENT = {

@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 import pytest
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
+from support.effort import effort
 from support.kafka import events, fold
 from support.segments import append
 from support.truncations import Dues, beyond_size, beyond_time, consumed, overdue_ms
@@ -32,7 +33,8 @@ READY_S = 300.0
 REPORTS = ("_system", "_requeststream")
 UNBOUNDED = 2**63 - 1
 TICK_S = 5.0
-BATCHES_S = 5.0
+BATCHES_S = effort(5.0, 30.0)
+"""What a batch may take: where changes are judged other processes leave it little of the machine."""
 """For the batch that is under way when something becomes due, and the one that decides: a second each, if they are
 given the machine."""
 QUICK = {
