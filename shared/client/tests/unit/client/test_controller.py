@@ -305,7 +305,7 @@ async def test_a_dead_connection_is_replaced_although_its_callers_give_up_sooner
 
 
 def attempts(way: Way) -> list["asyncio.Task[Any]"]:
-    return [task for task in asyncio.all_tasks() if task.get_name() == f"ask {way.address}"]
+    return [task for task in asyncio.all_tasks() if task.get_name() == f"call {way.address}"]
 
 
 async def test_the_channel_that_takes_over_has_a_connection_of_its_own(fake: FakeController, way: Way) -> None:
