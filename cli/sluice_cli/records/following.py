@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from sluice.domain.events import Event
-from sluice.domain.ids import TransactionId
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord
 from sluice.domain.stream.events import (
     DecisionRecorded,
@@ -197,5 +196,5 @@ class Follower:
 def _about(event: Event) -> tuple[str, ...]:
     """The aggregates that an event is about: a batch that begins is about its transactions."""
     if isinstance(event, CommitBatchStarted):
-        return tuple(TransactionId(event.scope, event.stream, t).aggregate for t in event.transactions)
+        return tuple(event.stream_id.transaction(t).aggregate for t in event.transactions)
     return (event.aggregate,)

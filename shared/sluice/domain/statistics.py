@@ -263,8 +263,8 @@ class OperationCounter:
 
 Counter = TransactionCounter | OperationCounter
 
-Counted = tuple[str, str, int]
-"""Scope, stream and the minute's begin."""
+Counted = tuple[StreamId, int]
+"""A stream and when the minute begins, epoch ms."""
 
 
 class PendingFigures:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
 from sluice.domain.statistics import (
     Counted,
@@ -84,18 +83,16 @@ class StatisticsReporter:
                 continue
             figures = self._counter.figures(event, view)
             if figures is not None:
-                self._pending.add((event.scope, event.stream, WindowKind.MINUTE.begin(view.last_ms)), figures)
+                self._pending.add((event.stream_id, WindowKind.MINUTE.begin(view.last_ms)), figures)
 
     async def _report(self, counted: Counted, figures: Figures, at: int, number: int) -> None:
-        scope, stream, minute = counted
+        stream, minute = counted
         by = self._runtime.source
-        report = StreamStatistics(
-            id=f"{by}-{at}-{number}", by=by, at=at, scope=scope, stream=stream, minute=minute, figures=figures
-        )
+        report = StreamStatistics(f"{by}-{at}-{number}", by, at, *stream, minute=minute, figures=figures)
         try:
-            await self._send(StreamId(scope, stream).key, report)
+            await self._send(stream.key, report)
         except SendError as error:
-            log.warning("statistics wait", extra={"stream": f"{scope}/{stream}", "error": str(error)})
+            log.warning("statistics wait", extra={"stream": str(stream), "error": str(error)})
             self._pending.add(counted, figures)
 
     async def _mark(self, partition: int, at: int) -> None:

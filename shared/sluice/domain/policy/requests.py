@@ -29,7 +29,7 @@ def truncation(state: RetentionState, decision: RetentionDecision) -> tuple[str,
     if decision.cut is None:
         return None
     id = truncation_id(state.stream_id, state.creation_id, decision.cut, state.policy)
-    return id, TruncateStream(state.scope, state.stream, cut=decision.cut, policy=state.policy)
+    return id, TruncateStream(*state.stream_id, cut=decision.cut, policy=state.policy)
 
 
 def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, ScaleStream] | None:
@@ -37,7 +37,7 @@ def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, 
     if not decision.seals:
         return None
     id = scale_id(state.stream_id, state.creation_id, decision.epoch, decision.seals)
-    return id, ScaleStream(state.scope, state.stream, seals=decision.seals, ranges=decision.ranges, at=now)
+    return id, ScaleStream(*state.stream_id, seals=decision.seals, ranges=decision.ranges, at=now)
 
 
 def _id(kind: str, *parts: str) -> str:

@@ -61,17 +61,10 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
         return refuse(Status.STREAM_SEALED, f"the stream is {stream.state.value}")
     if len(transactions_of(reader, command.stream_id).open) >= limits.open:
         return refuse(Status.TOO_MANY_OPEN, f"{limits.open} transactions of this stream are open, no more may be")
-    id = transaction_id(stream.active_epoch.reference, context.request)
-    if find_transaction(reader, TransactionId(command.scope, command.stream, id)) is not None:
+    id = stream.id.transaction(transaction_id(stream.active_epoch.reference, context.request))
+    if find_transaction(reader, id) is not None:
         return Decision()
-    opened = ev.TransactionOpened(
-        scope=command.scope,
-        stream=command.stream,
-        transaction=id,
-        lease_ms=command.lease_ms,
-        at=context.now,
-        request=context.request,
-    )
+    opened = ev.TransactionOpened(*id, lease_ms=command.lease_ms, at=context.now, request=context.request)
     return Decision((opened,))
 
 

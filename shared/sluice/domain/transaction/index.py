@@ -17,7 +17,7 @@ import msgspec
 
 from sluice.domain.decision import Reader
 from sluice.domain.events import Event
-from sluice.domain.ids import StreamId, TransactionId
+from sluice.domain.ids import StreamId
 from sluice.domain.transaction.events import (
     TransactionAborted,
     TransactionAborting,
@@ -100,8 +100,8 @@ def forget_old(index: Any, name: str, now: int) -> Iterable[str]:
         return ()
     if not (index.newest or index.older) or now - index.newest_since < KEPT_MS:
         return ()
-    scope, _, stream = name.partition("/")
-    return [TransactionId(scope, stream, t).aggregate for t in _forget(index, now)]
+    stream = StreamId.of(name)
+    return [stream.transaction(t).aggregate for t in _forget(index, now)]
 
 
 _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
@@ -119,9 +119,10 @@ def fold_index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
     if fold is None:
         return ()
     assert isinstance(event, TransactionEvent)
-    name = event.stream_id.transactions
+    stream = event.stream_id
+    name = stream.transactions
     index = indexes.get(name)
     if index is None:
         index = indexes[name] = StreamTransactions()
     forgotten = fold(index, event)
-    return [TransactionId(event.scope, event.stream, t).aggregate for t in forgotten]
+    return [stream.transaction(t).aggregate for t in forgotten]
