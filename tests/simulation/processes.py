@@ -5,7 +5,7 @@ the outside is a touch, at which it may be killed or frozen. `Truth` is what the
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextvars import ContextVar
 from random import Random
 from typing import Any, TypeVar
@@ -33,6 +33,9 @@ OnEntry = Callable[[int, JournalEntry], None]
 OnRequest = Callable[[MemoryMessage], None]
 OnRecord = Callable[[MemoryMessage, JournalRecord, list[Outcome]], None]
 P = TypeVar("P", bound="Process")
+
+LOOK_S = 0.25
+"""How often violations are looked for."""
 
 
 class Truth:
@@ -238,6 +241,20 @@ class System:
     def reply(self, request: str) -> Reply | None:
         """The reply to a request, if there is one."""
         return self.truth.reply(request)
+
+    async def run_all(self, doing: Sequence[Coroutine[Any, Any, None]]) -> None:
+        """Return when all have ended. Raises Violation soon after there is one."""
+        tasks = [asyncio.ensure_future(each) for each in doing]
+        try:
+            waiting: set[asyncio.Task[None]] = set(tasks)
+            while waiting:
+                done, waiting = await asyncio.wait(tasks, timeout=LOOK_S)
+                for task in done:
+                    task.result()
+                self.look()
+        finally:
+            for task in tasks:
+                task.cancel()
 
     def look(self) -> None:
         """Raises Violation if one was found meanwhile, or something went wrong that nobody has caught."""

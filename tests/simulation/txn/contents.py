@@ -18,7 +18,7 @@ def check(plant: Plant, clients: Clients) -> None:
         raise Violation(left)
     found = _runs(plant)
     for id, written in clients.written.items():
-        state = model.txns[(written.scope, written.stream, id)].state
+        state = model.txns[written.key].state
         runs = found.pop(written.number, [])
         if state != "COMMITTED":
             if runs:

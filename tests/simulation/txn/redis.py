@@ -5,13 +5,13 @@ before or after their effect.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from random import Random
 
 from simulation.lives import SimulationLoop
 
 from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
-from txn_manager.wheel.wheel import CANCEL, MAX_BATCH, Change, Claimed
+from txn_manager.wheel.wheel import MAX_BATCH, Change, Claimed
 
 
 class _Slot:
@@ -53,15 +53,6 @@ class MemoryWheel:
 
     async def close(self) -> None:
         """See TimerWheel."""
-
-    async def set(self, partition: int, delays_ms: Mapping[str, int]) -> None:
-        """See TimerWheel."""
-        if lost := await self.change({partition: delays_ms}):
-            raise SlotLostError(lost)
-
-    async def cancel(self, partition: int, timers: Iterable[str]) -> None:
-        """See TimerWheel."""
-        await self.change({partition: dict.fromkeys(timers, CANCEL)})
 
     async def change(
         self, changes: Mapping[int, Mapping[str, Change]], fills: Mapping[int, str] | None = None

@@ -5,11 +5,10 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.domain_log import Log
 from support.histories import segments_of
+from support.stream_log import STREAM, StreamLog
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, ScalingPolicy, StreamConfig
-from sluice.domain.ids import StreamId
 from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
     ScaleCode,
@@ -22,9 +21,9 @@ from sluice.domain.policy.scaling import (
     split_range,
 )
 from sluice.domain.segment import Segment
-from sluice.domain.stream import decide, scale, traffic
-from sluice.domain.stream.commands import CreateStream, ScaleStream
-from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.stream import traffic
+from sluice.domain.stream.commands import ScaleStream
+from sluice.domain.stream.state import Stream
 from sluice.domain.stream.traffic import Direction, ScaleReport, Traffic
 
 TARGET = 100
@@ -36,21 +35,16 @@ class World:
     """A stream that is scaled by hand and by what is decided."""
 
     def __init__(self, segments: int, least: int, factor: int = 2) -> None:
-        self.log = Log("sc")
+        self.log = StreamLog(segments)
         self.now = 1_000_000
-        policy = ScalingPolicy(ScaleType.EVENTS, TARGET, factor, segments)
-        self.log.decide(CreateStream("sc", "st", StreamConfig(policy)), request="r")
-        self.log.apply(decide.finish_create(self.log, StreamId("sc", "st")))
         self.stream.config = StreamConfig(ScalingPolicy(ScaleType.EVENTS, TARGET, factor, least))
 
     @property
     def stream(self) -> Stream:
-        stream = find_stream(self.log, StreamId("sc", "st"))
-        assert stream is not None
-        return stream
+        return self.log.stream
 
     def report(self, segment: int, direction: Direction, splits: int = 2, silent: bool = False) -> ScaleReport:
-        said = Traffic(StreamId("sc", "st"), segment, direction, self.now, splits, silent)
+        said = Traffic(STREAM, segment, direction, self.now, splits, silent)
         found = traffic.scale_report(self.stream, said, f"{segment}-{self.now}-{direction.value}", "test")
         assert found is not None
         return found
@@ -58,10 +52,14 @@ class World:
     def scale(self, command: ScaleStream) -> str:
         reply = self.log.ask(command)
         if reply.status == "STARTED":
-            self.log.apply(scale.add_epoch(self.log, StreamId("sc", "st")))
-            self.log.apply(scale.finish_scale(self.log, StreamId("sc", "st"), dict.fromkeys(command.seals, 1)))
+            self.log.end_scale(dict.fromkeys(command.seals, 1))
             self.check()
         return reply.status
+
+    def split(self, segment: Segment) -> None:
+        """By hand."""
+        ranges = split_range(segment.low, segment.high, 2)
+        self.scale(ScaleStream(*STREAM, seals=(segment.id,), ranges=ranges, at=self.now))
 
     def check(self) -> None:
         active = self.stream.active_segments()
@@ -85,12 +83,7 @@ def test_what_is_decided_on_the_present_epoch_is_accepted(data: st.DataObject) -
         segment = data.draw(st.sampled_from(known[-8:]))
         waiting.append(world.report(segment, direction, data.draw(st.integers(0, 6)), silent))
         if data.draw(st.integers(0, 5)) == 0:
-            by_hand = data.draw(st.sampled_from(world.stream.active_segments()))
-            world.scale(
-                ScaleStream(
-                    "sc", "st", seals=(by_hand.id,), ranges=split_range(by_hand.low, by_hand.high, 2), at=world.now
-                )
-            )
+            world.split(data.draw(st.sampled_from(world.stream.active_segments())))
         for report in data.draw(st.permutations(waiting)):
             if data.draw(st.booleans()):
                 state = observe(state, report, world.now)
@@ -124,9 +117,7 @@ def test_what_is_known_does_not_depend_on_the_order_of_reports(data: st.DataObje
         direction = data.draw(st.sampled_from(Direction))
         reports.append(world.report(segment, direction, 3, direction is Direction.DOWN and data.draw(st.booleans())))
         if data.draw(st.integers(0, 2)) == 0:
-            split = data.draw(st.sampled_from(world.stream.active_segments()))
-            ranges = split_range(split.low, split.high, 2)
-            world.scale(ScaleStream("sc", "st", seals=(split.id,), ranges=ranges, at=world.now))
+            world.split(data.draw(st.sampled_from(world.stream.active_segments())))
     mixed = data.draw(st.permutations([*reports, *data.draw(st.lists(st.sampled_from(reports)))]))
     first = second = None
     for report in reports:
@@ -148,9 +139,7 @@ def test_who_forgets_a_stream_of_which_nothing_matters_any_more_decides_alike(da
         if partly is not None and not of_use_until(partly, world.now) and muted_until(partly, world.now) <= world.now:
             partly = None
         if data.draw(st.integers(0, 5)) == 0:
-            by_hand = data.draw(st.sampled_from(world.stream.active_segments()))
-            ranges = split_range(by_hand.low, by_hand.high, 2)
-            world.scale(ScaleStream("sc", "st", seals=(by_hand.id,), ranges=ranges, at=world.now))
+            world.split(data.draw(st.sampled_from(world.stream.active_segments())))
         for segment in data.draw(st.lists(st.sampled_from(world.stream.active_segments()), unique=True, max_size=3)):
             direction = data.draw(st.sampled_from([Direction.UP, Direction.DOWN, Direction.DOWN]))
             silent = direction is Direction.DOWN and data.draw(st.booleans())
