@@ -144,7 +144,6 @@ class WorkflowProcess(Process):
     name = "stream-workflows"
 
     def serve(self) -> None:
-        """See Process."""
         assert isinstance(self.settings, WorkflowSettings)
         self.service = WorkflowService(self.runtime, self.settings, self.system.store)
         self.consumer = self.service.consumer

@@ -1,23 +1,23 @@
-"""Requests that are delivered a second time: they do nothing to what has their name by then."""
+"""Requests that are delivered a second time while others are under way: they do nothing to what has their name by then.
+
+That nothing changes when all is at rest is a rule of `test_model`.
+"""
 
 import asyncio
 from unittest.mock import Mock, patch
 
 from simulation.scene import in_a_world
 from simulation.world import PARTITIONS, World
-from support.histories import segments_of
 
 from sluice.domain import registry as aggregates
-from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId
-from sluice.domain.names import key_of
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
-from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, UpdateStream, UpdateSubscriberCut
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.table.commands import CreateTable
 from sluice.domain.workflow import CancelWorkflow, Workflow
 from sluice.engine.partition import partition_of
 
@@ -46,52 +46,6 @@ class Held(World):
         await asyncio.sleep(1)
         self.restart()
         await asyncio.sleep(30)
-
-
-@in_a_world(Held)
-async def test_a_stream_that_was_created_again_is_not_deleted_with_its_former_life(world: Held) -> None:
-    await world.hold(StreamId("sc", "st").key)
-    for command in (CreateStream("sc", "st", CONFIG), SealStream("sc", "st"), DeleteStream("sc", "st")):
-        assert await world.do(command) == "SUCCESS"
-    assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-    await world.redeliver_held()
-    stream = world.find("st")
-    assert stream is not None and (stream.state.value, set(segments_of(stream))) == ("ACTIVE", {1})
-    assert await world.do(SealStream("sc", "st")) == "SUCCESS", "a new request means this life"
-
-
-@in_a_world(Held)
-async def test_a_scope_that_was_created_again_is_not_emptied_with_its_former_life(world: Held) -> None:
-    assert await world.do(DeleteScope("sc")) == "SUCCESS"
-    await world.hold("sc")
-    for life in (1, 2):
-        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        assert await world.do(CreateTable("sc", "kv", TableConfig(1, 4))) == "SUCCESS"
-        if life == 1:
-            assert await world.do(DeleteScopeRecursive("sc")) == "SUCCESS"
-    await world.redeliver_held()
-    assert world.view("sc").get("scope:sc") is not None and world.find("st") is not None
-    assert world.view(key_of("table:sc/kv")).get("table:sc/kv") is not None
-
-
-@in_a_world(Held)
-async def test_what_was_refused_is_not_carried_out_later(world: Held) -> None:
-    assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-    await world.hold("sc")
-    assert await world.do(DeleteScope("sc")) == "SCOPE_NOT_EMPTY"
-    assert await world.do(SealStream("sc", "st")) == await world.do(DeleteStream("sc", "st")) == "SUCCESS"
-    await world.redeliver_held()
-    assert world.view("sc").get("scope:sc") is not None and world.find("st") is None
-
-
-@in_a_world(Held)
-async def test_what_was_deleted_is_not_created_again(world: Held) -> None:
-    await world.hold("sc")
-    for command in (CreateStream("sc", "st", CONFIG), SealStream("sc", "st"), DeleteStream("sc", "st")) * 2:
-        assert await world.do(command) == "SUCCESS"
-    await world.redeliver_held()
-    assert world.find("st") is None
-    assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS", "the name is free"
 
 
 @in_a_world(Held)
@@ -144,17 +98,6 @@ async def test_a_creation_is_not_cancelled_with_an_earlier_one(world: Held) -> N
     assert stream is not None and stream.workflow is workflow and not workflow.cancelled
     world.failing = set()
     assert await world.replied(second) == Reply(Status.SUCCESS)
-
-
-@in_a_world(Held)
-async def test_the_later_of_two_updates_stays(world: Held) -> None:
-    assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-    await world.hold(StreamId("sc", "st").key)
-    for tag in ("early", "late"):
-        assert await world.do(UpdateStream("sc", "st", StreamConfig(tags=(tag,)))) == "SUCCESS"
-    await world.redeliver_held()
-    stream = world.find("st")
-    assert stream is not None and stream.config.tags == ("late",)
 
 
 @in_a_world(Held)

@@ -91,15 +91,3 @@ async def test_groups_and_tables_are_cancelled(world: World) -> None:
     for request in (group, table):
         assert (await world.replied(request)).reason == "cancelled"
     assert (await world.ask(world.cancellation("table:sc/t"))).status == "NOT_RUNNING"
-
-
-@in_a_world(World)
-async def test_other_streams_go_on_while_one_is_stuck(world: World) -> None:
-    await make_stream(world)
-    world.failing = {"SealSegment"}
-    stuck_request = world.post(SealStream("sc", "st"))
-    await stuck(world, STREAM)
-    assert await world.do(CreateStream("sc", "other", StreamConfig())) == "SUCCESS"
-    assert world.reply(stuck_request) is None
-    world.heal()
-    await world.replied(stuck_request)

@@ -100,11 +100,9 @@ class TransactionWorld(MemoryWorld):
         self.deletes = 0
         self.merges_allowed = 1_000_000
         self.store.fault = self._fault
-        self.last = self.first
         self.completers = [Completer(self, self.first, most)]
         for _ in range(1, processes):
-            self.last = self.process()
-            self.completers.append(Completer(self, self.last, most))
+            self.completers.append(Completer(self, self.process(), most))
 
     @property
     def completer(self) -> Completer:

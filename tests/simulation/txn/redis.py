@@ -57,7 +57,6 @@ class MemoryWheel:
     async def change(
         self, changes: Mapping[int, Mapping[str, Change]], fills: Mapping[int, str] | None = None
     ) -> list[int]:
-        """See TimerWheel."""
         fails = await self._before("change")
         now, lost = self._redis.now_ms(), []
         for partition, of_partition in changes.items():
@@ -74,7 +73,6 @@ class MemoryWheel:
         return lost
 
     async def refill(self, partition: int, delays_ms: Mapping[str, int]) -> str:
-        """See TimerWheel."""
         redis = self._redis
         fails = await self._before("stage")
         redis.fills += 1
@@ -91,7 +89,6 @@ class MemoryWheel:
         return fill
 
     async def claim(self, partitions: Collection[int], limit: int = MAX_BATCH) -> Claimed:
-        """See TimerWheel."""
         fails = await self._before("claim")
         now = self._redis.now_ms()
         due: list[tuple[int, str]] = []
@@ -111,7 +108,6 @@ class MemoryWheel:
         return Claimed(due, lost, fills, now)
 
     async def mark_heard(self, partitions: Collection[int], until_ms: int | None = None) -> None:
-        """See TimerWheel."""
         if not partitions:
             return
         fails = await self._before("hear")
@@ -122,7 +118,6 @@ class MemoryWheel:
         self._after("hear", fails)
 
     async def silent_for(self, partition: int) -> int | None:
-        """See TimerWheel."""
         fails = await self._before("silence")
         heard = self._redis.heard_ms.get(partition)
         self._after("silence", fails)

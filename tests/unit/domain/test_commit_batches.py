@@ -21,12 +21,7 @@ from sluice.domain.transaction import batch
 from sluice.domain.transaction.batch import YIELD_MS, why_not_now
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import decide_open
-from sluice.domain.transaction.events import (
-    CommitBatchEnded,
-    CommitBatchStarted,
-    TransactionCommitted,
-    TransactionOpened,
-)
+from sluice.domain.transaction.events import CommitBatchEnded, CommitBatchStarted, TransactionOpened
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState
 from sluice.domain.workflow import WorkflowKind
@@ -56,19 +51,6 @@ def test_without_a_stream_or_anything_that_waits_there_is_no_batch() -> None:
     assert log.begin() == Decision() and log.commits is None
     assert batch.begin_batch(log, StreamId("sc", "none"), log.context(), 9) == Decision()
     assert why_not_now(log, StreamId("sc", "none"), 0) is None
-
-
-def test_a_batch_has_them_in_the_order_in_which_commits_were_asked() -> None:
-    log = TxnLog()
-    a, b, c = (log.open(request) for request in "abc")
-    for id in (c, a, b):
-        log.queue(id)
-    log.begin()
-    assert (log.batch.kind, log.batch.transactions) == (WorkflowKind.COMMIT_TRANSACTIONS, (c, a, b))
-    assert log.batch.since == log.now
-    ends = log.end().events
-    assert [e.transaction for e in ends if isinstance(e, TransactionCommitted)] == [c, a, b]
-    assert list(log.index_of_all.ended()) == [b, a, c]
 
 
 def test_a_batch_is_bounded_and_the_next_one_begins_in_the_record_that_ends_it() -> None:
@@ -189,16 +171,6 @@ def test_a_commit_before_which_none_waits_begins_its_batch_in_the_same_record() 
     assert log.batch.transactions == (a,) and log.commits is not None and log.commits.batches == 1
     log.end()
     assert list(log.batch.transactions) == [b, c]
-
-
-def test_a_commit_does_not_pass_by_those_that_wait() -> None:
-    log = TxnLog()
-    (a,) = log.waiting("a")
-    b = log.open("b")
-    log.commit(b)
-    assert log.commits is None
-    log.begin()
-    assert log.batch.transactions == (a, b)
 
 
 def test_a_commit_is_accepted_while_a_workflow_keeps_its_batch_from_beginning() -> None:

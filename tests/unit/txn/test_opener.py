@@ -37,7 +37,6 @@ class Opener:
     def __init__(self, world: TransactionWorld, process: Process) -> None:
         self.process = process
         self.failures: list[Exception] = []
-        self.handled = 0
         source = process.runtime.request_source(REQUESTS_TRANSACTIONS, "txn-manager")
         self.consumer = RequestConsumer(source, process.journal, self._handle, self._own, self._failed)
         self.opener = TransactionOpener(
@@ -45,7 +44,6 @@ class Opener:
         )
 
     async def _handle(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
-        self.handled += 1
         request = request_of(delivery, REQUESTS_TRANSACTIONS)
         assert isinstance(request.command, OpenTransaction)
         return self.opener.open(request, request.command, delivery)
@@ -62,12 +60,6 @@ class Opener:
         partition = self.process.journal.partition_of(KEY)
         await until(lambda: partition in self.consumer.partitions)
         await settle()
-
-    async def die(self) -> None:
-        """It does nothing more, and leaves its partitions without a commit."""
-        self.consumer.abandon()
-        self.consumer.revoked(sorted(self.consumer.partitions))
-        await self.process.die()
 
 
 class Scene(TransactionWorld):
@@ -148,20 +140,6 @@ async def test_segments_are_created_while_the_decision_is_on_its_way(scene: Scen
     assert len(scene.created_at_s) == 1, "they are not created a second time"
 
 
-async def test_an_open_is_taken_over_after_a_crash(scene: Scene) -> None:
-    scene.silent = True
-    scene.send("r")
-    id = await scene.until_opened("r")
-    other = Opener(scene, scene.process())
-    reply = other.process.journal.expect_reply("r", (KEY,))
-    await scene.opener.die()
-    scene.silent = False
-    other.consumer.assigned([other.process.journal.partition_of(KEY)])
-    found = await asyncio.wait_for(reply, 30)
-    assert (found.status, found.transaction) == ("OK", id) and len(scene.own_segments) == 1
-    assert other.failures == []
-
-
 async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: Scene) -> None:
     reply = scene.first.journal.expect_reply("late", (KEY,))
     await scene.seed(KEY, TransactionOpened(*STREAM, scene.id_of("late"), lease_ms=LEASE_MS, at=1, request="late"))
@@ -219,17 +197,6 @@ async def test_segments_of_an_epoch_that_ended_before_the_decision_are_deleted(s
     await asyncio.sleep(1)
     names = segment_names(scene.stream, found.transaction).values()
     assert sorted(scene.own_segments) == sorted(names), "those of the new epoch alone"
-
-
-async def test_an_open_that_is_redelivered_opens_no_second_transaction(scene: Scene) -> None:
-    await asyncio.wait_for(scene.send("r"), 5)
-    group = scene.groups.group(REQUESTS_TRANSACTIONS.name)
-    group.lose_offsets()
-    group.balance(bounce=True)
-    group.lose_offsets()
-    await asyncio.sleep(5)
-    assert scene.opener.handled == 2
-    assert len(scene.events(TransactionOpened)) == 1 and len(scene.own_segments) == 1
 
 
 async def test_a_stream_that_is_not_there_is_refused_without_segments(scene: Scene) -> None:

@@ -263,20 +263,6 @@ async def test_a_fill_by_somebody_else_is_put_right(make: Make, server: PrivateR
     await until(lambda: instance.asked == [(3, "a")], "it is asked about")
 
 
-async def test_two_that_believe_to_own_a_partition_lose_nothing(make: Make, server: PrivateRedis) -> None:
-    journal = Journal()
-    instances = [make(journal, ending=False), make(journal, ending=False)]
-    for instance in instances:
-        instance.timers.own(3)
-    for number in range(300):
-        journal.lease(3, f"t{number}", number)
-        for instance in instances:
-            instance.timers.lease(3, f"t{number}", number)
-        if number % 10 == 0:
-            await asyncio.sleep(0.001)
-    await until(lambda: len({*instances[0].asked, *instances[1].asked}) == 300, "all are asked about")
-
-
 async def test_changes_made_during_a_fill_come_after_it(make: Make, server: PrivateRedis) -> None:
     instance = make()
     instance.journal.lease(3, "moved", HOUR)

@@ -16,7 +16,6 @@ from sluice.domain.stream.history import Epoch
 from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.transaction.state import TransactionState, segment_names
 from sluice.engine.executor import Permit
-from sluice.kafka.topics import JOURNAL
 from txn_manager.transaction_completion import ABORT_CONCURRENCY, RECHECK_S
 
 COMMITTED, ABORTED = TransactionState.COMMITTED, TransactionState.ABORTED
@@ -50,30 +49,6 @@ async def test_a_commit_is_merged_and_an_abort_deleted(world: TransactionWorld) 
     assert (world.state(kept), world.state(dropped)) == (COMMITTED, ABORTED)
     assert (world.data(0), world.data(1)) == (b"kept", b"kept")
     assert not any(name in world.store.segments for name in names)
-
-
-@pytest.mark.parametrize("options", [{"most": 3}], ids=["batches of 3"])
-async def test_batches_are_merged_in_the_order_of_commits_and_bounded(world: TransactionWorld) -> None:
-    ids = [await world.open(request) for request in "abcdefg"]
-    order = [ids[i] for i in (3, 0, 6, 1, 5, 2, 4)]
-    await world.commit(*order)
-    world.completer.take_over()
-    await world.until_ended()
-    assert world.data(0) == b"dagbfce"
-    assert world.batches() == [tuple(order[0:3]), tuple(order[3:6]), tuple(order[6:7])]
-    assert list(world.transactions.ended()) == order[::-1]
-
-
-async def test_commits_that_come_while_a_batch_runs_make_the_next_one(world: TransactionWorld) -> None:
-    world.slow_s = 1.0
-    world.completer.take_over()
-    first, *others = [await world.open(request) for request in "abcd"]
-    await world.commit(first)
-    await asyncio.sleep(0.5)
-    await world.commit(*others)
-    await world.until_ended()
-    assert world.batches() == [(first,), tuple(others)]
-    assert world.data(0) == b"abcd"
 
 
 # Taking over.
@@ -206,19 +181,6 @@ async def test_a_partition_of_another_owner_is_left_alone(world: TransactionWorl
     assert world.state(b) is COMMITTING and world.merges == 1
 
 
-async def test_a_partition_that_comes_back_is_looked_through(world: TransactionWorld) -> None:
-    world.slow_s = 10
-    world.completer.take_over()
-    ids = [await world.open(request) for request in "ab"]
-    await world.commit(*ids)
-    await until(lambda: world.merges == 1)
-    world.completer.drop()
-    world.slow_s = 0
-    world.completer.take_over()
-    await world.until_ended()
-    assert world.data(0) == b"ab"
-
-
 @pytest.mark.parametrize("options", [{"processes": 2, "most": 1}], ids=["two owners"])
 async def test_a_late_former_owner_ends_only_the_batch_that_it_has_merged(world: TransactionWorld) -> None:
     late, present = world.completers
@@ -276,15 +238,6 @@ async def test_silent_segment_stores_are_tried_until_they_answer(world: Transact
     world.failing.clear()
     await world.until_ended()
     assert world.data(0) == b"kept"
-
-
-async def test_a_journal_that_is_away_is_tried_until_it_is_back(world: TransactionWorld) -> None:
-    a = await world.open("a")
-    await world.commit(a)
-    world.refuse(JOURNAL, 5)
-    world.completer.take_over()
-    await world.until_ended()
-    assert world.broker.refusals == 0 and world.state(a) is COMMITTED
 
 
 async def test_commits_wait_for_a_workflow_of_the_stream_and_then_go_on_at_once(world: TransactionWorld) -> None:

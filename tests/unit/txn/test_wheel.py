@@ -36,7 +36,6 @@ class TornWheel(TimerWheel):
         self._left, self._disturb = at_call, disturb
 
     async def run_script(self, *args: Any) -> Any:
-        """See TimerWheel."""
         self._left -= 1
         if self._left == 0:
             await self._disturb()
@@ -245,16 +244,6 @@ async def test_a_claim_of_too_many_or_none_is_an_error(wheel: TornWheel) -> None
     for limit in (0, MAX_BATCH + 1):
         with pytest.raises(ValueError, match="a claim takes"):
             await wheel.claim([3], limit)
-
-
-async def test_a_claim_expires_if_the_claimer_dies(server: PrivateRedis, wheel: TornWheel) -> None:
-    dead = TimerWheel(server.url, "test", claim_ms=100)
-    await dead.refill(3, {"a": 0})
-    before = now_ms(server)
-    assert await due(dead, 3) == {(3, "a")}
-    await dead.close()
-    assert await until(lambda: due(wheel, 3), "the timer fires again") == {(3, "a")}
-    assert now_ms(server) >= before + 100
 
 
 async def test_instances_that_claim_at_once_share_without_doubles(server: PrivateRedis, wheel: TornWheel) -> None:

@@ -186,18 +186,6 @@ async def test_neither_starves_the_other(world: TransactionWorld, fairness: Fair
 
 
 @pytest.mark.parametrize("most", [1])
-async def test_a_workflow_is_admitted_while_commits_never_end(world: TransactionWorld, fairness: Fairness) -> None:
-    world.slow_s = 0.5
-    world.completer.take_over()
-    ids = [await world.open(f"t{i}") for i in range(40)]
-    await world.commit(*ids)
-    await until(lambda: world.merges == 2)
-    began = time_s()
-    await Updates(world, fairness).one(7)
-    assert time_s() - began < 1.5 and world.transactions.committing
-
-
-@pytest.mark.parametrize("most", [1])
 async def test_a_workflow_that_died_while_it_waited_holds_commits_up_for_a_while_only(
     world: TransactionWorld, fairness: Fairness
 ) -> None:
