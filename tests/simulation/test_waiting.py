@@ -10,8 +10,8 @@ from sluice.domain.commands import Command
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.model import decode_record
-from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
-from sluice.domain.scope.commands import CreateScope, DeleteScopeRecursive
+from sluice.domain.reader_group.commands import CreateReaderGroup
+from sluice.domain.scope.commands import DeleteScopeRecursive
 from sluice.domain.scope.state import find_scope
 from sluice.domain.stream.commands import AddSubscriber, CreateStream, DeleteStream, SealStream
 from sluice.domain.stream.state import Stream, find_stream
@@ -55,20 +55,6 @@ async def stuck_while_sealed(world: Waiting, stream: str) -> str:
     request = world.post(SealStream("sc", stream))
     await world.until(lambda: world.workflow(f"stream:sc/{stream}"))
     return request
-
-
-@in_a_world(crowded)
-async def test_many_groups_find_the_stream_that_they_wait_for_at_work(world: Waiting) -> None:
-    await world.all_of(CreateStream("sc", "st", ONE))
-    await world.all_of(*(group(f"g{i}", "st") for i in range(6)))
-    await world.all_of(*(DeleteReaderGroup("sc", f"g{i}") for i in range(6)))
-
-
-@in_a_world(crowded)
-async def test_many_scopes_are_emptied_at_once(world: Waiting) -> None:
-    await world.all_of(*(CreateScope(scope) for scope in "abc"))
-    await world.all_of(*(CreateStream(scope, f"x{i}", ONE) for scope in "abc" for i in range(5)))
-    await world.all_of(*(DeleteScopeRecursive(scope) for scope in "abc"))
 
 
 @in_a_world(crowded)

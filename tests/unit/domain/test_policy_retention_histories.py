@@ -17,26 +17,21 @@ from sluice.domain.stream import cuts, retention
 from sluice.domain.stream.commands import AddSubscriber, UpdateSubscriberCut
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.retention import RetentionReport
-from sluice.domain.stream.state import Stream
 
 READERS = ("sc/a", "sc/b")
 Draw = Callable[[st.SearchStrategy[int]], int]
 
 
-class World:
+class World(StreamLog):
     """A stream that is written to, scaled, read by groups and truncated; a time unit passes with every step."""
 
     def __init__(self, policy: RetentionPolicy) -> None:
-        self.log = StreamLog(retention=policy)
+        super().__init__(retention=policy)
         self.now = 10_000
         self.lengths = dict.fromkeys(segments_of(self.stream), 0)
         self.readers = {name: head(self.stream) for name in READERS}
         for name in READERS:
-            self.log.decide(AddSubscriber(*STREAM, name, "id", 0))
-
-    @property
-    def stream(self) -> Stream:
-        return self.log.stream
+            self.decide(AddSubscriber(*STREAM, name, "id", 0))
 
     @property
     def ranges(self) -> dict[int, tuple[float, float]]:
@@ -46,7 +41,7 @@ class World:
         for segment in self.stream.active_epoch.segments:
             self.lengths[segment] += draw(st.integers(0, 60))
 
-    def scale(self, draw: Draw) -> None:
+    def scale_some(self, draw: Draw) -> None:
         active = self.stream.active_segments()
         first = draw(st.integers(0, len(active) - 1))
         sealed = active[first : first + draw(st.integers(1, 3))]
@@ -54,9 +49,9 @@ class World:
         ways = draw(st.integers(1, 3))
         bounds = [low, *(low + (high - low) * i / ways for i in range(1, ways)), high]
         seals, ranges = tuple(s.id for s in sealed), tuple(pairwise(bounds))
-        reply = self.log.start_scale(seals, ranges, self.now)
+        reply = self.start_scale(seals, ranges, self.now)
         assert reply.status == "STARTED"
-        self.log.end_scale({s: self.lengths[s] for s in seals})
+        self.end_scale({s: self.lengths[s] for s in seals})
         self.lengths.update({s.id: 0 for s in reply.segments})
 
     def read(self, draw: Draw, name: str) -> None:
@@ -80,7 +75,7 @@ class World:
         return low < other_high and other_low < high
 
     def publish(self, name: str) -> None:
-        self.log.decide(UpdateSubscriberCut(*STREAM, name, "id", 0, dict(self.readers[name])))
+        self.decide(UpdateSubscriberCut(*STREAM, name, "id", 0, dict(self.readers[name])))
 
     def report(self) -> RetentionReport:
         tail = {s: self.lengths[s] for s in self.stream.active_epoch.segments}
@@ -90,7 +85,7 @@ class World:
 
     def truncate(self, cut: dict[int, int]) -> None:
         """No cut that was decided on is refused."""
-        self.log.truncate(cut)
+        super().truncate(cut)
         for name, at in self.readers.items():
             if not is_at_or_before(self.stream.cut, at, self.ranges):
                 self.readers[name] = dict(self.stream.cut)
@@ -100,7 +95,7 @@ class World:
         self.write(draw)
         what = draw(st.integers(0, 5))
         if what == 0:
-            self.scale(draw)
+            self.scale_some(draw)
         if what in (1, 2, 3):
             name = READERS[what % 2]
             self.read(draw, name)
@@ -224,7 +219,7 @@ def test_a_report_has_the_bound_of_several_subscribers_with_the_bytes_before_it(
     """Neither reader's own cut nor size is that of the bound: one is behind on the old segment, one on the new ones."""
     world = World(RetentionPolicy(RetentionType.SIZE, 0, 0))
     world.lengths[0] = 100
-    world.log.scale((0,), ((0.0, 0.5), (0.5, 1.0)))
+    world.scale((0,), ((0.0, 0.5), (0.5, 1.0)))
     low, high = world.stream.active_epoch.segments
     world.lengths.update({low: 50, high: 50})
     assert world.report().bound is None, "nobody has reported yet"

@@ -1,6 +1,5 @@
 """Scaling on real streams: what is decided is accepted, and load that stays where it is comes to rest."""
 
-import math
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -11,7 +10,6 @@ from support.stream_log import STREAM, StreamLog
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
-    ScaleCode,
     ScalingState,
     decide_scaling,
     muted_until,
@@ -23,7 +21,6 @@ from sluice.domain.policy.scaling import (
 from sluice.domain.segment import Segment
 from sluice.domain.stream import traffic
 from sluice.domain.stream.commands import ScaleStream
-from sluice.domain.stream.state import Stream
 from sluice.domain.stream.traffic import Direction, ScaleReport, Traffic
 
 TARGET = 100
@@ -31,17 +28,13 @@ MINUTE = 60_000
 FIRST_AGE, COLD_AGE, MUTE = 10 * MINUTE, 20 * MINUTE, 10 * MINUTE
 
 
-class World:
+class World(StreamLog):
     """A stream that is scaled by hand and by what is decided."""
 
     def __init__(self, segments: int, least: int, factor: int = 2) -> None:
-        self.log = StreamLog(segments)
+        super().__init__(segments)
         self.now = 1_000_000
         self.stream.config = StreamConfig(ScalingPolicy(ScaleType.EVENTS, TARGET, factor, least))
-
-    @property
-    def stream(self) -> Stream:
-        return self.log.stream
 
     def report(self, segment: int, direction: Direction, splits: int = 2, silent: bool = False) -> ScaleReport:
         said = Traffic(STREAM, segment, direction, self.now, splits, silent)
@@ -49,17 +42,17 @@ class World:
         assert found is not None
         return found
 
-    def scale(self, command: ScaleStream) -> str:
-        reply = self.log.ask(command)
+    def carry_out(self, command: ScaleStream) -> str:
+        reply = self.ask(command)
         if reply.status == "STARTED":
-            self.log.end_scale(dict.fromkeys(command.seals, 1))
+            self.end_scale(dict.fromkeys(command.seals, 1))
             self.check()
         return reply.status
 
     def split(self, segment: Segment) -> None:
         """By hand."""
         ranges = split_range(segment.low, segment.high, 2)
-        self.scale(ScaleStream(*STREAM, seals=(segment.id,), ranges=ranges, at=self.now))
+        self.carry_out(ScaleStream(*STREAM, seals=(segment.id,), ranges=ranges, at=self.now))
 
     def check(self) -> None:
         active = self.stream.active_segments()
@@ -96,7 +89,7 @@ def test_what_is_decided_on_the_present_epoch_is_accepted(data: st.DataObject) -
         if request is None:
             continue
         assert len(set(found.seals)) == len(found.seals) and found.epoch == state.epoch
-        status = world.scale(request[1])
+        status = world.carry_out(request[1])
         if state.epoch == found.epoch and found.epoch == world.stream.active - (status == "STARTED"):
             assert status == "STARTED", found
             assert len(world.stream.active_segments()) == found.segments
@@ -157,7 +150,7 @@ def test_who_forgets_a_stream_of_which_nothing_matters_any_more_decides_alike(da
         known = noted(known, found, world.now)
         request = requests.scale(known, found, world.now)
         if request is not None:
-            world.scale(request[1])
+            world.carry_out(request[1])
 
 
 @given(low=st.floats(0, 1, exclude_max=True), width=st.floats(1e-9, 1), count=st.integers(2, 100))
@@ -166,48 +159,6 @@ def test_ranges_have_neither_gaps_nor_overlaps_and_end_exactly(low: float, width
     ranges = split_range(low, high, count)
     assert len(ranges) == count and ranges[0][0] == low and ranges[-1][1] == high
     assert all(a[1] == b[0] for a, b in pairwise(ranges))
-
-
-class Averages:
-    """A segment's rates as a store averages them: over 2, 5, 10 and 20 minutes, every 5 seconds (B10)."""
-
-    def __init__(self) -> None:
-        self.rates = [0.0, 0.0, 0.0, 0.0]
-        self.age = 0
-
-    def tick(self, rate: float) -> None:
-        weights = [1 - math.exp(-5 / 60 / minutes) for minutes in (2, 5, 10, 20)]
-        self.rates = [r + w * (rate - r) if r else rate for r, w in zip(self.rates, weights, strict=True)]
-        self.age += 5000
-
-    def word(self) -> tuple[Direction, int] | None:
-        """What is reported, if anything is (B10)."""
-        two, five, ten, twenty = self.rates
-        if self.age <= FIRST_AGE:
-            return None
-        if two > 5 * TARGET or five > 2 * TARGET or ten > TARGET:
-            return Direction.UP, max(2, int(max(two, five, ten) / TARGET))
-        cold = max(two, five, ten) < TARGET and twenty < TARGET / 2 and self.age > COLD_AGE
-        return (Direction.DOWN, 0) if cold else None
-
-
-@settings(max_examples=25, deadline=None)
-@given(data=st.data())
-def test_load_between_half_of_the_target_and_the_target_changes_nothing(data: st.DataObject) -> None:
-    world = World(2, 1)
-    state: ScalingState | None = None
-    loads = {s.id: Averages() for s in world.stream.active_segments()}
-    rates = st.floats(TARGET / 2, TARGET)
-    pattern = data.draw(st.lists(st.tuples(rates, rates), min_size=1, max_size=6))
-    for step in range(60 * 12):
-        world.now += 5000
-        for (segment, load), rate in zip(loads.items(), pattern[step // 40 % len(pattern)], strict=True):
-            load.tick(rate)
-            word = load.word()
-            if word is not None and step % 24 == 0:
-                state = observe(state, world.report(segment, *word), world.now)
-    assert state is None or decide_scaling(state, world.now).code is ScaleCode.STEADY
-    assert world.stream.history.count == 1
 
 
 @settings(max_examples=40, deadline=None)
@@ -249,7 +200,7 @@ def test_load_that_stays_where_it_is_comes_to_rest(
             request = requests.scale(state, found, world.now)
             state = noted(state, found, world.now)
         if request is not None:
-            assert world.scale(request[1]) == "STARTED"
+            assert world.carry_out(request[1]) == "STARTED"
             scaled_at.append(world.now)
             for s in world.stream.active_segments():
                 begun.setdefault(s.id, world.now)

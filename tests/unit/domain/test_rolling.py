@@ -129,22 +129,3 @@ def test_a_scale_after_a_roll_goes_on_from_the_newest_epoch() -> None:
     assert stream.active_epoch == Epoch(4, 4, 9000, (TWO_3, THREE_3, four, five))
     assert successors(stream, ZERO_3) == {four: [ZERO_3], five: [ZERO_3]}
     assert epoch_of(log.open("later")) == 4
-
-
-def test_transactions_of_three_epochs_each_find_their_place() -> None:
-    log = TxnLog()
-    of_0 = log.open("zero")
-    log.split(1, at=2000)
-    of_1 = log.open("one")
-    log.split(0, at=3000)
-    of_2 = log.open("two")
-    log.now = T
-    kinds = []
-    for id in (of_1, of_0, of_2):
-        log.commit(id)
-        kinds.append(log.batch.kind)
-        log.finish_batch()
-    rolls, merges = WorkflowKind.ROLL_TRANSACTIONS, WorkflowKind.COMMIT_TRANSACTIONS
-    assert kinds == [rolls, rolls, merges]
-    assert [e.reference for e in epochs_of(log.stream)] == [0, 1, 2, 1, 2, 0, 2]
-    assert all(log.state(id) is TransactionState.COMMITTED for id in (of_0, of_1, of_2))

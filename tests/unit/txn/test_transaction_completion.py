@@ -182,9 +182,15 @@ async def test_a_partition_of_another_owner_is_left_alone(world: TransactionWorl
 
 
 @pytest.mark.parametrize("options", [{"processes": 2, "most": 1}], ids=["two owners"])
-async def test_a_late_former_owner_ends_only_the_batch_that_it_has_merged(world: TransactionWorld) -> None:
+@pytest.mark.parametrize("rolls", [False, True], ids=["batch", "roll"])
+async def test_a_late_former_owner_ends_only_what_it_has_carried_out(world: TransactionWorld, rolls: bool) -> None:
+    def stored() -> bytes:
+        return b"".join(world.data(e.segments[0]) for e in duplicates_of(world)) if rolls else world.data(0)
+
     late, present = world.completers
     a, b = await world.open("a"), await world.open("b")
+    if rolls:
+        await split(world)
     await world.commit(a)
     world.late_s = 10
     late.take_over()
@@ -193,32 +199,11 @@ async def test_a_late_former_owner_ends_only_the_batch_that_it_has_merged(world:
     await world.commit(b)
     present.take_over()
     await asyncio.sleep(20)
-    assert world.state(a) is COMMITTED
-    assert world.data(0) == b"a"
-    assert world.state(b) is COMMITTING, "no one has merged it"
+    assert (world.state(a), world.state(b)) == (COMMITTED, COMMITTING), "no one has merged b"
+    assert stored() == b"a" and world.stream.history.count == (4 if rolls else 1)
     world.merges_allowed = 100
     await world.until_ended()
-    assert world.data(0) == b"ab"
-
-
-@pytest.mark.parametrize("options", [{"processes": 2, "most": 1}], ids=["two owners"])
-async def test_a_late_former_owner_ends_only_the_roll_that_it_has_carried_out(world: TransactionWorld) -> None:
-    late, present = world.completers
-    a, b = await world.open("a"), await world.open("b")
-    await split(world)
-    await world.commit(a)
-    world.late_s = 10
-    late.take_over()
-    await until(lambda: world.merges == 1)
-    world.late_s, world.merges_allowed = 0, 2
-    await world.commit(b)
-    present.take_over()
-    await asyncio.sleep(20)
-    assert world.state(a) is COMMITTED
-    assert world.stream.history.count == 4 and world.state(b) is COMMITTING
-    world.merges_allowed = 100
-    await world.until_ended()
-    assert [world.data(e.segments[0]) for e in duplicates_of(world)] == [b"a", b"b"]
+    assert stored() == b"ab"
 
 
 # Standing in the way.
