@@ -31,7 +31,7 @@ def check(world: World) -> None:
 
 
 def check_truth(truth: Truth) -> None:
-    """What the journal says, whoever has written it."""
+    """What the journal says, by whichever process it was written."""
     _nothing_is_under_way(truth)
     _nothing_is_without_its_scope(truth)
     _listings_show_what_exists(truth)

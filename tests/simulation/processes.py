@@ -256,7 +256,7 @@ class System:
                 task.cancel()
 
     def look(self) -> None:
-        """Raises Violation if one was found meanwhile, or something went wrong that nobody has caught."""
+        """Raises Violation if one was found meanwhile, or something went wrong that was not caught."""
         if self.truth.violation is not None:
             raise self.truth.violation
         if self.loop.failures:

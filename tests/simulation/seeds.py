@@ -31,7 +31,7 @@ RunSeed = Callable[[int], object]
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What services have to say is not heard, and not put together."""
+    """What services log is neither written nor put together."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

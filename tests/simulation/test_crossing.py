@@ -138,7 +138,7 @@ def test_whatever_crosses_all_is_answered_and_holds(seed: int) -> None:
     run_seed(seed)
 
 
-def test_what_nobody_takes_over_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workflow_that_is_not_taken_over_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(_service: WorkflowService, _partition: int) -> None:
         return None
 

@@ -95,11 +95,11 @@ class Faults(faults.Faults):
         self.system.groups.group(REQUESTS_STREAMS.name).balance(bounce=self.random.random() < 0.5)
 
     def _lose_offsets(self) -> None:
-        """Whoever owns a partition next gets all its requests a second time."""
+        """The next owner of a partition gets all its requests a second time."""
         self.note("offsets lost")
         group = self.system.groups.group(REQUESTS_STREAMS.name)
         group.lose_offsets()
-        # Nobody commits what it was to give up: all is delivered anew.
+        # No process commits what it was to give up: all is delivered anew.
         group.balance(bounce=True)
 
     def _stores_fail(self) -> None:

@@ -1,4 +1,4 @@
-"""Whoever changes streams while transactions are under way: scales, truncations, updates, sealing, a new life."""
+"""Administrators change streams while transactions are under way: scales, truncations, updates, sealing, a new life."""
 
 import asyncio
 from random import Random

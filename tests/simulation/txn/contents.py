@@ -97,7 +97,7 @@ def _merged_in_order(plant: Plant) -> None:
     seen: set[str] = set()
     for target, source, size in plant.stores.merges:
         if not size:
-            # Created once more by somebody who was late: merged or not, there is nothing in it.
+            # Created once more by a process that was late: merged or not, there is nothing in it.
             continue
         if source in seen:
             raise Violation(f"{source} was merged twice")

@@ -44,7 +44,7 @@ class MemoryRedis:
 
 
 class MemoryWheel:
-    """One instance's way to it; `touch` is told of every call, and may not return."""
+    """One instance's way to it; `touch` is called with every call, and may not return."""
 
     def __init__(self, redis: MemoryRedis, claim_ms: int, touch: Callable[[str], None]) -> None:
         self.claim_ms = claim_ms

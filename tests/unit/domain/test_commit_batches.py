@@ -135,7 +135,7 @@ def test_a_batch_ends_once_and_only_as_what_it_is() -> None:
     assert rolling.end_roll() == Decision(), "the duplicates are not named yet"
 
 
-def test_a_batch_is_ended_only_by_whoever_has_merged_it() -> None:
+def test_a_batch_is_ended_only_by_the_process_that_merged_it() -> None:
     log = TxnLog(most=1)
     a, b = log.waiting("a", "b")
     log.begin()
@@ -145,7 +145,7 @@ def test_a_batch_is_ended_only_by_whoever_has_merged_it() -> None:
     assert log.end({b: {0: 1}}).events
 
 
-def test_a_roll_is_noted_and_ended_only_by_whoever_has_carried_it_out() -> None:
+def test_a_roll_is_recorded_and_ended_only_by_the_process_that_carried_it_out() -> None:
     log = TxnLog()
     a, b = log.open("a"), log.open("b")
     log.split(1)
@@ -208,7 +208,7 @@ def times(log: TxnLog) -> dict[str, tuple[int, dict[int, int]]]:
     return {writer: (mark.timestamp, mark.position) for writer, mark in log.stream.writers.items()}
 
 
-def test_the_latest_time_of_each_named_writer_is_noted_with_its_position_the_first_of_equal_ones() -> None:
+def test_the_latest_time_of_each_named_writer_is_noted_the_first_of_equal_ones() -> None:
     log = TxnLog()
     of_w, of_others = [("a", "w", 5), ("b", "w", 9), ("c", "w", 9), ("d", "w", 7)], [("e", "v", -(2**63)), ("f", "", 5)]
     ids = committed_by(log, *of_w, *of_others)
@@ -294,7 +294,7 @@ def test_commits_wait_for_a_workflow_until_it_no_longer_records_that_it_waits() 
     assert log.begin().events
 
 
-def test_nobody_waits_for_commits_that_are_not_running() -> None:
+def test_no_workflow_waits_for_commits_that_are_not_running() -> None:
     log = TxnLog()
     log.waiting("a")
     assert log.note_waiting() == Decision() and log.stream.waiting is None
@@ -346,7 +346,7 @@ def a_scale(log: TxnLog) -> JournalRecord:
     return proposed(log, lambda reader: DECIDE[ScaleStream](reader, command, Context(2000, "s")), "scale")
 
 
-def test_of_a_batch_and_a_scale_that_are_decided_on_the_same_view_only_the_first_record_counts() -> None:
+def test_of_a_batch_and_a_scale_decided_on_the_same_view_the_first_record_counts() -> None:
     for first, second in ((a_batch, a_scale), (a_scale, a_batch)):
         log = TxnLog()
         log.waiting("a")
@@ -356,7 +356,7 @@ def test_of_a_batch_and_a_scale_that_are_decided_on_the_same_view_only_the_first
         assert sum(workflow is not None for workflow in running) == 1
 
 
-def test_of_two_batches_that_are_decided_on_the_same_view_only_the_first_record_counts() -> None:
+def test_of_two_batches_decided_on_the_same_view_the_first_record_counts() -> None:
     log = TxnLog()
     log.waiting("a")
     one, other = a_batch(log), a_batch(log)

@@ -181,7 +181,7 @@ def test_the_head_is_never_moved_back_nor_to_where_it_is() -> None:
     assert (found.code, found.cut) == (C.AT_HEAD, None)
 
 
-def test_what_was_asked_for_is_asked_again_only_much_later() -> None:
+def test_a_truncation_is_requested_a_second_time_only_much_later() -> None:
     state = state_of([told(i, {0: i * 100}, SIZE) for i in range(1, 5)])
     first = decide_retention(state, NOW)
     state = noted(state, first, NOW)

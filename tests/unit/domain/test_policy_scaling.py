@@ -131,7 +131,7 @@ def test_9_2_reports_of_ten_minutes_ago_are_dropped() -> None:
     assert decide_scaling(state, NOW).code is C.SPLIT
 
 
-def test_that_segments_are_silent_counts_however_late_it_is_heard_of() -> None:
+def test_a_report_of_a_silent_segment_counts_however_late_it_is_observed() -> None:
     """Stores say it once (users-ask 2.8, 2786): after an outage of hours the stream must still merge."""
     two, long_ago = segments(2), NOW - 50 * VALID_MS
     found = decided([cold(s, two, at=long_ago, silent=True) for s in (0, 1)])
@@ -139,7 +139,7 @@ def test_that_segments_are_silent_counts_however_late_it_is_heard_of() -> None:
     assert observe(None, cold(0, two, at=long_ago, silent=True, active=False), NOW) is None, "it is gone"
 
 
-def test_what_was_heard_of_a_silent_segment_since_counts_however_late_it_is_heard_of() -> None:
+def test_a_later_report_of_a_silent_segment_counts_however_late_it_is_observed() -> None:
     two, long_ago = segments(2), NOW - 50 * VALID_MS
     silent = [cold(s, two, at=long_ago, silent=True) for s in (0, 1)]
     woken = state_of([*silent, hot(0, two, at=long_ago + 1)])
@@ -151,7 +151,7 @@ def test_what_was_heard_of_a_silent_segment_since_counts_however_late_it_is_hear
     assert observe(state, hot(0, two, at=long_ago + 1, creation_id="other"), NOW) is state
 
 
-def test_9_2_a_cold_segment_is_so_for_ten_minutes_a_silent_one_until_it_is_heard_of() -> None:
+def test_9_2_a_cold_segment_is_so_for_ten_minutes_a_silent_one_until_a_report() -> None:
     two = segments(2)
     for silent, code in ((False, C.STEADY), (True, C.NO_COLD_NEIGHBOUR)):
         state = state_of([cold(0, two, silent=silent)])
@@ -181,7 +181,7 @@ def test_all_that_is_due_is_one_scale() -> None:
     assert found.segments == 6
 
 
-def test_a_stream_is_left_alone_after_each_scale_whoever_asked_for_it() -> None:
+def test_a_stream_is_left_alone_after_each_scale_requested_or_not() -> None:
     four = segments(4)
     state = state_of([hot(0, four, epoch_since=NOW - 1000)])
     assert decide_scaling(state, NOW).code is C.COOLING_DOWN
@@ -249,7 +249,7 @@ def test_reports_of_another_life() -> None:
     assert after is not None and (after.creation_id, list(after.loads)) == ("after", [1])
 
 
-def test_a_stream_made_anew_is_heard_though_the_one_before_scaled_in_time_to_come() -> None:
+def test_reports_of_a_new_stream_count_though_the_one_before_scaled_in_the_future() -> None:
     two = segments(2)
     state = observe(None, hot(0, two, epoch_since=2 * NOW), NOW)
     after = observe(state, hot(1, two, epoch_since=NOW - 1, creation_id="after"), NOW)
@@ -288,7 +288,7 @@ def test_ids_follow_from_the_decision() -> None:
     assert requests.scale(state, ScaleDecision(C.STEADY, "not scaled"), NOW) is None
 
 
-def test_the_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_heard_of() -> None:
+def test_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_observed() -> None:
     two = segments(2)
     found = decided([hot(0, two, epoch_segments=MAX_SEGMENTS - 1), hot(1, two, epoch_segments=MAX_SEGMENTS - 1)])
     assert (found.seals, found.segments) == ((0,), MAX_SEGMENTS)
@@ -300,7 +300,7 @@ def test_the_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_heard
     assert decide_scaling(state, NOW + COOLDOWN_MS).code is C.AT_MINIMUM
 
 
-def test_a_scale_that_is_yet_to_come_keeps_nobody_waiting() -> None:
+def test_a_scale_dated_in_the_future_delays_no_other() -> None:
     year = 365 * 24 * 3_600_000
     two = segments(2)
     assert decided([hot(0, two, epoch_since=NOW + year)]).code is C.SPLIT
@@ -309,7 +309,7 @@ def test_a_scale_that_is_yet_to_come_keeps_nobody_waiting() -> None:
     assert decide_scaling(state_of_more(wrong, hot(1, two, at=NOW + 1)), NOW + 1).seals == (1,)
 
 
-def test_a_scale_that_nobody_carried_out_is_not_believed_for_ever() -> None:
+def test_a_scale_that_was_not_carried_out_is_not_believed_for_ever() -> None:
     four, policy = segments(4), PolicyInForce(ScaleType.EVENTS, 100, 2, 3)
     state = state_of([cold(0, four, policy=policy), cold(1, four, policy=policy)])
     state = noted(state, decide_scaling(state, NOW), NOW)

@@ -67,7 +67,7 @@ def test_successors_are_known_before_the_old_segments_are_sealed() -> None:
             scale.progress(stream, epoch)
 
 
-def test_a_cancelled_scale_is_told_and_leaves_its_numbers_unused() -> None:
+def test_a_cancelled_scale_shows_and_leaves_its_numbers_unused() -> None:
     log = StreamLog(1)
     log.start_scale((0,), HALVES, at=1)
     cancelled = cancel(log, Context(5), log.stream)
@@ -141,7 +141,7 @@ def test_a_scale_that_comes_while_one_runs_is_answered_at_once() -> None:
     assert scale.answer_at_once(None, same) is None
 
 
-def test_a_scale_behind_one_that_is_to_be_cancelled_waits_and_behind_a_seal_it_fails_at_once() -> None:
+def test_a_scale_waits_behind_one_to_be_cancelled_and_fails_at_once_behind_a_seal() -> None:
     log = StreamLog(1)
     command = ScaleStream(*STREAM, seals=(0,), ranges=HALVES, at=1)
     log.ask(command)

@@ -1,4 +1,4 @@
-"""How far reports were carried, and what is told for retention: what holds over random histories of a stream."""
+"""How far reports were forwarded, and what is reported for retention: what holds over random histories of a stream."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

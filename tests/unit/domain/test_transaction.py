@@ -97,7 +97,7 @@ def test_one_that_is_opened_is_answered_only_when_its_segments_exist() -> None:
     assert log.version(f"txn:{STREAM}/{found.uuid}") == before, "recorded once"
 
 
-def test_the_opener_of_one_aborted_while_opening_is_told_with_the_last_record() -> None:
+def test_the_opener_of_one_aborted_while_opening_gets_its_reply_with_the_last_record() -> None:
     log = TxnLog()
     opening, opened = log.open("t", ready=False), log.open("u")
     for id in (opening, opened):
@@ -185,7 +185,7 @@ def test_the_segments_to_write_are_generalized_and_in_the_order_of_keys() -> Non
         (AbortReason.SEAL, "its stream was sealed"),
     ],
 )
-def test_whoever_pings_too_late_is_told_why(reason: AbortReason, said: str) -> None:
+def test_the_reply_to_a_ping_that_is_too_late_says_why(reason: AbortReason, said: str) -> None:
     log = TxnLog()
     id = log.open("t")
     log.abort(id, reason)
@@ -244,7 +244,7 @@ def test_nothing_lives_longer_than_a_day() -> None:
 # Committing and aborting.
 
 
-def test_a_commit_that_is_asked_again_keeps_its_place_and_its_time() -> None:
+def test_a_commit_that_is_requested_twice_keeps_its_position_and_its_time() -> None:
     log = TxnLog()
     first, second = log.waiting("a", "b")
     assert log.commit(first, "other", 99).status == "SUCCESS"

@@ -113,7 +113,7 @@ def test_streams_forget_each_for_itself() -> None:
     assert len(list(transactions_of(ends, StreamId("sc", "other")).ended())) == 2
 
 
-def test_a_stream_in_which_nothing_ends_any_more_forgets_as_the_time_of_its_partition_goes_by() -> None:
+def test_an_idle_stream_forgets_as_the_time_of_its_partition_goes_by() -> None:
     ends = Ends()
     start = 1_700_000_000_000
     ids = [ends.one(start + i) for i in range(3)]

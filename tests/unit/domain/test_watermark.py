@@ -76,7 +76,7 @@ def test_positions_are_merged(name: str) -> None:
     assert found is not None and (found.lower, found.upper) == (min(times), max(times))
 
 
-def test_nothing_can_be_said_before_anybody_spoke_of_a_segment() -> None:
+def test_there_is_no_watermark_before_a_writer_reports_a_segment() -> None:
     log = StreamLog(segments=2)
     assert emit(log) is None
     note(log, "a", 1, {})

@@ -62,7 +62,7 @@ def test_another_workflow_than_the_one_that_is_named_goes_on() -> None:
     assert not workflow_of(log).cancelled
 
 
-def test_scales_of_a_stream_are_told_apart_by_when_they_began() -> None:
+def test_scales_of_a_stream_differ_by_when_they_began() -> None:
     log = StreamLog()
     ids = []
     for now in (2000, 3000):

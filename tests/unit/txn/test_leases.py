@@ -47,12 +47,12 @@ class FakeWheel:
 
 
 class FakeTimers:
-    """What is told to the timers: leases with what is left of them, and ends."""
+    """What the timers were notified of: leases with what is left of them, and ends."""
 
     def __init__(self) -> None:
         self.owned: list[int] = []
         self.disowned: list[int] = []
-        self.told: list[tuple[str, int | None]] = []
+        self.notified: list[tuple[str, int | None]] = []
 
     def own(self, partition: int) -> None:
         self.owned.append(partition)
@@ -61,10 +61,10 @@ class FakeTimers:
         self.disowned.append(partition)
 
     def lease(self, _partition: int, timer: str, delay_ms: int) -> None:
-        self.told.append((timer, delay_ms))
+        self.notified.append((timer, delay_ms))
 
     def end(self, _partition: int, timer: str) -> None:
-        self.told.append((timer, None))
+        self.notified.append((timer, None))
 
 
 class Scene:
@@ -109,10 +109,10 @@ class Scene:
         new, self._seen = sent[self._seen :], len(sent)
         return new
 
-    def told(self) -> list[tuple[str, int | None]]:
-        """What the timers were told since this was last asked."""
-        told, self.timers.told = self.timers.told, []
-        return told
+    def notified(self) -> list[tuple[str, int | None]]:
+        """What the timers were notified of since this was last called."""
+        notified, self.timers.notified = self.timers.notified, []
+        return notified
 
 
 @pytest.fixture
@@ -126,35 +126,35 @@ async def scene(virtual_time: None) -> Scene:
 async def test_timers_follow_what_becomes_of_leases(scene: Scene) -> None:
     await scene.own()
     await scene.open(ready=False)
-    assert scene.told() == [(TIMER, DUE - OPENED + LONGEST_CREATION_MS)]
+    assert scene.notified() == [(TIMER, DUE - OPENED + LONGEST_CREATION_MS)]
     scene.clock.now += 500
     await scene.end(TransactionReady)
-    assert scene.told() == [(TIMER, DUE - OPENED)]
+    assert scene.notified() == [(TIMER, DUE - OPENED)]
     scene.clock.now += 1000
     await scene.ping(scene.clock.now, 20_000)
-    assert scene.told() == [(TIMER, 20_000 + GRACE_MS + 20_000 // GRACE_SHARE)]
+    assert scene.notified() == [(TIMER, 20_000 + GRACE_MS + 20_000 // GRACE_SHARE)]
     await scene.end(TransactionCommitting)
-    assert scene.told() == [(TIMER, None)]
+    assert scene.notified() == [(TIMER, None)]
 
 
 async def test_a_lease_that_has_run_out_already_is_due_at_once(scene: Scene) -> None:
     await scene.own()
     scene.clock.now = DUE + 5
     await scene.open()
-    assert scene.told()[-1] == (TIMER, 0)
+    assert scene.notified()[-1] == (TIMER, 0)
     await scene.ping(OPENED + 1, -(2**63))
-    assert scene.told() == [(TIMER, 0)]
+    assert scene.notified() == [(TIMER, 0)]
 
 
 async def test_leases_of_partitions_of_others_are_left_alone(scene: Scene) -> None:
     await scene.open()
-    assert scene.told() == []
+    assert scene.notified() == []
     await scene.own()
     assert scene.timers.owned == [scene.partition]
     scene.leases.disown(scene.partition)
     assert scene.timers.disowned == [scene.partition]
     await scene.ping(OPENED + 1)
-    assert scene.told() == []
+    assert scene.notified() == []
 
 
 async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> None:
@@ -162,10 +162,7 @@ async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> Non
     other = transaction_id(0, "b")
     await scene.seed(TransactionOpened(*STREAM, other, lease_ms=20_000, at=OPENED))
     done = transaction_id(0, "c")
-    await scene.seed(
-        TransactionOpened(*STREAM, done, lease_ms=1, at=1),
-        TransactionCommitting(*STREAM, done, at=1),
-    )
+    await scene.seed(TransactionOpened(*STREAM, done, lease_ms=1, at=1), TransactionCommitting(*STREAM, done, at=1))
     scene.clock.now = DUE + 1
     left = dict(scene.leases.open_leases(scene.partition))
     assert left == {
@@ -178,10 +175,13 @@ async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> Non
 # A timer fires.
 
 
-async def test_a_lease_that_has_run_out_is_asked_about(scene: Scene) -> None:
+async def test_a_lease_that_has_run_out_is_asked_about_or_else_that_is_an_error(scene: Scene) -> None:
     await scene.own()
     await scene.open()
     scene.clock.now = DUE
+    scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
+    with pytest.raises(SendError):
+        await scene.leases.ask(scene.partition, [TIMER])
     await scene.leases.ask(scene.partition, [TIMER])
     assert scene.sent() == [(REQUESTS_TRANSACTIONS.name, QUESTION)]
     assert QUESTION.key == KEY
@@ -191,20 +191,12 @@ async def test_a_timer_that_fires_too_early_is_set_anew(scene: Scene) -> None:
     await scene.open()
     scene.clock.now = DUE - 1
     await scene.leases.ask(scene.partition, [TIMER])
-    assert (scene.sent(), scene.told()) == ([], [(TIMER, 1)])
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, 1)])
 
 
 async def test_a_timer_of_nothing_is_taken_away(scene: Scene) -> None:
     await scene.leases.ask(scene.partition, [TIMER])
-    assert (scene.sent(), scene.told()) == ([], [(TIMER, None)])
-
-
-async def test_a_question_that_cannot_be_sent_is_an_error_so_the_timer_fires_anew(scene: Scene) -> None:
-    await scene.open()
-    scene.clock.now = DUE
-    scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
-    with pytest.raises(SendError):
-        await scene.leases.ask(scene.partition, [TIMER])
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, None)])
 
 
 # The question is judged.
@@ -224,10 +216,10 @@ async def test_a_question_becomes_an_abort_only_behind_pings_and_commits(scene: 
 async def test_what_counts_is_when_the_question_was_appended(scene: Scene, passed: str) -> None:
     await scene.own()
     await scene.open()
-    scene.told()
+    scene.notified()
     scene.clock.now = DUE + 100_000
     await getattr(scene.leases, passed)("q", QUESTION, DUE - 1)
-    assert (scene.sent(), scene.told()) == ([], [(TIMER, 1)]), "set anew for what is left"
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, 1)]), "set anew for what is left"
     scene.clock.now = OPENED
     await getattr(scene.leases, passed)("q", QUESTION, DUE)
     assert len(scene.sent()) == 1
@@ -239,7 +231,7 @@ async def test_a_ping_that_was_decided_before_the_question_saves_it(scene: Scene
     await scene.ping(DUE - 10)
     await getattr(scene.leases, passed)("q", QUESTION, DUE)
     assert scene.sent() == []
-    assert scene.told() == [(TIMER, DUE - 10 - OPENED)]
+    assert scene.notified() == [(TIMER, DUE - 10 - OPENED)]
 
 
 @pytest.mark.parametrize("passed", ["passed_pings", "passed_commits"])
@@ -254,9 +246,9 @@ async def test_what_has_ended_has_no_timer_and_a_question_about_it_does_nothing(
         await scene.end(TransactionCommitting)
     if ended == "aborting":
         await scene.end(TransactionAborting, reason=AbortReason.SEAL)
-    assert scene.told()[2:] == ([] if ended == "unknown" else [(TIMER, None)])
+    assert scene.notified()[2:] == ([] if ended == "unknown" else [(TIMER, None)])
     await getattr(scene.leases, passed)("q", QUESTION, DUE)
-    assert (scene.sent(), scene.told()) == ([], [])
+    assert (scene.sent(), scene.notified()) == ([], [])
 
 
 async def test_time_without_a_listener_extends_the_lease(scene: Scene) -> None:
@@ -264,10 +256,10 @@ async def test_time_without_a_listener_extends_the_lease(scene: Scene) -> None:
     scene.clock.now = OPENED + 8_000
     scene.wheel.silent_ms = 6_000
     await scene.own()
-    scene.told()
+    scene.notified()
     deaf = 6_000 + RETURN_MS
     await scene.leases.passed_pings("q", QUESTION, DUE)
-    assert (scene.sent(), scene.told()) == ([], [(TIMER, deaf)])
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, deaf)])
     await scene.leases.passed_pings("q", QUESTION, DUE + deaf)
     assert scene.sent() == [(COMMIT.name, QUESTION)]
 

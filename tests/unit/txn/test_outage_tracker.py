@@ -22,7 +22,7 @@ def regular(begin: int, end: int) -> list[int]:
     return list(range(begin, end + 1, 1000))
 
 
-def test_it_hears_as_long_as_it_was_acknowledged_lately() -> None:
+def test_it_receives_as_long_as_it_was_acknowledged_lately() -> None:
     assert not OutageTracker().hears(0, 0)
     outages = listening(10_000)
     assert outages.hears(0, 10_000 + SILENCE_MS)
@@ -95,7 +95,7 @@ def test_it_is_never_more_than_the_time_itself_and_the_return(
     assert added <= SILENCE_MS or added >= RETURN_MS
 
 
-def test_a_partition_counts_as_heard_when_its_silence_matters_to_no_lease() -> None:
+def test_a_partition_counts_as_received_when_its_silence_matters_to_no_lease() -> None:
     outages = OutageTracker()
     taken_over = 10 * MAX_LEASE_MS
     outages.owned(1, taken_over, None)

@@ -107,7 +107,7 @@ async def test_random_leases_leave_redis_as_the_journal_is(make: Make, server: P
     assert instance.asked == [], "the later delay counts"
 
 
-async def test_a_slot_that_redis_lost_is_filled_again(make: Make, server: PrivateRedis) -> None:
+async def test_a_slot_that_redis_lost_is_reloaded(make: Make, server: PrivateRedis) -> None:
     instance = make()
     await instance.own(3, 4)
     for partition in (3, 4):
@@ -154,7 +154,7 @@ async def test_nothing_is_lost_when_redis_dies_with_timers_pending(make: Make, s
     assert instance.timers.problem() is None
 
 
-async def test_a_frozen_redis_blocks_nothing_and_is_filled_again(owner: Instance, server: PrivateRedis) -> None:
+async def test_a_frozen_redis_blocks_nothing_and_is_reloaded(owner: Instance, server: PrivateRedis) -> None:
     before = refills("redis away")
     async with frozen(server, owner):
         began_s = now_s()
@@ -168,7 +168,7 @@ async def test_a_frozen_redis_blocks_nothing_and_is_filled_again(owner: Instance
     assert refills("redis away") > before
 
 
-async def test_a_redis_that_kept_everything_is_not_filled_again(make: Make, server: PrivateRedis) -> None:
+async def test_a_redis_that_kept_everything_is_not_reloaded(make: Make, server: PrivateRedis) -> None:
     instance = make()
     await instance.own(3, 4)
     before = {why: refills(why) for why in ("redis away", "lost")}
@@ -204,7 +204,7 @@ async def test_too_much_pending_is_left_to_a_fill(make: Make, server: PrivateRed
     await until(lambda: refills("too many changes pending") == before + 1, "noted")
 
 
-async def test_a_question_without_an_effect_is_asked_again(make: Make) -> None:
+async def test_a_timer_fires_until_its_lease_ends_or_moves(make: Make) -> None:
     instance = make(claim_ms=50, ending=False)
     instance.timers.own(3)
     instance.lease(3, "a", 0)
@@ -214,7 +214,7 @@ async def test_a_question_without_an_effect_is_asked_again(make: Make) -> None:
 
 
 @pytest.mark.parametrize("trouble", ["asking fails", "asking hangs"])
-async def test_a_timer_fires_again_when_its_claim_is_over_and_asking_did_not_succeed(make: Make, trouble: str) -> None:
+async def test_a_timer_fires_anew_when_its_claim_ends_and_asking_failed_or_hung(make: Make, trouble: str) -> None:
     instance = make(claim_ms=50)
     before = counted("sluice_timers_on_due_failures_total")
     instance.trouble = trouble
@@ -250,7 +250,7 @@ async def test_more_than_one_claim_is_due_in_a_tick(make: Make) -> None:
     assert len(set(instance.asked)) == 2_700
 
 
-async def test_a_fill_by_somebody_else_is_put_right(make: Make, server: PrivateRedis) -> None:
+async def test_a_load_by_another_instance_is_replaced(make: Make, server: PrivateRedis) -> None:
     instance = make()
     instance.timers.own(3)
     instance.lease(3, "a", HOUR)
@@ -310,7 +310,7 @@ async def test_a_failed_write_keeps_the_order(owner: Instance, server: PrivateRe
     await until(lambda: set(held(server, 3)) == {"c"}, "what ended is gone")
 
 
-async def test_a_journal_that_cannot_be_read_is_told_and_holds_up_nobody_else(
+async def test_a_journal_that_cannot_be_read_is_logged_and_holds_up_no_other_partition(
     make: Make, server: PrivateRedis, caplog: pytest.LogCaptureFixture
 ) -> None:
     instance = make()
@@ -328,7 +328,7 @@ async def test_a_journal_that_cannot_be_read_is_told_and_holds_up_nobody_else(
     assert instance.timers.problem() is None
 
 
-async def test_a_fill_that_another_one_overtook_is_done_again(make: Make, server: PrivateRedis) -> None:
+async def test_a_load_that_another_one_overtook_is_repeated(make: Make, server: PrivateRedis) -> None:
     instance = make()
     refill, tries = instance.wheel.refill, []
 
@@ -344,7 +344,7 @@ async def test_a_fill_that_another_one_overtook_is_done_again(make: Make, server
     await until(lambda: instance.asked == [(3, "a")], "filled in the end")
 
 
-async def test_a_redis_clock_that_was_set_back_makes_everything_be_filled_again(owner: Instance) -> None:
+async def test_a_redis_clock_that_was_set_back_makes_all_slots_be_reloaded(owner: Instance) -> None:
     before = refills("redis clock set back")
     claim, back_ms = owner.wheel.claim, 0
 

@@ -26,7 +26,7 @@ SLOT, HEARD = slot(3), "sluice:{test}:timers:v1:heard"
 
 
 class TornWheel(TimerWheel):
-    """Does something between two of its scripts, if told so."""
+    """Does something between two of its scripts, once `disturb` was called."""
 
     _left = 0
     _disturb: Callable[[], Awaitable[None]]
@@ -265,7 +265,7 @@ async def test_instances_that_claim_at_once_share_without_doubles(server: Privat
         await other.close()
 
 
-async def test_scripts_of_listening_that_redis_forgot_are_loaded_again(server: PrivateRedis, wheel: TornWheel) -> None:
+async def test_scripts_of_heartbeats_that_redis_forgot_are_reloaded(server: PrivateRedis, wheel: TornWheel) -> None:
     for _ in range(2):
         await wheel.mark_heard([3])
         server.client.script_flush()

@@ -1,4 +1,4 @@
-"""What those who decide on retention are told: samples of the tail, changes, and the end of a policy for certain."""
+"""Retention reports: samples of the tail, changes, and the end of a policy for certain."""
 
 import asyncio
 
@@ -156,7 +156,7 @@ async def test_a_sample_has_the_time_after_it_was_measured(world: PeriodicWorld,
     assert [t["at"] for t in world.values(RETENTION)] == [BEGAN_MS + 5_000]
 
 
-async def test_what_is_told_later_has_a_later_version_whatever_the_clock_says(world: PeriodicWorld, jobs: Jobs) -> None:
+async def test_a_later_report_has_a_later_version_whatever_the_clock_says(world: PeriodicWorld, jobs: Jobs) -> None:
     await jobs.sample()
     await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
     late = Jobs(world, world.process(LateClock(world.broker, 2000)))
@@ -174,7 +174,7 @@ async def test_what_is_told_later_has_a_later_version_whatever_the_clock_says(wo
     assert state.policy is None
 
 
-async def test_a_policy_is_told_until_the_journal_says_so(world: PeriodicWorld, jobs: Jobs) -> None:
+async def test_a_policy_is_reported_until_the_journal_says_so(world: PeriodicWorld, jobs: Jobs) -> None:
     world.refuse(RETENTION, 2)
     for _ in range(2):
         with pytest.raises(SendError):
@@ -190,7 +190,7 @@ async def test_a_policy_is_told_until_the_journal_says_so(world: PeriodicWorld, 
     assert [e.policy for e in world.events(ev.RetentionPolicyAnnounced)] == [POLICY, None]
 
 
-async def test_what_could_not_be_told_is_told_later(world: PeriodicWorld, jobs: Jobs) -> None:
+async def test_a_change_that_could_not_be_reported_is_reported_later(world: PeriodicWorld, jobs: Jobs) -> None:
     await jobs.change()
     await world.ask(AddSubscriber(*STREAM, "sc/rg", "id", 0))
     await world.ask(UpdateSubscriberCut(*STREAM, "sc/rg", "id", 0, {0: 0, 1: 0}))
@@ -212,7 +212,7 @@ async def test_the_seal_of_a_stream_ends_its_policy_and_so_does_its_deletion(wor
     assert told["policy"] is None and told["creation_id"] == "" and told["head"] == {"cut": {}, "size": 0}
 
 
-async def test_ids_follow_from_what_is_told(world: PeriodicWorld, jobs: Jobs) -> None:
+async def test_ids_follow_from_what_is_reported(world: PeriodicWorld, jobs: Jobs) -> None:
     for _ in range(2):
         await jobs.sample()
     world.write(*STREAM, 0, b"x")

@@ -132,7 +132,7 @@ async def test_what_is_no_report_does_not_hold_up_the_rest(world: PeriodicWorld,
     assert position == len(world.store.segments[SEGMENT].data)
 
 
-async def test_where_events_cannot_be_told_apart_everything_up_to_the_end_is_given_up(
+async def test_where_events_cannot_be_parsed_everything_up_to_the_end_is_a_dead_letter(
     world: PeriodicWorld, job: ScaleReports
 ) -> None:
     world.write(*STREAM, 0, report(1) + b"garbage that is no event")
@@ -196,7 +196,7 @@ async def test_the_stream_is_truncated_behind_what_was_carried_under_an_id_of_it
     assert len(world.requests(REQUESTS_STREAMS)) == 2 and len(world.values(SCALE)) == 3
 
 
-async def test_a_stream_truncated_by_somebody_else_goes_on_at_its_head(world: PeriodicWorld, job: ScaleReports) -> None:
+async def test_a_stream_truncated_by_a_user_goes_on_at_its_head(world: PeriodicWorld, job: ScaleReports) -> None:
     world.write(*STREAM, 0, report(1) + report(2))
     await world.store.truncate_segment(SEGMENT, len(report()))
     await job.work(STREAM)

@@ -1,4 +1,4 @@
-"""Watermarks behind the head of their stream: dropped once no reader can need them, whoever looks at them when."""
+"""Watermarks behind the head of their stream: dropped once no reader can need them, by any owner."""
 
 import pytest
 from support.memory_world import Process
@@ -93,7 +93,7 @@ async def test_watermarks_go_on_behind_a_truncated_mark_stream(world: PeriodicWo
     assert len(world.store.segments[MARK].data) == 3 * SIZE, "three of six are gone"
 
 
-async def test_whoever_takes_over_asks_for_the_same(world: PeriodicWorld, jobs: Jobs) -> None:
+async def test_the_next_owner_requests_the_same_truncation(world: PeriodicWorld, jobs: Jobs) -> None:
     await truncate(world, "st", 35)
     await jobs.look()
     assert await Jobs(world, world.process()).look() == [STREAM]
@@ -112,7 +112,7 @@ async def test_of_many_marks_some_go_each_time(world: PeriodicWorld) -> None:
     assert asked(world)[-1] == 3 * SIZE
 
 
-async def test_more_marks_than_a_round_takes_are_read_once_while_the_head_stands_before_them(
+async def test_more_marks_than_a_round_takes_are_read_once_while_the_head_stands(
     world: PeriodicWorld,
 ) -> None:
     jobs = Jobs(world, world.first, most=3)

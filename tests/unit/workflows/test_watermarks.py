@@ -94,7 +94,7 @@ async def test_watermarks_stand_in_the_mark_segment_with_the_attribute_one_behin
     assert len(world.events(ev.WatermarkEmitted)) == 3
 
 
-async def test_whoever_takes_over_goes_on_from_the_mark_segment(world: PeriodicWorld, job: Watermarks) -> None:
+async def test_the_next_owner_goes_on_from_the_mark_segment(world: PeriodicWorld, job: Watermarks) -> None:
     for at in (1000, 2000, 3000):
         await note(world, at, {0: at})
         await one_round(job)
@@ -128,7 +128,7 @@ async def test_of_two_that_believe_to_own_a_stream_one_goes_on(world: PeriodicWo
     assert [lower for lower, _ in bounds(world)] == [1000, 2000, 3000]
 
 
-async def test_the_one_that_was_overtaken_reads_again_and_neither_writes_twice(
+async def test_the_owner_that_was_overtaken_rereads_and_neither_writes_twice(
     world: PeriodicWorld, job: Watermarks
 ) -> None:
     other = job_of(world, world.process())
@@ -198,9 +198,7 @@ async def test_a_stream_without_writers_is_not_looked_at_any_more(world: Periodi
     assert bounds(world) == [(1000, 1000)], "a time that was passed says nothing new"
 
 
-async def test_a_mark_that_the_store_does_not_have_at_hand_is_asked_for_again(
-    world: PeriodicWorld, job: Watermarks
-) -> None:
+async def test_a_mark_that_the_store_has_not_cached_is_requested_twice(world: PeriodicWorld, job: Watermarks) -> None:
     for at in (1000, 2000):
         await note(world, at, {0: at})
         await one_round(job)
