@@ -168,7 +168,7 @@ class System:
         self.loop = loop
         self.random = random
         self.partitions = partitions
-        self.broker = self.make_broker(delays_s)
+        self.broker = MemoryBroker(partitions, random, delays_s)
         self.broker.is_running = _is_running
         self.groups = MemoryGroups(self.broker)
         self.truth = Truth(self.broker)
@@ -176,9 +176,6 @@ class System:
         self.posted: dict[str, Command] = {}
         """What was requested from the outside, by the id of the request."""
         self._numbers = iter(range(1, 1_000_000))
-
-    def make_broker(self, delays_s: Sequence[float]) -> MemoryBroker:
-        return MemoryBroker(self.partitions, self.random, delays_s)
 
     def now_ms(self) -> int:
         return self.broker.now_ms()

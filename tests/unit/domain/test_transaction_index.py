@@ -55,14 +55,6 @@ def test_the_empty_index_that_all_share_is_never_written_to() -> None:
     assert type(NOTHING)() == NOTHING
 
 
-def test_those_that_have_ended_come_last_one_first() -> None:
-    ends = Ends()
-    ids = [ends.one(10 + i) for i in range(5)]
-    assert ends.ended() == ids[::-1]
-    later = [ends.one(10 + KEPT_MS + i) for i in range(3)]
-    assert ends.ended() == [*later[::-1], *ids[::-1]]
-
-
 def test_they_are_remembered_for_a_day_and_forgotten_after_two() -> None:
     ends = Ends()
     start = 1_700_000_000_000

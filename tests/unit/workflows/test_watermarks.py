@@ -41,6 +41,14 @@ async def note(world: PeriodicWorld, timestamp: int, position: dict[int, int], w
     assert reply is not None and reply.status == "SUCCESS"
 
 
+async def round_after(
+    world: PeriodicWorld, job: Watermarks, timestamp: int, position: dict[int, int], writer: str = "w"
+) -> None:
+    """One round after a writer has noted its time."""
+    await note(world, timestamp, position, writer)
+    await one_round(job)
+
+
 def mark_segment(world: PeriodicWorld) -> MemorySegment:
     return world.store.segments[MARK]
 
@@ -75,17 +83,14 @@ async def test_watermarks_stand_in_the_mark_segment_with_the_attribute_one_behin
 ) -> None:
     await one_round(job)
     assert mark_segment(world).data == b"" and MARK_ATTRIBUTE not in mark_segment(world).attributes
-    await note(world, 1000, {0: 73})
-    await one_round(job)
+    await round_after(world, job, 1000, {0: 73})
     [first] = written(world)
     assert mark_segment(world).data == b"\0\0\0\0\0\0\0\x41" + encode_watermark(first)
     assert encode_watermark(first)[-8:] == (73).to_bytes(8, "big")
     assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 0
-    await note(world, 2000, {0: 80})
-    await one_round(job)
+    await round_after(world, job, 2000, {0: 80})
     assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 73
-    await note(world, 3000, {0: 80})
-    await one_round(job)
+    await round_after(world, job, 3000, {0: 80})
     await one_round(job)
     assert bounds(world) == [(1000, 1000), (2000, 2000), (3000, 3000)]
     assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 146
@@ -96,8 +101,7 @@ async def test_watermarks_stand_in_the_mark_segment_with_the_attribute_one_behin
 
 async def test_the_next_owner_goes_on_from_the_mark_segment(world: PeriodicWorld, job: Watermarks) -> None:
     for at in (1000, 2000, 3000):
-        await note(world, at, {0: at})
-        await one_round(job)
+        await round_after(world, job, at, {0: at})
     reads: list[str] = []
     world.store.fault = lambda moment, request, _: reads.append(request) if moment == "before" else None
     other = job_of(world, world.process())
@@ -110,14 +114,12 @@ async def test_the_next_owner_goes_on_from_the_mark_segment(world: PeriodicWorld
 
 @pytest.mark.parametrize("config", [StreamConfig()], ids=["without patience"])
 async def test_of_two_that_believe_to_own_a_stream_one_goes_on(world: PeriodicWorld, job: Watermarks) -> None:
-    await note(world, 1000, {0: 1})
-    await one_round(job)
+    await round_after(world, job, 1000, {0: 1})
     stale = world.process()
     other = job_of(world, stale)
     await one_round(other)
     stale.log.freeze()
-    await note(world, 2000, {0: 2})
-    await one_round(job)
+    await round_after(world, job, 2000, {0: 2})
     await note(world, 1500, {0: 0}, "late")
     stale.log.thaw()
     await settle()
@@ -172,10 +174,8 @@ async def test_a_lost_answer_neither_loses_nor_doubles_a_watermark(
 
 async def test_silent_writers_are_waited_for_then_forgotten(world: PeriodicWorld, job: Watermarks) -> None:
     await note(world, 1000, {0: 1}, "a")
-    await note(world, 1000, {0: 1}, "b")
-    await one_round(job)
-    await note(world, 2000, {0: 2}, "a")
-    await one_round(job)
+    await round_after(world, job, 1000, {0: 1}, "b")
+    await round_after(world, job, 2000, {0: 2}, "a")
     await asyncio.sleep(0.999)
     await one_round(job)
     assert bounds(world) == [(1000, 1000)] and world.stream(*STREAM).writers.keys() == {"a", "b"}
@@ -193,15 +193,13 @@ async def test_a_stream_without_writers_is_not_looked_at_any_more(world: Periodi
     assert job.due(ALL) == [STREAM]
     await one_round(job)
     assert job.due(ALL) == [] and world.stream(*STREAM).writers == {}
-    await note(world, 500, {0: 1})
-    await one_round(job)
+    await round_after(world, job, 500, {0: 1})
     assert bounds(world) == [(1000, 1000)], "a time that was passed says nothing new"
 
 
 async def test_a_mark_that_the_store_has_not_cached_is_requested_twice(world: PeriodicWorld, job: Watermarks) -> None:
     for at in (1000, 2000):
-        await note(world, at, {0: at})
-        await one_round(job)
+        await round_after(world, job, at, {0: at})
     real, asked = world.store.attribute, list[UUID]()
 
     async def cold(name: str, attribute: UUID) -> int | None:
@@ -217,8 +215,7 @@ async def test_a_mark_that_the_store_has_not_cached_is_requested_twice(world: Pe
 
 
 async def test_what_was_read_of_one_life_is_not_shown_of_the_next(world: PeriodicWorld, job: Watermarks) -> None:
-    await note(world, 1000, {0: 1})
-    await one_round(job)
+    await round_after(world, job, 1000, {0: 1})
     assert world.stream(*STREAM).watermark is not None
     real = world.store.attribute
 
@@ -236,8 +233,7 @@ async def test_what_was_read_of_one_life_is_not_shown_of_the_next(world: Periodi
 
 async def test_a_truncated_mark_segment_is_read_from_its_start(world: PeriodicWorld, job: Watermarks) -> None:
     for at in (1000, 2000):
-        await note(world, at, {0: at})
-        await one_round(job)
+        await round_after(world, job, at, {0: at})
     await world.store.truncate_segment(MARK, 146)
     await note(world, 3000, {0: 3000})
     await one_round(job_of(world, world.first))
@@ -247,8 +243,7 @@ async def test_a_truncated_mark_segment_is_read_from_its_start(world: PeriodicWo
 
 @pytest.mark.parametrize("config", [StreamConfig(scaling=ScalingPolicy(min_segments=5000))], ids=["wide"])
 async def test_a_watermark_over_thousands_of_segments_is_read_back(world: PeriodicWorld, job: Watermarks) -> None:
-    await note(world, 1000, dict.fromkeys(range(5000), 7))
-    await one_round(job)
+    await round_after(world, job, 1000, dict.fromkeys(range(5000), 7))
     await note(world, 2000, {4999: 9})
     await one_round(job_of(world, world.process()))
     assert [list(m.cut.values()) for m in written(world)] == [[7] * 5000, [7] * 4999 + [9]]
