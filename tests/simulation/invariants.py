@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from simulation.processes import Truth
+from simulation.violation import Violation
 from simulation.world import World
 from support.histories import epochs_of, sealed_in, segments_of
 
@@ -21,8 +22,8 @@ def check(world: World) -> None:
     states = world.states()
     streams = [s for s in states.values() if isinstance(s, Stream)]
     for stream in streams:
-        _epochs_tile_the_key_space(stream)
-        _relations_mirror_each_other(stream)
+        check_history(stream)
+        assert stream.active == stream.history.count - 1
     check_truth(world.truth)
     assert not world.outlived
     _no_segment_is_leaked_or_missing(world, streams, [t for t in states.values() if isinstance(t, Table)])
@@ -30,28 +31,34 @@ def check(world: World) -> None:
 
 
 def check_truth(truth: Truth) -> None:
-    """What the journal says, whoever has written it."""
+    """What the journal says, by whichever process it was written."""
     _nothing_is_under_way(truth)
     _nothing_is_without_its_scope(truth)
     _listings_show_what_exists(truth)
 
 
-def _epochs_tile_the_key_space(stream: Stream) -> None:
-    for epoch in range(stream.history.count):
-        found = stream.history.segments_of(epoch)
-        assert found[0].low == 0.0 and found[-1].high == 1.0, stream.id.name
-        assert all(a.high == b.low for a, b in pairwise(found)), stream.id.name
-    epochs = epochs_of(stream)
-    assert [e.number for e in epochs] == list(range(len(epochs)))
-    assert all(a.created_at < b.created_at for a, b in pairwise(epochs))
-    assert stream.active == len(epochs) - 1
-
-
-def _relations_mirror_each_other(stream: Stream) -> None:
+def check_history(stream: Stream) -> None:
+    """Epochs tile the key space, follow each other, and their segments know each other. Raises Violation."""
+    for at, epoch in enumerate(epochs_of(stream)):
+        segments = stream.history.segments_of(at)
+        tiled = segments[0].low == 0.0 and segments[-1].high == 1.0
+        if epoch.number != at or not tiled or any(a.high != b.low for a, b in pairwise(segments)):
+            raise Violation(f"{stream.id.name}: epoch {at} does not tile the key space: {segments}")
+        if any((s.id >> 32) > at for s in segments):
+            raise Violation(f"{stream.id.name}: epoch {at} has segments of later ones: {segments}")
+        if epoch.reference != at:
+            of = stream.history.segments_of(epoch.reference)
+            if [(s.id & 0xFFFFFFFF, s.low, s.high) for s in of] != [
+                (s.id & 0xFFFFFFFF, s.low, s.high) for s in segments
+            ]:
+                raise Violation(f"{stream.id.name}: epoch {at} is no duplicate of {epoch.reference}")
+    if any(a.created_at >= b.created_at for a, b in pairwise(epochs_of(stream))):
+        raise Violation(f"{stream.id.name}: epochs do not follow each other in time")
     for segment in segments_of(stream):
         for successor, predecessors in queries.successors_with_predecessors(stream, segment):
-            assert segment in predecessors
-            assert all(successor.id in {s.id for s in cuts.successors(stream, p)} for p in predecessors)
+            mutual = all(successor.id in {s.id for s in cuts.successors(stream, p)} for p in predecessors)
+            if segment not in predecessors or not mutual:
+                raise Violation(f"{stream.id.name}: {successor.id} follows {segment}, which does not know it")
 
 
 def _nothing_is_under_way(truth: Truth) -> None:

@@ -70,7 +70,6 @@ class SimulationLoop(asyncio.BaseEventLoop):
         return self.now
 
     def create_task(self, coro: Any, *, name: Any = None, context: Any = None) -> asyncio.Task[Any]:
-        """See BaseEventLoop."""
         task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, name=name, context=context)
         task._log_destroy_pending = False  # type: ignore[attr-defined]
         life = LIFE.get()

@@ -5,7 +5,7 @@ the outside is a touch, at which it may be killed or frozen. `Truth` is what the
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextvars import ContextVar
 from random import Random
 from typing import Any, TypeVar
@@ -33,6 +33,9 @@ OnEntry = Callable[[int, JournalEntry], None]
 OnRequest = Callable[[MemoryMessage], None]
 OnRecord = Callable[[MemoryMessage, JournalRecord, list[Outcome]], None]
 P = TypeVar("P", bound="Process")
+
+LOOK_S = 0.25
+"""How often violations are looked for."""
 
 
 class Truth:
@@ -141,7 +144,6 @@ class WorkflowProcess(Process):
     name = "stream-workflows"
 
     def serve(self) -> None:
-        """See Process."""
         assert isinstance(self.settings, WorkflowSettings)
         self.service = WorkflowService(self.runtime, self.settings, self.system.store)
         self.consumer = self.service.consumer
@@ -166,7 +168,7 @@ class System:
         self.loop = loop
         self.random = random
         self.partitions = partitions
-        self.broker = self.make_broker(delays_s)
+        self.broker = MemoryBroker(partitions, random, delays_s)
         self.broker.is_running = _is_running
         self.groups = MemoryGroups(self.broker)
         self.truth = Truth(self.broker)
@@ -174,9 +176,6 @@ class System:
         self.posted: dict[str, Command] = {}
         """What was requested from the outside, by the id of the request."""
         self._numbers = iter(range(1, 1_000_000))
-
-    def make_broker(self, delays_s: Sequence[float]) -> MemoryBroker:
-        return MemoryBroker(self.partitions, self.random, delays_s)
 
     def now_ms(self) -> int:
         return self.broker.now_ms()
@@ -239,8 +238,22 @@ class System:
         """The reply to a request, if there is one."""
         return self.truth.reply(request)
 
+    async def run_all(self, doing: Sequence[Coroutine[Any, Any, None]]) -> None:
+        """Return when all have ended. Raises Violation soon after there is one."""
+        tasks = [asyncio.ensure_future(each) for each in doing]
+        try:
+            waiting: set[asyncio.Task[None]] = set(tasks)
+            while waiting:
+                done, waiting = await asyncio.wait(tasks, timeout=LOOK_S)
+                for task in done:
+                    task.result()
+                self.look()
+        finally:
+            for task in tasks:
+                task.cancel()
+
     def look(self) -> None:
-        """Raises Violation if one was found meanwhile, or something went wrong that nobody has caught."""
+        """Raises Violation if one was found meanwhile, or something went wrong that was not caught."""
         if self.truth.violation is not None:
             raise self.truth.violation
         if self.loop.failures:

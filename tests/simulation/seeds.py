@@ -6,6 +6,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import inf
+from typing import Protocol, TypeVar
+
+from simulation.faults import Faults
+from simulation.lives import run
+from simulation.violation import Violation
+
+
+class Run(Protocol):
+    """All that a run does follows from its seed."""
+
+    @property
+    def faults(self) -> Faults: ...
+
+    async def go(self) -> None:
+        """Raises Violation."""
+
+
+R = TypeVar("R", bound=Run)
 
 RunSeed = Callable[[int], object]
 """Runs one seed; raises Violation."""
@@ -13,7 +31,7 @@ RunSeed = Callable[[int], object]
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What services have to say is not heard, and not put together."""
+    """What services log is neither written nor put together."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -39,3 +57,19 @@ def run_seeds(run_seed: RunSeed, seeds: Iterable[int], until_s: float = inf) -> 
     finally:
         gc.enable()
     return done
+
+
+def run_one(make: Callable[[int], R], seed: int, test: str) -> R:
+    """The run of a seed, which has ended. Raises Violation, with a text that says how to run it again."""
+    simulated: list[R] = []
+
+    async def go() -> None:
+        simulated.append(make(seed))
+        await simulated[0].go()
+
+    try:
+        run(go())
+    except Exception as error:
+        log = "\n  ".join(simulated[0].faults.log) if simulated else ""
+        raise Violation(f"seed {seed}: {error!r}\n  {log}\nrun it again: SIM_SEED={seed} pytest {test}") from error
+    return simulated[0]

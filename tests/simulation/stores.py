@@ -37,7 +37,6 @@ class Stores(InMemorySegmentStore):
         self._touch = touch
 
     async def call(self, request: Numbered, timeout_s: float) -> Command:
-        """See InMemorySegmentStore."""
         self.under_way += 1
         try:
             return await super().call(request, timeout_s)

@@ -13,6 +13,7 @@ from simulation import invariants
 from simulation.lives import run
 from simulation.world import World
 from support.effort import effort
+from support.histories import replaced
 
 from sluice.domain.commands import Command
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
@@ -111,11 +112,8 @@ class Crossing(World):
             return ScaleStream(scope, name, (0,), ((0.0, 1.0),), 0)
         active = stream.active_segments()
         i = self.random.randrange(len(active))
-        if len(active) > 1 and self.random.random() < 0.4:
-            i = min(i, len(active) - 2)
-            return ScaleStream(scope, name, (active[i].id, active[i + 1].id), ((active[i].low, active[i + 1].high),), 0)
-        middle = (active[i].low + active[i].high) / 2
-        return ScaleStream(scope, name, (active[i].id,), ((active[i].low, middle), (middle, active[i].high)), 0)
+        is_merge = len(active) > 1 and self.random.random() < 0.4
+        return ScaleStream(scope, name, *replaced(active, min(i, len(active) - 2) if is_merge else i, is_merge), 0)
 
     def _truncate(self, scope: str, name: str) -> TruncateStream:
         stream = self._find(scope, name)
@@ -140,7 +138,7 @@ def test_whatever_crosses_all_is_answered_and_holds(seed: int) -> None:
     run_seed(seed)
 
 
-def test_what_nobody_takes_over_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workflow_that_is_not_taken_over_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(_service: WorkflowService, _partition: int) -> None:
         return None
 

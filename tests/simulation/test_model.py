@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from simulation import invariants
 from simulation.lives import SimulationLoop
 from simulation.world import World
+from support.histories import replaced
 
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.ids import StreamId
@@ -123,15 +124,10 @@ class Operations(RuleBasedStateMachine):
             return
         active = stream.active_segments()
         i = which % len(active)
-        middle = (active[i].low + active[i].high) / 2
-        expected = "STARTED"
-        if split or i + 1 == len(active):
-            seals, ranges = (active[i].id,), ((active[i].low, middle), (middle, active[i].high))
-        else:
-            seals, ranges = (active[i].id, active[i + 1].id), ((active[i].low, active[i + 1].high),)  # type: ignore[assignment]
-            if len(active) - 1 < stream.config.scaling.min_segments:
-                expected = "PRECONDITION_FAILED"
-        self.ask(ScaleStream(scope, name, seals, ranges, 0), crashes, expected)
+        is_merge = not split and i + 1 < len(active)
+        is_refused = is_merge and len(active) <= stream.config.scaling.min_segments
+        command = ScaleStream(scope, name, *replaced(active, i, is_merge), 0)
+        self.ask(command, crashes, "PRECONDITION_FAILED" if is_refused else "STARTED")
 
     @rule(scope=scopes, name=names, segments=st.integers(1, 5), crashes=crash_plans)
     def update(self, scope: str, name: str, segments: int, crashes: list[int]) -> None:

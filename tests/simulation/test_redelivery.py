@@ -1,28 +1,25 @@
-"""Requests that are delivered a second time: they do nothing to what has their name by then."""
+"""Requests that are delivered a second time while others are under way: they do nothing to what has their name by then.
+
+That nothing changes when all is at rest is a rule of `test_model`.
+"""
 
 import asyncio
+from unittest.mock import Mock, patch
 
-import pytest
-from simulation import invariants
-from simulation.lives import run
+from simulation.scene import in_a_world
 from simulation.world import PARTITIONS, World
-from support.histories import segments_of
 
 from sluice.domain import registry as aggregates
-from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId
-from sluice.domain.names import key_of
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
-from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, UpdateStream, UpdateSubscriberCut
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.table.commands import CreateTable
 from sluice.domain.workflow import CancelWorkflow, Workflow
 from sluice.engine.partition import partition_of
-from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.memory import Moment
 
 CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 HELD = "away/held"
@@ -30,13 +27,6 @@ HELD = "away/held"
 
 class Held(World):
     """A world in which a request behind a stuck stream holds an offset back."""
-
-    is_away = False
-
-    def _touch_store(self, moment: Moment, request: str, segment: str) -> None:
-        if self.is_away and segment.startswith(HELD):
-            raise ConnectionFailure(Failure.TIMED_OUT)
-        super()._touch_store(moment, request, segment)
 
     def find(self, name: str) -> Stream | None:
         return find_stream(self.view(StreamId("sc", name).key), StreamId("sc", name))
@@ -46,9 +36,9 @@ class Held(World):
         partition = partition_of(key, PARTITIONS)
         name = next(n for n in (f"held{i}" for i in range(99)) if partition_of(f"away/{n}", PARTITIONS) == partition)
         assert await self.do(CreateScope("away")) == await self.do(CreateStream("away", name, CONFIG)) == "SUCCESS"
-        self.is_away = True
+        self.away = (HELD,)
         self.post(SealStream("away", name))
-        await self.until(lambda: (s := find_stream(self.view(f"away/{name}"), StreamId("away", name))) and s.workflow)
+        await self.until(lambda: self.workflow(f"stream:away/{name}"))
         self.post(SealStream("away", name))
 
     async def redeliver_held(self) -> None:
@@ -57,179 +47,70 @@ class Held(World):
         self.restart()
         await asyncio.sleep(30)
 
-    async def end(self) -> None:
-        self.is_away = False
-        await self.until(self.is_at_rest)
-        invariants.check(self)
+
+@in_a_world(Held)
+async def test_a_creation_that_was_refused_does_not_bring_back_what_is_being_deleted(world: Held) -> None:
+    await world.hold(StreamId("sc", "st").key)
+    create = CreateStream("sc", "st", CONFIG)
+    assert [await world.do(create), await world.do(create)] == ["SUCCESS", "STREAM_EXISTS"]
+    assert await world.do(SealStream("sc", "st")) == "SUCCESS"
+    world.failing = {"DeleteSegment"}
+    deletion = world.post(DeleteStream("sc", "st"))
+    await asyncio.sleep(1)
+    world.restart()
+    await asyncio.sleep(5)
+    world.failing = set()
+    await world.replied(deletion)
+    await asyncio.sleep(30)
+    assert world.find("st") is None
 
 
-def test_a_stream_that_was_created_again_is_not_deleted_with_its_former_life() -> None:
-    async def test() -> None:
-        world = Held()
-        assert await world.do(CreateScope("sc")) == "SUCCESS"
-        await world.hold(StreamId("sc", "st").key)
-        for command in (CreateStream("sc", "st", CONFIG), SealStream("sc", "st"), DeleteStream("sc", "st")):
-            assert await world.do(command) == "SUCCESS"
-        assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        await world.redeliver_held()
-        stream = world.find("st")
-        assert stream is not None and (stream.state.value, set(segments_of(stream))) == ("ACTIVE", {1})
-        assert await world.do(SealStream("sc", "st")) == "SUCCESS", "a new request means this life"
-        await world.end()
-
-    run(test())
+@in_a_world(Held)
+async def test_a_dead_letter_is_not_carried_out_when_the_next_release_could(world: Held) -> None:
+    assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
+    await world.hold(StreamId("sc", "st").key)
+    with patch.dict(aggregates.DECIDE, {UpdateStream: Mock(side_effect=ValueError("a defect"))}):
+        assert await world.do(UpdateStream("sc", "st", StreamConfig(tags=("x",)))) == "FAILURE"
+    await world.redeliver_held()
+    stream = world.find("st")
+    assert stream is not None and not stream.config.tags and len(world.dead_letters) == 1
 
 
-def test_a_scope_that_was_created_again_is_not_emptied_with_its_former_life() -> None:
-    async def test() -> None:
-        world = Held()
-        await world.hold("sc")
-        for life in (1, 2):
-            assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-            assert await world.do(CreateTable("sc", "kv", TableConfig(1, 4))) == "SUCCESS"
-            if life == 1:
-                assert await world.do(DeleteScopeRecursive("sc")) == "SUCCESS"
-        await world.redeliver_held()
-        assert world.view("sc").get("scope:sc") is not None and world.find("st") is not None
-        assert world.view(key_of("table:sc/kv")).get("table:sc/kv") is not None
-        await world.end()
+@in_a_world(Held)
+async def test_a_creation_is_not_cancelled_with_an_earlier_one(world: Held) -> None:
+    await world.hold(StreamId("sc", "st").key)
+    world.failing = {"CreateSegment"}
 
-    run(test())
+    async def begun() -> tuple[str, Workflow]:
+        """A creation that does not get on: its request, and its workflow."""
+        request = world.post(CreateStream("sc", "st", CONFIG))
+        await world.until(lambda: world.workflow("stream:sc/st"))
+        workflow = world.workflow("stream:sc/st")
+        assert workflow is not None
+        return request, workflow
 
-
-def test_what_was_refused_is_not_carried_out_later() -> None:
-    async def test() -> None:
-        world = Held()
-        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        await world.hold("sc")
-        assert await world.do(DeleteScope("sc")) == "SCOPE_NOT_EMPTY"
-        assert await world.do(SealStream("sc", "st")) == await world.do(DeleteStream("sc", "st")) == "SUCCESS"
-        await world.redeliver_held()
-        assert world.view("sc").get("scope:sc") is not None and world.find("st") is None
-        await world.end()
-
-    run(test())
+    first, workflow = await begun()
+    assert await world.do(CancelWorkflow("stream:sc/st", workflow.id)) == "SUCCESS"
+    assert await world.replied(first) == Reply(Status.FAILURE, "cancelled")
+    second, workflow = await begun()
+    await world.redeliver_held()
+    stream = world.find("st")
+    assert stream is not None and stream.workflow is workflow and not workflow.cancelled
+    world.failing = set()
+    assert await world.replied(second) == Reply(Status.SUCCESS)
 
 
-def test_what_was_deleted_is_not_created_again() -> None:
-    async def test() -> None:
-        world = Held()
-        assert await world.do(CreateScope("sc")) == "SUCCESS"
-        await world.hold("sc")
-        for command in (CreateStream("sc", "st", CONFIG), SealStream("sc", "st"), DeleteStream("sc", "st")) * 2:
-            assert await world.do(command) == "SUCCESS"
-        await world.redeliver_held()
-        assert world.find("st") is None
-        assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS", "the name is free"
-        await world.end()
-
-    run(test())
-
-
-def test_a_creation_that_was_refused_does_not_bring_back_what_is_being_deleted() -> None:
-    async def test() -> None:
-        world = Held()
-        assert await world.do(CreateScope("sc")) == "SUCCESS"
-        await world.hold(StreamId("sc", "st").key)
-        create = CreateStream("sc", "st", CONFIG)
-        assert [await world.do(create), await world.do(create)] == ["SUCCESS", "STREAM_EXISTS"]
-        assert await world.do(SealStream("sc", "st")) == "SUCCESS"
-        world.failing = {"DeleteSegment"}
-        deletion = world.post(DeleteStream("sc", "st"))
-        await asyncio.sleep(1)
-        world.restart()
-        await asyncio.sleep(5)
-        world.failing = set()
-        await world.until(lambda: world.reply(deletion))
-        await asyncio.sleep(30)
-        assert world.find("st") is None
-        await world.end()
-
-    run(test())
-
-
-def test_a_dead_letter_is_not_carried_out_when_the_next_release_could(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fails(*_: object) -> None:
-        raise ValueError("a defect")
-
-    async def test() -> None:
-        world = Held()
-        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        await world.hold(StreamId("sc", "st").key)
-        with monkeypatch.context() as defect:
-            defect.setitem(aggregates.DECIDE, UpdateStream, fails)
-            assert await world.do(UpdateStream("sc", "st", StreamConfig(tags=("x",)))) == "FAILURE"
-        await world.redeliver_held()
-        stream = world.find("st")
-        assert stream is not None and not stream.config.tags and len(world.dead_letters) == 1
-        await world.end()
-
-    run(test())
-
-
-def test_a_creation_is_not_cancelled_with_an_earlier_one() -> None:
-    async def test() -> None:
-        world = Held()
-        assert await world.do(CreateScope("sc")) == "SUCCESS"
-        await world.hold(StreamId("sc", "st").key)
-        world.failing = {"CreateSegment"}
-
-        async def begun() -> tuple[str, Workflow]:
-            """A creation that does not get on: its request, and its workflow."""
-            request = world.post(CreateStream("sc", "st", CONFIG))
-            await world.until(lambda: (s := world.find("st")) and s.workflow)
-            stream = world.find("st")
-            assert stream is not None and stream.workflow is not None
-            return request, stream.workflow
-
-        first, workflow = await begun()
-        assert await world.do(CancelWorkflow("stream:sc/st", workflow.id)) == "SUCCESS"
-        await world.until(lambda: world.reply(first))
-        assert world.reply(first) == Reply(Status.FAILURE, "cancelled")
-        second, workflow = await begun()
-        await world.redeliver_held()
-        stream = world.find("st")
-        assert stream is not None and stream.workflow is workflow and not workflow.cancelled
-        world.failing = set()
-        await world.until(lambda: world.reply(second))
-        assert world.reply(second) == Reply(Status.SUCCESS)
-        await world.end()
-
-    run(test())
-
-
-def test_the_later_of_two_updates_stays() -> None:
-    async def test() -> None:
-        world = Held()
-        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        await world.hold(StreamId("sc", "st").key)
-        for tag in ("early", "late"):
-            assert await world.do(UpdateStream("sc", "st", StreamConfig(tags=(tag,)))) == "SUCCESS"
-        await world.redeliver_held()
-        stream = world.find("st")
-        assert stream is not None and stream.config.tags == ("late",)
-        await world.end()
-
-    run(test())
-
-
-def test_a_new_group_keeps_the_cut_that_it_has_reported() -> None:
-    async def test() -> None:
-        world = Held()
-        assert await world.do(CreateScope("sc")) == await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
-        await world.hold(StreamId("sc", "st").key)
-        for id in ("old", "new"):
-            config = ReaderGroupConfig(id=id, starts={"sc/st": {}}, retention=GroupRetention.MANUAL)
-            assert await world.do(CreateReaderGroup("sc", "g", config)) == "SUCCESS"
-            if id == "old":
-                assert await world.do(DeleteReaderGroup("sc", "g", id)) == "SUCCESS"
-        assert await world.do(UpdateSubscriberCut("sc", "st", "sc/g", "new", 0, {0: 5})) == "SUCCESS"
-        world.restart()
-        await asyncio.sleep(30)
-        stream = world.find("st")
-        assert stream is not None and stream.subscribers["sc/g"].cut == {0: 5}
-        await world.end()
-
-    run(test())
+@in_a_world(Held)
+async def test_a_new_group_keeps_the_cut_that_it_has_reported(world: Held) -> None:
+    assert await world.do(CreateStream("sc", "st", CONFIG)) == "SUCCESS"
+    await world.hold(StreamId("sc", "st").key)
+    for id in ("old", "new"):
+        config = ReaderGroupConfig(id=id, starts={"sc/st": {}}, retention=GroupRetention.MANUAL)
+        assert await world.do(CreateReaderGroup("sc", "g", config)) == "SUCCESS"
+        if id == "old":
+            assert await world.do(DeleteReaderGroup("sc", "g", id)) == "SUCCESS"
+    assert await world.do(UpdateSubscriberCut("sc", "st", "sc/g", "new", 0, {0: 5})) == "SUCCESS"
+    world.restart()
+    await asyncio.sleep(30)
+    stream = world.find("st")
+    assert stream is not None and stream.subscribers["sc/g"].cut == {0: 5}

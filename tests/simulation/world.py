@@ -21,7 +21,7 @@ from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.scope.events import ScopeDeleted
 from sluice.domain.stream.state import Stream
 from sluice.domain.table.state import Table
-from sluice.domain.workflow import CancelWorkflow
+from sluice.domain.workflow import CancelWorkflow, Workflow, running
 from sluice.engine.fold import PartitionView
 from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS
@@ -37,8 +37,8 @@ _SETTINGS = WorkflowSettings(instance="0", partitions=PARTITIONS)
 
 class World(System):
     """`crashes` are the numbers of touches after which the process dies, `failing` the requests that segment stores do
-    not answer, `outlived` the scopes that went before what was in them. `max_handlers` bounds the keys worked on at
-    once.
+    not answer, `away` how the names of segments begin that are out of reach, `outlived` the scopes that went before
+    what was in them. `max_handlers` bounds the keys worked on at once.
     """
 
     store: InMemorySegmentStore
@@ -49,6 +49,7 @@ class World(System):
         self.truth.on_entry.append(self._note_outlived)
         self.crashes: list[int] = []
         self.failing: set[str] = set()
+        self.away: tuple[str, ...] = ()
         self.touches = 0
         self.outlived: list[str] = []
         self._settings = _SETTINGS.model_copy(update={"max_handlers": max_handlers})
@@ -89,10 +90,17 @@ class World(System):
             self.kill(process)
             self.loop.call_soon(self._begin_anew, context=self.loop.outside)
 
-    def _touch_store(self, moment: Moment, request: str, _segment: str) -> None:
-        if request in self.failing:
+    def _touch_store(self, moment: Moment, request: str, segment: str) -> None:
+        if request in self.failing or segment.startswith(self.away):
             raise ConnectionFailure(Failure.TIMED_OUT)
         touch_store(f"{moment} {request}")
+
+    def heal(self) -> None:
+        """From now on segment stores reply to everything."""
+        self.failing, self.away = set(), ()
+
+    def workflow(self, aggregate: str) -> Workflow | None:
+        return running(self.view(key_of(aggregate)).get(aggregate))
 
     def _begin_anew(self) -> None:
         self.process = self.start(WorkflowProcess, self._settings)
@@ -132,11 +140,14 @@ class World(System):
 
     async def do(self, command: Command) -> str:
         """The status of the reply, whatever else is under way."""
-        id = self.post(command)
+        return (await self.replied(self.post(command))).status
+
+    async def replied(self, id: str) -> Reply:
+        """The reply to a request that was sent, once it is there."""
         await self.until(lambda: self.reply(id))
         reply = self.reply(id)
         assert reply is not None
-        return reply.status
+        return reply
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Let time pass until the condition holds."""

@@ -1,4 +1,6 @@
-"""All that a stream's history holds, one by one: for tests that look at the whole of it."""
+"""All that a stream's history holds, one by one: for tests that look at the whole of it; and how it is scaled."""
+
+from collections.abc import Sequence
 
 from sluice.domain.segment import Segment
 from sluice.domain.stream.history import Epoch
@@ -18,3 +20,13 @@ def sealed_in(stream: Stream) -> dict[int, int]:
     """The first epoch without it, for each segment that was replaced."""
     found = {segment: stream.history.replaced_in(segment) for segment in segments_of(stream)}
     return {segment: epoch for segment, epoch in found.items() if epoch is not None}
+
+
+def replaced(
+    active: Sequence[Segment], i: int, is_merge: bool
+) -> tuple[tuple[int, ...], tuple[tuple[float, float], ...]]:
+    """What a scale seals, and the ranges of what comes instead: halves of a segment, or it and the next one as one."""
+    low, high = active[i].low, active[i].high
+    if is_merge:
+        return (active[i].id, active[i + 1].id), ((low, active[i + 1].high),)
+    return (active[i].id,), ((low, (low + high) / 2), ((low + high) / 2, high))

@@ -5,7 +5,7 @@ from typing import Any
 
 from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.ids import StreamId, TransactionId
+from sluice.domain.ids import StreamId
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import decide as stream_decide
@@ -37,8 +37,8 @@ from txn_manager.commit_steps import workflows
 from txn_manager.step_context import TransactionStepContext
 from txn_manager.transaction_completion import TransactionCompletion
 
-SCOPE, STREAM = "sc", "st"
-KEY = StreamId(SCOPE, STREAM).key
+STREAM = StreamId("sc", "st")
+KEY = STREAM.key
 
 
 class Completer:
@@ -89,8 +89,9 @@ class TransactionWorld(MemoryWorld):
     than `merges_allowed` are carried out. `delete_s` is how long deletions take to begin.
     """
 
-    def __init__(self, processes: int = 1, most: int = 100) -> None:
+    def __init__(self, processes: int = 1, most: int = 100, segments: int = 1) -> None:
         super().__init__("txn-manager")
+        self.segments = segments
         self.failing: set[str] = set()
         self.slow_s = 0.0
         self.late_s = 0.0
@@ -99,11 +100,9 @@ class TransactionWorld(MemoryWorld):
         self.deletes = 0
         self.merges_allowed = 1_000_000
         self.store.fault = self._fault
-        self.last = self.first
         self.completers = [Completer(self, self.first, most)]
         for _ in range(1, processes):
-            self.last = self.process()
-            self.completers.append(Completer(self, self.last, most))
+            self.completers.append(Completer(self, self.process(), most))
 
     @property
     def completer(self) -> Completer:
@@ -124,17 +123,17 @@ class TransactionWorld(MemoryWorld):
             return asyncio.sleep(self.late_s)
         return None
 
-    async def create(self, segments: int = 1) -> None:
-        config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
-        await self.seed(SCOPE, ScopeCreated(scope=SCOPE, creation_id="scope", at=0))
-        await self.decide(CreateStream(SCOPE, STREAM, config))
-        await self.do(KEY, lambda reader, _: stream_decide.finish_create(reader, StreamId(SCOPE, STREAM)))
+    async def create(self) -> None:
+        config = StreamConfig(scaling=ScalingPolicy(min_segments=self.segments))
+        await self.seed("sc", ScopeCreated("sc", creation_id="scope", at=0))
+        await self.decide(CreateStream(*STREAM, config))
+        await self.do(KEY, lambda reader, _: stream_decide.finish_create(reader, STREAM))
         await self.create_segments()
 
     async def create_segments(self) -> None:
         """Those that the stream has by now."""
         for segment in segments_of(self.stream):
-            name = segment_name(SCOPE, STREAM, segment)
+            name = segment_name(*STREAM, segment)
             if name not in self.store.segments:
                 await self.store.create_segment(name, 0, 0)
 
@@ -144,52 +143,50 @@ class TransactionWorld(MemoryWorld):
 
     async def finish_scale(self) -> None:
         """Bring the scale that was requested to its end, in the journal and in the segment stores."""
-        await self.do(KEY, lambda reader, _: scale.add_epoch(reader, StreamId(SCOPE, STREAM)))
-        await self.do(KEY, lambda reader, _: scale.finish_scale(reader, StreamId(SCOPE, STREAM), {0: 0}))
+        await self.do(KEY, lambda reader, _: scale.add_epoch(reader, STREAM))
+        await self.do(KEY, lambda reader, _: scale.finish_scale(reader, STREAM, {0: 0}))
         await self.create_segments()
 
     @property
     def stream(self) -> Stream:
-        stream = find_stream(self.view(KEY), StreamId(SCOPE, STREAM))
+        stream = find_stream(self.view(KEY), STREAM)
         assert stream is not None
         return stream
 
     @property
     def commits(self) -> Commits | None:
-        return find_commits(self.view(KEY), StreamId(SCOPE, STREAM))
+        return find_commits(self.view(KEY), STREAM)
 
     @property
     def transactions(self) -> StreamTransactions:
-        return transactions_of(self.view(KEY), StreamId(SCOPE, STREAM))
+        return transactions_of(self.view(KEY), STREAM)
 
     def state(self, id: str) -> TransactionState | None:
-        found = find_transaction(self.view(KEY), TransactionId(SCOPE, STREAM, id))
+        found = find_transaction(self.view(KEY), STREAM.transaction(id))
         return found.state if found is not None else None
 
     async def open(self, request: str, written: bytes = b"") -> str:
         """One with its segments, each of which holds what was written."""
         id = transaction_id(self.stream.active_epoch.reference, request)
-        facts = {"scope": SCOPE, "stream": STREAM, "transaction": id}
-        await self.seed(KEY, TransactionOpened(**facts, lease_ms=10_000, at=1), TransactionReady(**facts, at=1))
+        opened = TransactionOpened(*STREAM, id, lease_ms=10_000, at=1)
+        await self.seed(KEY, opened, TransactionReady(*STREAM, id, at=1))
         for name in segment_names(self.stream, id).values():
             await self.store.create_segment(name, 0, 0)
             self.store.segments[name].data += written or request.encode()
         return id
 
     async def commit(self, *ids: str) -> None:
-        of = TransactionCommitting
-        await self.seed(KEY, *(of(scope=SCOPE, stream=STREAM, transaction=id, at=1) for id in ids))
+        await self.seed(KEY, *(TransactionCommitting(*STREAM, id, at=1) for id in ids))
 
     async def abort(self, id: str) -> None:
-        facts = {"scope": SCOPE, "stream": STREAM, "transaction": id}
-        await self.seed(KEY, TransactionAborting(**facts, reason=AbortReason.USER, at=self.now_ms))
+        await self.seed(KEY, TransactionAborting(*STREAM, id, reason=AbortReason.USER, at=self.now_ms))
 
     async def begin(self, *ids: str, rolls: bool = False) -> None:
-        started = CommitBatchStarted(scope=SCOPE, stream=STREAM, transactions=ids, at=self.now_ms, rolls=rolls)
+        started = CommitBatchStarted(*STREAM, transactions=ids, at=self.now_ms, rolls=rolls)
         await self.seed(KEY, started)
 
     def data(self, segment: int) -> bytes:
-        return self.store.segments[segment_name(SCOPE, STREAM, segment)].data
+        return self.store.segments[segment_name(*STREAM, segment)].data
 
     def batches(self) -> list[tuple[str, ...]]:
         """All that were begun, in order."""

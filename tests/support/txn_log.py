@@ -4,14 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reply
-from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.segment import number_of, segment_id
 from sluice.domain.stream import decide as stream_decide
-from sluice.domain.stream import scale
-from sluice.domain.stream.commands import CreateStream, ScaleStream
-from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction import batch, decide
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.batch import CommitBatch, Commits, Positions, find_commits
@@ -27,38 +22,29 @@ from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction
 from sluice.domain.workflow import WorkflowKind
-from support.domain_log import Log
+from support.histories import replaced
+from support.stream_log import STREAM, StreamLog
 
-SCOPE, STREAM = "sc", "st"
 LEASE_MS = 10_000
 LIMITS = Limits(open=1000, waiting_commits=1000)
 
 
-class TxnLog(Log):
+class TxnLog(StreamLog):
     """One stream, two segments unless told otherwise. `now` is the time of the next decision."""
 
     def __init__(self, segments: int = 2, limits: Limits = LIMITS, most: int = 100) -> None:
-        super().__init__(SCOPE)
+        super().__init__(segments)
         self.now = 1000
         self.limits = limits
         self.most = most
-        config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
-        self.decide(CreateStream(SCOPE, STREAM, config), request="r")
-        self.apply(stream_decide.finish_create(self, StreamId(SCOPE, STREAM)))
-
-    @property
-    def stream(self) -> Stream:
-        stream = find_stream(self, StreamId(SCOPE, STREAM))
-        assert stream is not None
-        return stream
 
     @property
     def index_of_all(self) -> StreamTransactions:
-        return transactions_of(self, StreamId(SCOPE, STREAM))
+        return transactions_of(self, STREAM)
 
     @property
     def commits(self) -> Commits | None:
-        return find_commits(self, StreamId(SCOPE, STREAM))
+        return find_commits(self, STREAM)
 
     @property
     def batch(self) -> CommitBatch:
@@ -68,7 +54,7 @@ class TxnLog(Log):
         return commits.workflow
 
     def transaction(self, id: str) -> Transaction | EndedTransaction | None:
-        return find_transaction(self, TransactionId(SCOPE, STREAM, id))
+        return find_transaction(self, STREAM.transaction(id))
 
     def state(self, id: str) -> TransactionState:
         found = self.transaction(id)
@@ -88,32 +74,28 @@ class TxnLog(Log):
         return id
 
     def ask_open(self, request: str, lease_ms: int = LEASE_MS) -> Reply | None:
-        command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=lease_ms)
+        command = OpenTransaction(*STREAM, lease_ms=lease_ms)
         reply: Reply | None = self.apply(decide.decide_open(self, command, self.context(request), self.limits)).reply
         return reply
 
     def ready(self, id: str) -> Reply:
-        return answered(self.apply(decide.decide_ready(self, TransactionId(SCOPE, STREAM, id), self.now)))
+        return answered(self.apply(decide.decide_ready(self, STREAM.transaction(id), self.now)))
 
     def ping(self, id: str, lease_ms: int = LEASE_MS, appended_at: int | None = None) -> Reply:
-        command = PingTransaction(scope=SCOPE, stream=STREAM, transaction=id, lease_ms=lease_ms)
+        command = PingTransaction(*STREAM, transaction=id, lease_ms=lease_ms)
         return answered(self.apply(decide.decide_ping(self, command, self.context(appended_at=appended_at))))
 
     def commit(self, id: str, writer: str = "", timestamp: int = 0) -> Reply:
-        command = CommitTransaction(scope=SCOPE, stream=STREAM, transaction=id, writer=writer, timestamp=timestamp)
+        command = CommitTransaction(*STREAM, transaction=id, writer=writer, timestamp=timestamp)
         return answered(self.apply(decide.decide_commit(self, command, self.context(), self.limits)))
 
     def abort(self, id: str, reason: AbortReason = AbortReason.USER, version: int | None = None) -> Decision:
-        command = AbortTransaction(scope=SCOPE, stream=STREAM, transaction=id, reason=reason, version=version)
+        command = AbortTransaction(*STREAM, transaction=id, reason=reason, version=version)
         return self.apply(decide.decide_abort(self, command, self.context()))
 
     def queue(self, id: str, writer: str = "", timestamp: int = 0) -> None:
         """Have it wait for its commit, as if something kept a batch from beginning."""
-        self.fold(
-            ev.TransactionCommitting(
-                scope=SCOPE, stream=STREAM, transaction=id, at=self.now, writer=writer, timestamp=timestamp
-            )
-        )
+        self.fold(ev.TransactionCommitting(*STREAM, id, at=self.now, writer=writer, timestamp=timestamp))
 
     def waiting(self, *requests: str) -> list[str]:
         """Transactions that wait for their commit, in this order, while no batch runs."""
@@ -125,12 +107,12 @@ class TxnLog(Log):
     # What becomes of it.
 
     def begin(self) -> Decision:
-        return self.apply(batch.begin_batch(self, StreamId(SCOPE, STREAM), self.context(), self.most))
+        return self.apply(batch.begin_batch(self, STREAM, self.context(), self.most))
 
     def end(self, positions: Positions | None = None) -> Decision:
         """End the batch that merges."""
         positions = self._positions() if positions is None else positions
-        return self.apply(batch.end_batch(self, StreamId(SCOPE, STREAM), self.context(), positions, self.most))
+        return self.apply(batch.end_batch(self, STREAM, self.context(), positions, self.most))
 
     def _positions(self) -> Positions:
         running = self.commits.workflow if self.commits is not None else None
@@ -138,11 +120,11 @@ class TxnLog(Log):
 
     def note_rolled(self, sizes: dict[int, int] | None = None, positions: Positions | None = None) -> Decision:
         positions = self._positions() if positions is None else positions
-        return self.apply(batch.note_rolled(self, StreamId(SCOPE, STREAM), self.context(), sizes or {}, positions))
+        return self.apply(batch.note_rolled(self, STREAM, self.context(), sizes or {}, positions))
 
     def end_roll(self, sizes: dict[int, int] | None = None) -> Decision:
         sizes = dict.fromkeys(self.stream.active_epoch.segments, 0) if sizes is None else sizes
-        return self.apply(batch.end_roll(self, StreamId(SCOPE, STREAM), self.context(), sizes))
+        return self.apply(batch.end_roll(self, STREAM, self.context(), sizes))
 
     def finish_batch(self) -> None:
         """See the batch that is running through, whatever it takes."""
@@ -153,24 +135,20 @@ class TxnLog(Log):
             self.end()
 
     def finish_abort(self, id: str) -> Decision:
-        return self.apply(decide.finish_abort(self, TransactionId(SCOPE, STREAM, id), self.now))
+        return self.apply(decide.finish_abort(self, STREAM.transaction(id), self.now))
 
     def note_waiting(self, kind: str = "ScaleStream") -> Decision:
-        return self.apply(stream_decide.note_waiting(self, StreamId(SCOPE, STREAM), kind, self.context()))
+        return self.apply(stream_decide.note_waiting(self, STREAM, kind, self.context()))
 
-    def start_scale(self, segment: int, at: int = 2000) -> Reply:
-        """Begin to split a segment of the active epoch into halves."""
-        known = self.stream.history.segment(segment)
-        middle = (known.low + known.high) / 2
-        ranges = ((known.low, middle), (middle, known.high))
-        return self.ask(ScaleStream(SCOPE, STREAM, seals=(segment,), ranges=ranges, at=at))
+    def start_split(self) -> Reply:
+        """Begin to split the segment 0."""
+        return self.start_scale((0,), ((0.0, 0.25), (0.25, 0.5)))
 
     def split(self, number: int, at: int = 2000) -> None:
-        """Split the active segment of this number and see that through."""
-        segment = next(s for s in self.stream.active_epoch.segments if number_of(s) == number)
-        assert self.start_scale(segment, at).status == "STARTED"
-        self.apply(scale.add_epoch(self, StreamId(SCOPE, STREAM)))
-        self.apply(scale.finish_scale(self, StreamId(SCOPE, STREAM), {segment: 100}))
+        """Split the active segment of this number into halves."""
+        active = self.stream.active_segments()
+        i = next(i for i, segment in enumerate(active) if number_of(segment.id) == number)
+        self.scale(*replaced(active, i, is_merge=False), at)
 
 
 def answered(decision: Decision) -> Reply:

@@ -5,17 +5,15 @@ can be created: none stays fenced.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
 from random import Random
-from typing import Any
 
 from simulation import invariants
 from simulation.counting import Counting
-from simulation.lives import run
-from simulation.processes import System, WorkflowProcess, touch_store
+from simulation.processes import LOOK_S, System, WorkflowProcess, touch_store
 from simulation.scopes.callers import ONE, SCOPES, Callers
 from simulation.scopes.faults import Faults
 from simulation.scopes.rules import ScopeRules
+from simulation.seeds import run_one
 from simulation.stores import Stores
 from simulation.violation import Violation
 
@@ -33,7 +31,6 @@ DELAYS_S = (0.0, 0.0, 0.0, 0.0005, 0.001, 0.003, 0.02)
 SETTINGS = WorkflowSettings(instance="0", partitions=PARTITIONS)
 QUIET_S = 240.0
 """How long after the last fault everything may take to end."""
-LOOK_S = 0.25
 
 
 class Run(System):
@@ -67,7 +64,7 @@ class Run(System):
             doing.append(self.faults.run(random.randint(1, 5)))
             doing.append(self.faults.lag(random.choice((0, 5, 30))))
             self.faults.lag_behind_deletions(random.choice((0.0, 0.3, 0.6)))
-        await self._all(doing)
+        await self.run_all(doing)
         self.faults.end()
         await self._rest()
         await self._create_in_each_scope()
@@ -80,19 +77,6 @@ class Run(System):
         if message.topic() == DEAD_LETTERS.name:
             raise Violation(f"dead letter: {message.value()!r} {message.headers()}")
         self.rules.landed(message)
-
-    async def _all(self, doing: Sequence[Coroutine[Any, Any, None]]) -> None:
-        tasks = [asyncio.ensure_future(each) for each in doing]
-        try:
-            waiting: set[asyncio.Task[None]] = set(tasks)
-            while waiting:
-                done, waiting = await asyncio.wait(tasks, timeout=LOOK_S)
-                for task in done:
-                    task.result()
-                self.look()
-        finally:
-            for task in tasks:
-                task.cancel()
 
     async def _rest(self) -> None:
         """Return when everything that was requested is replied, and everything begun is done."""
@@ -136,17 +120,5 @@ class Run(System):
 
 
 def run_seed(seed: int) -> Run:
-    """Raises Violation, with a text that says how to run it again."""
-    simulated: list[Run] = []
-
-    async def go() -> None:
-        simulated.append(Run(seed))
-        await simulated[0].go()
-
-    try:
-        run(go())
-    except Exception as error:
-        log = "\n  ".join(simulated[0].faults.log) if simulated else ""
-        repeat = f"SIM_SEED={seed} pytest tests/simulation/test_scopes.py"
-        raise Violation(f"seed {seed}: {error!r}\n  {log}\nrun it again: {repeat}") from error
-    return simulated[0]
+    """Raises Violation."""
+    return run_one(Run, seed, "tests/simulation/test_scopes.py")

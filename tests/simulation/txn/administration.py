@@ -1,9 +1,10 @@
-"""Whoever changes streams while transactions are under way: scales, truncations, updates, sealing, a new life."""
+"""Administrators change streams while transactions are under way: scales, truncations, updates, sealing, a new life."""
 
 import asyncio
 from random import Random
 
 from simulation.txn.plant import Plant
+from support.histories import replaced
 
 from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
@@ -59,14 +60,9 @@ class Administration:
             return
         active = model.segments(model.active)
         i = self.random.randrange(len(active))
-        if len(active) >= 4 or (self.random.random() < 0.3 and i + 1 < len(active)):
-            i = min(i, len(active) - 2)
-            seals: tuple[int, ...] = (active[i].id, active[i + 1].id)
-            ranges: tuple[tuple[float, float], ...] = ((active[i].low, active[i + 1].high),)
-        else:
-            middle = (active[i].low + active[i].high) / 2
-            seals, ranges = (active[i].id,), ((active[i].low, middle), (middle, active[i].high))
-        await self._ask(ScaleStream(scope, stream, seals, ranges, self.plant.now_ms()))
+        is_merge = len(active) >= 4 or (self.random.random() < 0.3 and i + 1 < len(active))
+        of = replaced(active, min(i, len(active) - 2) if is_merge else i, is_merge)
+        await self._ask(ScaleStream(scope, stream, *of, self.plant.now_ms()))
 
     async def _update(self, scope: str, stream: str) -> None:
         config = StreamConfig(scaling=ScalingPolicy(min_segments=self.random.randint(1, 4)))

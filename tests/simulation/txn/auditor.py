@@ -68,7 +68,6 @@ class Auditor(Counting):
     # Predicting.
 
     def apply(self, partition: int, entry: JournalEntry, at: int) -> None:
-        """See Counting."""
         command = self.command_of(partition, entry)
         if entry.reply is not None and entry.request is not None:
             # What a process decides for itself stands in no topic.

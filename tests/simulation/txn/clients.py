@@ -12,7 +12,7 @@ from simulation.violation import Violation
 
 from api_gateway.reads import Reads
 from sluice.domain.decision import Reply
-from sluice.domain.ids import StreamId
+from sluice.domain.ids import TransactionId
 from sluice.domain.segment import Segment
 from sluice.domain.transaction import commands as c
 
@@ -30,7 +30,8 @@ class Written:
     """What a client has written to one transaction: for each segment number its events, in order."""
 
     def __init__(self, number: int, scope: str, stream: str, id: str, segments: tuple[Segment, ...]) -> None:
-        self.number, self.scope, self.stream, self.id = number, scope, stream, id
+        self.number, self.id = number, id
+        self.key = TransactionId(scope, stream, id)
         self.segments = segments
         self.events: dict[int, list[bytes]] = {}
         self.names: dict[int, str] = {}
@@ -78,7 +79,7 @@ class Clients:
             if random.random() < 0.2
             else (10_000, 12_000, 15_000)
         )
-        opened = await self._asked(plant.ask(c.OpenTransaction(scope=scope, stream=stream, lease_ms=lease_ms)))
+        opened = await self._asked(plant.ask(c.OpenTransaction(scope, stream, lease_ms=lease_ms)))
         if opened is None or opened.status != "OK":
             return
         written = Written(len(self.written) + 1, scope, stream, opened.transaction, opened.segments)
@@ -109,24 +110,17 @@ class Clients:
             lease = random.choice(
                 (lease_ms, lease_ms, lease_ms, 600_001, 3_000, 0, -1) if random.random() < 0.3 else (lease_ms,)
             )
-            ping = c.PingTransaction(scope=written.scope, stream=written.stream, transaction=written.id, lease_ms=lease)
+            ping = c.PingTransaction(*written.key, lease_ms=lease)
             await self._asked(self.plant.ask(ping))
             self._write(written)
 
     def _commit(self, written: Written) -> Awaitable[Reply]:
         writer = self.random.choice(("", "", "w1", "w2"))
-        return self.plant.ask(
-            c.CommitTransaction(
-                scope=written.scope,
-                stream=written.stream,
-                transaction=written.id,
-                writer=writer,
-                timestamp=self.plant.now_ms() if writer else 0,
-            )
-        )
+        timestamp = self.plant.now_ms() if writer else 0
+        return self.plant.ask(c.CommitTransaction(*written.key, writer=writer, timestamp=timestamp))
 
     def _abort(self, written: Written) -> Awaitable[Reply]:
-        return self.plant.ask(c.AbortTransaction(scope=written.scope, stream=written.stream, transaction=written.id))
+        return self.plant.ask(c.AbortTransaction(*written.key))
 
     async def _end(self, written: Written, ways: object) -> None:
         """One after the other, or all at once, and once more what was answered."""
@@ -148,7 +142,7 @@ class Clients:
         random = self.random
         id = random.choice((written.id, written.id, "00000000-0000-0000-0000-00000000002a"))
         model = self.plant.auditor.model
-        key = StreamId(written.scope, written.stream)
+        key = written.key.stream_id
         match random.randint(0, 3):
             case 0:
                 found = await self._reads.transaction_state(key.transaction(id))
@@ -168,7 +162,7 @@ class Clients:
 
     def _write(self, written: Written, must: bool = False) -> None:
         """Some events, as far as the segments are there; those of an open transaction must be."""
-        txn = self.plant.auditor.model.txns[(written.scope, written.stream, written.id)]
+        txn = self.plant.auditor.model.txns[written.key]
         segments = self.plant.stores.segments
         for _ in range(self.random.randint(0, 3)):
             place = self.random.choice(list(written.names))

@@ -18,7 +18,7 @@ def check(plant: Plant, clients: Clients) -> None:
         raise Violation(left)
     found = _runs(plant)
     for id, written in clients.written.items():
-        state = model.txns[(written.scope, written.stream, id)].state
+        state = model.txns[written.key].state
         runs = found.pop(written.number, [])
         if state != "COMMITTED":
             if runs:
@@ -97,7 +97,7 @@ def _merged_in_order(plant: Plant) -> None:
     seen: set[str] = set()
     for target, source, size in plant.stores.merges:
         if not size:
-            # Created once more by somebody who was late: merged or not, there is nothing in it.
+            # Created once more by a process that was late: merged or not, there is nothing in it.
             continue
         if source in seen:
             raise Violation(f"{source} was merged twice")

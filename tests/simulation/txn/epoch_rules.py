@@ -1,7 +1,6 @@
 """Invariants of epochs: after every change a stream's history is whole, and in the end the stores agree with it."""
 
-from itertools import pairwise
-
+from simulation.invariants import check_history
 from simulation.txn.model import StreamModel
 from simulation.txn.plant import Plant
 from simulation.violation import Violation
@@ -10,7 +9,7 @@ from support.histories import epochs_of, segments_of
 from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
 from sluice.domain.segment import segment_name
-from sluice.domain.stream import cuts, queries
+from sluice.domain.stream import cuts
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.state import Stream, find_stream
 
@@ -28,14 +27,14 @@ class EpochRules:
                 model = self._plant.auditor.model.streams[(event.scope, event.stream)]
                 stream = _stream(self._plant, model)
                 _as_the_model_says(stream, model)
-                _well_formed(stream)
+                check_history(stream)
 
     def check(self) -> None:
         """To be called when nothing is under way any more."""
         for model in self._plant.auditor.model.streams.values():
             stream = _stream(self._plant, model)
             _as_the_model_says(stream, model)
-            _well_formed(stream)
+            check_history(stream)
             _stored(self._plant, stream)
 
 
@@ -52,29 +51,6 @@ def _as_the_model_says(stream: Stream, model: StreamModel) -> None:
     theirs = [(epoch.reference, sorted(epoch.segments)) for epoch in epochs_of(stream)]
     if mine != theirs or stream.active != model.active:
         raise Violation(f"{stream.id.name}: epochs {theirs}, active {stream.active}; {mine}, {model.active} are right")
-
-
-def _well_formed(stream: Stream) -> None:
-    for at, epoch in enumerate(epochs_of(stream)):
-        segments = stream.history.segments_of(at)
-        tiled = segments[0].low == 0.0 and segments[-1].high == 1.0
-        if epoch.number != at or not tiled or any(a.high != b.low for a, b in pairwise(segments)):
-            raise Violation(f"{stream.id.name}: epoch {at} does not tile the key space: {segments}")
-        if any((s.id >> 32) > at for s in segments):
-            raise Violation(f"{stream.id.name}: epoch {at} has segments of later ones: {segments}")
-        if epoch.reference != at:
-            of = stream.history.segments_of(epoch.reference)
-            if [(s.id & 0xFFFFFFFF, s.low, s.high) for s in of] != [
-                (s.id & 0xFFFFFFFF, s.low, s.high) for s in segments
-            ]:
-                raise Violation(f"{stream.id.name}: epoch {at} is no duplicate of {epoch.reference}")
-    if any(a.created_at >= b.created_at for a, b in pairwise(epochs_of(stream))):
-        raise Violation(f"{stream.id.name}: epochs do not follow each other in time")
-    for segment in segments_of(stream):
-        for successor, predecessors in queries.successors_with_predecessors(stream, segment):
-            mutual = all(successor.id in {s.id for s in cuts.successors(stream, p)} for p in predecessors)
-            if segment not in predecessors or not mutual:
-                raise Violation(f"{stream.id.name}: {successor.id} follows {segment}, which does not know it")
 
 
 def _stored(plant: Plant, stream: Stream) -> None:

@@ -36,7 +36,6 @@ class TxnProcess(Process):
     name = "txn-manager"
 
     def serve(self) -> None:
-        """See Process."""
         assert isinstance(self.settings, TxnSettings)
         self.service = TxnService(self.runtime, self.settings, self.system.store)
         self.system.loop.create_task(self.service.start())

@@ -1,4 +1,4 @@
-"""Invariants of leases: none ends a transaction too early, and none that nobody keeps lives on.
+"""Invariants of leases: none ends a transaction too early, and none that is not pinged lives on.
 
 Too early: before its lease, the grace and all the time in which clients could not be heard have passed since its last
 sign of life, or over a ping that was in its topic before that. Too late: see `latest_end_ms`.
@@ -36,7 +36,7 @@ class LeaseRules:
         return txn.last_activity_at + txn.lease_ms + self._grace_ms + max(0, txn.lease_ms) // GRACE_SHARE
 
     def latest_end_ms(self, txn: Txn, calm_since_ms: int) -> int:
-        """When it has been aborted if nobody keeps it and no fault has happened since `calm_since_ms`.
+        """When it has been aborted if no client pings it and no fault has happened since `calm_since_ms`.
 
         After a fault a lease may run anew, and a timer that was claimed by a process that is gone stays claimed.
         """

@@ -42,7 +42,6 @@ from sluice.domain.transaction.events import (
     TransactionReady,
 )
 
-LIVE = ("OPEN", "COMMITTING", "ABORTING")
 ENDED = {"COMMITTING": "COMMITTED", "ABORTING": "ABORTED"}
 
 

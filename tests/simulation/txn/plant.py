@@ -60,17 +60,14 @@ class Plant(System):
         return self.start(WorkflowProcess, WORKFLOW_SETTINGS)
 
     def kill(self, process: Process) -> None:
-        """See System."""
         self.fell_s = self.loop.now
         super().kill(process)
 
     def freeze(self, process: Process) -> None:
-        """See System."""
         self.fell_s = self.loop.now
         super().freeze(process)
 
     def thaw(self, process: Process, stale_s: float) -> None:
-        """See System."""
         if process.life.living is Living.FROZEN:
             self.fell_s = self.loop.now
         super().thaw(process, stale_s)

@@ -5,13 +5,13 @@ before or after their effect.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from random import Random
 
 from simulation.lives import SimulationLoop
 
 from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
-from txn_manager.wheel.wheel import CANCEL, MAX_BATCH, Change, Claimed
+from txn_manager.wheel.wheel import MAX_BATCH, Change, Claimed
 
 
 class _Slot:
@@ -44,7 +44,7 @@ class MemoryRedis:
 
 
 class MemoryWheel:
-    """One instance's way to it; `touch` is told of every call, and may not return."""
+    """One instance's way to it; `touch` is called with every call, and may not return."""
 
     def __init__(self, redis: MemoryRedis, claim_ms: int, touch: Callable[[str], None]) -> None:
         self.claim_ms = claim_ms
@@ -54,19 +54,9 @@ class MemoryWheel:
     async def close(self) -> None:
         """See TimerWheel."""
 
-    async def set(self, partition: int, delays_ms: Mapping[str, int]) -> None:
-        """See TimerWheel."""
-        if lost := await self.change({partition: delays_ms}):
-            raise SlotLostError(lost)
-
-    async def cancel(self, partition: int, timers: Iterable[str]) -> None:
-        """See TimerWheel."""
-        await self.change({partition: dict.fromkeys(timers, CANCEL)})
-
     async def change(
         self, changes: Mapping[int, Mapping[str, Change]], fills: Mapping[int, str] | None = None
     ) -> list[int]:
-        """See TimerWheel."""
         fails = await self._before("change")
         now, lost = self._redis.now_ms(), []
         for partition, of_partition in changes.items():
@@ -83,7 +73,6 @@ class MemoryWheel:
         return lost
 
     async def refill(self, partition: int, delays_ms: Mapping[str, int]) -> str:
-        """See TimerWheel."""
         redis = self._redis
         fails = await self._before("stage")
         redis.fills += 1
@@ -100,7 +89,6 @@ class MemoryWheel:
         return fill
 
     async def claim(self, partitions: Collection[int], limit: int = MAX_BATCH) -> Claimed:
-        """See TimerWheel."""
         fails = await self._before("claim")
         now = self._redis.now_ms()
         due: list[tuple[int, str]] = []
@@ -120,7 +108,6 @@ class MemoryWheel:
         return Claimed(due, lost, fills, now)
 
     async def mark_receiving(self, partitions: Collection[int], until_ms: int | None = None) -> None:
-        """See TimerWheel."""
         if not partitions:
             return
         fails = await self._before("hear")
@@ -131,7 +118,6 @@ class MemoryWheel:
         self._after("hear", fails)
 
     async def silent_for(self, partition: int) -> int | None:
-        """See TimerWheel."""
         fails = await self._before("silence")
         heard = self._redis.heard_ms.get(partition)
         self._after("silence", fails)

@@ -1,11 +1,12 @@
 """One run: everything it does follows from its seed. First anything may fail; then nothing does, and all must end."""
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable
 from random import Random
 from typing import Any
 
-from simulation import lives
+from simulation.processes import LOOK_S
+from simulation.seeds import run_one
 from simulation.txn import contents
 from simulation.txn.administration import Administration
 from simulation.txn.clients import Clients
@@ -22,7 +23,6 @@ from sluice.domain.scope import commands as c
 SCOPE = "sc"
 QUIET_S = 120.0
 """How long after the last fault everything that was asked may take to end, leases apart."""
-LOOK_S = 0.25
 
 
 class Run:
@@ -59,7 +59,7 @@ class Run:
         if not self.calm:
             self.turns.faulty = True
             doing.append(self.faults.run(random.randint(1, 5)))
-        await self._all(doing)
+        await plant.run_all(doing)
         self.faults.end()
         await self._all_ends()
         contents.check(plant, self.clients)
@@ -68,20 +68,6 @@ class Run:
     async def _within(self, seconds: float, work: Awaitable[Any]) -> None:
         async with asyncio.timeout(seconds):
             await work
-
-    async def _all(self, doing: Sequence[Coroutine[Any, Any, None]]) -> None:
-        tasks = [asyncio.ensure_future(each) for each in doing]
-        try:
-            while True:
-                done, waiting = await asyncio.wait(tasks, timeout=LOOK_S)
-                for task in done:
-                    task.result()
-                self.plant.look()
-                if not waiting:
-                    return
-        finally:
-            for task in tasks:
-                task.cancel()
 
     async def _all_ends(self) -> None:
         """Everything that was asked is answered, everything begun is done, every lease nobody keeps has run out."""
@@ -110,18 +96,6 @@ class Run:
 
 
 def run_seed(seed: int) -> Run:
-    """Raises Violation, with a text that says how to run it again."""
-    simulated: list[Run] = []
-
-    async def go() -> None:
-        simulated.append(Run(seed))
-        await simulated[0].go()
-
-    try:
-        with memory_parts():
-            lives.run(go())
-    except Exception as error:
-        log = "\n  ".join(simulated[0].faults.log) if simulated else ""
-        repeat = f"SIM_SEED={seed} pytest tests/simulation/test_transactions.py"
-        raise Violation(f"seed {seed}: {error!r}\n  {log}\nrun it again: {repeat}") from error
-    return simulated[0]
+    """Raises Violation."""
+    with memory_parts():
+        return run_one(Run, seed, "tests/simulation/test_transactions.py")

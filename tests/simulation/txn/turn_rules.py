@@ -1,4 +1,4 @@
-"""Invariants of turns: whoever waits for a stream, a workflow or commits, lets at most two of the others go first.
+"""Invariants of turns: what waits for a stream, a workflow or commits, lets at most two of the others go first.
 
 Counted only as long as nothing fails: who waits while a process is down has no turn.
 """

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from support.txn_log import SCOPE, STREAM, TxnLog, worked_example
+from support.stream_log import STREAM
+from support.txn_log import TxnLog, worked_example
 
-from sluice.domain.config import StreamConfig
+from sluice.domain.commands import Command
+from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import BusyError
 from sluice.domain.ids import StreamId
@@ -19,12 +21,7 @@ from sluice.domain.transaction import batch
 from sluice.domain.transaction.batch import YIELD_MS, why_not_now
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import decide_open
-from sluice.domain.transaction.events import (
-    CommitBatchEnded,
-    CommitBatchStarted,
-    TransactionCommitted,
-    TransactionOpened,
-)
+from sluice.domain.transaction.events import CommitBatchEnded, CommitBatchStarted, TransactionOpened
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState
 from sluice.domain.workflow import WorkflowKind
@@ -34,44 +31,26 @@ from sluice.engine.record import Entry
 COMMITTED = TransactionState.COMMITTED
 
 
+def merging() -> TxnLog:
+    """A batch of one transaction runs."""
+    log = TxnLog()
+    log.commit(log.open("a"))
+    return log
+
+
 def why_not(log: TxnLog) -> str | None:
-    return why_not_now(log, StreamId(SCOPE, STREAM), log.now)
+    return why_not_now(log, STREAM, log.now)
 
 
 # Which transactions, in which order.
 
 
-def test_nothing_that_waits_makes_no_batch() -> None:
+def test_without_a_stream_or_anything_that_waits_there_is_no_batch() -> None:
     log = TxnLog()
     log.open("a")
     assert log.begin() == Decision() and log.commits is None
-
-
-def test_a_stream_that_does_not_exist_has_no_batch() -> None:
-    log = TxnLog()
-    assert batch.begin_batch(log, StreamId(SCOPE, "none"), log.context(), 9) == Decision()
-    assert why_not_now(log, StreamId(SCOPE, "none"), 0) is None
-
-
-def test_a_batch_has_them_in_the_order_in_which_commits_were_asked() -> None:
-    log = TxnLog()
-    a, b, c = (log.open(request) for request in "abc")
-    for id in (c, a, b):
-        log.queue(id)
-    log.begin()
-    assert (log.batch.kind, log.batch.transactions) == (WorkflowKind.COMMIT_TRANSACTIONS, (c, a, b))
-    assert log.batch.since == log.now
-    ends = log.end().events
-    assert [e.transaction for e in ends if isinstance(e, TransactionCommitted)] == [c, a, b]
-    assert list(log.index_of_all.ended()) == [b, a, c]
-
-
-def test_one_batch_at_a_time() -> None:
-    log = TxnLog()
-    log.waiting("a")
-    log.begin()
-    log.waiting("b")
-    assert log.begin() == Decision()
+    assert batch.begin_batch(log, StreamId("sc", "none"), log.context(), 9) == Decision()
+    assert why_not_now(log, StreamId("sc", "none"), 0) is None
 
 
 def test_a_batch_is_bounded_and_the_next_one_begins_in_the_record_that_ends_it() -> None:
@@ -125,20 +104,11 @@ def test_a_batch_has_one_transaction_at_least(monkeypatch: pytest.MonkeyPatch) -
     assert sizes_of_batches(log) == [1, 1, 1]
 
 
-def test_what_comes_meanwhile_is_taken_on_in_the_same_record() -> None:
-    log = TxnLog()
-    log.waiting("a")
-    log.begin()
-    (b,) = log.waiting("b")
-    log.end()
-    assert log.batch.transactions == (b,)
-
-
 def test_a_batch_never_mixes_epochs_and_keeps_the_order_of_commits() -> None:
     log, early = worked_example()
     late, later = log.open("late"), log.open("later")
     other = transaction_id(0, "early-too")
-    log.fold(TransactionOpened(scope=SCOPE, stream=STREAM, transaction=other, lease_ms=10_000, at=1))
+    log.fold(TransactionOpened(*STREAM, transaction=other, lease_ms=10_000, at=1))
     for id in (late, early, other, later):
         log.queue(id)
     log.begin()
@@ -165,7 +135,7 @@ def test_a_batch_ends_once_and_only_as_what_it_is() -> None:
     assert rolling.end_roll() == Decision(), "the duplicates are not named yet"
 
 
-def test_a_batch_is_ended_only_by_whoever_has_merged_it() -> None:
+def test_a_batch_is_ended_only_by_the_process_that_merged_it() -> None:
     log = TxnLog(most=1)
     a, b = log.waiting("a", "b")
     log.begin()
@@ -175,7 +145,7 @@ def test_a_batch_is_ended_only_by_whoever_has_merged_it() -> None:
     assert log.end({b: {0: 1}}).events
 
 
-def test_a_roll_is_noted_and_ended_only_by_whoever_has_carried_it_out() -> None:
+def test_a_roll_is_recorded_and_ended_only_by_the_process_that_carried_it_out() -> None:
     log = TxnLog()
     a, b = log.open("a"), log.open("b")
     log.split(1)
@@ -197,32 +167,17 @@ def test_a_commit_before_which_none_waits_begins_its_batch_in_the_same_record() 
     assert log.batch.transactions == (a,) and log.state(a) is TransactionState.COMMITTING
     log.commit(b)
     log.commit(c)
+    assert log.begin() == Decision(), "one batch at a time"
     assert log.batch.transactions == (a,) and log.commits is not None and log.commits.batches == 1
     log.end()
     assert list(log.batch.transactions) == [b, c]
 
 
-def test_a_commit_does_not_pass_by_those_that_wait() -> None:
-    log = TxnLog()
-    (a,) = log.waiting("a")
-    b = log.open("b")
-    log.commit(b)
-    assert log.commits is None
-    log.begin()
-    assert log.batch.transactions == (a, b)
-
-
-def test_a_commit_of_an_epoch_that_has_passed_begins_its_batch_as_one_that_rolls() -> None:
-    log, early = worked_example()
-    log.commit(early)
-    assert (log.batch.kind, log.batch.transactions) == (WorkflowKind.ROLL_TRANSACTIONS, (early,))
-
-
 def test_a_commit_is_accepted_while_a_workflow_keeps_its_batch_from_beginning() -> None:
     running, waiting = TxnLog(), TxnLog()
     ids = {log: log.open("a") for log in (running, waiting)}
-    running.start_scale(0)
-    waiting.fold(WorkflowQueued(scope=SCOPE, stream=STREAM, kind="ScaleStream", at=waiting.now))
+    running.start_split()
+    waiting.fold(WorkflowQueued(*STREAM, kind="ScaleStream", at=waiting.now))
     for log, id in ids.items():
         assert log.commit(id).status == "SUCCESS"
         assert log.commits is None and list(log.index_of_all.committing) == [id]
@@ -253,25 +208,12 @@ def times(log: TxnLog) -> dict[str, tuple[int, dict[int, int]]]:
     return {writer: (mark.timestamp, mark.position) for writer, mark in log.stream.writers.items()}
 
 
-def test_the_latest_time_of_each_writer_in_a_batch_is_noted_with_its_position() -> None:
+def test_the_latest_time_of_each_named_writer_is_noted_the_first_of_equal_ones() -> None:
     log = TxnLog()
-    a, b, c, d = committed_by(log, ("a", "w", 5), ("b", "w", 9), ("c", "w", 7), ("d", "v", -(2**63)))
-    log.end({a: {0: 1, 1: 1}, b: {0: 2, 1: 2}, c: {0: 3, 1: 3}, d: {0: 4, 1: 4}})
-    assert times(log) == {"w": (9, {0: 2, 1: 2}), "v": (-(2**63), {0: 4, 1: 4})}
-
-
-def test_of_two_equal_times_the_first_counts() -> None:
-    log = TxnLog()
-    a, b = committed_by(log, ("a", "w", 5), ("b", "w", 5))
-    log.end({a: {0: 1}, b: {0: 2}})
-    assert times(log) == {"w": (5, {0: 1})}
-
-
-def test_nobody_is_noted_who_gave_no_name() -> None:
-    log = TxnLog()
-    (a,) = committed_by(log, ("a", "", 5))
-    log.end({a: {0: 1}})
-    assert times(log) == {}
+    of_w, of_others = [("a", "w", 5), ("b", "w", 9), ("c", "w", 9), ("d", "w", 7)], [("e", "v", -(2**63)), ("f", "", 5)]
+    ids = committed_by(log, *of_w, *of_others)
+    log.end({id: {0: number, 1: number} for number, id in enumerate(ids)})
+    assert times(log) == {"w": (9, {0: 1, 1: 1}), "v": (-(2**63), {0: 4, 1: 4})}
 
 
 @pytest.mark.parametrize(("timestamp", "position"), [(4, {0: 9}), (5, {0: 2})], ids=["time", "position"])
@@ -279,7 +221,7 @@ def test_a_time_that_would_be_refused_is_left_out_and_the_batch_ends_all_the_sam
     timestamp: int, position: dict[int, int]
 ) -> None:
     log = TxnLog()
-    log.decide(NoteWriterTime(scope=SCOPE, stream=STREAM, writer="w", timestamp=5, position={0: 3}))
+    log.decide(NoteWriterTime(*STREAM, "w", 5, {0: 3}))
     a, b = committed_by(log, ("a", "w", timestamp), ("b", "v", 1))
     log.end({a: position, b: {0: 10}})
     assert times(log) == {"w": (5, {0: 3}), "v": (1, {0: 10})}
@@ -301,7 +243,7 @@ def test_a_batch_that_rolls_notes_times_with_the_new_epoch() -> None:
 def test_no_batch_begins_while_a_workflow_runs() -> None:
     log = TxnLog()
     log.waiting("a")
-    log.start_scale(0)
+    log.start_split()
     assert why_not(log) == "scale-stream is running"
     assert log.begin() == Decision()
 
@@ -309,7 +251,7 @@ def test_no_batch_begins_while_a_workflow_runs() -> None:
 def test_a_stream_that_is_being_sealed_waits_for_its_commits() -> None:
     log = TxnLog(most=1)
     a, b = log.waiting("a", "b")
-    log.decide(SealStream(SCOPE, STREAM))
+    log.decide(SealStream(*STREAM))
     assert why_not(log) is None
     log.begin()
     log.end()
@@ -319,14 +261,11 @@ def test_a_stream_that_is_being_sealed_waits_for_its_commits() -> None:
 
 
 def test_no_workflow_begins_while_a_batch_runs() -> None:
-    log = TxnLog()
-    log.waiting("a")
-    log.begin()
-    for command in (SealStream(SCOPE, STREAM), UpdateStream(SCOPE, STREAM, StreamConfig())):
+    log = merging()
+    split = ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=2000)
+    for command in (SealStream(*STREAM), UpdateStream(*STREAM, StreamConfig()), split):
         with pytest.raises(BusyError, match="commit-transactions is running"):
             log.decide(command)
-    with pytest.raises(BusyError, match="commit-transactions is running"):
-        log.start_scale(0)
 
 
 def test_a_workflow_that_waits_goes_before_the_next_batch() -> None:
@@ -337,16 +276,16 @@ def test_a_workflow_that_waits_goes_before_the_next_batch() -> None:
     assert why_not(log) == "ScaleStream is queued"
     assert not any(isinstance(e, CommitBatchStarted) for e in log.end().events)
     assert log.begin() == Decision()
-    assert log.start_scale(0).status == "STARTED"
+    assert log.start_split().status == "STARTED"
     assert log.stream.waiting is None, "its turn has come"
 
 
-def test_a_workflow_that_has_stopped_to_say_that_it_waits_is_waited_for_no_longer() -> None:
-    log = TxnLog()
-    log.waiting("a")
-    log.begin()
+def test_commits_wait_for_a_workflow_until_it_no_longer_records_that_it_waits() -> None:
+    log = merging()
     log.note_waiting()
     log.waiting("b")
+    log.now += YIELD_MS - 1
+    log.note_waiting()
     log.end()
     log.now += YIELD_MS - 1
     assert why_not(log) is not None and log.begin() == Decision()
@@ -355,42 +294,29 @@ def test_a_workflow_that_has_stopped_to_say_that_it_waits_is_waited_for_no_longe
     assert log.begin().events
 
 
-def test_whoever_says_again_that_it_waits_is_waited_for_again() -> None:
-    log = TxnLog()
-    log.waiting("a")
-    log.begin()
-    log.note_waiting()
-    log.now += YIELD_MS - 1
-    log.note_waiting()
-    log.now += YIELD_MS - 1
-    assert why_not(log) is not None
-
-
-def test_nobody_waits_for_commits_that_are_not_running() -> None:
+def test_no_workflow_waits_for_commits_that_are_not_running() -> None:
     log = TxnLog()
     log.waiting("a")
     assert log.note_waiting() == Decision() and log.stream.waiting is None
-    assert stream_decide.note_waiting(log, StreamId(SCOPE, "none"), "ScaleStream", log.context()) == Decision()
+    assert stream_decide.note_waiting(log, StreamId("sc", "none"), "ScaleStream", log.context()) == Decision()
 
 
-def test_every_beginning_of_a_workflow_ends_the_waiting() -> None:
-    starts: list[Callable[[TxnLog], object]] = [
-        lambda log: log.start_scale(0),
-        lambda log: log.decide(SealStream(SCOPE, STREAM)),
-        lambda log: log.decide(UpdateStream(SCOPE, STREAM, StreamConfig())),
-        # Tags alone: one record, without a workflow.
-        lambda log: log.decide(
-            UpdateStream(SCOPE, STREAM, StreamConfig(scaling=log.stream.config.scaling, tags=("t",)))
-        ),
-    ]
-    for start in starts:
-        log = TxnLog()
-        log.waiting("a")
-        log.begin()
-        log.note_waiting()
-        log.end()
-        start(log)
-        assert log.stream.waiting is None
+@pytest.mark.parametrize(
+    "command",
+    [
+        ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=2000),
+        SealStream(*STREAM),
+        UpdateStream(*STREAM, StreamConfig()),
+        UpdateStream(*STREAM, StreamConfig(scaling=ScalingPolicy(min_segments=2), tags=("t",))),
+    ],
+    ids=["scale", "seal", "update", "update of tags, without a workflow"],
+)
+def test_every_beginning_of_a_workflow_ends_the_waiting(command: Command) -> None:
+    log = merging()
+    log.note_waiting()
+    log.end()
+    log.decide(command)
+    assert log.stream.waiting is None
 
 
 # Exclusion under the fold rule.
@@ -412,15 +338,15 @@ def fold(log: TxnLog, record: JournalRecord) -> Outcome:
 
 
 def a_batch(log: TxnLog) -> JournalRecord:
-    return proposed(log, lambda reader: batch.begin_batch(reader, StreamId(SCOPE, STREAM), log.context(), 9), "batch")
+    return proposed(log, lambda reader: batch.begin_batch(reader, STREAM, log.context(), 9), "batch")
 
 
 def a_scale(log: TxnLog) -> JournalRecord:
-    command = ScaleStream(SCOPE, STREAM, seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=2000)
+    command = ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=2000)
     return proposed(log, lambda reader: DECIDE[ScaleStream](reader, command, Context(2000, "s")), "scale")
 
 
-def test_of_a_batch_and_a_scale_that_are_decided_on_the_same_view_only_the_first_record_counts() -> None:
+def test_of_a_batch_and_a_scale_decided_on_the_same_view_the_first_record_counts() -> None:
     for first, second in ((a_batch, a_scale), (a_scale, a_batch)):
         log = TxnLog()
         log.waiting("a")
@@ -430,7 +356,7 @@ def test_of_a_batch_and_a_scale_that_are_decided_on_the_same_view_only_the_first
         assert sum(workflow is not None for workflow in running) == 1
 
 
-def test_of_two_batches_that_are_decided_on_the_same_view_only_the_first_record_counts() -> None:
+def test_of_two_batches_decided_on_the_same_view_the_first_record_counts() -> None:
     log = TxnLog()
     log.waiting("a")
     one, other = a_batch(log), a_batch(log)
@@ -442,16 +368,8 @@ def test_a_batch_that_is_taken_on_and_a_scale_that_waits_exclude_each_other() ->
     log = TxnLog(most=1)
     a, _ = log.waiting("a", "b")
     log.begin()
-    following = proposed(
-        log,
-        lambda reader: batch.end_batch(reader, StreamId(SCOPE, STREAM), log.context(), {a: {}}, 1),
-        "ends and begins",
-    )
-    waits = proposed(
-        log,
-        lambda reader: stream_decide.note_waiting(reader, StreamId(SCOPE, STREAM), "ScaleStream", log.context()),
-        "waits",
-    )
+    following = proposed(log, lambda reader: batch.end_batch(reader, STREAM, log.context(), {a: {}}, 1), "following")
+    waits = proposed(log, lambda reader: stream_decide.note_waiting(reader, STREAM, "", log.context()), "waits")
     assert fold(log, waits) is Outcome.COUNTED
     assert fold(log, following) is Outcome.STALE, "it would have passed by whoever waits"
     log.end()
@@ -460,12 +378,8 @@ def test_a_batch_that_is_taken_on_and_a_scale_that_waits_exclude_each_other() ->
 
 def test_an_opening_that_was_decided_before_its_stream_is_sealed_does_not_count_after() -> None:
     log = TxnLog()
-    opening = proposed(log, lambda reader: _opened(log, reader), "open")
-    log.decide(SealStream(SCOPE, STREAM))
+    command = OpenTransaction(*STREAM, lease_ms=10_000)
+    opening = proposed(log, lambda reader: decide_open(reader, command, log.context("t"), log.limits), "open")
+    log.decide(SealStream(*STREAM))
     assert fold(log, opening) is Outcome.STALE
     assert log.index_of_all.live == 0
-
-
-def _opened(log: TxnLog, reader: Reader) -> Decision:
-    command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=10_000)
-    return decide_open(reader, command, log.context("t"), log.limits)

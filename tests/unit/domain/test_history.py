@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.domain_log import Log
 from support.histories import epochs_of, sealed_in, segments_of
-from support.txn_log import SCOPE, STREAM, TxnLog
+from support.stream_log import STREAM
+from support.txn_log import TxnLog
 
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.events import Event
-from sluice.domain.ids import StreamId
 from sluice.domain.segment import epoch_of, number_of, segment_id
-from sluice.domain.stream import cuts, decide, history, queries, retention, scale, watermark
-from sluice.domain.stream.commands import NoteWriterTime, ScaleStream, TruncateStream
+from sluice.domain.stream import cuts, history, queries, retention, scale, watermark
+from sluice.domain.stream.commands import NoteWriterTime
 from sluice.domain.stream.events import StreamTruncated, StreamTruncationStarted
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction.state import segment_names, segments_to_write
@@ -55,19 +55,19 @@ class Twins(TxnLog):
 
     @property
     def whole(self) -> Stream:
-        stream = find_stream(self.whole_log, StreamId(SCOPE, STREAM))
+        stream = find_stream(self.whole_log, STREAM)
         assert stream is not None
         return stream
 
     def live(self, steps: int) -> None:
-        acts: list[Callable[[], Any]] = [self.scale, self.scale, self.scale, self.open_one, self.end_one, self.cut]
+        acts: list[Callable[[], Any]] = [*(self.scale_some,) * 3, self.open_one, self.end_one, self.cut]
         for step in range(steps):
             self.now += 10
             self.random.choice(acts)()
             if step % 20 == 19:
                 self.truncate({s: max(self.stream.cut.get(s, 0), 0) for s in self.stream.active_epoch.segments})
 
-    def scale(self) -> None:
+    def scale_some(self) -> None:
         active = self.stream.active_segments()
         first = self.random.randrange(len(active))
         sealed = active[first : first + self.random.randint(1, 2)]
@@ -75,9 +75,8 @@ class Twins(TxnLog):
         middle = (low + high) / 2
         ranges = ((low, high),) if self.random.random() < 0.5 else ((low, middle), (middle, high))
         seals = tuple(s.id for s in sealed)
-        assert self.ask(ScaleStream(SCOPE, STREAM, seals=seals, ranges=ranges, at=self.now)).status == "STARTED"
-        self.apply(scale.add_epoch(self, StreamId(SCOPE, STREAM)))
-        self.apply(scale.finish_scale(self, StreamId(SCOPE, STREAM), {s: size_of(s) for s in seals}))
+        assert self.start_scale(seals, ranges, self.now).status == "STARTED"
+        self.end_scale({s: size_of(s) for s in seals})
 
     def open_one(self) -> None:
         self.open_transactions.append(self.open(f"at {self.now}"))
@@ -98,10 +97,6 @@ class Twins(TxnLog):
 
     def cut(self) -> None:
         self.truncate(self.further_cut(queries.head(self.stream)))
-
-    def truncate(self, cut: dict[int, int]) -> None:
-        assert self.decide(TruncateStream(SCOPE, STREAM, cut), now=self.now).reply is None
-        self.apply(decide.finish_truncate(self, StreamId(SCOPE, STREAM)))
 
     def further_cut(self, cut: dict[int, int]) -> dict[int, int]:
         """Where a reader may be that goes on from a cut: what was read to its end gives way to its successors."""
@@ -144,9 +139,8 @@ def test_a_condensed_stream_has_the_same_epochs_and_segments_as_a_whole_one(seed
     assert stream.next_number == whole.next_number == 1 + max(map(number_of, segments_of(whole)))
     assert scale.plan(stream, (), ((0.0, 1.0),), 5) == scale.plan(whole, (), ((0.0, 1.0),), 5)
     for segment in segments_of(whole):
-        assert queries.successors_with_predecessors(stream, segment) == queries.successors_with_predecessors(
-            whole, segment
-        )
+        following = [queries.successors_with_predecessors(each, segment) for each in (stream, whole)]
+        assert following[0] == following[1]
     for epoch in range(whole.history.count):
         assert stream.history.reference(epoch) == whole.history.reference(epoch)
         began = stream.history.created_at(epoch)
@@ -156,14 +150,8 @@ def test_a_condensed_stream_has_the_same_epochs_and_segments_as_a_whole_one(seed
         assert segments_to_write(stream, id) == segments_to_write(whole, id)
         assert segment_names(stream, id) == segment_names(whole, id)
     ends = {s: whole.history.last_epoch(s) for s in segments_of(whole)}
-    for first, last in (
-        (0, 0),
-        (1, CHUNK),
-        (CHUNK, 4 * CHUNK),
-        (whole.active - 1, whole.active),
-        (5, whole.active),
-        (5, 4),
-    ):
+    spans = [(0, 0), (1, CHUNK), (CHUNK, 4 * CHUNK), (whole.active - 1, whole.active), (5, whole.active), (5, 4)]
+    for first, last in spans:
         between = {s for s, end in ends.items() if first <= last and epoch_of(s) <= last and end >= first}
         found = list(stream.history.within(first, last))
         assert {s.id for s in found} == between and len(found) == len(between)
@@ -210,7 +198,7 @@ def test_a_writer_far_behind_a_condensed_head_counts_as_in_a_whole_stream(seed: 
     twins.live(60)
     for writer in ("a", "b"):
         position = dict.fromkeys(random.choice(epochs_of(twins.whole)).segments, 1)
-        twins.decide(NoteWriterTime(SCOPE, STREAM, writer=writer, timestamp=5, position=position))
+        twins.decide(NoteWriterTime(*STREAM, writer, 5, position))
     marks = [
         watermark.next_watermark(s, watermark.writer_activity(s, None, {}, 0), None)
         for s in (twins.stream, twins.whole)
@@ -221,7 +209,7 @@ def test_a_writer_far_behind_a_condensed_head_counts_as_in_a_whole_stream(seed: 
 def test_only_whole_chunks_behind_the_head_are_condensed() -> None:
     twins = Twins(Random(1))
     for _ in range(2 * CHUNK):
-        twins.scale()
+        twins.scale_some()
     kept, before = twins.stream.history, epochs_of(twins.stream)
     for epoch, condensed in ((CHUNK - 1, 0), (CHUNK, CHUNK), (2 * CHUNK - 1, CHUNK), (2 * CHUNK, 2 * CHUNK)):
         twins.truncate(dict.fromkeys(kept.epoch(epoch).segments, 0))
@@ -235,17 +223,14 @@ def test_a_segment_that_lives_through_all_chunks_is_found_in_the_first_and_the_l
     log = TxnLog(segments=2)
     for i in range(3 * CHUNK):
         upper = log.stream.active_segments()[1]
-        log.ask(ScaleStream(SCOPE, STREAM, seals=(upper.id,), ranges=((0.5, 1.0),), at=2000 + i))
-        log.apply(scale.add_epoch(log, StreamId(SCOPE, STREAM)))
-        log.apply(scale.finish_scale(log, StreamId(SCOPE, STREAM), {upper.id: 1}))
+        log.scale((upper.id,), ((0.5, 1.0),), at=2000 + i)
     log.split(0, at=9000)
-    log.decide(TruncateStream(SCOPE, STREAM, dict.fromkeys(log.stream.active_epoch.segments, 0)))
+    log.truncate(dict.fromkeys(log.stream.active_epoch.segments, 0))
     found = log.stream.history
     assert found.first_recent == 3 * CHUNK and 0 in found.segments, "its last epoch fills no chunk yet"
-    log.apply(decide.finish_truncate(log, StreamId(SCOPE, STREAM)))
     for i in range(CHUNK):
         log.split(max(map(number_of, log.stream.active_epoch.segments)), at=9001 + i)
-    log.decide(TruncateStream(SCOPE, STREAM, dict.fromkeys(log.stream.active_epoch.segments, 0)))
+    log.truncate(dict.fromkeys(log.stream.active_epoch.segments, 0))
     assert found.first_recent == 4 * CHUNK and 0 not in found.segments
     assert found.replaced_in(0) == 3 * CHUNK + 1 and found.last_epoch(0) == 3 * CHUNK
     assert [n for n in range(found.count) if 0 in found.epoch(n).segments] == list(range(3 * CHUNK + 1))

@@ -40,20 +40,15 @@ class Shown:
 
 
 def created(name: str, tags: tuple[str, ...] = (), scope: str = "sc") -> StreamCreationStarted:
-    config = StreamConfig(tags=tags)
-    return StreamCreationStarted(
-        scope=scope, stream=name, creation_id="r", config=config, created_at=1, segments=SEGMENTS
-    )
+    return StreamCreationStarted(scope, name, "r", config=StreamConfig(tags=tags), created_at=1, segments=SEGMENTS)
 
 
 def group(name: str) -> ReaderGroupCreationStarted:
-    config = ReaderGroupConfig(id="i", starts={})
-    return ReaderGroupCreationStarted(scope="sc", group=name, creation_id="r", config=config, created_at=1)
+    return ReaderGroupCreationStarted("sc", name, "r", config=ReaderGroupConfig(id="i", starts={}), created_at=1)
 
 
 def table(name: str) -> TableCreationStarted:
-    config = TableConfig(1, 4)
-    return TableCreationStarted(scope="sc", table=name, creation_id="r", config=config, created_at=1, segments=SEGMENTS)
+    return TableCreationStarted("sc", name, "r", config=TableConfig(1, 4), created_at=1, segments=SEGMENTS)
 
 
 @settings(max_examples=200, deadline=None)

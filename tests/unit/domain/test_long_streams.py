@@ -6,11 +6,8 @@ from functools import partial
 from itertools import count
 
 import pytest
-from support.txn_log import SCOPE, STREAM, TxnLog
+from support.txn_log import TxnLog
 
-from sluice.domain.ids import StreamId
-from sluice.domain.stream import decide, scale
-from sluice.domain.stream.commands import ScaleStream, TruncateStream
 from sluice.domain.transaction import decide as transactions
 from sluice.domain.transaction.decide import Limits
 
@@ -24,17 +21,13 @@ LIMITS = Limits(open=1_000_000, waiting_commits=1_000_000)
 def replace_one(log: TxnLog) -> None:
     """Replace the first of the active segments by another one over the same keys."""
     first = log.stream.active_segments()[0]
-    command = ScaleStream(SCOPE, STREAM, seals=(first.id,), ranges=((first.low, first.high),), at=log.now)
-    assert log.ask(command).status == "STARTED"
-    log.apply(scale.add_epoch(log, StreamId(SCOPE, STREAM)))
-    log.apply(scale.finish_scale(log, StreamId(SCOPE, STREAM), {first.id: 100}))
+    log.scale((first.id,), ((first.low, first.high),), log.now)
 
 
 def truncate(log: TxnLog, epoch: int) -> None:
     """Move the head to where an epoch begins."""
     cut = dict.fromkeys(log.stream.history.epoch(epoch).segments, 0)
-    log.decide(TruncateStream(SCOPE, STREAM, cut))
-    log.apply(decide.finish_truncate(log, StreamId(SCOPE, STREAM)))
+    log.truncate(cut)
     assert log.stream.cut == cut
 
 

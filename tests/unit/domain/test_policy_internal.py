@@ -1,4 +1,4 @@
-"""The streams that are nobody's: what may go of each."""
+"""Internal streams: what may be truncated of each."""
 
 import pytest
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
+from support.decisions import sampled
 
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.ids import StreamId
@@ -27,6 +28,8 @@ FOREVER = 2**63 - 1
 NOW = 1000
 DAY = 24 * 3600 * 1000
 
+STREAM = StreamId("s", "st")
+
 Cut = dict[int, int]
 
 
@@ -47,14 +50,12 @@ def told(
     its_ranges = ranges or (ONE if len(sample or head or ONE) == 1 else TWO)
     subscribers = {name: sized(cut) for name, cut in (readers or {}).items()}
     bound = lower_bound((s.cut for s in subscribers.values()), its_ranges)
-    return RetentionReport(
-        id=f"{at}",
-        by="test",
-        at=at,
-        scope="sc",
-        stream=stream,
+    return sampled(
+        stream,
+        at,
+        0,
+        policy,
         creation_id=creation_id,
-        policy=policy,
         head=sized(head or dict.fromkeys(its_ranges, 0)),
         sample=sized(sample) if sample is not None else None,
         subscribers=subscribers,
@@ -187,7 +188,7 @@ def test_the_head_is_never_moved_back_nor_to_where_it_is() -> None:
     assert (found.code, found.cut) == (C.AT_HEAD, None)
 
 
-def test_what_was_asked_for_is_asked_again_only_much_later() -> None:
+def test_a_truncation_is_requested_a_second_time_only_much_later() -> None:
     state = state_of([told(i, {0: i * 100}, SIZE) for i in range(1, 5)])
     first = decide_retention(state, NOW)
     state = noted(state, first, NOW)
@@ -220,7 +221,7 @@ def test_reports_late_of_another_life_and_of_the_end() -> None:
     after = observe(state, told(11, {7: 70}, SIZE, ranges={7: (0.0, 1.0)}, creation_id="after"))
     assert after.creation_id == "after" and after.ranges == {7: (0.0, 1.0)}
     assert [s.at for s in after.sampled.samples] == [11]
-    ended = observe(state, gone(StreamId("sc", "st"), "g", "test", 12))
+    ended = observe(state, gone(STREAM, "g", "test", 12))
     assert decide_retention(ended, NOW).code is C.NO_POLICY and not ended.sampled.references() and not ended.ranges
     assert observe(ended, told(11, {0: 200}, SIZE)) is ended
 
@@ -233,7 +234,7 @@ def test_the_newest_report_is_that_of_the_latest_version_whatever_the_clocks_say
     removed = observe(known, of(4, told(8, None, None, head={0: 0})))
     assert removed.policy is None and (removed.version, removed.told[0]) == (4, 8)
     assert observe(removed, of(3, told(12, {0: 200}, SIZE))).policy is None
-    ended = observe(known, of(5, gone(StreamId("sc", "st"), "g", "test", 1)))
+    ended = observe(known, of(5, gone(STREAM, "g", "test", 1)))
     assert ended.policy is None and observe(ended, of(3, told(12, {0: 200}, SIZE))) is ended
     assert observe(known, told(11, None, None, head={0: 0})).policy is None, "without a version, time decides"
 
@@ -256,17 +257,16 @@ def test_ids_follow_from_the_decision() -> None:
     request = requests.truncation(state, found)
     assert request is not None and request == requests.truncation(state, decide_retention(state, NOW + 5))
     id, command = request
-    assert command.cut == {0: 300} and (command.scope, command.stream) == ("sc", "st")
+    assert command.cut == {0: 300} and (command.scope, command.stream) == STREAM
     others = {
-        requests.truncation_id(StreamId("sc", "st"), "r", {0: 301}, SIZE),
-        requests.truncation_id(StreamId("sc", "st"), "other", {0: 300}, SIZE),
-        requests.truncation_id(StreamId("sc", "st"), "r", {0: 300, 1: 0}, SIZE),
-        requests.truncation_id(StreamId("sc", "st"), "r", {0: 300}, TIME),
+        requests.truncation_id(STREAM, "r", {0: 301}, SIZE),
+        requests.truncation_id(STREAM, "other", {0: 300}, SIZE),
+        requests.truncation_id(STREAM, "r", {0: 300, 1: 0}, SIZE),
+        requests.truncation_id(STREAM, "r", {0: 300}, TIME),
     }
     assert id not in others and len(others) == 4
-    assert requests.truncation_id(StreamId("sc", "st"), "r", {1: 0, 0: 3}, SIZE) == requests.truncation_id(
-        StreamId("sc", "st"), "r", {0: 3, 1: 0}, SIZE
-    )
+    same = [requests.truncation_id(STREAM, "r", cut, SIZE) for cut in ({1: 0, 0: 3}, {0: 3, 1: 0})]
+    assert same[0] == same[1]
     assert requests.truncation(state, decide_retention(noted(state, found, NOW), NOW)) is None
 
 

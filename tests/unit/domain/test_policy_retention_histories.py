@@ -1,47 +1,37 @@
 """Retention over random histories of real streams: what it never does, whatever is reported and in whatever order."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.domain_log import Log
 from support.histories import segments_of
+from support.stream_log import STREAM, StreamLog
 
-from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
-from sluice.domain.ids import StreamId
+from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.policy.cut_order import Order, compare, is_at_or_before, lower_bound
 from sluice.domain.policy.retention import RetentionCode, RetentionState, decide_retention, noted, observe
 from sluice.domain.policy.retention_set import Sample
-from sluice.domain.stream import cuts, decide, retention, scale
-from sluice.domain.stream.commands import AddSubscriber, CreateStream, ScaleStream, TruncateStream, UpdateSubscriberCut
+from sluice.domain.stream import cuts, retention
+from sluice.domain.stream.commands import AddSubscriber, UpdateSubscriberCut
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.retention import RetentionReport
-from sluice.domain.stream.state import Stream, find_stream
 
 READERS = ("sc/a", "sc/b")
 Draw = Callable[[st.SearchStrategy[int]], int]
 
 
-class World:
+class World(StreamLog):
     """A stream that is written to, scaled, read by groups and truncated; a time unit passes with every step."""
 
     def __init__(self, policy: RetentionPolicy) -> None:
-        self.log = Log("sc")
+        super().__init__(retention=policy)
         self.now = 10_000
-        config = StreamConfig(retention=policy)
-        self.log.decide(CreateStream("sc", "st", config), request="r")
-        self.log.apply(decide.finish_create(self.log, StreamId("sc", "st")))
         self.lengths = dict.fromkeys(segments_of(self.stream), 0)
         self.readers = {name: head(self.stream) for name in READERS}
         for name in READERS:
-            self.log.decide(AddSubscriber("sc", "st", name, "id", 0))
-
-    @property
-    def stream(self) -> Stream:
-        stream = find_stream(self.log, StreamId("sc", "st"))
-        assert stream is not None
-        return stream
+            self.decide(AddSubscriber(*STREAM, name, "id", 0))
 
     @property
     def ranges(self) -> dict[int, tuple[float, float]]:
@@ -51,20 +41,17 @@ class World:
         for segment in self.stream.active_epoch.segments:
             self.lengths[segment] += draw(st.integers(0, 60))
 
-    def scale(self, draw: Draw) -> None:
+    def scale_some(self, draw: Draw) -> None:
         active = self.stream.active_segments()
         first = draw(st.integers(0, len(active) - 1))
         sealed = active[first : first + draw(st.integers(1, 3))]
         low, high = sealed[0].low, sealed[-1].high
         ways = draw(st.integers(1, 3))
-        middle = [low + (high - low) * i / ways for i in range(1, ways)]
-        bounds = [low, *middle, high]
-        seals = tuple(s.id for s in sealed)
-        ranges = tuple(zip(bounds, bounds[1:], strict=False))  # noqa: RUF007
-        reply = self.log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=self.now))
+        bounds = [low, *(low + (high - low) * i / ways for i in range(1, ways)), high]
+        seals, ranges = tuple(s.id for s in sealed), tuple(pairwise(bounds))
+        reply = self.start_scale(seals, ranges, self.now)
         assert reply.status == "STARTED"
-        self.log.apply(scale.add_epoch(self.log, StreamId("sc", "st")))
-        self.log.apply(scale.finish_scale(self.log, StreamId("sc", "st"), {s: self.lengths[s] for s in seals}))
+        self.end_scale({s: self.lengths[s] for s in seals})
         self.lengths.update({s.id: 0 for s in reply.segments})
 
     def read(self, draw: Draw, name: str) -> None:
@@ -88,7 +75,7 @@ class World:
         return low < other_high and other_low < high
 
     def publish(self, name: str) -> None:
-        self.log.decide(UpdateSubscriberCut("sc", "st", name, "id", 0, dict(self.readers[name])))
+        self.decide(UpdateSubscriberCut(*STREAM, name, "id", 0, dict(self.readers[name])))
 
     def report(self) -> RetentionReport:
         tail = {s: self.lengths[s] for s in self.stream.active_epoch.segments}
@@ -97,9 +84,8 @@ class World:
         return found
 
     def truncate(self, cut: dict[int, int]) -> None:
-        """As asked: no cut that was decided on is refused."""
-        assert self.log.decide(TruncateStream("sc", "st", cut=cut)).reply is None
-        self.log.apply(decide.finish_truncate(self.log, StreamId("sc", "st")))
+        """No cut that was decided on is refused."""
+        super().truncate(cut)
         for name, at in self.readers.items():
             if not is_at_or_before(self.stream.cut, at, self.ranges):
                 self.readers[name] = dict(self.stream.cut)
@@ -109,7 +95,7 @@ class World:
         self.write(draw)
         what = draw(st.integers(0, 5))
         if what == 0:
-            self.scale(draw)
+            self.scale_some(draw)
         if what in (1, 2, 3):
             name = READERS[what % 2]
             self.read(draw, name)
@@ -179,7 +165,7 @@ def test_what_is_known_does_not_depend_on_the_order_of_reports(policy: Retention
         if found.cut is not None:
             world.truncate(found.cut)
     if draw(st.integers(0, 1)):
-        gone = retention.gone(StreamId("sc", "st"), "gone", "test", world.now + 1)
+        gone = retention.gone(STREAM, "gone", "test", world.now + 1)
         reports.insert(draw(st.integers(0, len(reports))), gone)
     mixed = data.draw(st.permutations([*reports, *data.draw(st.lists(st.sampled_from(reports)))]))
     first = second = None
@@ -233,10 +219,7 @@ def test_a_report_has_the_bound_of_several_subscribers_with_the_bytes_before_it(
     """Neither reader's own cut nor size is that of the bound: one is behind on the old segment, one on the new ones."""
     world = World(RetentionPolicy(RetentionType.SIZE, 0, 0))
     world.lengths[0] = 100
-    half = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=2000)
-    assert world.log.ask(half).status == "STARTED"
-    world.log.apply(scale.add_epoch(world.log, StreamId("sc", "st")))
-    world.log.apply(scale.finish_scale(world.log, StreamId("sc", "st"), {0: 100}))
+    world.scale((0,), ((0.0, 0.5), (0.5, 1.0)))
     low, high = world.stream.active_epoch.segments
     world.lengths.update({low: 50, high: 50})
     assert world.report().bound is None, "nobody has reported yet"

@@ -1,7 +1,10 @@
 """Scaling: the rules of the reference one by one, then what surrounds a decision."""
 
+from typing import Any
+
 import msgspec
 import pytest
+from support import decisions
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType
 from sluice.domain.ids import StreamId
@@ -32,41 +35,21 @@ def segments(count: int) -> list[Segment]:
 
 
 def told(
-    segment: int,
-    direction: Direction,
-    of: list[Segment],
-    at: int = NOW,
-    splits: int = 2,
-    silent: bool = False,
-    policy: PolicyInForce = EVENTS,
-    epoch: int = 0,
-    since: int = 0,
-    count: int | None = None,
-    creation_id: str = "r",
-    active: bool = True,
+    segment: int, direction: Direction, of: list[Segment], at: int = NOW, splits: int = 2, **more: Any
 ) -> ScaleReport:
-    by_id = {s.id: s for s in of}
-    its = by_id[segment]
-    beside = tuple(s for s in of if its.low == s.high or its.high == s.low) if active else ()
-    return ScaleReport(
-        id=f"{segment}-{direction.value}-{at}",
-        by="test",
-        at=at,
-        scope="sc",
-        stream="st",
-        creation_id=creation_id,
-        segment=segment,
-        direction=direction,
-        splits=splits if direction is Direction.UP else 0,
-        silent=silent,
-        range=(its.low, its.high),
-        active=active,
-        epoch=epoch,
-        epoch_since=since,
-        epoch_segments=count or len(of),
-        neighbours=beside,
-        policy=policy,
-    )
+    its = next(s for s in of if s.id == segment)
+    facts: dict[str, Any] = {
+        "id": f"{segment}-{direction.value}-{at}",
+        "range": (its.low, its.high),
+        "splits": splits if direction is Direction.UP else 0,
+        "epoch_since": 0,
+        "epoch_segments": len(of),
+        "neighbours": tuple(s for s in of if its.low == s.high or its.high == s.low)
+        if more.get("active", True)
+        else (),
+        "policy": EVENTS,
+    }
+    return decisions.hot("st", at, segment=segment, direction=direction, **facts | more)
 
 
 def state_of(reports: list[ScaleReport], now: int = NOW) -> ScalingState:
@@ -81,12 +64,12 @@ def decided(reports: list[ScaleReport], now: int = NOW) -> ScaleDecision:
     return decide_scaling(state_of(reports, now), now)
 
 
-def cold(segment: int, of: list[Segment], **more: object) -> ScaleReport:
-    return told(segment, Direction.DOWN, of, **more)  # type: ignore[arg-type]
+def cold(segment: int, of: list[Segment], **more: Any) -> ScaleReport:
+    return told(segment, Direction.DOWN, of, **more)
 
 
-def hot(segment: int, of: list[Segment], **more: object) -> ScaleReport:
-    return told(segment, Direction.UP, of, **more)  # type: ignore[arg-type]
+def hot(segment: int, of: list[Segment], **more: Any) -> ScaleReport:
+    return told(segment, Direction.UP, of, **more)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +131,7 @@ def test_9_2_reports_of_ten_minutes_ago_are_dropped() -> None:
     assert decide_scaling(state, NOW).code is C.SPLIT
 
 
-def test_that_segments_are_silent_counts_however_late_it_is_heard_of() -> None:
+def test_a_report_of_a_silent_segment_counts_however_late_it_is_observed() -> None:
     """Stores say it once (users-ask 2.8, 2786): after an outage of hours the stream must still merge."""
     two, long_ago = segments(2), NOW - 50 * VALID_MS
     found = decided([cold(s, two, at=long_ago, silent=True) for s in (0, 1)])
@@ -156,7 +139,7 @@ def test_that_segments_are_silent_counts_however_late_it_is_heard_of() -> None:
     assert observe(None, cold(0, two, at=long_ago, silent=True, active=False), NOW) is None, "it is gone"
 
 
-def test_what_was_heard_of_a_silent_segment_since_counts_however_late_it_is_heard_of() -> None:
+def test_a_later_report_of_a_silent_segment_counts_however_late_it_is_observed() -> None:
     two, long_ago = segments(2), NOW - 50 * VALID_MS
     silent = [cold(s, two, at=long_ago, silent=True) for s in (0, 1)]
     woken = state_of([*silent, hot(0, two, at=long_ago + 1)])
@@ -168,7 +151,7 @@ def test_what_was_heard_of_a_silent_segment_since_counts_however_late_it_is_hear
     assert observe(state, hot(0, two, at=long_ago + 1, creation_id="other"), NOW) is state
 
 
-def test_9_2_a_cold_segment_is_so_for_ten_minutes_a_silent_one_until_it_is_heard_of() -> None:
+def test_9_2_a_cold_segment_is_so_for_ten_minutes_a_silent_one_until_a_report() -> None:
     two = segments(2)
     for silent, code in ((False, C.STEADY), (True, C.NO_COLD_NEIGHBOUR)):
         state = state_of([cold(0, two, silent=silent)])
@@ -198,9 +181,9 @@ def test_all_that_is_due_is_one_scale() -> None:
     assert found.segments == 6
 
 
-def test_a_stream_is_left_alone_after_each_scale_whoever_asked_for_it() -> None:
+def test_a_stream_is_left_alone_after_each_scale_requested_or_not() -> None:
     four = segments(4)
-    state = state_of([hot(0, four, since=NOW - 1000)])
+    state = state_of([hot(0, four, epoch_since=NOW - 1000)])
     assert decide_scaling(state, NOW).code is C.COOLING_DOWN
     assert muted_until(state, NOW) == NOW - 1000 + COOLDOWN_MS
     assert decide_scaling(state, NOW, cooldown_ms=0).code is C.SPLIT
@@ -221,9 +204,9 @@ def test_a_stream_is_left_alone_after_each_scale_whoever_asked_for_it() -> None:
 
 def test_the_limit_of_segments() -> None:
     two = segments(2)
-    found = decided([hot(0, two, splits=9, count=MAX_SEGMENTS - 2)])
+    found = decided([hot(0, two, splits=9, epoch_segments=MAX_SEGMENTS - 2)])
     assert (len(found.ranges), found.segments) == (3, MAX_SEGMENTS)
-    full = decided([hot(0, two, count=MAX_SEGMENTS)])
+    full = decided([hot(0, two, epoch_segments=MAX_SEGMENTS)])
     assert (full.code, full.seals) == (C.AT_MAXIMUM, ())
     narrow = [Segment(0, 0.5, 0.5000000000000001), Segment(1, 0.5000000000000001, 1)]
     assert decided([hot(0, narrow)]).code is C.AT_MAXIMUM
@@ -235,9 +218,9 @@ def test_segments_that_were_replaced_are_left_alone() -> None:
     after = [two[0], Segment(low, 0.5, 0.75), Segment(high, 0.75, 1.0)]
     reports = [hot(1, two, at=NOW - 9), cold(0, two, at=NOW - 8, silent=True)]
     assert decided([*reports, hot(1, two, at=NOW - 9, epoch=1, active=False)]).code is C.STEADY
-    state = state_of([*reports, cold(high, after, epoch=1, since=5)])
+    state = state_of([*reports, cold(high, after, epoch=1, epoch_since=5)])
     assert decide_scaling(state, NOW).code is C.NO_COLD_NEIGHBOUR, "0 is not known to be there still"
-    state = state_of([*reports, cold(low, after, epoch=1, since=5)])
+    state = state_of([*reports, cold(low, after, epoch=1, epoch_since=5)])
     assert decide_scaling(state, NOW).seals == (0, low), "as a neighbour it is known to be"
     late = observe(state, hot(1, two, at=NOW - 1), NOW)
     assert late is not None and (late.epoch, late.epoch_segments) == (1, 3)
@@ -253,24 +236,23 @@ def test_what_a_scale_of_ours_left_out_is_there_still() -> None:
     halves = [Segment(segment_id(1, 4 + i), *r) for i, r in enumerate(split.ranges)]
     after = [*halves, *four[1:]]
     for since, code in ((NOW, C.NO_COLD_NEIGHBOUR), (NOW + 1, C.STEADY)):
-        report = hot(halves[0].id, after, at=NOW + 2, epoch=1, since=since)
-        seen = observe(state, report, NOW + 2)
+        seen = observe(state, hot(halves[0].id, after, at=NOW + 2, epoch=1, epoch_since=since), NOW + 2)
         assert seen is not None and seen.epoch_segments == split.segments
         assert decide_scaling(seen, later + 5).code is code, "another scale may have replaced it"
 
 
 def test_reports_of_another_life() -> None:
     two = segments(2)
-    state = state_of([hot(0, two, since=50)])
-    assert observe(state, hot(1, two, since=40, creation_id="before"), NOW) is state
-    after = observe(state, cold(1, two, since=60, creation_id="after"), NOW)
+    state = state_of([hot(0, two, epoch_since=50)])
+    assert observe(state, hot(1, two, epoch_since=40, creation_id="before"), NOW) is state
+    after = observe(state, cold(1, two, epoch_since=60, creation_id="after"), NOW)
     assert after is not None and (after.creation_id, list(after.loads)) == ("after", [1])
 
 
-def test_a_stream_made_anew_is_heard_though_the_one_before_scaled_in_time_to_come() -> None:
+def test_reports_of_a_new_stream_count_though_the_one_before_scaled_in_the_future() -> None:
     two = segments(2)
-    state = observe(None, hot(0, two, since=2 * NOW), NOW)
-    after = observe(state, hot(1, two, since=NOW - 1, creation_id="after"), NOW)
+    state = observe(None, hot(0, two, epoch_since=2 * NOW), NOW)
+    after = observe(state, hot(1, two, epoch_since=NOW - 1, creation_id="after"), NOW)
     assert after is not None and after.creation_id == "after"
     assert decide_scaling(after, NOW + COOLDOWN_MS).code is C.SPLIT
 
@@ -293,22 +275,22 @@ def test_ids_follow_from_the_decision() -> None:
     request = requests.scale(state, found, NOW)
     assert request is not None
     id, command = request
-    assert id == requests.scale_id(StreamId("sc", "st"), "r", 0, (0,)) and command.seals == (0,)
+    assert id == requests.scale_id(StreamId("s", "st"), "i", 0, (0,)) and command.seals == (0,)
     again = requests.scale(state, decide_scaling(state, NOW + 5), NOW + 5)
     assert again is not None and again[0] == id
     others = [
-        (StreamId("sc", "st"), "r", 1, (0,)),
-        (StreamId("sc", "st"), "r", 0, (0, 1)),
-        (StreamId("sc", "st"), "q", 0, (0,)),
-        (StreamId("sc", "t"), "r", 0, (0,)),
+        (StreamId("s", "st"), "i", 1, (0,)),
+        (StreamId("s", "st"), "i", 0, (0, 1)),
+        (StreamId("s", "st"), "q", 0, (0,)),
+        (StreamId("s", "t"), "i", 0, (0,)),
     ]
     assert id not in {requests.scale_id(*other) for other in others}
     assert requests.scale(state, ScaleDecision(C.STEADY, "not scaled"), NOW) is None
 
 
-def test_the_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_heard_of() -> None:
+def test_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_observed() -> None:
     two = segments(2)
-    found = decided([hot(0, two, count=MAX_SEGMENTS - 1), hot(1, two, count=MAX_SEGMENTS - 1)])
+    found = decided([hot(0, two, epoch_segments=MAX_SEGMENTS - 1), hot(1, two, epoch_segments=MAX_SEGMENTS - 1)])
     assert (found.seals, found.segments) == ((0,), MAX_SEGMENTS)
     four, policy = segments(4), PolicyInForce(ScaleType.EVENTS, 100, 2, 3)
     state = state_of([cold(0, four, policy=policy), cold(1, four, policy=policy)])
@@ -318,16 +300,16 @@ def test_the_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_heard
     assert decide_scaling(state, NOW + COOLDOWN_MS).code is C.AT_MINIMUM
 
 
-def test_a_scale_that_is_yet_to_come_keeps_nobody_waiting() -> None:
+def test_a_scale_dated_in_the_future_delays_no_other() -> None:
     year = 365 * 24 * 3_600_000
     two = segments(2)
-    assert decided([hot(0, two, since=NOW + year)]).code is C.SPLIT
+    assert decided([hot(0, two, epoch_since=NOW + year)]).code is C.SPLIT
     state = state_of([hot(0, two)])
     wrong = noted(state, decide_scaling(state, NOW), NOW + year)
     assert decide_scaling(state_of_more(wrong, hot(1, two, at=NOW + 1)), NOW + 1).seals == (1,)
 
 
-def test_a_scale_that_nobody_carried_out_is_not_believed_for_ever() -> None:
+def test_a_scale_that_was_not_carried_out_is_not_believed_for_ever() -> None:
     four, policy = segments(4), PolicyInForce(ScaleType.EVENTS, 100, 2, 3)
     state = state_of([cold(0, four, policy=policy), cold(1, four, policy=policy)])
     state = noted(state, decide_scaling(state, NOW), NOW)

@@ -1,18 +1,15 @@
 """Scaling on real streams: what is decided is accepted, and load that stays where it is comes to rest."""
 
-import math
 from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.domain_log import Log
 from support.histories import segments_of
+from support.stream_log import STREAM, StreamLog
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType, ScalingPolicy, StreamConfig
-from sluice.domain.ids import StreamId
 from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
-    ScaleCode,
     ScalingState,
     decide_scaling,
     muted_until,
@@ -22,9 +19,8 @@ from sluice.domain.policy.scaling import (
     split_range,
 )
 from sluice.domain.segment import Segment
-from sluice.domain.stream import decide, scale, traffic
-from sluice.domain.stream.commands import CreateStream, ScaleStream
-from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.stream import traffic
+from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.traffic import Direction, ScaleReport, Traffic
 
 TARGET = 100
@@ -32,36 +28,31 @@ MINUTE = 60_000
 FIRST_AGE, COLD_AGE, MUTE = 10 * MINUTE, 20 * MINUTE, 10 * MINUTE
 
 
-class World:
+class World(StreamLog):
     """A stream that is scaled by hand and by what is decided."""
 
     def __init__(self, segments: int, least: int, factor: int = 2) -> None:
-        self.log = Log("sc")
+        super().__init__(segments)
         self.now = 1_000_000
-        policy = ScalingPolicy(ScaleType.EVENTS, TARGET, factor, segments)
-        self.log.decide(CreateStream("sc", "st", StreamConfig(policy)), request="r")
-        self.log.apply(decide.finish_create(self.log, StreamId("sc", "st")))
         self.stream.config = StreamConfig(ScalingPolicy(ScaleType.EVENTS, TARGET, factor, least))
 
-    @property
-    def stream(self) -> Stream:
-        stream = find_stream(self.log, StreamId("sc", "st"))
-        assert stream is not None
-        return stream
-
     def report(self, segment: int, direction: Direction, splits: int = 2, silent: bool = False) -> ScaleReport:
-        said = Traffic(StreamId("sc", "st"), segment, direction, self.now, splits, silent)
+        said = Traffic(STREAM, segment, direction, self.now, splits, silent)
         found = traffic.scale_report(self.stream, said, f"{segment}-{self.now}-{direction.value}", "test")
         assert found is not None
         return found
 
-    def scale(self, command: ScaleStream) -> str:
-        reply = self.log.ask(command)
+    def carry_out(self, command: ScaleStream) -> str:
+        reply = self.ask(command)
         if reply.status == "STARTED":
-            self.log.apply(scale.add_epoch(self.log, StreamId("sc", "st")))
-            self.log.apply(scale.finish_scale(self.log, StreamId("sc", "st"), dict.fromkeys(command.seals, 1)))
+            self.end_scale(dict.fromkeys(command.seals, 1))
             self.check()
         return reply.status
+
+    def split(self, segment: Segment) -> None:
+        """By hand."""
+        ranges = split_range(segment.low, segment.high, 2)
+        self.carry_out(ScaleStream(*STREAM, seals=(segment.id,), ranges=ranges, at=self.now))
 
     def check(self) -> None:
         active = self.stream.active_segments()
@@ -85,12 +76,7 @@ def test_what_is_decided_on_the_present_epoch_is_accepted(data: st.DataObject) -
         segment = data.draw(st.sampled_from(known[-8:]))
         waiting.append(world.report(segment, direction, data.draw(st.integers(0, 6)), silent))
         if data.draw(st.integers(0, 5)) == 0:
-            by_hand = data.draw(st.sampled_from(world.stream.active_segments()))
-            world.scale(
-                ScaleStream(
-                    "sc", "st", seals=(by_hand.id,), ranges=split_range(by_hand.low, by_hand.high, 2), at=world.now
-                )
-            )
+            world.split(data.draw(st.sampled_from(world.stream.active_segments())))
         for report in data.draw(st.permutations(waiting)):
             if data.draw(st.booleans()):
                 state = observe(state, report, world.now)
@@ -103,7 +89,7 @@ def test_what_is_decided_on_the_present_epoch_is_accepted(data: st.DataObject) -
         if request is None:
             continue
         assert len(set(found.seals)) == len(found.seals) and found.epoch == state.epoch
-        status = world.scale(request[1])
+        status = world.carry_out(request[1])
         if state.epoch == found.epoch and found.epoch == world.stream.active - (status == "STARTED"):
             assert status == "STARTED", found
             assert len(world.stream.active_segments()) == found.segments
@@ -124,9 +110,7 @@ def test_what_is_known_does_not_depend_on_the_order_of_reports(data: st.DataObje
         direction = data.draw(st.sampled_from(Direction))
         reports.append(world.report(segment, direction, 3, direction is Direction.DOWN and data.draw(st.booleans())))
         if data.draw(st.integers(0, 2)) == 0:
-            split = data.draw(st.sampled_from(world.stream.active_segments()))
-            ranges = split_range(split.low, split.high, 2)
-            world.scale(ScaleStream("sc", "st", seals=(split.id,), ranges=ranges, at=world.now))
+            world.split(data.draw(st.sampled_from(world.stream.active_segments())))
     mixed = data.draw(st.permutations([*reports, *data.draw(st.lists(st.sampled_from(reports)))]))
     first = second = None
     for report in reports:
@@ -148,9 +132,7 @@ def test_who_forgets_a_stream_of_which_nothing_matters_any_more_decides_alike(da
         if partly is not None and not of_use_until(partly, world.now) and muted_until(partly, world.now) <= world.now:
             partly = None
         if data.draw(st.integers(0, 5)) == 0:
-            by_hand = data.draw(st.sampled_from(world.stream.active_segments()))
-            ranges = split_range(by_hand.low, by_hand.high, 2)
-            world.scale(ScaleStream("sc", "st", seals=(by_hand.id,), ranges=ranges, at=world.now))
+            world.split(data.draw(st.sampled_from(world.stream.active_segments())))
         for segment in data.draw(st.lists(st.sampled_from(world.stream.active_segments()), unique=True, max_size=3)):
             direction = data.draw(st.sampled_from([Direction.UP, Direction.DOWN, Direction.DOWN]))
             silent = direction is Direction.DOWN and data.draw(st.booleans())
@@ -168,7 +150,7 @@ def test_who_forgets_a_stream_of_which_nothing_matters_any_more_decides_alike(da
         known = noted(known, found, world.now)
         request = requests.scale(known, found, world.now)
         if request is not None:
-            world.scale(request[1])
+            world.carry_out(request[1])
 
 
 @given(low=st.floats(0, 1, exclude_max=True), width=st.floats(1e-9, 1), count=st.integers(2, 100))
@@ -177,48 +159,6 @@ def test_ranges_have_neither_gaps_nor_overlaps_and_end_exactly(low: float, width
     ranges = split_range(low, high, count)
     assert len(ranges) == count and ranges[0][0] == low and ranges[-1][1] == high
     assert all(a[1] == b[0] for a, b in pairwise(ranges))
-
-
-class Averages:
-    """A segment's rates as a store averages them: over 2, 5, 10 and 20 minutes, every 5 seconds (B10)."""
-
-    def __init__(self) -> None:
-        self.rates = [0.0, 0.0, 0.0, 0.0]
-        self.age = 0
-
-    def tick(self, rate: float) -> None:
-        weights = [1 - math.exp(-5 / 60 / minutes) for minutes in (2, 5, 10, 20)]
-        self.rates = [r + w * (rate - r) if r else rate for r, w in zip(self.rates, weights, strict=True)]
-        self.age += 5000
-
-    def word(self) -> tuple[Direction, int] | None:
-        """What is reported, if anything is (B10)."""
-        two, five, ten, twenty = self.rates
-        if self.age <= FIRST_AGE:
-            return None
-        if two > 5 * TARGET or five > 2 * TARGET or ten > TARGET:
-            return Direction.UP, max(2, int(max(two, five, ten) / TARGET))
-        cold = max(two, five, ten) < TARGET and twenty < TARGET / 2 and self.age > COLD_AGE
-        return (Direction.DOWN, 0) if cold else None
-
-
-@settings(max_examples=25, deadline=None)
-@given(data=st.data())
-def test_load_between_half_of_the_target_and_the_target_changes_nothing(data: st.DataObject) -> None:
-    world = World(2, 1)
-    state: ScalingState | None = None
-    loads = {s.id: Averages() for s in world.stream.active_segments()}
-    rates = st.floats(TARGET / 2, TARGET)
-    pattern = data.draw(st.lists(st.tuples(rates, rates), min_size=1, max_size=6))
-    for step in range(60 * 12):
-        world.now += 5000
-        for (segment, load), rate in zip(loads.items(), pattern[step // 40 % len(pattern)], strict=True):
-            load.tick(rate)
-            word = load.word()
-            if word is not None and step % 24 == 0:
-                state = observe(state, world.report(segment, *word), world.now)
-    assert state is None or decide_scaling(state, world.now).code is ScaleCode.STEADY
-    assert world.stream.history.count == 1
 
 
 @settings(max_examples=40, deadline=None)
@@ -260,7 +200,7 @@ def test_load_that_stays_where_it_is_comes_to_rest(
             request = requests.scale(state, found, world.now)
             state = noted(state, found, world.now)
         if request is not None:
-            assert world.scale(request[1]) == "STARTED"
+            assert world.carry_out(request[1]) == "STARTED"
             scaled_at.append(world.now)
             for s in world.stream.active_segments():
                 begun.setdefault(s.id, world.now)

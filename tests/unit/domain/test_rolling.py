@@ -2,12 +2,9 @@
 stream-and-transaction-semantics 5.2.
 """
 
-from itertools import pairwise
-
 from support.histories import epochs_of, sealed_in, segments_of
 from support.txn_log import TxnLog, worked_example
 
-from sluice.domain.decision import Decision
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import queries
 from sluice.domain.stream.history import Epoch
@@ -82,15 +79,6 @@ def test_writers_keep_to_the_old_segments_until_these_are_sealed() -> None:
     assert {0, TWO, THREE}.isdisjoint(stream.history.sealed_sizes)
 
 
-def test_each_record_of_a_roll_is_made_once() -> None:
-    log, _ = rolling()
-    log.note_rolled()
-    assert log.note_rolled({ZERO_2: 9}) == Decision()
-    log.end_roll()
-    assert log.end_roll() == log.note_rolled() == Decision()
-    assert_example(log.stream)
-
-
 def test_times_of_epochs_grow_even_if_the_clock_does_not() -> None:
     log, _ = rolling()
     log.now = 3
@@ -141,46 +129,3 @@ def test_a_scale_after_a_roll_goes_on_from_the_newest_epoch() -> None:
     assert stream.active_epoch == Epoch(4, 4, 9000, (TWO_3, THREE_3, four, five))
     assert successors(stream, ZERO_3) == {four: [ZERO_3], five: [ZERO_3]}
     assert epoch_of(log.open("later")) == 4
-
-
-def test_transactions_of_three_epochs_each_find_their_place() -> None:
-    log = TxnLog()
-    of_0 = log.open("zero")
-    log.split(1, at=2000)
-    of_1 = log.open("one")
-    log.split(0, at=3000)
-    of_2 = log.open("two")
-    log.now = T
-    kinds = []
-    for id in (of_1, of_0, of_2):
-        log.commit(id)
-        kinds.append(log.batch.kind)
-        log.finish_batch()
-    rolls, merges = WorkflowKind.ROLL_TRANSACTIONS, WorkflowKind.COMMIT_TRANSACTIONS
-    assert kinds == [rolls, rolls, merges]
-    assert [e.reference for e in epochs_of(log.stream)] == [0, 1, 2, 1, 2, 0, 2]
-    assert all(log.state(id) is TransactionState.COMMITTED for id in (of_0, of_1, of_2))
-
-
-def test_every_epoch_covers_all_keys_and_every_replaced_segment_has_successors() -> None:
-    log = TxnLog(segments=3)
-    waiting = []
-    for round in range(4):
-        waiting.append(log.open(f"t{round}"))
-        log.split(max(log.stream.active_epoch.segments) & 0xFFFFFFFF, at=2000 + round)
-    log.now = T
-    for id in waiting:
-        log.commit(id)
-        log.finish_batch()
-    stream = log.stream
-    for epoch in epochs_of(stream):
-        segments = stream.history.segments_of(epoch.number)
-        assert (segments[0].low, segments[-1].high) == (0.0, 1.0)
-        assert all(before.high == after.low for before, after in pairwise(segments))
-    for before, after in pairwise(epochs_of(stream)):
-        assert before.created_at < after.created_at
-        for segment in set(before.segments) - set(after.segments):
-            assert stream.history.replaced_in(segment) == after.number
-            found = successors(stream, segment)
-            assert found and set(found) <= set(after.segments)
-            assert all(segment in predecessors for predecessors in found.values())

@@ -1,72 +1,46 @@
 """Scaling and stream cuts: the worked examples of the semantics reference, then properties over random histories."""
 
 import time
-from collections.abc import Mapping
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.domain_log import Log
-from support.histories import epochs_of, segments_of
+from support.histories import epochs_of, replaced, segments_of
+from support.stream_log import STREAM, Ranges, StreamLog
 
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import MAX_REASON, Context, Reply
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
-from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream import cuts, decide, queries, scale
-from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream, TruncateStream, UpdateStream
+from sluice.domain.stream.commands import ScaleStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.decide import cancel
 from sluice.domain.stream.scale import ScaleProgress
-from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.workflow import CancelWorkflow
 
 TWO, THREE = segment_id(1, 2), segment_id(1, 3)
+HALVES = ((0.0, 0.5), (0.5, 1.0))
 
 
-def stream_log(segments: int) -> Log:
-    log = Log("sc")
-    config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
-    log.decide(CreateStream("sc", "st", config), request="r")
-    log.apply(decide.finish_create(log, StreamId("sc", "st")))
-    return log
-
-
-def stream_of(log: Log) -> Stream:
-    stream = find_stream(log, StreamId("sc", "st"))
-    assert stream is not None
-    return stream
-
-
-def do_scale(
-    log: Log, seals: tuple[int, ...], ranges: tuple[tuple[float, float], ...], at: int = 2000,
-    sizes: Mapping[int, int] | None = None,
-) -> Reply:  # fmt: skip
-    reply = log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=at))
-    if reply.status == "STARTED":
-        log.apply(scale.add_epoch(log, StreamId("sc", "st")))
-        log.apply(scale.finish_scale(log, StreamId("sc", "st"), dict(sizes or dict.fromkeys(seals, 100))))
-    return reply
-
-
-def example() -> Log:
+def example() -> StreamLog:
     """The stream of the reference's section 4.4: two segments, the upper one split at time 2000."""
-    log = stream_log(2)
-    reply = do_scale(log, (1,), ((0.5, 0.75), (0.75, 1.0)))
+    log = StreamLog(2)
+    reply = log.scale((1,), ((0.5, 0.75), (0.75, 1.0)))
     assert (reply.epoch, [s.id for s in reply.segments]) == (0, [TWO, THREE])
     return log
 
 
 def test_split_and_merge_of_the_worked_example() -> None:
     log = example()
-    stream = stream_of(log)
+    stream = log.stream
     assert stream.active == 1 and stream.active_epoch.created_at == 2000
     assert stream.active_epoch.segments == (0, TWO, THREE)
     successors = queries.successors_with_predecessors(stream, 1)
     assert [(s.id, p) for s, p in successors] == [(TWO, [1]), (THREE, [1])]
-    reply = do_scale(log, (TWO, THREE), ((0.5, 1.0),), at=3000)
+    assert log.start_scale((1,), ((0.5, 1.0),)).status == "PRECONDITION_FAILED", "it was replaced"
+    reply = log.scale((TWO, THREE), ((0.5, 1.0),), at=3000)
     four = segment_id(2, 4)
     assert four == 8589934596 and [s.id for s in reply.segments] == [four]
     assert [s.id for s in stream.active_segments()] == [0, four]
@@ -75,16 +49,16 @@ def test_split_and_merge_of_the_worked_example() -> None:
 
 
 def test_successors_are_known_before_the_old_segments_are_sealed() -> None:
-    log = stream_log(1)
-    log.ask(ScaleStream("sc", "st", seals=(0,), ranges=((0, 0.5), (0.5, 1)), at=1))
-    stream = stream_of(log)
+    log = StreamLog(1)
+    log.start_scale((0,), HALVES, at=1)
+    stream = log.stream
     assert queries.successors_with_predecessors(stream, 0) == []
-    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
+    log.apply(scale.add_epoch(log, STREAM))
     assert len(queries.successors_with_predecessors(stream, 0)) == 2
     assert [s.id for s in queries.current_segments(stream)] == [0]
     assert scale.progress(stream, 0) is ScaleProgress.RUNNING
-    assert scale.add_epoch(log, StreamId("sc", "st")).events == ()
-    log.apply(scale.finish_scale(log, StreamId("sc", "st"), {0: 7}))
+    assert scale.add_epoch(log, STREAM).events == ()
+    log.apply(scale.finish_scale(log, STREAM, {0: 7}))
     assert scale.progress(stream, 0) is ScaleProgress.DONE
     assert scale.progress(stream, 1) is ScaleProgress.RUNNING
     assert stream.active_epoch.created_at == 1001
@@ -93,21 +67,19 @@ def test_successors_are_known_before_the_old_segments_are_sealed() -> None:
             scale.progress(stream, epoch)
 
 
-def test_a_cancelled_scale_is_told_and_leaves_its_numbers_unused() -> None:
-    log = stream_log(1)
-    halves = ((0.0, 0.5), (0.5, 1.0))
-    log.ask(ScaleStream("sc", "st", seals=(0,), ranges=halves, at=1))
-    cancelled = cancel(log, Context(5), stream_of(log))
+def test_a_cancelled_scale_shows_and_leaves_its_numbers_unused() -> None:
+    log = StreamLog(1)
+    log.start_scale((0,), HALVES, at=1)
+    cancelled = cancel(log, Context(5), log.stream)
     assert cancelled is not None
     log.apply(cancelled)
-    stream = stream_of(log)
+    stream = log.stream
     assert scale.progress(stream, 0) is ScaleProgress.CANCELLED
     assert stream.spare == (segment_id(1, 1), segment_id(1, 2))
-    reply = log.ask(ScaleStream("sc", "st", seals=(0,), ranges=halves, at=2))
+    reply = log.start_scale((0,), HALVES, at=2)
     assert [s.id for s in reply.segments] == [segment_id(1, 3), segment_id(1, 4)]
     assert scale.progress(stream, 0) is ScaleProgress.RUNNING
-    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
-    log.apply(scale.finish_scale(log, StreamId("sc", "st"), {0: 7}))
+    log.end_scale({0: 7})
     assert scale.progress(stream, 0) is ScaleProgress.DONE and stream.next_number == 5
 
 
@@ -124,26 +96,26 @@ def test_a_cancelled_scale_is_told_and_leaves_its_numbers_unused() -> None:
         ((), ((0.0, 0.5),), "FAILURE"),
     ],
 )
-def test_scales_refused(seals: tuple[int, ...], ranges: tuple[tuple[float, float], ...], status: str) -> None:
-    log = stream_log(2)
-    reply = do_scale(log, seals, ranges)
+def test_scales_refused(seals: tuple[int, ...], ranges: Ranges, status: str) -> None:
+    log = StreamLog(2)
+    reply = log.start_scale(seals, ranges)
     assert reply.status == status and reply.reason
-    assert stream_of(log).history.count == 1
+    assert log.stream.history.count == 1
 
 
 def test_a_scale_of_more_segments_than_there_may_be_is_refused_in_a_few_words() -> None:
-    log, many = stream_log(2), MAX_SEGMENTS + 1
+    log, many = StreamLog(2), MAX_SEGMENTS + 1
     for seals, ranges in (((0,) * many, ((0.0, 0.5),)), ((0,), ((0.0, 0.5),) * many)):
-        reply = do_scale(log, seals, ranges)
+        reply = log.start_scale(seals, ranges)
         assert reply.status == "FAILURE" and f"at most {MAX_SEGMENTS}" in reply.reason
-    reply = do_scale(log, tuple(range(7, 7 + MAX_SEGMENTS)), ((0.0, 0.5),))
+    reply = log.start_scale(tuple(range(7, 7 + MAX_SEGMENTS)), ((0.0, 0.5),))
     assert (reply.status, len(reply.reason)) == ("PRECONDITION_FAILED", MAX_REASON)
     assert reply.reason.startswith("not segments of the active epoch: [7, 8, 9, ") and reply.reason.endswith("…")
 
 
 def test_a_scale_of_as_many_segments_as_there_may_be_is_decided_in_a_moment() -> None:
-    log = stream_log(MAX_SEGMENTS)
-    command = ScaleStream("sc", "st", tuple(range(MAX_SEGMENTS)), tuple(scale.equal_ranges(MAX_SEGMENTS)), at=1)
+    log = StreamLog(MAX_SEGMENTS)
+    command = ScaleStream(*STREAM, tuple(range(MAX_SEGMENTS)), tuple(scale.equal_ranges(MAX_SEGMENTS)), at=1)
     before = time.process_time()
     assert log.ask(command).status == "STARTED"
     assert time.process_time() - before < 0.3
@@ -152,50 +124,49 @@ def test_a_scale_of_as_many_segments_as_there_may_be_is_decided_in_a_moment() ->
 def test_a_scale_that_comes_while_one_runs_is_answered_at_once() -> None:
     log = example()
     halves = ((0.0, 0.25), (0.25, 0.5))
-    same = ScaleStream("sc", "st", seals=(0,), ranges=halves, at=1)
-    another = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.125), (0.125, 0.5)), at=1)
-    elsewhere = ScaleStream("sc", "st", seals=(TWO,), ranges=halves, at=1)
-    assert scale.answer_at_once(stream_of(log), same) is None, "none runs yet"
+    same = ScaleStream(*STREAM, seals=(0,), ranges=halves, at=1)
+    another = ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.125), (0.125, 0.5)), at=1)
+    elsewhere = ScaleStream(*STREAM, seals=(TWO,), ranges=halves, at=1)
+    assert scale.answer_at_once(log.stream, same) is None, "none runs yet"
     first = log.ask(same)
     for _ in ("before its epoch is named", "and after"):
-        assert scale.answer_at_once(stream_of(log), same) == first
+        assert scale.answer_at_once(log.stream, same) == first
         assert first == Reply(Status.STARTED, segments=first.segments, epoch=1)
         for other in (another, elsewhere):
-            answer = scale.answer_at_once(stream_of(log), other)
+            answer = scale.answer_at_once(log.stream, other)
             assert answer is not None and answer.status == "FAILURE" and answer.reason
-        log.apply(scale.add_epoch(log, StreamId("sc", "st")))
-    log.apply(scale.finish_scale(log, StreamId("sc", "st"), {0: 7}))
-    assert scale.answer_at_once(stream_of(log), same) is None
+        log.apply(scale.add_epoch(log, STREAM))
+    log.apply(scale.finish_scale(log, STREAM, {0: 7}))
+    assert scale.answer_at_once(log.stream, same) is None
     assert scale.answer_at_once(None, same) is None
 
 
-def test_a_scale_behind_one_that_is_to_be_cancelled_waits_and_behind_a_seal_it_fails_at_once() -> None:
-    log = stream_log(1)
-    command = ScaleStream("sc", "st", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=1)
+def test_a_scale_waits_behind_one_to_be_cancelled_and_fails_at_once_behind_a_seal() -> None:
+    log = StreamLog(1)
+    command = ScaleStream(*STREAM, seals=(0,), ranges=HALVES, at=1)
     log.ask(command)
-    workflow = stream_of(log).workflow
+    workflow = log.stream.workflow
     assert workflow is not None
     log.ask(CancelWorkflow("stream:sc/st", workflow.id))
-    assert scale.answer_at_once(stream_of(log), command) is None
-    log = stream_log(1)
-    log.decide(SealStream("sc", "st"))
-    answer = scale.answer_at_once(stream_of(log), command)
+    assert scale.answer_at_once(log.stream, command) is None
+    log = StreamLog(1)
+    log.decide(SealStream(*STREAM))
+    answer = scale.answer_at_once(log.stream, command)
     assert answer is not None and answer.status == "FAILURE" and "SEALING" in answer.reason
 
 
 def test_independent_replacements_in_one_scale() -> None:
-    log = stream_log(4)
-    ranges = ((0.0, 0.1), (0.1, 0.25), (0.75, 0.9), (0.9, 1.0))
-    assert do_scale(log, (0, 3), ranges).status == "STARTED"
-    assert len(stream_of(log).active_epoch.segments) == 6
+    log = StreamLog(4)
+    log.scale((0, 3), ((0.0, 0.1), (0.1, 0.25), (0.75, 0.9), (0.9, 1.0)))
+    assert len(log.stream.active_epoch.segments) == 6
 
 
 def test_a_policy_that_wants_another_number_replaces_all() -> None:
-    log = stream_log(2)
-    log.decide(UpdateStream("sc", "st", StreamConfig(scaling=ScalingPolicy(min_segments=3))), request="u")
-    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
-    log.apply(decide.finish_update(log, StreamId("sc", "st"), {0: 1, 1: 1}))
-    stream = stream_of(log)
+    log = StreamLog(2)
+    log.decide(UpdateStream(*STREAM, StreamConfig(scaling=ScalingPolicy(min_segments=3))), request="u")
+    log.apply(scale.add_epoch(log, STREAM))
+    log.apply(decide.finish_update(log, STREAM, {0: 1, 1: 1}))
+    stream = log.stream
     assert [s.id for s in queries.current_segments(stream)] == [segment_id(1, n) for n in (2, 3, 4)]
 
 
@@ -213,22 +184,20 @@ def test_a_policy_that_wants_another_number_replaces_all() -> None:
     ],
 )
 def test_validity_of_cuts(cut: dict[int, int], valid: bool) -> None:
-    assert cuts.is_valid(stream_of(example()), cut) is valid
+    assert cuts.is_valid(example().stream, cut) is valid
 
 
-@pytest.mark.parametrize("cut", [{}, {9: 0}, {0: -1, 1: -1}])
-def test_cuts_that_mean_nothing(cut: dict[int, int]) -> None:
-    with pytest.raises(InvalidArgumentError):
-        cuts.is_valid(stream_of(example()), cut)
-
-
-def test_cuts_of_epochs_to_come() -> None:
+def test_cuts_that_mean_nothing() -> None:
+    stream = example().stream
+    for cut in ({}, {9: 0}, {0: -1, 1: -1}):
+        with pytest.raises(InvalidArgumentError):
+            cuts.is_valid(stream, cut)
     with pytest.raises(NotFoundError):
-        cuts.is_valid(stream_of(example()), {segment_id(5, 0): 0})
+        cuts.is_valid(stream, {segment_id(5, 0): 0})
 
 
 def test_order_and_what_lies_between() -> None:
-    stream = stream_of(example())
+    stream = example().stream
     older, newer = {0: 5, 1: 7}, {0: 5, TWO: 0, THREE: 0}
     assert cuts.is_equal_or_after(stream, newer, older) and not cuts.is_equal_or_after(stream, older, newer)
     assert cuts.is_equal_or_after(stream, older, older)
@@ -240,7 +209,7 @@ def test_order_and_what_lies_between() -> None:
 
 
 def test_a_segment_not_yet_reached_lies_behind_the_older_one_over_its_keys() -> None:
-    stream = stream_of(example())
+    stream = example().stream
     mixed = {0: 5, TWO: 3, THREE: -1}
     assert cuts.is_equal_or_after(stream, mixed, mixed)
     assert cuts.is_equal_or_after(stream, mixed, {0: 5, 1: 7})
@@ -253,8 +222,8 @@ def test_a_segment_not_yet_reached_lies_behind_the_older_one_over_its_keys() -> 
 
 def test_what_lies_between_cuts_that_have_not_reached_a_merged_segment() -> None:
     log = example()
-    do_scale(log, (TWO, THREE), ((0.5, 1.0),))
-    stream, merged = stream_of(log), segment_id(2, 4)
+    log.scale((TWO, THREE), ((0.5, 1.0),))
+    stream, merged = log.stream, segment_id(2, 4)
     begin, end = {0: 5, THREE: 1, merged: -1}, {0: 5, THREE: 7, merged: -1}
     assert cuts.size_between(stream, begin, end, cuts.segments_between(stream, begin, end)) == 6
     assert cuts.segments_between(stream, begin, {0: 5, merged: 3}) == {0, THREE, merged}
@@ -263,35 +232,32 @@ def test_what_lies_between_cuts_that_have_not_reached_a_merged_segment() -> None
 def test_truncation_across_epochs_of_the_worked_example() -> None:
     log = example()
     cut = {0: 40, TWO: 10, THREE: 0}
-    begun = log.decide(TruncateStream("sc", "st", cut), request="t").events[0]
+    begun = log.decide(TruncateStream(*STREAM, cut), request="t").events[0]
     assert getattr(begun, "deleted") == (1,) and getattr(begun, "size_till") == 150  # noqa: B009
-    log.apply(decide.finish_truncate(log, StreamId("sc", "st")))
-    stream = stream_of(log)
+    log.apply(decide.finish_truncate(log, STREAM))
+    stream = log.stream
     assert queries.head(stream) == cut
-    assert log.ask(TruncateStream("sc", "st", {0: 50, 1: 7})).status == "FAILURE"
+    assert log.ask(TruncateStream(*STREAM, {0: 50, 1: 7})).status == "FAILURE"
 
 
 moves = st.lists(st.tuples(st.booleans(), st.integers(0, 1000)), max_size=25)
 
 
-def play(script: list[tuple[bool, int]], segments: int = 3) -> Log:
-    """Split or merge at places drawn by the script."""
-    log = stream_log(segments)
+def play(script: list[tuple[bool, int]], segments: int = 3) -> StreamLog:
+    """Split or merge, down to the minimum, at places drawn by the script."""
+    log = StreamLog(segments)
     for split, where in script:
-        active = stream_of(log).active_segments()
+        active = log.stream.active_segments()
         i = where % len(active)
-        if split:
-            middle = (active[i].low + active[i].high) / 2
-            do_scale(log, (active[i].id,), ((active[i].low, middle), (middle, active[i].high)))
-        elif i + 1 < len(active):
-            do_scale(log, (active[i].id, active[i + 1].id), ((active[i].low, active[i + 1].high),))
+        if split or (segments < len(active) and i + 1 < len(active)):
+            log.scale(*replaced(active, i, is_merge=not split))
     return log
 
 
 @settings(max_examples=100, deadline=None)
 @given(moves)
 def test_every_epoch_tiles_the_key_space_and_relations_mirror_each_other(script: list[tuple[bool, int]]) -> None:
-    stream = stream_of(play(script))
+    stream = play(script).stream
     for epoch in range(stream.history.count):
         found = stream.history.segments_of(epoch)
         assert found[0].low == 0.0 and found[-1].high == 1.0
@@ -306,7 +272,7 @@ def test_every_epoch_tiles_the_key_space_and_relations_mirror_each_other(script:
 @settings(max_examples=100, deadline=None)
 @given(moves, st.integers(0, 10_000), st.integers(0, 10_000))
 def test_cuts_of_epochs_are_valid_and_ordered(script: list[tuple[bool, int]], a: int, b: int) -> None:
-    stream = stream_of(play(script))
+    stream = play(script).stream
     first, second = sorted((a % stream.history.count, b % stream.history.count))
     older = dict.fromkeys(stream.history.epoch(first).segments, 1)
     newer = dict.fromkeys(stream.history.epoch(second).segments, 1)
@@ -318,12 +284,12 @@ def test_cuts_of_epochs_are_valid_and_ordered(script: list[tuple[bool, int]], a:
 
 
 def test_random_cuts_over_a_thousand_scales_take_under_50_ms() -> None:
-    log = stream_log(10)
+    log = StreamLog(10)
     for i in range(1010):
-        stream = stream_of(log)
+        stream = log.stream
         seals = tuple(s.id for s in stream.active_segments())
-        do_scale(log, seals, tuple(scale.equal_ranges(10)), at=3000 + i)
-    stream = stream_of(log)
+        log.scale(seals, tuple(scale.equal_ranges(10)), at=3000 + i)
+    stream = log.stream
     slowest = 0.0
     for first in range(0, 1000, 37):
         older = dict.fromkeys(stream.history.epoch(first).segments, 0)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.domain.events import Event
-from sluice.domain.ids import TransactionId
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.model import DomainModel
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.statistics import (
@@ -178,7 +178,7 @@ def test_a_window_expires_after_as_many_as_are_retained(kind: WindowKind) -> Non
 def test_pending_figures_are_bounded_and_taken_once() -> None:
     pending = PendingFigures(most=2)
     for stream in ("a", "b", "c", "a"):
-        pending.add(("sc", stream, 0), Figures(opened=1))
+        pending.add((StreamId("sc", stream), 0), Figures(opened=1))
     assert pending.dropped == 1
-    assert pending.take() == {("sc", "a", 0): Figures(opened=2), ("sc", "b", 0): Figures(opened=1)}
+    assert pending.take() == {(StreamId("sc", "a"), 0): Figures(opened=2), (StreamId("sc", "b"), 0): Figures(opened=1)}
     assert pending.take() == {}

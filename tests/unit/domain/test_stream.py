@@ -4,12 +4,20 @@ from itertools import pairwise
 
 import pytest
 from support.domain_log import Log
+from support.stream_log import STREAM, StreamLog
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError, IllegalStateError
 from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide, queries
-from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
+from sluice.domain.stream.commands import (
+    CreateStream,
+    DeleteStream,
+    ScaleStream,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+)
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.workflow import WorkflowKind, decide_step_failed
 
@@ -26,13 +34,6 @@ def stream_of(log: Log, name: str = "st") -> Stream:
     stream = find_stream(log, StreamId("sc", name))
     assert stream is not None
     return stream
-
-
-def with_stream(segments: int = 1) -> Log:
-    log = Log("sc")
-    log.decide(create(segments=segments), request="r1")
-    log.apply(decide.finish_create(log, StreamId("sc", "st")))
-    return log
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 49, 98, 103, 197, 1000])
@@ -53,11 +54,11 @@ def test_creation_makes_the_mark_stream_in_the_same_records() -> None:
     assert len(mark.active_segments()) == 1
     with pytest.raises(IllegalStateError):
         queries.current_segments(stream)
-    done = log.apply(decide.finish_create(log, StreamId("sc", "st")))
+    done = log.apply(decide.finish_create(log, STREAM))
     assert done.reply is not None and done.reply.status == "SUCCESS"
     assert (stream.state.value, mark.state.value) == ("ACTIVE", "ACTIVE")
     assert stream.workflow is None and mark.workflow is None
-    assert decide.finish_create(log, StreamId("sc", "st")).events == ()
+    assert decide.finish_create(log, STREAM).events == ()
 
 
 def test_a_second_creation_waits_for_the_first_and_is_refused() -> None:
@@ -65,90 +66,90 @@ def test_a_second_creation_waits_for_the_first_and_is_refused() -> None:
     log.decide(create(), request="r1")
     with pytest.raises(BusyError):
         log.decide(create(), request="r2")
-    log.apply(decide.finish_create(log, StreamId("sc", "st")))
+    log.apply(decide.finish_create(log, STREAM))
     assert log.ask(create()).status == "STREAM_EXISTS"
     assert stream_of(log).creation_id == stream_of(log, "_MARKst").creation_id == "r1"
 
 
-@pytest.mark.parametrize("command", [UpdateStream("sc", "st", config()), TruncateStream("sc", "st", {0: 1}),
-                                     SealStream("sc", "st"), DeleteStream("sc", "st")])  # fmt: skip
-def test_operations_on_what_is_not_there(command: UpdateStream) -> None:
-    assert Log("sc").ask(command).status == "STREAM_NOT_FOUND"
+def test_operations_on_what_is_not_there() -> None:
+    log = Log("sc")
+    for command in (UpdateStream(*STREAM, config()), TruncateStream(*STREAM, {0: 1}), SealStream(*STREAM)):
+        assert log.ask(command).status == "STREAM_NOT_FOUND"
+    assert log.ask(DeleteStream(*STREAM)).status == "STREAM_NOT_FOUND"
+    assert log.ask(ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 1.0),), at=1)).status == "FAILURE"
 
 
 def test_update_of_tags_is_one_record_and_of_scaling_a_workflow() -> None:
-    log = with_stream()
-    tagged = log.decide(UpdateStream("sc", "st", config(tags=("a", "b"))))
+    log = StreamLog()
+    tagged = log.decide(UpdateStream(*STREAM, config(tags=("a", "b"))))
     assert tagged.reply is not None and tagged.reply.status == "SUCCESS"
     assert stream_of(log).config.tags == ("a", "b")
     policy = StreamConfig(scaling=ScalingPolicy(ScaleType.EVENTS, 10, 2, 1))
-    begun = log.decide(UpdateStream("sc", "st", policy), request="r2")
+    begun = log.decide(UpdateStream(*STREAM, policy), request="r2")
     assert begun.reply is None and stream_of(log).state.value == "UPDATING"
     assert stream_of(log).config == policy
-    done = log.apply(decide.finish_update(log, StreamId("sc", "st"), {}))
+    done = log.apply(decide.finish_update(log, STREAM, {}))
     assert done.reply is not None and stream_of(log).state.value == "ACTIVE"
-    assert decide.finish_update(log, StreamId("sc", "st"), {}).events == ()
+    assert decide.finish_update(log, STREAM, {}).events == ()
 
 
 def test_truncation_moves_the_head_at_once() -> None:
-    log = with_stream(segments=2)
-    begun = log.decide(TruncateStream("sc", "st", {0: 10, 1: 5}), request="r2")
+    log = StreamLog(segments=2)
+    begun = log.decide(TruncateStream(*STREAM, {0: 10, 1: 5}), request="r2")
     stream = stream_of(log)
     assert begun.reply is None and stream.state.value == "TRUNCATING"
     assert queries.head(stream) == {0: 10, 1: 5} and stream.cut_size == 15
-    log.apply(decide.finish_truncate(log, StreamId("sc", "st")))
+    log.apply(decide.finish_truncate(log, STREAM))
     assert stream.state.value == "ACTIVE"
     for cut in ({0: 9, 1: 5}, {0: 20}, {}, {0: -1, 1: -1}, {0: 20, 7: 1}):
-        reply = log.ask(TruncateStream("sc", "st", cut))
+        reply = log.ask(TruncateStream(*STREAM, cut))
         assert reply.status == "FAILURE" and reply.reason, cut
-    again = log.decide(TruncateStream("sc", "st", {0: 10, 1: 5}))
+    again = log.decide(TruncateStream(*STREAM, {0: 10, 1: 5}))
     assert again.events and stream.cut_size == 15
 
 
 def test_a_truncation_by_a_policy_that_is_another_one_by_now_is_refused() -> None:
-    log = with_stream(segments=1)
+    log = StreamLog(segments=1)
     policy = RetentionPolicy(RetentionType.SIZE, 0, 0)
-    reply = log.ask(TruncateStream("sc", "st", {0: 10}, policy))
+    reply = log.ask(TruncateStream(*STREAM, {0: 10}, policy))
     assert reply.status == "FAILURE" and "another retention policy" in reply.reason
     stream_of(log).config = StreamConfig(retention=policy)
-    assert log.decide(TruncateStream("sc", "st", {0: 10}, policy)).reply is None
+    assert log.decide(TruncateStream(*STREAM, {0: 10}, policy)).reply is None
 
 
 def test_seal_then_delete_then_numbers_go_on() -> None:
-    log = with_stream(segments=3)
-    assert log.ask(DeleteStream("sc", "st")).status == "STREAM_NOT_SEALED"
-    log.decide(SealStream("sc", "st"), request="r2")
+    log = StreamLog(segments=3)
+    assert log.ask(DeleteStream(*STREAM)).status == "STREAM_NOT_SEALED"
+    log.decide(SealStream(*STREAM), request="r2")
     stream = stream_of(log)
     assert stream.state.value == "SEALING" and len(queries.current_segments(stream)) == 3
     with pytest.raises(BusyError):
-        log.ask(DeleteStream("sc", "st"))
-    log.apply(decide.finish_seal(log, StreamId("sc", "st")))
+        log.ask(DeleteStream(*STREAM))
+    log.apply(decide.finish_seal(log, STREAM))
     assert queries.current_segments(stream) == [] and not queries.is_current(stream, 0)
-    assert log.ask(SealStream("sc", "st")).status == "SUCCESS"
-    assert log.ask(UpdateStream("sc", "st", config())).status == "STREAM_SEALED"
-    assert log.ask(TruncateStream("sc", "st", {0: 1, 1: 1, 2: 1})).status == "STREAM_SEALED"
-    log.decide(DeleteStream("sc", "st"), request="r3")
+    assert log.ask(SealStream(*STREAM)).status == "SUCCESS"
+    assert log.ask(UpdateStream(*STREAM, config())).status == "STREAM_SEALED"
+    assert log.ask(TruncateStream(*STREAM, {0: 1, 1: 1, 2: 1})).status == "STREAM_SEALED"
+    log.decide(DeleteStream(*STREAM), request="r3")
     assert stream.workflow is not None and stream.workflow.kind is WorkflowKind.DELETE_STREAM
-    done = log.apply(decide.finish_delete(log, StreamId("sc", "st")))
+    done = log.apply(decide.finish_delete(log, STREAM))
     assert done.reply is not None and done.reply.status == "SUCCESS"
-    assert find_stream(log, StreamId("sc", "st")) is None and find_stream(log, StreamId("sc", "_MARKst")) is None
+    assert find_stream(log, STREAM) is None and find_stream(log, StreamId("sc", "_MARKst")) is None
     log.decide(create(segments=2), request="r4")
     assert [s.id for s in stream_of(log).active_segments()] == [3, 4]
     assert [s.id for s in stream_of(log, "_MARKst").active_segments()] == [1]
 
 
-@pytest.mark.parametrize("command", [SealStream, DeleteStream])
-def test_a_command_for_an_earlier_stream_of_that_name_finds_none(
-    command: type[SealStream] | type[DeleteStream],
-) -> None:
-    log = with_stream()
-    assert log.ask(command("sc", "st", creation_id="r0")).status == "STREAM_NOT_FOUND"
-    assert log.decide(SealStream("sc", "st", creation_id="r1")).events
+def test_a_command_for_an_earlier_stream_of_that_name_finds_none() -> None:
+    log = StreamLog()
+    for command in (SealStream(*STREAM, creation_id="r0"), DeleteStream(*STREAM, creation_id="r0")):
+        assert log.ask(command).status == "STREAM_NOT_FOUND"
+    assert log.decide(SealStream(*STREAM, creation_id="r")).events
 
 
 def test_failed_attempts_show_on_the_workflow() -> None:
-    log = with_stream()
-    log.decide(SealStream("sc", "st"), request="r2")
+    log = StreamLog()
+    log.decide(SealStream(*STREAM), request="r2")
     log.apply(decide_step_failed(log, "stream:sc/st", WorkflowKind.SEAL_STREAM, "seal-segments", 4, "store away"))
     workflow = stream_of(log).workflow
     assert workflow is not None

@@ -4,24 +4,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.domain_log import Log
+from support.stream_log import STREAM, StreamLog
 
-from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.ids import StreamId
-from sluice.domain.stream import decide
-from sluice.domain.stream.commands import AddSubscriber, CreateStream, RemoveSubscriber, UpdateSubscriberCut
-from sluice.domain.stream.state import find_stream
+from sluice.domain.stream.commands import AddSubscriber, RemoveSubscriber, UpdateSubscriberCut
 
 FIVE = {0: 5, 1: 5}
-REPORT = UpdateSubscriberCut("sc", "st", "sc/rg", "id", 3, FIVE)
+REPORT = UpdateSubscriberCut(*STREAM, "sc/rg", "id", 3, FIVE)
 
 
-def subscribed() -> Log:
-    log = Log("sc")
-    config = StreamConfig(scaling=ScalingPolicy(min_segments=2))
-    log.decide(CreateStream("sc", "st", config), request="r")
-    log.apply(decide.finish_create(log, StreamId("sc", "st")))
-    log.decide(AddSubscriber("sc", "st", "sc/rg", "id", 3))
+def subscribed() -> StreamLog:
+    log = StreamLog(segments=2)
+    log.decide(AddSubscriber(*STREAM, "sc/rg", "id", 3))
     return log
 
 
@@ -48,9 +41,7 @@ def test_a_cut_is_taken_or_refused(changed: dict[str, Any], status: str) -> None
     assert log.ask(REPORT).status == "SUCCESS"
     report = msgspec.structs.replace(REPORT, **changed)
     assert log.ask(report).status == status
-    stream = find_stream(log, StreamId("sc", "st"))
-    assert stream is not None
-    assert stream.subscribers["sc/rg"].cut == (report.cut if status == "SUCCESS" else FIVE)
+    assert log.stream.subscribers["sc/rg"].cut == (report.cut if status == "SUCCESS" else FIVE)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +49,5 @@ def test_a_cut_is_taken_or_refused(changed: dict[str, Any], status: str) -> None
 )
 def test_a_subscriber_is_removed_for_its_own_group_alone(generation: int, group_id: str, stays: bool) -> None:
     log = subscribed()
-    log.decide(RemoveSubscriber("sc", "st", "sc/rg", generation, group_id))
-    stream = find_stream(log, StreamId("sc", "st"))
-    assert stream is not None and ("sc/rg" in stream.subscribers) is stays
+    log.decide(RemoveSubscriber(*STREAM, "sc/rg", generation, group_id))
+    assert ("sc/rg" in log.stream.subscribers) is stays

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from support.txn_log import LEASE_MS, REACHED, SCOPE, STREAM, TxnLog, answered, worked_example
+from support.stream_log import STREAM
+from support.txn_log import LEASE_MS, REACHED, TxnLog, answered, worked_example
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Decision
-from sluice.domain.ids import StreamId, TransactionId
+from sluice.domain.ids import TransactionId
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import CreateStream, SealStream
@@ -32,18 +33,46 @@ from sluice.domain.workflow import WorkflowKind
 STATES = list(REACHED)
 
 
-def test_every_state_can_be_reached() -> None:
-    seen = {reached: TxnLog() for reached in STATES}
-    states = {reached: log.state(REACHED[reached](log, "t")) for reached, log in seen.items()}
-    assert states == {
-        "opened": TransactionState.OPEN,
-        "ready": TransactionState.OPEN,
-        "committing": TransactionState.COMMITTING,
-        "committed": TransactionState.COMMITTED,
-        "aborting": TransactionState.ABORTING,
-        "aborted": TransactionState.ABORTED,
-        "unknown": TransactionState.UNKNOWN,
-    }
+def opened(log: TxnLog, lease_ms: int = LEASE_MS, ready: bool = True) -> Transaction:
+    found = log.transaction(log.open("t", lease_ms, ready))
+    assert isinstance(found, Transaction)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("reached", "state", "ping", "commit", "abort"),
+    [
+        ("opened", TransactionState.OPEN, "OK", "SUCCESS", "SUCCESS"),
+        ("ready", TransactionState.OPEN, "OK", "SUCCESS", "SUCCESS"),
+        ("committing", TransactionState.COMMITTING, "COMMITTED", "SUCCESS", "FAILURE"),
+        ("committed", TransactionState.COMMITTED, "COMMITTED", "SUCCESS", "FAILURE"),
+        ("aborting", TransactionState.ABORTING, "ABORTED", "FAILURE", "SUCCESS"),
+        ("aborted", TransactionState.ABORTED, "ABORTED", "FAILURE", "SUCCESS"),
+        ("unknown", TransactionState.UNKNOWN, "UNKNOWN", "FAILURE", "FAILURE"),
+    ],
+)
+def test_replies_in_each_state(reached: str, state: TransactionState, ping: str, commit: str, abort: str) -> None:
+    logs = [TxnLog() for _ in range(3)]
+    [id] = {REACHED[reached](log, "t") for log in logs}
+    assert {log.state(id) for log in logs} == {state}
+    version, is_open = logs[0].version(f"txn:{STREAM}/{id}"), state is TransactionState.OPEN
+
+    pinged = logs[0].ping(id)
+    assert pinged.status == ping and bool(pinged.reason) == (ping in ("ABORTED", "UNKNOWN"))
+
+    committed = logs[1].commit(id, "w", 7)
+    assert committed.status == commit and bool(committed.reason) == (commit == "FAILURE")
+    assert logs[1].version(f"txn:{STREAM}/{id}") - version == is_open
+    if is_open:
+        found = logs[1].transaction(id)
+        assert isinstance(found, Transaction)
+        assert (found.state, found.writer, found.timestamp) == (TransactionState.COMMITTING, "w", 7)
+
+    decision = logs[2].abort(id)
+    aborted = answered(decision)
+    assert aborted.status == abort and bool(aborted.reason) == (abort == "FAILURE")
+    assert [type(event) for event in decision.events] == ([ev.TransactionAborting] if is_open else [])
+    assert logs[2].state(id) is (TransactionState.ABORTING if is_open else state)
 
 
 # Opening.
@@ -51,51 +80,24 @@ def test_every_state_can_be_reached() -> None:
 
 def test_one_that_is_opened_is_answered_only_when_its_segments_exist() -> None:
     log = TxnLog()
-    assert log.ask_open("t") is None
-    id = transaction_id(0, "t")
-    found = log.transaction(id)
-    assert isinstance(found, Transaction)
-    assert (found.state, found.ready, found.opened_at, found.last_activity_at) == (
-        TransactionState.OPEN,
-        False,
-        1000,
-        1000,
-    )
-    log.now = 1400
-    reply = log.ready(id)
-    assert (reply.status, reply.transaction) == ("OK", id)
-    assert [(s.id, s.low, s.high) for s in reply.segments] == [(0, 0.0, 0.5), (1, 0.5, 1.0)]
-    assert found.ready and found.last_activity_at == 1400
-
-
-def test_the_lease_begins_when_the_segments_exist() -> None:
-    log = TxnLog()
-    found = log.transaction(log.open("t", ready=False))
-    assert isinstance(found, Transaction)
+    found = opened(log, ready=False)
+    assert (found.state, found.ready) == (TransactionState.OPEN, False)
+    workflow = found.workflow
+    assert workflow is not None and (workflow.kind, workflow.request) == (WorkflowKind.OPEN_TRANSACTION, "t")
+    assert found.opened_at == found.last_activity_at == 1000
     assert found.lease_ends_at == 1000 + LEASE_MS + LONGEST_CREATION_MS
-    log.now = 5000
-    log.ready(found.uuid)
-    assert found.lease_ends_at == 5000 + LEASE_MS
+    log.now = 1400
+    reply = log.ready(found.uuid)
+    assert (reply.status, reply.transaction) == ("OK", found.uuid)
+    assert [(s.id, s.low, s.high) for s in reply.segments] == [(0, 0.0, 0.5), (1, 0.5, 1.0)]
+    assert found.ready and found.workflow is None and found.last_activity_at == 1400
+    assert found.lease_ends_at == 1400 + LEASE_MS, "the lease begins when the segments exist"
+    before = log.version(f"txn:{STREAM}/{found.uuid}")
+    assert log.ready(found.uuid).status == "OK"
+    assert log.version(f"txn:{STREAM}/{found.uuid}") == before, "recorded once"
 
 
-def test_being_ready_is_recorded_once() -> None:
-    log = TxnLog()
-    id = log.open("t")
-    before = log.version(f"txn:{SCOPE}/{STREAM}/{id}")
-    assert log.ready(id).status == "OK"
-    assert log.version(f"txn:{SCOPE}/{STREAM}/{id}") == before
-
-
-def test_opening_is_a_workflow_until_the_segments_exist() -> None:
-    log = TxnLog()
-    found = log.transaction(log.open("t", ready=False))
-    assert isinstance(found, Transaction) and found.workflow is not None
-    assert (found.workflow.kind, found.workflow.request) == (WorkflowKind.OPEN_TRANSACTION, "t")
-    log.ready(found.uuid)
-    assert found.workflow is None
-
-
-def test_the_opener_of_one_aborted_while_opening_is_told_with_the_last_record() -> None:
+def test_the_opener_of_one_aborted_while_opening_gets_its_reply_with_the_last_record() -> None:
     log = TxnLog()
     opening, opened = log.open("t", ready=False), log.open("u")
     for id in (opening, opened):
@@ -106,16 +108,11 @@ def test_the_opener_of_one_aborted_while_opening_is_told_with_the_last_record() 
     assert log.finish_abort(opened).reply is None, "its opener has its reply"
 
 
-@pytest.mark.parametrize("reached", ["committing", "committed", "aborting", "aborted"])
+@pytest.mark.parametrize("reached", ["committing", "committed", "aborting", "aborted", "unknown"])
 def test_one_that_ended_while_its_segments_were_created_is_refused(reached: str) -> None:
     log = TxnLog()
     reply = log.ready(REACHED[reached](log, "t"))
     assert reply.status == "ENDED" and reply.reason
-
-
-def test_one_that_nobody_opened_does_not_become_ready() -> None:
-    log = TxnLog()
-    assert log.ready(transaction_id(0, "never")).status == "ENDED"
 
 
 @pytest.mark.parametrize(
@@ -146,33 +143,22 @@ def test_no_more_than_the_limit_may_be_open() -> None:
     assert log.ask_open("c") is None
 
 
-def _open(log: TxnLog) -> Decision:
-    command = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=LEASE_MS)
-    return decide.decide_open(log, command, log.context("t"), log.limits)
-
-
 def test_a_stream_that_is_not_there_yet_has_no_transactions() -> None:
     log = TxnLog()
-    command = OpenTransaction(scope=SCOPE, stream="other", lease_ms=LEASE_MS)
+    command = OpenTransaction("sc", "other", lease_ms=LEASE_MS)
     assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
-    log.decide(CreateStream(SCOPE, "other", StreamConfig()), request="r2")
+    log.decide(CreateStream("sc", "other", StreamConfig()), request="r2")
     assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
-    assert answered(decide.decide_ready(log, TransactionId(SCOPE, "none", transaction_id(0, "t")), 1)).status == "ENDED"
+    assert answered(decide.decide_ready(log, TransactionId("sc", "none", transaction_id(0, "t")), 1)).status == "ENDED"
 
 
 def test_a_stream_that_is_being_sealed_opens_no_more() -> None:
     log = TxnLog()
-    log.decide(SealStream(SCOPE, STREAM))
-    assert answered(_open(log)).status == "STREAM_SEALED"
-    log.apply(stream_decide.finish_seal(log, StreamId(SCOPE, STREAM)))
-    assert answered(_open(log)).status == "STREAM_SEALED"
-
-
-def test_what_is_wrong_with_the_lease_is_said_before_what_is_wrong_with_the_stream() -> None:
-    log = TxnLog()
-    log.decide(SealStream(SCOPE, STREAM))
-    refused = log.ask_open("t", 1)
-    assert refused is not None and refused.status == "LEASE_OUT_OF_BOUNDS"
+    log.decide(SealStream(*STREAM))
+    replies = [log.ask_open("t"), log.ask_open("t", 1)]
+    log.apply(stream_decide.finish_seal(log, STREAM))
+    statuses = [reply.status for reply in (*replies, log.ask_open("t")) if reply is not None]
+    assert statuses == ["STREAM_SEALED", "LEASE_OUT_OF_BOUNDS", "STREAM_SEALED"], "the lease is judged first"
 
 
 def test_the_segments_to_write_are_generalized_and_in_the_order_of_keys() -> None:
@@ -192,24 +178,6 @@ def test_the_segments_to_write_are_generalized_and_in_the_order_of_keys() -> Non
 
 
 @pytest.mark.parametrize(
-    ("reached", "status", "reason"),
-    [
-        ("opened", "OK", ""),
-        ("ready", "OK", ""),
-        ("committing", "COMMITTED", ""),
-        ("committed", "COMMITTED", ""),
-        ("aborting", "ABORTED", "the transaction is ABORTING: its client requested it"),
-        ("aborted", "ABORTED", "the transaction is ABORTED: its client requested it"),
-        ("unknown", "UNKNOWN", "no such transaction"),
-    ],
-)
-def test_pings(reached: str, status: str, reason: str) -> None:
-    log = TxnLog()
-    reply = log.ping(REACHED[reached](log, "t"))
-    assert (reply.status, reply.reason) == (status, reason)
-
-
-@pytest.mark.parametrize(
     ("reason", "said"),
     [
         (AbortReason.USER, "its client requested it"),
@@ -217,20 +185,19 @@ def test_pings(reached: str, status: str, reason: str) -> None:
         (AbortReason.SEAL, "its stream was sealed"),
     ],
 )
-def test_whoever_pings_too_late_is_told_why(reason: AbortReason, said: str) -> None:
+def test_the_reply_to_a_ping_that_is_too_late_says_why(reason: AbortReason, said: str) -> None:
     log = TxnLog()
     id = log.open("t")
     log.abort(id, reason)
-    assert said in log.ping(id).reason
+    assert log.ping(id).reason == f"the transaction is ABORTING: {said}"
     log.finish_abort(id)
-    assert said in log.ping(id).reason
+    assert log.ping(id).reason == f"the transaction is ABORTED: {said}"
     assert log.transaction(id) == EndedTransaction(id, TransactionState.ABORTED, 1000, reason)
 
 
 def test_a_ping_renews_the_lease_from_when_it_is_decided() -> None:
     log = TxnLog()
-    found = log.transaction(log.open("t"))
-    assert isinstance(found, Transaction)
+    found = opened(log)
     log.now = 3000
     assert log.ping(found.uuid, 20_000, appended_at=2500).status == "OK"
     assert (found.last_activity_at, found.lease_ms, found.lease_ends_at) == (3000, 20_000, 23_000)
@@ -238,8 +205,7 @@ def test_a_ping_renews_the_lease_from_when_it_is_decided() -> None:
 
 def test_a_ping_that_is_decided_by_a_clock_that_is_behind_takes_nothing_back() -> None:
     log = TxnLog()
-    found = log.transaction(log.open("t"))
-    assert isinstance(found, Transaction)
+    found = opened(log)
     log.now = 900
     assert log.ping(found.uuid, 600_000).status == "OK"
     assert (found.last_activity_at, found.lease_ms) == (1000, LEASE_MS)
@@ -254,16 +220,14 @@ def test_a_ping_has_an_upper_bound(lease_ms: int, status: str) -> None:
 @pytest.mark.parametrize("lease_ms", [0, 1, -5, -(2**63)])
 def test_a_ping_has_no_lower_bound(lease_ms: int) -> None:
     log = TxnLog()
-    found = log.transaction(log.open("t"))
-    assert isinstance(found, Transaction)
+    found = opened(log)
     assert log.ping(found.uuid, lease_ms).status == "OK"
     assert found.lease_ends_at == 1000 + lease_ms
 
 
 def test_no_ping_makes_it_live_longer_than_its_first_lease_allows() -> None:
     log = TxnLog()
-    found = log.transaction(log.open("t"))
-    assert isinstance(found, Transaction)
+    found = opened(log)
     dies_at = 1000 + 1000 * LEASE_MS
     assert found.dies_at == dies_at
     log.now = dies_at
@@ -274,41 +238,13 @@ def test_no_ping_makes_it_live_longer_than_its_first_lease_allows() -> None:
 
 
 def test_nothing_lives_longer_than_a_day() -> None:
-    log = TxnLog()
-    found = log.transaction(log.open("t", MAX_LEASE_MS))
-    assert isinstance(found, Transaction)
-    assert found.dies_at == 1000 + LONGEST_LIFE_MS
+    assert opened(TxnLog(), MAX_LEASE_MS).dies_at == 1000 + LONGEST_LIFE_MS
 
 
 # Committing and aborting.
 
 
-@pytest.mark.parametrize(
-    ("reached", "status", "records"),
-    [
-        ("opened", "SUCCESS", True),
-        ("ready", "SUCCESS", True),
-        ("committing", "SUCCESS", False),
-        ("committed", "SUCCESS", False),
-        ("aborting", "FAILURE", False),
-        ("aborted", "FAILURE", False),
-        ("unknown", "FAILURE", False),
-    ],
-)
-def test_commits(reached: str, status: str, records: bool) -> None:
-    log = TxnLog()
-    id = REACHED[reached](log, "t")
-    before = log.version(f"txn:{SCOPE}/{STREAM}/{id}")
-    reply = log.commit(id, "w", 7)
-    assert reply.status == status and bool(reply.reason) == (status == "FAILURE")
-    assert log.version(f"txn:{SCOPE}/{STREAM}/{id}") - before == records
-    found = log.transaction(id)
-    if records:
-        assert isinstance(found, Transaction)
-        assert (found.state, found.writer, found.timestamp) == (TransactionState.COMMITTING, "w", 7)
-
-
-def test_a_commit_that_is_asked_again_keeps_its_place_and_its_time() -> None:
+def test_a_commit_that_is_requested_twice_keeps_its_position_and_its_time() -> None:
     log = TxnLog()
     first, second = log.waiting("a", "b")
     assert log.commit(first, "other", 99).status == "SUCCESS"
@@ -331,28 +267,6 @@ def test_no_more_than_the_limit_may_wait_for_their_commit() -> None:
     assert log.commit(third).status == "SUCCESS"
 
 
-@pytest.mark.parametrize(
-    ("reached", "status", "records"),
-    [
-        ("opened", "SUCCESS", True),
-        ("ready", "SUCCESS", True),
-        ("committing", "FAILURE", False),
-        ("committed", "FAILURE", False),
-        ("aborting", "SUCCESS", False),
-        ("aborted", "SUCCESS", False),
-        ("unknown", "FAILURE", False),
-    ],
-)
-def test_aborts(reached: str, status: str, records: bool) -> None:
-    log = TxnLog()
-    id = REACHED[reached](log, "t")
-    decision = log.abort(id)
-    assert answered(decision).status == status and bool(answered(decision).reason) == (status == "FAILURE")
-    assert [type(event) for event in decision.events] == ([ev.TransactionAborting] if records else [])
-    if records:
-        assert log.state(id) is TransactionState.ABORTING
-
-
 def test_an_abort_of_what_was_aborted_otherwise_keeps_the_first_reason() -> None:
     log = TxnLog()
     id = log.open("t")
@@ -362,45 +276,21 @@ def test_an_abort_of_what_was_aborted_otherwise_keeps_the_first_reason() -> None
     assert isinstance(found, Transaction) and found.reason is AbortReason.LEASE
 
 
-Heard = Callable[[TxnLog, str], object]
-
-
-@pytest.mark.parametrize(
-    "heard",
-    [
-        lambda log, txn: log.ping(txn),
-        lambda log, txn: log.commit(txn),
-        lambda log, txn: log.abort(txn),
-    ],
-    ids=["ping", "commit", "abort"],
-)
-def test_an_abort_with_a_version_does_nothing_once_anything_was_heard(heard: Heard) -> None:
+@pytest.mark.parametrize("act", [TxnLog.ping, TxnLog.commit, TxnLog.abort], ids=["ping", "commit", "abort"])
+def test_an_abort_counts_only_with_the_version_that_it_was_decided_on(act: Callable[[TxnLog, str], object]) -> None:
     log = TxnLog()
-    id = log.open("t")
-    seen = log.version(f"txn:{SCOPE}/{STREAM}/{id}")
-    heard(log, id)
+    id, other = log.open("t"), log.open("u")
+    seen = log.version(f"txn:{STREAM}/{id}")
+    act(log, id)
     before = log.state(id)
     assert log.abort(id, AbortReason.LEASE, seen) == Decision()
     assert log.state(id) is before
+    assert answered(log.abort(other, AbortReason.LEASE, seen)).status == "SUCCESS"
+    assert log.state(other) is TransactionState.ABORTING
 
 
-def test_an_abort_with_the_version_that_it_was_decided_on_counts() -> None:
-    log = TxnLog()
-    id = log.open("t")
-    decision = log.abort(id, AbortReason.LEASE, log.version(f"txn:{SCOPE}/{STREAM}/{id}"))
-    assert answered(decision).status == "SUCCESS"
-    assert log.state(id) is TransactionState.ABORTING
-
-
-@pytest.mark.parametrize("reached", [reached for reached in STATES if reached != "aborting"])
+@pytest.mark.parametrize("reached", STATES)
 def test_only_what_is_being_aborted_can_have_been(reached: str) -> None:
     log = TxnLog()
-    assert log.finish_abort(REACHED[reached](log, "t")) == Decision()
-
-
-def test_an_abort_ends_once() -> None:
-    log = TxnLog()
-    id = REACHED["aborting"](log, "t")
-    assert [type(event) for event in log.finish_abort(id).events] == [ev.TransactionAborted]
-    assert log.finish_abort(id) == Decision()
-    assert list(log.index_of_all.ended()) == [id]
+    ended = [ev.TransactionAborted] if reached == "aborting" else []
+    assert [type(event) for event in log.finish_abort(REACHED[reached](log, "t")).events] == ended

@@ -3,78 +3,56 @@
 from collections.abc import Iterator
 
 import pytest
-from support.txn_log import SCOPE, STREAM, TxnLog
+from support.domain_log import Log
+from support.stream_log import STREAM
+from support.txn_log import TxnLog
 
 from sluice.domain.events import Event
-from sluice.domain.ids import StreamId, TransactionId
-from sluice.domain.model import DomainModel, JournalRecord
-from sluice.domain.registry import index as fold
+from sluice.domain.ids import StreamId
+from sluice.domain.model import JournalRecord
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.transaction import index as module
 from sluice.domain.transaction.commands import AbortReason
-from sluice.domain.transaction.events import (
-    TransactionAborted,
-    TransactionAborting,
-    TransactionOpened,
-    TransactionPinged,
-)
+from sluice.domain.transaction.events import TransactionAborted, TransactionAborting, TransactionOpened
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import KEPT_MS, NOTHING, transactions_of
-from sluice.domain.transaction.state import TransactionState
-from sluice.engine.fold import FORGET_EVERY_MS, GuardedReader, Outcome, PartitionView
+from sluice.engine.fold import FORGET_EVERY_MS, GuardedReader, Outcome
 from sluice.engine.record import Entry, Record
 
 
-class Ends:
+class Ends(Log):
     """Transactions that end one after the other, at times of their own."""
 
     def __init__(self) -> None:
-        self.view = PartitionView(DomainModel())
+        super().__init__()
         self._numbers = iter(range(100_000))
 
-    def one(self, at: int, stream: str = STREAM) -> str:
+    def one(self, at: int, stream: str = STREAM.name) -> str:
         id = transaction_id(0, f"r{next(self._numbers)}")
         for event in _life(id, at, stream):
             self.fold(event)
         return id
 
-    def fold(self, *events: Event, timestamp_ms: int = 0) -> None:
-        offset = self.view.next_offset
-        self.view.fold(Record(str(offset), 0, "t", (Entry(events=events),)), offset, timestamp_ms)
-
     def ended(self) -> list[str]:
-        return list(transactions_of(self.view, StreamId(SCOPE, STREAM)).ended())
+        return list(transactions_of(self, STREAM).ended())
 
     def is_known(self, id: str) -> bool:
-        return self.view.get(TransactionId(SCOPE, STREAM, id).aggregate) is not None
+        return self.get(STREAM.transaction(id).aggregate) is not None
 
 
 def _life(id: str, at: int, stream: str) -> Iterator[Event]:
-    yield TransactionOpened(scope=SCOPE, stream=stream, transaction=id, lease_ms=10_000, at=at)
-    yield TransactionAborting(scope=SCOPE, stream=stream, transaction=id, reason=AbortReason.USER, at=at)
-    yield TransactionAborted(scope=SCOPE, stream=stream, transaction=id, at=at)
-
-
-def test_a_stream_without_transactions_has_none() -> None:
-    view = PartitionView(DomainModel())
-    assert transactions_of(view, StreamId(SCOPE, STREAM)) is NOTHING
-    assert (NOTHING.live, list(NOTHING.ended())) == (0, [])
+    yield TransactionOpened("sc", stream, id, lease_ms=10_000, at=at)
+    yield TransactionAborting("sc", stream, id, reason=AbortReason.USER, at=at)
+    yield TransactionAborted("sc", stream, id, at=at)
 
 
 def test_the_empty_index_that_all_share_is_never_written_to() -> None:
     ends = Ends()
+    assert transactions_of(ends, STREAM) is NOTHING
+    assert (NOTHING.live, list(NOTHING.ended())) == (0, [])
     ends.one(5)
-    other = TxnLog()
-    other.open("a")
+    TxnLog().open("a")
     assert type(NOTHING)() == NOTHING
-
-
-def test_those_that_have_ended_come_last_one_first() -> None:
-    ends = Ends()
-    ids = [ends.one(10 + i) for i in range(5)]
-    assert ends.ended() == ids[::-1]
-    later = [ends.one(10 + KEPT_MS + i) for i in range(3)]
-    assert ends.ended() == [*later[::-1], *ids[::-1]]
 
 
 def test_they_are_remembered_for_a_day_and_forgotten_after_two() -> None:
@@ -106,13 +84,13 @@ def test_no_more_are_remembered_than_twice_the_most(monkeypatch: pytest.MonkeyPa
 def test_what_is_forgotten_goes_with_its_aggregate_and_its_version() -> None:
     ends = Ends()
     gone = ends.one(1_000_000_000_000)
-    aggregate = TransactionId(SCOPE, STREAM, gone).aggregate
-    assert ends.view.version(aggregate) == 3
+    aggregate = STREAM.transaction(gone).aggregate
+    assert ends.version(aggregate) == 3
     before = GuardedReader(ends.view)
     before.get(aggregate)
     ends.one(1_000_000_000_000 + KEPT_MS)
     ends.one(1_000_000_000_000 + 2 * KEPT_MS)
-    assert (ends.view.get(aggregate), ends.view.version(aggregate)) == (None, 0)
+    assert (ends.get(aggregate), ends.version(aggregate)) == (None, 0)
     assert aggregate not in dict(ends.view.aggregates())
     late: JournalRecord = Record("late", 0, "t", (Entry(before.seen),))
     assert ends.view.fold(late, ends.view.next_offset, 0) == [Outcome.STALE], "who saw it then decides nothing now"
@@ -124,15 +102,15 @@ def test_streams_forget_each_for_itself() -> None:
     for day in range(4):
         ends.one(1_000_000_000_000 + day * KEPT_MS, stream="other")
     assert ends.is_known(mine) and ends.ended() == [mine]
-    assert len(list(transactions_of(ends.view, StreamId(SCOPE, "other")).ended())) == 2
+    assert len(list(transactions_of(ends, StreamId("sc", "other")).ended())) == 2
 
 
-def test_a_stream_in_which_nothing_ends_any_more_forgets_as_the_time_of_its_partition_goes_by() -> None:
+def test_an_idle_stream_forgets_as_the_time_of_its_partition_goes_by() -> None:
     ends = Ends()
     start = 1_700_000_000_000
     ids = [ends.one(start + i) for i in range(3)]
     open_still = transaction_id(0, "open")
-    ends.fold(TransactionOpened(scope=SCOPE, stream=STREAM, transaction=open_still, lease_ms=1, at=start))
+    ends.fold(TransactionOpened(*STREAM, open_still, lease_ms=1, at=start))
 
     def goes_by(ms: int) -> None:
         for turn in range(10):
@@ -145,7 +123,7 @@ def test_a_stream_in_which_nothing_ends_any_more_forgets_as_the_time_of_its_part
     assert ends.ended() == ids[::-1]
     goes_by(2 * KEPT_MS + 2 * FORGET_EVERY_MS)
     assert ends.ended() == [] and not any(map(ends.is_known, ids))
-    assert list(transactions_of(ends.view, StreamId(SCOPE, STREAM)).open) == [open_still]
+    assert list(transactions_of(ends, STREAM).open) == [open_still]
 
 
 def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:
@@ -155,33 +133,10 @@ def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:
     ends.one(start + KEPT_MS)
     ids = [transaction_id(0, f"batch-{i}") for i in range(3)]
     for id in ids:
-        for event in list(_life(id, start, STREAM))[:2]:
+        for event in list(_life(id, start, STREAM.name))[:2]:
             ends.fold(event)
     at = start + 2 * KEPT_MS
-    ends.fold(*(TransactionAborted(scope=SCOPE, stream=STREAM, transaction=id, at=at) for id in ids))
+    ends.fold(*(TransactionAborted(*STREAM, id, at=at) for id in ids))
     assert not ends.is_known(old)
     assert ends.ended()[:3] == ids[::-1]
     assert all(ends.is_known(id) for id in ids)
-
-
-def test_what_neither_opens_nor_ends_leaves_the_index_alone() -> None:
-    indexes: dict[str, object] = {}
-    opened = TransactionPinged(scope=SCOPE, stream=STREAM, transaction=transaction_id(0, "a"), lease_ms=1, at=1)
-    assert list(fold(indexes, opened, 0)) == []
-    assert indexes == {}
-
-
-def test_the_index_follows_one_through_its_life() -> None:
-    log = TxnLog()
-    kept, aborted = log.open("a"), log.open("b")
-    index = log.index_of_all
-    assert (list(index.open), index.live) == ([kept, aborted], 2)
-    log.commit(kept)
-    log.abort(aborted)
-    assert (list(index.open), list(index.committing), list(index.aborting)) == ([], [kept], [aborted])
-    log.finish_abort(aborted)
-    log.begin()
-    assert list(index.committing) == [kept], "it waits until it is merged"
-    log.finish_batch()
-    assert (index.live, list(index.ended())) == (0, [kept, aborted])
-    assert log.state(kept) is TransactionState.COMMITTED

@@ -6,46 +6,24 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.domain_log import Log
 from support.histories import segments_of
+from support.stream_log import STREAM, StreamLog
 
-from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.ids import StreamId
+from sluice.domain.config import StreamConfig
 from sluice.domain.segment import segment_id
-from sluice.domain.stream import cuts, decide, scale
-from sluice.domain.stream.commands import CreateStream, NoteWriterTime, RemoveWriter, ScaleStream
-from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.stream import cuts
+from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter
 from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, note_emitted, writer_activity
 
 S2, S3, S4 = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4)
 
 
-def stream_log(segments: int = 2, timeout_ms: int = 0) -> Log:
-    log = Log("sc")
-    config = StreamConfig(scaling=ScalingPolicy(min_segments=segments), timestamp_aggregation_timeout_ms=timeout_ms)
-    log.decide(CreateStream("sc", "st", config), request="r")
-    log.apply(decide.finish_create(log, StreamId("sc", "st")))
-    return log
+def note(log: StreamLog, writer: str, timestamp: int, position: Mapping[int, int]) -> None:
+    assert log.ask(NoteWriterTime(*STREAM, writer, timestamp, dict(position))).status == "SUCCESS"
 
 
-def stream_of(log: Log) -> Stream:
-    stream = find_stream(log, StreamId("sc", "st"))
-    assert stream is not None
-    return stream
-
-
-def do_scale(log: Log, seals: tuple[int, ...], ranges: tuple[tuple[float, float], ...]) -> None:
-    assert log.ask(ScaleStream("sc", "st", seals=seals, ranges=ranges, at=2000)).status == "STARTED"
-    log.apply(scale.add_epoch(log, StreamId("sc", "st")))
-    log.apply(scale.finish_scale(log, StreamId("sc", "st"), dict.fromkeys(seals, 100)))
-
-
-def note(log: Log, writer: str, timestamp: int, position: Mapping[int, int]) -> None:
-    assert log.ask(NoteWriterTime("sc", "st", writer, timestamp, dict(position))).status == "SUCCESS"
-
-
-def emit(log: Log, previous: Watermark | None = None) -> Watermark | None:
-    stream = stream_of(log)
+def emit(log: StreamLog, previous: Watermark | None = None) -> Watermark | None:
+    stream = log.stream
     return next_watermark(stream, writer_activity(stream, previous, {}, 0), previous)
 
 
@@ -54,10 +32,10 @@ def by_id(mark: Watermark | None) -> dict[int, int]:
     return {s.id: at for s, at in mark.cut.items()}
 
 
-def upper_split() -> Log:
+def upper_split() -> StreamLog:
     """Segment 1 [0.5, 1) is replaced by 2 [0.5, 0.75) and 3 [0.75, 1) in epoch 1."""
-    log = stream_log()
-    do_scale(log, (1,), ((0.5, 0.75), (0.75, 1.0)))
+    log = StreamLog(segments=2)
+    log.scale((1,), ((0.5, 0.75), (0.75, 1.0)))
     return log
 
 
@@ -88,7 +66,7 @@ CASES: dict[str, tuple[Reports, dict[int, int], dict[int, int]]] = {
 def test_positions_are_merged(name: str) -> None:
     reports, before, expected = CASES[name]
     log = upper_split()
-    stream = stream_of(log)
+    stream = log.stream
     for number, (timestamp, position) in enumerate(reports):
         note(log, f"w{number}", timestamp, position)
     previous = Watermark(0, 0, {stream.history.segment(s): at for s, at in before.items()}) if before else None
@@ -98,8 +76,8 @@ def test_positions_are_merged(name: str) -> None:
     assert found is not None and (found.lower, found.upper) == (min(times), max(times))
 
 
-def test_nothing_can_be_said_before_anybody_spoke_of_a_segment() -> None:
-    log = stream_log()
+def test_there_is_no_watermark_before_a_writer_reports_a_segment() -> None:
+    log = StreamLog(segments=2)
     assert emit(log) is None
     note(log, "a", 1, {})
     note(log, "b", 1, {S4: 3})
@@ -107,19 +85,19 @@ def test_nothing_can_be_said_before_anybody_spoke_of_a_segment() -> None:
 
 
 def test_an_epoch_that_the_view_does_not_have_yet_is_waited_for() -> None:
-    ahead = stream_of(upper_split())
-    log = stream_log()
+    ahead = upper_split().stream
+    log = StreamLog(segments=2)
     note(log, "a", 1000, {0: 1})
     assert emit(log, Watermark(0, 0, {ahead.history.segment(s): 1 for s in (0, S2, S3)})) is None
 
 
 def test_a_writer_that_has_not_gone_on_is_waited_for_until_its_time_is_up() -> None:
-    log = stream_log(timeout_ms=500)
+    log = StreamLog(segments=2, timestamp_aggregation_timeout_ms=500)
     for writer in ("a", "b"):
         note(log, writer, 1000, {0: 1})
     first = emit(log)
     note(log, "a", 2000, {0: 2})
-    stream = stream_of(log)
+    stream = log.stream
     found = writer_activity(stream, first, {}, 10_000)
     assert found.active.keys() == {"a", "b"} and found.silent_since == {"b": 10_000} and not found.gone
     assert next_watermark(stream, found, first) is None
@@ -134,77 +112,69 @@ def test_a_writer_that_has_not_gone_on_is_waited_for_until_its_time_is_up() -> N
     )
 
 
-def test_with_a_time_out_of_0_a_silent_writer_goes_in_the_same_round() -> None:
-    log = stream_log()
-    note(log, "a", 1000, {0: 1})
-    first = emit(log)
-    found = writer_activity(stream_of(log), first, {}, 0)
-    assert found.gone.keys() == {"a"} and not found.active
-
-
 def test_a_writer_that_was_shut_down_counts_until_a_watermark_has_passed_it() -> None:
-    log = stream_log(timeout_ms=500)
+    log = StreamLog(segments=2, timestamp_aggregation_timeout_ms=500)
     note(log, "a", 1000, {0: 1})
     note(log, "b", 2000, {1: 5})
-    assert log.ask(RemoveWriter("sc", "st", "a")).status == "SUCCESS"
+    assert log.ask(RemoveWriter(*STREAM, "a")).status == "SUCCESS"
     first = emit(log)
     assert by_id(first) == {0: 1, 1: 5} and first is not None and first.lower == 1000
-    found = writer_activity(stream_of(log), first, {}, 0)
+    found = writer_activity(log.stream, first, {}, 0)
     assert found.gone.keys() == {"a"} and found.active.keys() == {"b"}
 
 
 def test_a_writer_is_forgotten_only_as_it_was_read() -> None:
-    log = stream_log()
+    log = StreamLog(segments=2)
     for writer in ("a", "b"):
         note(log, writer, 1000, {0: 1})
-    found = writer_activity(stream_of(log), emit(log), {}, 0)
-    assert found.gone.keys() == {"a", "b"}
+    found = writer_activity(log.stream, emit(log), {}, 0)
+    assert found.gone.keys() == {"a", "b"} and not found.active, "the time-out is 0"
     note(log, "b", 1000, {0: 2})
-    log.apply(forget_writers(log, StreamId("sc", "st"), found.gone))
-    assert stream_of(log).writers.keys() == {"b"}
-    assert forget_writers(log, StreamId("sc", "st"), found.gone).events == ()
+    log.apply(forget_writers(log, STREAM, found.gone))
+    assert log.stream.writers.keys() == {"b"}
+    assert forget_writers(log, STREAM, found.gone).events == ()
 
 
 def test_the_shutdown_of_a_writer_is_a_change_of_what_was_read() -> None:
-    log = stream_log()
+    log = StreamLog(segments=2)
     note(log, "a", 1000, {0: 1})
-    found = writer_activity(stream_of(log), emit(log), {}, 0)
-    assert log.ask(RemoveWriter("sc", "st", "a")).status == "SUCCESS"
-    assert forget_writers(log, StreamId("sc", "st"), found.gone).events == ()
+    found = writer_activity(log.stream, emit(log), {}, 0)
+    assert log.ask(RemoveWriter(*STREAM, "a")).status == "SUCCESS"
+    assert forget_writers(log, STREAM, found.gone).events == ()
 
 
 def test_the_last_watermark_shows_in_the_state_and_never_goes_back() -> None:
-    log = stream_log()
-    creation_id = stream_of(log).creation_id
-    log.apply(note_emitted(log, StreamId("sc", "st"), creation_id, Watermark(5, 9, {}), 77))
-    shown = stream_of(log).watermark
+    log = StreamLog(segments=2)
+    creation_id = log.stream.creation_id
+    log.apply(note_emitted(log, STREAM, creation_id, Watermark(5, 9, {}), 77))
+    shown = log.stream.watermark
     assert shown is not None and (shown.lower, shown.upper, shown.at) == (5, 9, 77)
-    assert note_emitted(log, StreamId("sc", "st"), creation_id, Watermark(5, 12, {}), 78).events == ()
-    assert note_emitted(log, StreamId("sc", "st"), "another life", Watermark(6, 12, {}), 78).events == ()
+    assert note_emitted(log, STREAM, creation_id, Watermark(5, 12, {}), 78).events == ()
+    assert note_emitted(log, STREAM, "another life", Watermark(6, 12, {}), 78).events == ()
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> Log:
+def histories(draw: st.DrawFn) -> StreamLog:
     """A stream after up to six scales, each of one or two neighbouring segments."""
-    log = stream_log(draw(st.integers(1, 4)))
-    stream_of(log).config = StreamConfig()
+    log = StreamLog(draw(st.integers(1, 4)))
+    log.stream.config = StreamConfig()
     for _ in range(draw(st.integers(0, 6))):
-        active = stream_of(log).active_segments()
+        active = log.stream.active_segments()
         first = draw(st.integers(0, len(active) - 1))
         sealed = active[first : first + draw(st.integers(1, 2))]
         low, high = sealed[0].low, sealed[-1].high
         middle = low + (high - low) / draw(st.sampled_from([2, 3, 5]))
         ranges = draw(st.sampled_from([((low, high),), ((low, middle), (middle, high))]))
-        do_scale(log, tuple(s.id for s in sealed), ranges)
+        log.scale(tuple(s.id for s in sealed), ranges)
     return log
 
 
 @settings(max_examples=300, deadline=None)
 @given(log=histories(), data=st.data())
 def test_a_watermark_covers_the_key_space_once_and_never_lies_behind_the_one_before(
-    log: Log, data: st.DataObject
+    log: StreamLog, data: st.DataObject
 ) -> None:
-    stream = stream_of(log)
+    stream = log.stream
     previous: Watermark | None = None
     some = st.dictionaries(st.sampled_from(sorted(segments_of(stream))), st.integers(0, 100), max_size=6)
     for at in range(1, data.draw(st.integers(2, 5))):

@@ -2,8 +2,8 @@
 
 import msgspec
 from support.domain_log import Log
+from support.stream_log import StreamLog
 
-from sluice.domain.commands import Command
 from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Reply
 from sluice.domain.ids import StreamId
@@ -57,15 +57,13 @@ def test_another_workflow_than_the_one_that_is_named_goes_on() -> None:
     log.apply(decide.finish_delete(log, StreamId("sc", "st")))
     assert log.ask(CancelWorkflow(STREAM, former)) == NOTHING_RUNS
     present = begin(log, "r2").id
-    told = Reply(Status.NOT_RUNNING, f"{present} is under way there, not {former}")
-    assert log.ask(CancelWorkflow(STREAM, former)) == told
+    refused = Reply(Status.NOT_RUNNING, f"{present} is under way there, not {former}")
+    assert log.ask(CancelWorkflow(STREAM, former)) == refused
     assert not workflow_of(log).cancelled
 
 
-def test_scales_of_a_stream_are_told_apart_by_when_they_began() -> None:
-    log = Log("sc")
-    begin(log, "r")
-    log.apply(decide.finish_create(log, StreamId("sc", "st")))
+def test_scales_of_a_stream_differ_by_when_they_began() -> None:
+    log = StreamLog()
     ids = []
     for now in (2000, 3000):
         log.decide(SCALE, now=now)
@@ -100,10 +98,7 @@ def test_the_id_stays_whatever_is_noted_of_the_workflow() -> None:
 
 
 def test_what_cannot_be_taken_back_is_refused_as_such() -> None:
-    log = Log("sc")
-    begin(log, "r")
-    log.apply(decide.finish_create(log, StreamId("sc", "st")))
-    seal: Command = SealStream("sc", "st")
-    log.decide(seal, "s")
-    told = Reply(Status.TOO_LATE, "seal-stream cannot be taken back any more")
-    assert log.ask(CancelWorkflow(STREAM, workflow_of(log).id)) == told
+    log = StreamLog()
+    log.decide(SealStream("sc", "st"), "s")
+    refused = Reply(Status.TOO_LATE, "seal-stream cannot be taken back any more")
+    assert log.ask(CancelWorkflow(STREAM, workflow_of(log).id)) == refused

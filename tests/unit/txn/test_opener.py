@@ -1,15 +1,14 @@
 """Opening a transaction: the decision, the segments created meanwhile, the reply; and what may come between."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 from support.memory_world import Process, settle, until
-from support.transaction_world import KEY, SCOPE, STREAM, TransactionWorld
-from support.virtual_time import run as run_virtually
+from support.transaction_world import KEY, STREAM, TransactionWorld
 
 from sluice.domain.decision import Context, Reply
-from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.registry import decide
 from sluice.domain.stream import scale
 from sluice.domain.stream.commands import ScaleStream
@@ -29,7 +28,7 @@ from sluice.workflows.dead_lettering import request_of
 from txn_manager.opener import TransactionOpener
 
 LEASE_MS = 10_000
-OPEN = OpenTransaction(scope=SCOPE, stream=STREAM, lease_ms=LEASE_MS)
+OPEN = OpenTransaction(*STREAM, lease_ms=LEASE_MS)
 
 
 class Opener:
@@ -38,20 +37,13 @@ class Opener:
     def __init__(self, world: TransactionWorld, process: Process) -> None:
         self.process = process
         self.failures: list[Exception] = []
-        self.handled = 0
-        self.consumer = RequestConsumer(
-            process.runtime.request_source(REQUESTS_TRANSACTIONS, "txn-manager"),
-            process.journal,
-            self._handle,
-            self._own,
-            self._failed,
-        )
+        source = process.runtime.request_source(REQUESTS_TRANSACTIONS, "txn-manager")
+        self.consumer = RequestConsumer(source, process.journal, self._handle, self._own, self._failed)
         self.opener = TransactionOpener(
             process.journal, process.runtime.model, self.consumer, world.store, Limits(100, 100), CrashPoints("")
         )
 
     async def _handle(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
-        self.handled += 1
         request = request_of(delivery, REQUESTS_TRANSACTIONS)
         assert isinstance(request.command, OpenTransaction)
         return self.opener.open(request, request.command, delivery)
@@ -68,12 +60,6 @@ class Opener:
         partition = self.process.journal.partition_of(KEY)
         await until(lambda: partition in self.consumer.partitions)
         await settle()
-
-    async def die(self) -> None:
-        """It does nothing more, and leaves its partitions without a commit."""
-        self.consumer.abandon()
-        self.consumer.revoked(sorted(self.consumer.partitions))
-        await self.process.die()
 
 
 class Scene(TransactionWorld):
@@ -117,165 +103,105 @@ class Scene(TransactionWorld):
         return self.id_of(request)
 
     async def abort_by_user(self, id: str) -> None:
-        command = AbortTransaction(scope=SCOPE, stream=STREAM, transaction=id, reason=AbortReason.USER)
+        command = AbortTransaction(*STREAM, transaction=id, reason=AbortReason.USER)
         await self.do(KEY, lambda reader, context: decide_abort(reader, command, context))
 
 
-def run(scenario: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
-    async def scene() -> None:
-        made = Scene()
-        await made.create()
-        made.created_at_s.clear()
-        await made.opener.start()
-        await scenario(made)
-        assert made.opener.failures == []
-
-    run_virtually(scene())
+@pytest.fixture
+async def scene(virtual_time: None) -> AsyncIterator[Scene]:
+    scene = Scene()
+    await scene.create()
+    scene.created_at_s.clear()
+    await scene.opener.start()
+    yield scene
+    assert scene.opener.failures == []
 
 
-def test_an_open_is_opened_with_the_request_and_ready_with_the_reply() -> None:
-    async def scenario(scene: Scene) -> None:
-        reply = await asyncio.wait_for(scene.send("r"), 5)
-        id = scene.id_of("r")
-        assert (reply.status, reply.transaction) == ("OK", id)
-        [opened] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionOpened) for x in e.events)]
-        [ready] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionReady) for x in e.events)]
-        assert opened.source is not None and opened.reply is None
-        assert [event.request for event in opened.events if isinstance(event, TransactionOpened)] == ["r"]
-        assert ready.source is None and (ready.request, ready.reply) == ("r", reply)
-        assert len(scene.own_segments) == 1
-        found = find_transaction(scene.view(KEY), TransactionId(SCOPE, STREAM, id))
-        assert found is not None and found.state is TransactionState.OPEN
-
-    run(scenario)
+async def test_an_open_is_opened_with_the_request_and_ready_with_the_reply(scene: Scene) -> None:
+    reply = await asyncio.wait_for(scene.send("r"), 5)
+    id = scene.id_of("r")
+    assert (reply.status, reply.transaction) == ("OK", id)
+    [opened] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionOpened) for x in e.events)]
+    [ready] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionReady) for x in e.events)]
+    assert opened.source is not None and opened.reply is None
+    assert [event.request for event in opened.events if isinstance(event, TransactionOpened)] == ["r"]
+    assert ready.source is None and (ready.request, ready.reply) == ("r", reply)
+    assert len(scene.own_segments) == 1
+    found = find_transaction(scene.view(KEY), STREAM.transaction(id))
+    assert found is not None and found.state is TransactionState.OPEN
 
 
-def test_segments_are_created_while_the_decision_is_on_its_way() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.refuse(JOURNAL, 10)
-        reply = scene.send("r")
-        await until(lambda: bool(scene.own_segments))
-        assert scene.broker.refusals > 0 and scene.state(scene.id_of("r")) is None, "it is not decided yet"
-        assert (await asyncio.wait_for(reply, 30)).status == "OK"
-        assert len(scene.created_at_s) == 1, "they are not created a second time"
-
-    run(scenario)
+async def test_segments_are_created_while_the_decision_is_on_its_way(scene: Scene) -> None:
+    scene.refuse(JOURNAL, 10)
+    reply = scene.send("r")
+    await until(lambda: bool(scene.own_segments))
+    assert scene.broker.refusals > 0 and scene.state(scene.id_of("r")) is None, "it is not decided yet"
+    assert (await asyncio.wait_for(reply, 30)).status == "OK"
+    assert len(scene.created_at_s) == 1, "they are not created a second time"
 
 
-def test_an_open_is_taken_over_after_a_crash() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.silent = True
-        scene.send("r")
-        id = await scene.until_opened("r")
-        other = Opener(scene, scene.process())
-        reply = other.process.journal.expect_reply("r", (KEY,))
-        await scene.opener.die()
-        scene.silent = False
-        other.consumer.assigned([other.process.journal.partition_of(KEY)])
-        found = await asyncio.wait_for(reply, 30)
-        assert (found.status, found.transaction) == ("OK", id) and len(scene.own_segments) == 1
-        assert other.failures == []
-
-    run(scenario)
+async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: Scene) -> None:
+    reply = scene.first.journal.expect_reply("late", (KEY,))
+    await scene.seed(KEY, TransactionOpened(*STREAM, scene.id_of("late"), lease_ms=LEASE_MS, at=1, request="late"))
+    assert (await asyncio.wait_for(reply, 5)).status == "OK" and len(scene.own_segments) == 1
 
 
-def test_an_open_that_an_earlier_owner_decides_late_is_carried_out() -> None:
-    async def scenario(scene: Scene) -> None:
-        reply = scene.first.journal.expect_reply("late", (KEY,))
-        opened = TransactionOpened(
-            scope=SCOPE, stream=STREAM, transaction=scene.id_of("late"), lease_ms=LEASE_MS, at=1, request="late"
-        )
-        await scene.seed(KEY, opened)
-        assert (await asyncio.wait_for(reply, 5)).status == "OK" and len(scene.own_segments) == 1
-
-    run(scenario)
-
-
-def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_record() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.silent = True
-        reply = scene.send("r")
-        id = await scene.until_opened("r")
-        await scene.abort_by_user(id)
-        await asyncio.sleep(60)
-        assert not reply.done(), "the abort has not ended"
-        scene.silent = False
-        scene.completer.take_over()
-        assert (await asyncio.wait_for(reply, 30)).status == "ENDED"
-        [aborted] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionAborted) for x in e.events)]
-        assert aborted.request == "r" and scene.state(id) is TransactionState.ABORTED
-        await asyncio.sleep(60)
-        assert scene.own_segments == []
-
-    run(scenario)
+async def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_record(scene: Scene) -> None:
+    scene.silent = True
+    reply = scene.send("r")
+    id = await scene.until_opened("r")
+    await scene.abort_by_user(id)
+    await asyncio.sleep(60)
+    assert not reply.done(), "the abort has not ended"
+    scene.silent = False
+    scene.completer.take_over()
+    assert (await asyncio.wait_for(reply, 30)).status == "ENDED"
+    [aborted] = [e for e in scene.entries(KEY) if any(isinstance(x, TransactionAborted) for x in e.events)]
+    assert aborted.request == "r" and scene.state(id) is TransactionState.ABORTED
+    await asyncio.sleep(60)
+    assert scene.own_segments == []
 
 
-def test_segments_created_late_for_an_aborted_transaction_are_deleted() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.create_s = 20.0
-        scene.send("r")
-        await scene.abort_by_user(await scene.until_opened("r"))
-        scene.completer.take_over()
-        await scene.until_ended(max_s=10)
-        await asyncio.sleep(60)
-        assert len(scene.created_at_s) >= 1 and scene.own_segments == []
-
-    run(scenario)
+async def test_segments_created_late_for_an_aborted_transaction_are_deleted(scene: Scene) -> None:
+    scene.create_s = 20.0
+    scene.send("r")
+    await scene.abort_by_user(await scene.until_opened("r"))
+    scene.completer.take_over()
+    await scene.until_ended(max_s=10)
+    await asyncio.sleep(60)
+    assert len(scene.created_at_s) >= 1 and scene.own_segments == []
 
 
-def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.refuse(JOURNAL, 10)
-        reply = scene.send("r")
-        await until(lambda: bool(scene.own_segments))
-        await scene.seed(KEY, StreamSealStarted(scope=SCOPE, stream=STREAM, at=scene.now_ms))
-        assert (await asyncio.wait_for(reply, 30)).status == "STREAM_SEALED"
-        await asyncio.sleep(1)
-        assert scene.own_segments == [] and scene.state(scene.id_of("r")) is None
-
-    run(scenario)
+async def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted(scene: Scene) -> None:
+    scene.refuse(JOURNAL, 10)
+    reply = scene.send("r")
+    await until(lambda: bool(scene.own_segments))
+    await scene.seed(KEY, StreamSealStarted(*STREAM, at=scene.now_ms))
+    assert (await asyncio.wait_for(reply, 30)).status == "STREAM_SEALED"
+    await asyncio.sleep(1)
+    assert scene.own_segments == [] and scene.state(scene.id_of("r")) is None
 
 
-def test_segments_of_an_epoch_that_ended_before_the_decision_are_deleted() -> None:
-    async def scenario(scene: Scene) -> None:
-        before = scene.id_of("r")
-        scene.refuse(JOURNAL, 10)
-        reply = scene.send("r")
-        await until(lambda: bool(scene.own_segments))
-        split = ScaleStream(SCOPE, STREAM, seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=scene.now_ms)
-        await scene.seed(KEY, *decide(scene.view(KEY), split, Context(scene.now_ms, "scale")).events)
-        await scene.seed(KEY, *scale.add_epoch(scene.view(KEY), StreamId(SCOPE, STREAM)).events)
-        await scene.seed(KEY, *scale.finish_scale(scene.view(KEY), StreamId(SCOPE, STREAM), {0: 0}).events)
-        assert scene.broker.refusals > 0, "the open is not decided yet"
-        found = await asyncio.wait_for(reply, 30)
-        assert found.status == "OK" and found.transaction == scene.id_of("r") != before
-        await asyncio.sleep(1)
-        names = segment_names(scene.stream, found.transaction).values()
-        assert sorted(scene.own_segments) == sorted(names), "those of the new epoch alone"
-
-    run(scenario)
+async def test_segments_of_an_epoch_that_ended_before_the_decision_are_deleted(scene: Scene) -> None:
+    before = scene.id_of("r")
+    scene.refuse(JOURNAL, 10)
+    reply = scene.send("r")
+    await until(lambda: bool(scene.own_segments))
+    split = ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=scene.now_ms)
+    await scene.seed(KEY, *decide(scene.view(KEY), split, Context(scene.now_ms, "scale")).events)
+    await scene.seed(KEY, *scale.add_epoch(scene.view(KEY), STREAM).events)
+    await scene.seed(KEY, *scale.finish_scale(scene.view(KEY), STREAM, {0: 0}).events)
+    assert scene.broker.refusals > 0, "the open is not decided yet"
+    found = await asyncio.wait_for(reply, 30)
+    assert found.status == "OK" and found.transaction == scene.id_of("r") != before
+    await asyncio.sleep(1)
+    names = segment_names(scene.stream, found.transaction).values()
+    assert sorted(scene.own_segments) == sorted(names), "those of the new epoch alone"
 
 
-def test_an_open_that_is_redelivered_opens_no_second_transaction() -> None:
-    async def scenario(scene: Scene) -> None:
-        await asyncio.wait_for(scene.send("r"), 5)
-        group = scene.groups.group(REQUESTS_TRANSACTIONS.name)
-        group.lose_offsets()
-        group.balance(bounce=True)
-        group.lose_offsets()
-        await asyncio.sleep(5)
-        assert scene.opener.handled == 2
-        assert len(scene.events(TransactionOpened)) == 1 and len(scene.own_segments) == 1
-
-    run(scenario)
-
-
-def test_a_stream_that_is_not_there_is_refused_without_segments() -> None:
-    async def scenario(scene: Scene) -> None:
-        open = OpenTransaction(scope=SCOPE, stream="none", lease_ms=LEASE_MS)
-        reply = scene.first.journal.expect_reply("r", (open.key,))
-        scene.request("r", open)
-        assert (await asyncio.wait_for(reply, 5)).status == "STREAM_NOT_FOUND"
-        assert scene.created_at_s == []
-
-    run(scenario)
+async def test_a_stream_that_is_not_there_is_refused_without_segments(scene: Scene) -> None:
+    open = OpenTransaction("sc", "none", lease_ms=LEASE_MS)
+    reply = scene.first.journal.expect_reply("r", (open.key,))
+    scene.request("r", open)
+    assert (await asyncio.wait_for(reply, 5)).status == "STREAM_NOT_FOUND"
+    assert scene.created_at_s == []

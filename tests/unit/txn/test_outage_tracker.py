@@ -1,5 +1,6 @@
 """What counts as time in which no sign of life could arrive."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,23 +22,17 @@ def regular(begin: int, end: int) -> list[int]:
     return list(range(begin, end + 1, 1000))
 
 
-def test_an_instance_that_was_never_acknowledged_does_not_hear() -> None:
+def test_it_receives_as_long_as_it_was_acknowledged_lately() -> None:
     assert not OutageTracker().is_receiving(0, 0)
-
-
-def test_it_hears_as_long_as_it_was_acknowledged_lately() -> None:
     outages = listening(10_000)
     assert outages.is_receiving(0, 10_000 + SILENCE_MS)
     assert not outages.is_receiving(0, 10_000 + SILENCE_MS + 1)
 
 
-def test_time_in_which_it_heard_is_not_added() -> None:
-    assert listening(*regular(0, 60_000)).extension(P, 10_000, 60_000) == 0
-
-
-def test_an_outage_is_added_with_the_time_that_clients_need_to_return() -> None:
+def test_an_outage_alone_is_added_with_the_time_that_clients_need_to_return() -> None:
     outages = listening(*regular(0, 10_000), *regular(25_000, 60_000))
     assert outages.extension(P, 0, 60_000) == 15_000 + RETURN_MS
+    assert outages.extension(P, 30_000, 60_000) == 0
 
 
 def test_only_what_lies_between_the_sign_of_life_and_the_question_counts() -> None:
@@ -54,23 +49,16 @@ def test_an_outage_that_still_lasts_counts_up_to_now() -> None:
     assert outages.extension(P, 5_000, 40_000) == 30_000 + RETURN_MS
 
 
-def test_time_without_an_owner_is_added_for_that_partition_alone() -> None:
+@pytest.mark.parametrize(
+    ("silent_ms", "extension"),
+    [(20_000, 20_000 + RETURN_MS), (None, 50_000 + RETURN_MS), (1_500, 1_500)],
+    ids=["time without an owner", "unknown who listened: all time before", "a quick hand-over"],
+)
+def test_time_before_a_take_over_is_added_for_that_partition_alone(silent_ms: int | None, extension: int) -> None:
     outages = listening(*regular(0, 100_000))
-    outages.owned(P, 50_000, 20_000)
-    assert outages.extension(P, 0, 60_000) == 20_000 + RETURN_MS
+    outages.owned(P, 50_000, silent_ms)
+    assert outages.extension(P, 0, 60_000) == extension
     assert outages.extension(P + 1, 0, 60_000) == 0
-
-
-def test_if_it_is_unknown_who_listened_all_time_before_counts() -> None:
-    outages = listening(*regular(0, 100_000))
-    outages.owned(P, 50_000, None)
-    assert outages.extension(P, 10_000, 60_000) == 40_000 + RETURN_MS
-
-
-def test_a_hand_over_that_was_quick_extends_by_no_more_than_it_took() -> None:
-    outages = listening(*regular(0, 100_000))
-    outages.owned(P, 50_000, 1_500)
-    assert outages.extension(P, 0, 60_000) == 1_500
 
 
 def test_what_overlaps_counts_once() -> None:
@@ -107,7 +95,7 @@ def test_it_is_never_more_than_the_time_itself_and_the_return(
     assert added <= SILENCE_MS or added >= RETURN_MS
 
 
-def test_a_partition_counts_as_heard_when_its_silence_matters_to_no_lease() -> None:
+def test_a_partition_counts_as_received_when_its_silence_matters_to_no_lease() -> None:
     outages = OutageTracker()
     taken_over = 10 * MAX_LEASE_MS
     outages.owned(1, taken_over, None)

@@ -1,6 +1,7 @@
 """The table of windows: what reports and marks change in it, and that it stays bounded."""
 
 import msgspec
+import pytest
 
 from sluice.domain.statistics import (
     MINUTE_MS,
@@ -34,6 +35,16 @@ class Table(dict[bytes, bytes]):
         return found
 
 
+@pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+@pytest.fixture
+def windows(table: Table) -> Windows:
+    return Windows(table, PARTITIONS, 100, BY)
+
+
 def report(minute: int, stream: str = "st", opened: int = 1) -> bytes:
     told = StreamStatistics("r", "t/1", minute, "sc", stream, minute, Figures(opened=opened))
     return msgspec.json.encode(told)
@@ -43,9 +54,7 @@ def mark(at: int, partition: int = OF) -> bytes:
     return msgspec.json.encode(StatisticsMark("m", "t/1", at, partition))
 
 
-def test_a_report_is_in_a_window_of_each_kind() -> None:
-    table = Table()
-    windows = Windows(table, PARTITIONS, 100, BY)
+def test_a_report_is_in_a_window_of_each_kind(table: Table, windows: Windows) -> None:
     for offset, minute in enumerate((0, MINUTE_MS, HOUR_MS)):
         windows.fold(report(minute), offset)
     found = {kind: [w.figures.opened for w in of] for kind, of in table.windows().items()}
@@ -54,26 +63,13 @@ def test_a_report_is_in_a_window_of_each_kind() -> None:
     assert {fact.by for fact in table.facts()} == {BY}
 
 
-def test_a_redelivered_report_changes_nothing() -> None:
-    table = Table()
-    windows = Windows(table, PARTITIONS, 100, BY)
-    windows.fold(report(0), 5)
-    before = dict(table)
-    Windows(table, PARTITIONS, 100, BY).fold(report(0), 5)
-    assert table == before
-
-
-def test_the_last_mark_of_a_partition_stands_in_the_table() -> None:
-    table = Table()
-    windows = Windows(table, PARTITIONS, 100, BY)
+def test_the_last_mark_of_a_partition_stands_in_the_table(table: Table, windows: Windows) -> None:
     windows.fold(mark(10), 0)
     windows.fold(mark(20), 1)
     assert table == {f"mark {OF}".encode(): mark(20)}
 
 
-def test_windows_expire_by_marks_of_their_own_partition() -> None:
-    table = Table()
-    windows = Windows(table, PARTITIONS, 100, BY)
+def test_windows_expire_by_marks_of_their_own_partition(table: Table, windows: Windows) -> None:
     windows.fold(report(0), 0)
     last = WindowKind.MINUTE.retained * MINUTE_MS
     windows.fold(mark(last, (OF + 1) % PARTITIONS), 1)
@@ -85,8 +81,7 @@ def test_windows_expire_by_marks_of_their_own_partition() -> None:
     assert table.windows() == {}
 
 
-def test_a_full_table_takes_no_more_windows_and_keeps_counting_in_those_it_has() -> None:
-    table = Table()
+def test_a_full_table_takes_no_more_windows_and_keeps_counting_in_those_it_has(table: Table) -> None:
     windows = Windows(table, PARTITIONS, 3, BY)
     windows.fold(report(0), 0)
     windows.fold(report(0, "other"), 0)
@@ -94,9 +89,7 @@ def test_a_full_table_takes_no_more_windows_and_keeps_counting_in_those_it_has()
     assert [(w.stream, w.figures.opened) for w in table.facts() if isinstance(w, WindowStatistics)] == [("st", 2)] * 3
 
 
-def test_what_is_no_report_is_passed_over() -> None:
-    table = Table()
-    windows = Windows(table, PARTITIONS, 100, BY)
+def test_what_is_no_report_is_passed_over(table: Table, windows: Windows) -> None:
     for value in (b"", b"{", b"\xff", b'{"type":"Unheard"}'):
         windows.fold(value, 0)
     assert not table

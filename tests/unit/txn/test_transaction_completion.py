@@ -1,161 +1,110 @@
 """The owner of a partition completes what the journal says was decided: batches, rolls and aborts."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
 
 import pytest
-from support import virtual_time
 from support.histories import epochs_of
 from support.memory_world import until
-from support.transaction_world import KEY, SCOPE, STREAM, TransactionWorld
+from support.transaction_world import KEY, STREAM, TransactionWorld
 
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import ScaleStream
+from sluice.domain.stream.history import Epoch
 from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.transaction.state import TransactionState, segment_names
-from sluice.domain.workflow import WorkflowKind
 from sluice.engine.executor import Permit
-from sluice.kafka.topics import JOURNAL
 from txn_manager.transaction_completion import ABORT_CONCURRENCY, RECHECK_S
 
 COMMITTED, ABORTED = TransactionState.COMMITTED, TransactionState.ABORTED
 COMMITTING = TransactionState.COMMITTING
 
-Scenario = Callable[[TransactionWorld], Coroutine[Any, Any, None]]
+
+@pytest.fixture
+def options() -> dict[str, int]:
+    """Of the world; a test that has its own gives them by parametrize."""
+    return {}
 
 
-def run(scenario: Scenario, processes: int = 1, most: int = 100, segments: int = 1) -> None:
-    """Run a scenario on a stream of one segment, in virtual time."""
-
-    async def scene() -> None:
-        world = TransactionWorld(processes, most)
-        await world.create(segments)
-        await scenario(world)
-        assert [each.failures for each in world.completers] == [[] for _ in world.completers]
-
-    virtual_time.run(scene())
+@pytest.fixture
+async def world(virtual_time: None, options: dict[str, int]) -> AsyncIterator[TransactionWorld]:
+    """A stream of one segment."""
+    world = TransactionWorld(**options)
+    await world.create()
+    yield world
+    assert [each.failures for each in world.completers] == [[] for _ in world.completers]
 
 
-def test_a_commit_is_merged_and_an_abort_deleted() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        world.completer.take_over()
-        kept, dropped = await world.open("kept"), await world.open("dropped")
-        names = [*segment_names(world.stream, kept).values(), *segment_names(world.stream, dropped).values()]
-        assert len(names) == 4
-        await world.commit(kept)
-        await world.abort(dropped)
-        await world.until_ended()
-        assert (world.state(kept), world.state(dropped)) == (COMMITTED, ABORTED)
-        assert (world.data(0), world.data(1)) == (b"kept", b"kept")
-        assert not any(name in world.store.segments for name in names)
-
-    run(scenario, segments=2)
-
-
-def test_batches_are_merged_in_the_order_of_commits_and_bounded() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        ids = [await world.open(request) for request in "abcdefg"]
-        order = [ids[i] for i in (3, 0, 6, 1, 5, 2, 4)]
-        await world.commit(*order)
-        world.completer.take_over()
-        await world.until_ended()
-        assert world.data(0) == b"dagbfce"
-        assert world.batches() == [tuple(order[0:3]), tuple(order[3:6]), tuple(order[6:7])]
-        assert list(world.transactions.ended()) == order[::-1]
-
-    run(scenario, most=3)
-
-
-def test_commits_that_come_while_a_batch_runs_make_the_next_one() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        world.slow_s = 1.0
-        world.completer.take_over()
-        first, *others = [await world.open(request) for request in "abcd"]
-        await world.commit(first)
-        await asyncio.sleep(0.5)
-        await world.commit(*others)
-        await world.until_ended()
-        assert world.batches() == [(first,), tuple(others)]
-        assert world.data(0) == b"abcd"
-
-    run(scenario)
+@pytest.mark.parametrize("options", [{"segments": 2}], ids=["two segments"])
+async def test_a_commit_is_merged_and_an_abort_deleted(world: TransactionWorld) -> None:
+    world.completer.take_over()
+    kept, dropped = await world.open("kept"), await world.open("dropped")
+    names = [*segment_names(world.stream, kept).values(), *segment_names(world.stream, dropped).values()]
+    assert len(names) == 4
+    await world.commit(kept)
+    await world.abort(dropped)
+    await world.until_ended()
+    assert (world.state(kept), world.state(dropped)) == (COMMITTED, ABORTED)
+    assert (world.data(0), world.data(1)) == (b"kept", b"kept")
+    assert not any(name in world.store.segments for name in names)
 
 
 # Taking over.
 
 
-def test_a_new_owner_goes_on_with_a_batch_that_runs() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        a, b = await world.open("a"), await world.open("b")
-        await world.commit(a, b)
-        await world.begin(a)
-        await asyncio.sleep(5)
-        assert world.state(a) is COMMITTING, "no one owns the partition"
-        world.completer.take_over()
-        await world.until_ended()
-        assert world.data(0) == b"ab" and world.batches() == [(a,), (b,)]
-
-    run(scenario)
+async def test_a_new_owner_goes_on_with_a_batch_that_runs(world: TransactionWorld) -> None:
+    a, b = await world.open("a"), await world.open("b")
+    await world.commit(a, b)
+    await world.begin(a)
+    await asyncio.sleep(5)
+    assert world.state(a) is COMMITTING, "no one owns the partition"
+    world.completer.take_over()
+    await world.until_ended()
+    assert world.data(0) == b"ab" and world.batches() == [(a,), (b,)]
 
 
-def test_a_new_owner_begins_with_commits_that_wait() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        a = await world.open("a")
-        await world.commit(a)
-        world.completer.take_over()
-        await world.until_ended()
-        assert world.state(a) is COMMITTED
-
-    run(scenario)
-
-
-def test_a_new_owner_goes_on_with_aborts() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        ids = [await world.open(request) for request in "abc"]
-        for id in ids:
-            await world.abort(id)
-        world.completer.take_over()
-        await world.until_ended()
-        assert {world.state(id) for id in ids} == {ABORTED}
-        assert list(world.store.segments) == [f"{SCOPE}/{STREAM}/0.#epoch.0"]
-
-    run(scenario)
+async def test_a_new_owner_goes_on_with_aborts(world: TransactionWorld) -> None:
+    ids = [await world.open(request) for request in "abc"]
+    for id in ids:
+        await world.abort(id)
+    world.completer.take_over()
+    await world.until_ended()
+    assert {world.state(id) for id in ids} == {ABORTED}
+    assert list(world.store.segments) == [f"{STREAM}/0.#epoch.0"]
 
 
 @pytest.mark.parametrize("noted", [False, True], ids=["before its epochs are named", "after"])
-def test_a_new_owner_goes_on_with_a_roll(noted: bool) -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        early = await world.open("early")
-        await split(world)
-        await world.commit(early)
-        await world.begin(early, rolls=True)
-        if noted:
-            sealed = {segment_id(2, 0): 5}
-            rolled = ev.StreamEpochsRolled(
-                scope=SCOPE, stream=STREAM, duplicates=0, created_at=world.now_ms, sealed_sizes=sealed
-            )
-            await world.seed(KEY, rolled)
-        world.completer.take_over()
-        await world.until_ended()
-        stream = world.stream
-        assert [(e.number, e.reference) for e in epochs_of(stream)] == [(0, 0), (1, 1), (2, 0), (3, 1)]
-        assert stream.active == 3 and world.state(early) is COMMITTED
-        assert set(stream.history.sealed_sizes) == {0, segment_id(1, 1), segment_id(1, 2), segment_id(2, 0)}
-        if not noted:
-            assert world.data(segment_id(2, 0)) == b"early"
-            assert stream.history.sealed_sizes[segment_id(2, 0)] == len(b"early")
-            assert segments_of(world) >= {(1, 1), (1, 2), (2, 0), (3, 1), (3, 2)}
-
-    run(scenario)
+async def test_a_new_owner_goes_on_with_a_roll(world: TransactionWorld, noted: bool) -> None:
+    early = await world.open("early")
+    await split(world)
+    await world.commit(early)
+    await world.begin(early, rolls=True)
+    if noted:
+        sealed = {segment_id(2, 0): 5}
+        await world.seed(KEY, ev.StreamEpochsRolled(*STREAM, 0, created_at=world.now_ms, sealed_sizes=sealed))
+    world.completer.take_over()
+    await world.until_ended()
+    stream = world.stream
+    assert [(e.number, e.reference) for e in epochs_of(stream)] == [(0, 0), (1, 1), (2, 0), (3, 1)]
+    assert stream.active == 3 and world.state(early) is COMMITTED
+    assert set(stream.history.sealed_sizes) == {0, segment_id(1, 1), segment_id(1, 2), segment_id(2, 0)}
+    if not noted:
+        assert world.data(segment_id(2, 0)) == b"early"
+        assert stream.history.sealed_sizes[segment_id(2, 0)] == len(b"early")
+        assert segments_of(world) >= {(1, 1), (1, 2), (2, 0), (3, 1), (3, 2)}
 
 
 async def split(world: TransactionWorld) -> None:
     """Scale the stream's only segment into two, all in the journal and the store."""
-    await world.decide(ScaleStream(SCOPE, STREAM, seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=world.now_ms))
+    await world.decide(ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=world.now_ms))
     await world.finish_scale()
+
+
+def duplicates_of(world: TransactionWorld) -> list[Epoch]:
+    """Of the stream's first epoch."""
+    return [epoch for epoch in epochs_of(world.stream) if epoch.reference == 0 and epoch.number]
 
 
 def segments_of(world: TransactionWorld) -> set[tuple[int, int]]:
@@ -165,253 +114,145 @@ def segments_of(world: TransactionWorld) -> set[tuple[int, int]]:
     return {(int(epoch), int(number)) for number, epoch in parts}
 
 
-def test_a_roll_merges_into_duplicates_that_come_after_the_active_segments() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        world.completer.take_over()
-        early, later = await world.open("early"), await world.open("later")
-        await split(world)
-        late = await world.open("late")
-        await world.commit(early, later, late)
-        await world.until_ended()
-        duplicates = [e for e in epochs_of(world.stream) if e.reference == 0 and e.number]
-        written = b"".join(world.data(e.segments[0]) for e in duplicates)
-        assert written == b"earlylater"
-        assert [world.data(s) for s in world.stream.active_epoch.segments] == [b"late", b"late"]
-        kinds = {type(event) for entry in world.entries(KEY) for event in entry.events}
-        assert {ev.StreamEpochsRolled, ev.StreamRolled} <= kinds
-
-    run(scenario)
+async def test_a_roll_merges_into_duplicates_that_come_after_the_active_segments(world: TransactionWorld) -> None:
+    world.completer.take_over()
+    early, later = await world.open("early"), await world.open("later")
+    await split(world)
+    late = await world.open("late")
+    await world.commit(early, later, late)
+    await world.until_ended()
+    assert b"".join(world.data(e.segments[0]) for e in duplicates_of(world)) == b"earlylater"
+    assert [world.data(s) for s in world.stream.active_epoch.segments] == [b"late", b"late"]
+    kinds = {type(event) for entry in world.entries(KEY) for event in entry.events}
+    assert {ev.StreamEpochsRolled, ev.StreamRolled} <= kinds
 
 
-def test_a_roll_with_sealed_duplicates_ends_though_sources_were_created_anew() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        early = await world.open("early")
-        names = list(segment_names(world.stream, early).values())
-        await split(world)
-        await world.commit(early)
-        await world.begin(early, rolls=True)
-        world.failing = {"GetStreamSegmentInfo"}
-        world.completer.take_over()
-        await until(lambda: any(segment.sealed for segment in world.store.segments.values()))
-        for name in names:
-            assert name not in world.store.segments, "merged"
-            await world.store.create_segment(name, 0, 0)
-        world.failing = set()
-        await world.until_ended()
-        assert world.state(early) is COMMITTED and world.data(segment_id(2, 0)) == b"early"
-        assert world.stream.history.sealed_sizes[segment_id(2, 0)] == len(b"early")
-
-    run(scenario)
+async def test_a_roll_with_sealed_duplicates_ends_though_sources_were_created_anew(world: TransactionWorld) -> None:
+    early = await world.open("early")
+    names = list(segment_names(world.stream, early).values())
+    await split(world)
+    await world.commit(early)
+    await world.begin(early, rolls=True)
+    world.failing = {"GetStreamSegmentInfo"}
+    world.completer.take_over()
+    await until(lambda: any(segment.sealed for segment in world.store.segments.values()))
+    for name in names:
+        assert name not in world.store.segments, "merged"
+        await world.store.create_segment(name, 0, 0)
+    world.failing = set()
+    await world.until_ended()
+    assert world.state(early) is COMMITTED and world.data(segment_id(2, 0)) == b"early"
+    assert world.stream.history.sealed_sizes[segment_id(2, 0)] == len(b"early")
 
 
 async def handle(ran: asyncio.Event, _permit: Permit) -> None:
     ran.set()
 
 
-def test_a_silent_store_takes_no_permit_of_requests_and_not_all_of_aborts() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        world.delete_s = 20.0
-        world.completer.take_over()
-        for number in range(300):
-            await world.abort(await world.open(f"{number}"))
-        committed = await world.open("committed")
-        await asyncio.sleep(1)
-        assert world.deletes == ABORT_CONCURRENCY, "each transaction has a single segment"
-        ran = asyncio.Event()
-        world.completer.consumer.executor.run(world.completer.partition, "a request", partial(handle, ran))
-        await asyncio.wait_for(ran.wait(), 1)
-        await world.commit(committed)
-        await asyncio.sleep(1)
-        assert world.state(committed) is COMMITTED
-        world.delete_s = 0.0
-        await world.until_ended()
-
-    run(scenario)
+async def test_a_silent_store_takes_no_permit_of_requests_and_not_all_of_aborts(world: TransactionWorld) -> None:
+    world.delete_s = 20.0
+    world.completer.take_over()
+    for number in range(300):
+        await world.abort(await world.open(f"{number}"))
+    committed = await world.open("committed")
+    await asyncio.sleep(1)
+    assert world.deletes == ABORT_CONCURRENCY, "each transaction has a single segment"
+    ran = asyncio.Event()
+    world.completer.consumer.executor.run(world.completer.partition, "a request", partial(handle, ran))
+    await asyncio.wait_for(ran.wait(), 1)
+    await world.commit(committed)
+    await asyncio.sleep(1)
+    assert world.state(committed) is COMMITTED
+    world.delete_s = 0.0
+    await world.until_ended()
 
 
-def test_a_partition_of_another_owner_is_left_alone() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        a = await world.open("a")
-        await world.commit(a)
-        await asyncio.sleep(60)
-        assert world.state(a) is COMMITTING and world.merges == 0
-        world.completer.take_over()
-        await world.until_ended()
-        world.completer.drop()
-        b = await world.open("b")
-        await world.commit(b)
-        await asyncio.sleep(60)
-        assert world.state(b) is COMMITTING and world.merges == 1
-
-    run(scenario)
+async def test_a_partition_of_another_owner_is_left_alone(world: TransactionWorld) -> None:
+    a = await world.open("a")
+    await world.commit(a)
+    await asyncio.sleep(60)
+    assert world.state(a) is COMMITTING and world.merges == 0
+    world.completer.take_over()
+    await world.until_ended()
+    world.completer.drop()
+    b = await world.open("b")
+    await world.commit(b)
+    await asyncio.sleep(60)
+    assert world.state(b) is COMMITTING and world.merges == 1
 
 
-def test_a_partition_that_comes_back_is_looked_through() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        world.slow_s = 10
-        world.completer.take_over()
-        ids = [await world.open(request) for request in "ab"]
-        await world.commit(*ids)
-        await until(lambda: world.merges == 1)
-        world.completer.drop()
-        world.slow_s = 0
-        world.completer.take_over()
-        await world.until_ended()
-        assert world.data(0) == b"ab"
+@pytest.mark.parametrize("options", [{"processes": 2, "most": 1}], ids=["two owners"])
+@pytest.mark.parametrize("rolls", [False, True], ids=["batch", "roll"])
+async def test_a_late_former_owner_ends_only_what_it_has_carried_out(world: TransactionWorld, rolls: bool) -> None:
+    def stored() -> bytes:
+        return b"".join(world.data(e.segments[0]) for e in duplicates_of(world)) if rolls else world.data(0)
 
-    run(scenario)
-
-
-def test_two_owners_at_once_merge_nothing_twice() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        for each in world.completers:
-            each.take_over()
-        ids = [await world.open(request) for request in "abcdefgh"]
-        for id in ids:
-            await world.commit(id)
-            await asyncio.sleep(0.003)
-        await world.until_ended()
-        assert world.data(0) == b"abcdefgh"
-        assert list(world.transactions.ended()) == ids[::-1]
-
-    run(scenario, processes=2, most=3)
-
-
-def test_a_late_former_owner_ends_only_the_batch_that_it_has_merged() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        late, present = world.completers
-        a, b = await world.open("a"), await world.open("b")
-        await world.commit(a)
-        world.late_s = 10
-        late.take_over()
-        await until(lambda: world.merges == 1)
-        world.late_s, world.merges_allowed = 0, 2
-        await world.commit(b)
-        present.take_over()
-        await asyncio.sleep(20)
-        assert world.state(a) is COMMITTED
-        assert world.data(0) == b"a"
-        assert world.state(b) is COMMITTING, "no one has merged it"
-        world.merges_allowed = 100
-        await world.until_ended()
-        assert world.data(0) == b"ab"
-
-    run(scenario, processes=2, most=1)
-
-
-def test_a_late_former_owner_ends_only_the_roll_that_it_has_carried_out() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        late, present = world.completers
-        a, b = await world.open("a"), await world.open("b")
+    late, present = world.completers
+    a, b = await world.open("a"), await world.open("b")
+    if rolls:
         await split(world)
-        await world.commit(a)
-        world.late_s = 10
-        late.take_over()
-        await until(lambda: world.merges == 1)
-        world.late_s, world.merges_allowed = 0, 2
-        await world.commit(b)
-        present.take_over()
-        await asyncio.sleep(20)
-        assert world.state(a) is COMMITTED
-        assert world.stream.history.count == 4 and world.state(b) is COMMITTING
-        world.merges_allowed = 100
-        await world.until_ended()
-        assert [world.data(e.segments[0]) for e in epochs_of(world.stream) if e.reference == 0 and e.number] == [
-            b"a",
-            b"b",
-        ]
-
-    run(scenario, processes=2, most=1)
+    await world.commit(a)
+    world.late_s = 10
+    late.take_over()
+    await until(lambda: world.merges == 1)
+    world.late_s, world.merges_allowed = 0, 2
+    await world.commit(b)
+    present.take_over()
+    await asyncio.sleep(20)
+    assert (world.state(a), world.state(b)) == (COMMITTED, COMMITTING), "no one has merged b"
+    assert stored() == b"a" and world.stream.history.count == (4 if rolls else 1)
+    world.merges_allowed = 100
+    await world.until_ended()
+    assert stored() == b"ab"
 
 
 # Standing in the way.
 
 
-def test_silent_segment_stores_are_tried_until_they_answer() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        world.completer.take_over()
-        kept, dropped = await world.open("kept"), await world.open("dropped")
-        world.failing = {"MergeSegmentsBatch", "DeleteSegment"}
-        await world.commit(kept)
-        await world.abort(dropped)
-        await asyncio.sleep(300)
-        assert world.transactions.live == 2
-        commits = world.commits
-        assert commits is not None and commits.workflow is not None
-        assert commits.workflow.attempts >= 2 and commits.workflow.step == "merge" and commits.workflow.last_error
-        world.failing.clear()
-        await world.until_ended()
-        assert world.data(0) == b"kept"
-
-    run(scenario)
+async def test_silent_segment_stores_are_tried_until_they_answer(world: TransactionWorld) -> None:
+    world.completer.take_over()
+    kept, dropped = await world.open("kept"), await world.open("dropped")
+    world.failing = {"MergeSegmentsBatch", "DeleteSegment"}
+    await world.commit(kept)
+    await world.abort(dropped)
+    await asyncio.sleep(300)
+    assert world.transactions.live == 2
+    commits = world.commits
+    assert commits is not None and commits.workflow is not None
+    assert commits.workflow.attempts >= 2 and commits.workflow.step == "merge" and commits.workflow.last_error
+    world.failing.clear()
+    await world.until_ended()
+    assert world.data(0) == b"kept"
 
 
-def test_a_journal_that_is_away_is_tried_until_it_is_back() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        a = await world.open("a")
-        await world.commit(a)
-        world.refuse(JOURNAL, 5)
-        world.completer.take_over()
-        await world.until_ended()
-        assert world.broker.refusals == 0 and world.state(a) is COMMITTED
-
-    run(scenario)
-
-
-def test_commits_wait_for_a_workflow_of_the_stream_and_then_go_on_at_once() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        a = await world.open("a")
-        started = ev.StreamTruncationStarted(
-            scope=SCOPE, stream=STREAM, cut={0: 0}, deleted=(), size_till=0, request=None, at=world.now_ms
-        )
-        await world.seed(KEY, started)
-        world.completer.take_over()
-        await world.commit(a)
-        await asyncio.sleep(100)
-        assert world.state(a) is COMMITTING and world.batches() == []
-        await world.seed(KEY, ev.StreamTruncated(scope=SCOPE, stream=STREAM))
-        await world.until_ended(max_s=RECHECK_S / 2)
-
-    run(scenario)
+async def test_commits_wait_for_a_workflow_of_the_stream_and_then_go_on_at_once(world: TransactionWorld) -> None:
+    a = await world.open("a")
+    await world.seed(KEY, ev.StreamTruncationStarted(*STREAM, {0: 0}, (), 0, at=world.now_ms))
+    world.completer.take_over()
+    await world.commit(a)
+    await asyncio.sleep(100)
+    assert world.state(a) is COMMITTING and world.batches() == []
+    await world.seed(KEY, ev.StreamTruncated(*STREAM))
+    await world.until_ended(max_s=RECHECK_S / 2)
 
 
-def test_commits_wait_for_a_workflow_that_waits_but_not_for_ever() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        a = await world.open("a")
-        await world.seed(KEY, ev.WorkflowQueued(scope=SCOPE, stream=STREAM, kind="ScaleStream", at=world.now_ms))
-        world.completer.take_over()
-        await world.commit(a)
-        await asyncio.sleep(YIELD_MS / 1000 - 0.1)
-        assert world.batches() == []
-        await world.until_ended(max_s=RECHECK_S + 0.2)
-
-    run(scenario)
+async def test_commits_wait_for_a_workflow_that_waits_but_not_for_ever(world: TransactionWorld) -> None:
+    a = await world.open("a")
+    await world.seed(KEY, ev.WorkflowQueued(*STREAM, kind="ScaleStream", at=world.now_ms))
+    world.completer.take_over()
+    await world.commit(a)
+    await asyncio.sleep(YIELD_MS / 1000 - 0.1)
+    assert world.batches() == []
+    await world.until_ended(max_s=RECHECK_S + 0.2)
 
 
-def test_a_stream_that_is_being_sealed_gets_its_commits() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        ids = [await world.open(request) for request in "abc"]
-        await world.commit(*ids)
-        await world.seed(KEY, ev.StreamSealStarted(scope=SCOPE, stream=STREAM, at=world.now_ms))
-        workflow = world.stream.workflow
-        assert workflow is not None and workflow.kind is WorkflowKind.SEAL_STREAM
-        world.completer.take_over()
-        await world.until_ended()
-        assert world.data(0) == b"abc"
-
-    run(scenario, most=2)
-
-
-def test_a_batch_that_waits_holds_up_no_abort() -> None:
-    async def scenario(world: TransactionWorld) -> None:
-        stuck = await world.open("stuck")
-        aborted = await world.open("aborted")
-        world.failing = {"MergeSegmentsBatch"}
-        world.completer.take_over()
-        await world.commit(stuck)
-        await asyncio.sleep(10)
-        await world.abort(aborted)
-        await until(lambda: world.state(aborted) is ABORTED, max_s=5)
-        assert world.state(stuck) is COMMITTING
-
-    run(scenario)
+async def test_a_batch_that_waits_holds_up_no_abort(world: TransactionWorld) -> None:
+    stuck = await world.open("stuck")
+    aborted = await world.open("aborted")
+    world.failing = {"MergeSegmentsBatch"}
+    world.completer.take_over()
+    await world.commit(stuck)
+    await asyncio.sleep(10)
+    await world.abort(aborted)
+    await until(lambda: world.state(aborted) is ABORTED, max_s=5)
+    assert world.state(stuck) is COMMITTING

@@ -1,14 +1,12 @@
 """Readiness of the data plane: every container must have answered."""
 
-from support.virtual_time import run
-
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import InMemorySegmentStore, Moment
 from sluice.pravega.routing import container_of
 from sluice.workflows.data_plane import DataPlane
 
 
-def test_ready_when_the_last_container_answers() -> None:
+async def test_ready_when_the_last_container_answers() -> None:
     asked: dict[int, int] = {}
 
     def fault(moment: Moment, _request: str, segment: str) -> None:
@@ -21,6 +19,6 @@ def test_ready_when_the_last_container_answers() -> None:
     data_plane = DataPlane(InMemorySegmentStore(fault), 4)
     problem = data_plane.problem()
     assert problem is not None and "0, 1, 2, 3" in problem
-    run(data_plane.wait())
+    await data_plane.wait()
     assert data_plane.problem() is None
     assert asked == {0: 1, 1: 2, 2: 3, 3: 4}

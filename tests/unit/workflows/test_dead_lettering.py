@@ -1,11 +1,9 @@
 """Requests that could not be handled: kept as dead letters, replied to, and what is none or has no source."""
 
-from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
 
+import pytest
 from support.memory_world import MemoryWorld, until
-from support.virtual_time import run as run_virtually
 
 from sluice.domain.decision import Decision, Reply
 from sluice.domain.model import JournalEntry
@@ -14,18 +12,18 @@ from sluice.domain.status import Status
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.executor import Permit
 from sluice.kafka.requests import Request, encode_request
-from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, Topic
 from sluice.workflows.dead_lettering import MisplacedRequestError, dead_letter, request_of
 
 KEY = "sc"
 
 
 class Scene:
-    """A service that can handle nothing. `decided_before` are requests that it decides before it fails."""
+    """A service that can handle nothing; it may decide a request before it fails."""
 
     def __init__(self) -> None:
         self.world = MemoryWorld()
-        self.decided_before: set[str] = set()
+        self.is_deciding = False
         self.error = ValueError("no")
         self.errors: list[Exception] = []
         runtime = self.world.first.runtime
@@ -46,17 +44,18 @@ class Scene:
         except Exception as error:
             self.errors.append(error)
             raise
-        if request.id in self.decided_before:
+        if self.is_deciding:
             decided = Decision(reply=Reply(Status.SUCCESS))
             journal = self.world.first.journal
             await journal.propose(delivery.key, lambda *_: decided, request=request.id, origin=delivery.origin)
         raise self.error
 
-    def send(self, id: str, key: str = KEY, partition: int | None = None) -> None:
-        value = encode_request(Request(id=id, at=1, by="api-gateway/0", command=CreateScope(scope=KEY)))
-        journal = self.world.first.journal
-        where = journal.partition_of(key) if partition is None else partition
+    async def send(self, key: str = KEY, partition: int | None = None) -> None:
+        """Return when the request `r` has been handled."""
+        value = encode_request(Request(id="r", at=1, by="api-gateway/0", command=CreateScope(scope=KEY)))
+        where = self.world.first.journal.partition_of(key) if partition is None else partition
         self.world.broker.land_in(REQUESTS_STREAMS.name, where, key, value)
+        await self.handled()
 
     async def handled(self) -> None:
         """Return when the request need not be delivered a second time."""
@@ -74,107 +73,65 @@ class Scene:
         return len(self.world.messages(DEAD_LETTERS))
 
 
-def run(scenario: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
-    async def scene() -> None:
-        await scenario(Scene())
-
-    run_virtually(scene())
+@pytest.fixture
+async def scene() -> Scene:
+    return Scene()
 
 
-def test_the_reply_marks_the_request_as_decided_and_says_why() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.send("r")
-        await scene.handled()
-        [entry] = scene.replies
-        assert entry.request == "r" and entry.reply is not None and entry.source is not None
-        assert entry.reply.status == "FAILURE" and "no" in entry.reply.reason
-        assert scene.world.view(KEY).is_decided(entry.source) and scene.letters == 1
-
-    run(scenario)
+async def test_the_reply_marks_the_request_as_decided_and_says_why(scene: Scene) -> None:
+    await scene.send()
+    [entry] = scene.replies
+    assert entry.request == "r" and entry.reply is not None and entry.source is not None
+    assert entry.reply.status == "FAILURE" and "no" in entry.reply.reason
+    assert scene.world.view(KEY).is_decided(entry.source) and scene.letters == 1
 
 
-def test_the_reply_outlasts_an_outage() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.world.refuse(JOURNAL, 5)
-        scene.send("r")
-        await scene.handled()
-        assert len(scene.replies) == 1 and scene.world.broker.refusals == 0
-
-    run(scenario)
+@pytest.mark.parametrize("topic", [JOURNAL, DEAD_LETTERS], ids=["reply", "letter"])
+async def test_the_reply_and_the_letter_outlast_an_outage(scene: Scene, topic: Topic) -> None:
+    scene.world.refuse(topic, 3)
+    await scene.send()
+    assert scene.letters == len(scene.replies) == 1 and scene.world.broker.refusals == 0
 
 
-def test_a_letter_outlasts_an_outage() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.world.refuse(DEAD_LETTERS, 3)
-        scene.send("r")
-        await scene.handled()
-        assert scene.letters == 1 and len(scene.replies) == 1
-
-    run(scenario)
+async def test_a_request_that_was_decided_already_is_no_dead_letter(scene: Scene) -> None:
+    scene.is_deciding = True
+    await scene.send()
+    assert scene.letters == 0 and [entry.reply for entry in scene.replies] == [Reply(Status.SUCCESS)]
 
 
-def test_a_request_that_was_decided_already_is_no_dead_letter() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.decided_before = {"r"}
-        scene.send("r")
-        await scene.handled()
-        assert scene.letters == 0 and [entry.reply for entry in scene.replies] == [Reply(Status.SUCCESS)]
-
-    run(scenario)
-
-
-def test_a_request_under_another_key_of_its_partition_is_a_dead_letter() -> None:
-    async def scenario(scene: Scene) -> None:
-        journal = scene.world.first.journal
-        other = next(k for k in map("k{}".format, range(99)) if journal.partition_of(k) == journal.partition_of(KEY))
-        scene.send("r", other)
-        await scene.handled()
-        assert [type(error) for error in scene.errors] == [MisplacedRequestError]
-        [entry] = scene.replies
-        assert entry.source is not None and scene.letters == 1, "it is delivered in that partition"
-
-    run(scenario)
+async def test_a_request_under_another_key_of_its_partition_is_a_dead_letter(scene: Scene) -> None:
+    journal = scene.world.first.journal
+    other = next(k for k in map("k{}".format, range(99)) if journal.partition_of(k) == journal.partition_of(KEY))
+    await scene.send(key=other)
+    assert [type(error) for error in scene.errors] == [MisplacedRequestError]
+    [entry] = scene.replies
+    assert entry.source is not None and scene.letters == 1, "it is delivered in that partition"
 
 
-def test_the_reply_to_a_request_in_a_foreign_partition_has_no_source() -> None:
-    async def scenario(scene: Scene) -> None:
-        journal = scene.world.first.journal
-        scene.send("r", KEY, (journal.partition_of(KEY) + 1) % journal.partitions)
-        await scene.handled()
-        [entry] = scene.replies
-        assert entry.request == "r" and entry.source is None and scene.letters == 1
-
-    run(scenario)
+async def test_the_reply_to_a_request_in_a_foreign_partition_has_no_source(scene: Scene) -> None:
+    journal = scene.world.first.journal
+    await scene.send(partition=(journal.partition_of(KEY) + 1) % journal.partitions)
+    [entry] = scene.replies
+    assert entry.request == "r" and entry.source is None and scene.letters == 1
 
 
-def test_what_is_no_request_is_a_dead_letter_without_a_reply() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.world.broker.land(REQUESTS_STREAMS.name, KEY, b"{no json")
-        await scene.handled()
-        assert scene.letters == 1 and scene.replies == []
-
-    run(scenario)
+async def test_what_is_no_request_is_a_dead_letter_without_a_reply(scene: Scene) -> None:
+    scene.world.broker.land(REQUESTS_STREAMS.name, KEY, b"{no json")
+    await scene.handled()
+    assert scene.letters == 1 and scene.replies == []
 
 
-def test_a_partition_that_has_stopped_is_not_waited_for() -> None:
-    async def scenario(scene: Scene) -> None:
-        journal = scene.world.first.journal
-        scene.consumer.start()
-        await until(lambda: len(scene.consumer.partitions) == journal.partitions and scene.consumer.is_idle)
-        journal.failed[journal.partition_of(KEY)] = "stopped"
-        scene.send("r")
-        await scene.handled()
-        assert scene.letters == 1 and scene.replies == []
-
-    run(scenario)
+async def test_a_partition_that_has_stopped_is_not_waited_for(scene: Scene) -> None:
+    journal = scene.world.first.journal
+    scene.consumer.start()
+    await until(lambda: len(scene.consumer.partitions) == journal.partitions and scene.consumer.is_idle)
+    journal.failed[journal.partition_of(KEY)] = "stopped"
+    await scene.send()
+    assert scene.letters == 1 and scene.replies == []
 
 
-def test_a_reply_that_no_record_can_hold_is_not_tried_anew() -> None:
-    async def scenario(scene: Scene) -> None:
-        scene.error = ValueError("no" * 500)
-        scene.world.broker.max_bytes = 500
-        scene.send("r")
-        await scene.handled()
-        assert scene.letters == 1 and scene.replies == []
-
-    run(scenario)
+async def test_a_reply_that_no_record_can_hold_is_not_tried_anew(scene: Scene) -> None:
+    scene.error = ValueError("no" * 500)
+    scene.world.broker.max_bytes = 500
+    await scene.send()
+    assert scene.letters == 1 and scene.replies == []

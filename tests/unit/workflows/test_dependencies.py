@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 from support.memory_world import MemoryWorld
-from support.virtual_time import run
 
 from sluice.domain.commands import Command
 from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
@@ -71,27 +70,29 @@ class Scene:
         return self._dependencies.describe([dependency])
 
 
+@pytest.fixture
+async def made() -> Scene:
+    made = Scene()
+    await made.begin()
+    return made
+
+
 def needs(command: Command, what: str = "x0") -> Dependency:
     """It never holds."""
     return Dependency(what, command.key, lambda _reader: False, command)
 
 
 def stream_created(name: str) -> StreamCreationStarted:
-    return StreamCreationStarted(
-        scope="sc", stream=name, creation_id="i", config=StreamConfig(), created_at=0, segments=SEGMENTS
-    )
+    return StreamCreationStarted("sc", name, "i", config=StreamConfig(), created_at=0, segments=SEGMENTS)
 
 
 def table_created(name: str) -> TableCreationStarted:
-    return TableCreationStarted(
-        scope="sc", table=name, creation_id="i", config=TableConfig(2, 4), created_at=0, segments=SEGMENTS
-    )
+    return TableCreationStarted("sc", name, "i", config=TableConfig(2, 4), created_at=0, segments=SEGMENTS)
 
 
 def group_created(name: str) -> ReaderGroupCreationStarted:
-    return ReaderGroupCreationStarted(
-        scope="sc", group=name, creation_id="i", config=ReaderGroupConfig(id="g", starts={}), created_at=0
-    )
+    config = ReaderGroupConfig(id="g", starts={})
+    return ReaderGroupCreationStarted("sc", name, "i", config=config, created_at=0)
 
 
 def waits_at(name: str, at_ms: int) -> WorkflowQueued:
@@ -106,26 +107,19 @@ IDLE = (stream_created("x0"), StreamCreated(scope="sc", stream="x0"))
     ("begun", "ended", "shown"),
     [
         (stream_created("x0"), StreamCreated(scope="sc", stream="x0"), "create-stream runs there"),
-        (
-            stream_created("_MARKx0"),
-            StreamCreated(scope="sc", stream="_MARKx0"),
-            "stream:sc/_MARKx0: create-stream runs",
-        ),
+        (stream_created("_MARKx0"), StreamCreated("sc", "_MARKx0"), "stream:sc/_MARKx0: create-stream runs"),
         (table_created("x0"), TableCreated(scope="sc", table="x0"), "table:sc/x0: create-table runs"),
     ],
 )
-def test_a_command_is_not_repeated_while_its_key_queue_is_held_up(begun: Event, ended: Event, shown: str) -> None:
-    async def scene() -> None:
-        made = Scene()
-        await made.begin()
-        await made.world.seed(KEY, begun)
-        assert await made.sent_within_s(needs(SEAL), 3600) == 1
-        assert made.describe(needs(SEAL)) == f"waits: x0 ({shown})"
-        await made.world.seed(KEY, ended)
-        assert await made.sent_within_s(needs(SEAL), 200) > 1
-        assert made.describe(needs(SEAL)) == "waits: x0"
-
-    run(scene())
+async def test_a_command_is_not_repeated_while_its_key_queue_is_held_up(
+    made: Scene, begun: Event, ended: Event, shown: str
+) -> None:
+    await made.world.seed(KEY, begun)
+    assert await made.sent_within_s(needs(SEAL), 3600) == 1
+    assert made.describe(needs(SEAL)) == f"waits: x0 ({shown})"
+    await made.world.seed(KEY, ended)
+    assert await made.sent_within_s(needs(SEAL), 200) > 1
+    assert made.describe(needs(SEAL)) == "waits: x0"
 
 
 def test_a_key_queue_has_all_aggregates_of_its_key_but_transactions() -> None:
@@ -136,66 +130,45 @@ def test_a_key_queue_has_all_aggregates_of_its_key_but_transactions() -> None:
         assert {key_of(aggregate) for aggregate in aggregates_of(key)} == {key}
 
 
-def test_a_group_holds_the_key_queue_of_its_state_stream_up() -> None:
-    async def scene() -> None:
-        made, seal = Scene(), SealStream("sc", "_RGg")
-        await made.begin()
-        await made.world.seed(seal.key, group_created("g"), stream_created("_RGg"), stream_created("_MARK_RGg"))
-        assert await made.sent_within_s(needs(seal, "it runs"), 3600) == 1
-        assert made.describe(needs(seal, "it runs")) == "waits: it runs (group:sc/g: create-reader-group runs)"
-
-    run(scene())
+async def test_a_group_holds_the_key_queue_of_its_state_stream_up(made: Scene) -> None:
+    seal = SealStream("sc", "_RGg")
+    await made.world.seed(seal.key, group_created("g"), stream_created("_RGg"), stream_created("_MARK_RGg"))
+    assert await made.sent_within_s(needs(seal, "it runs"), 3600) == 1
+    assert made.describe(needs(seal, "it runs")) == "waits: it runs (group:sc/g: create-reader-group runs)"
 
 
-def test_what_is_at_work_in_other_queues_keeps_no_command_back() -> None:
-    async def scene() -> None:
-        made = Scene()
-        await made.begin()
-        batch = CommitBatchStarted(scope="sc", stream="x0", transactions=("t",), at=0)
-        aborting = TransactionAborting(scope="sc", stream="x0", transaction="t", at=0, reason=AbortReason.USER)
-        opened = TransactionOpened(scope="sc", stream="x0", transaction="t", at=0, lease_ms=1000)
-        await made.world.seed(KEY, batch, opened, aborting)
-        partition_of = made.world.first.journal.partition_of
-        names = (f"y{i}" for i in range(99))
-        other = next(name for name in names if partition_of(StreamId("sc", name).key) == partition_of(KEY))
-        await made.world.seed(KEY, stream_created(other))
-        assert await made.sent_within_s(needs(SEAL), 300) > 5
-        assert made.describe(needs(SEAL)) == "waits: x0"
-
-    run(scene())
+async def test_what_is_at_work_in_other_queues_keeps_no_command_back(made: Scene) -> None:
+    batch = CommitBatchStarted(scope="sc", stream="x0", transactions=("t",), at=0)
+    aborting = TransactionAborting(scope="sc", stream="x0", transaction="t", at=0, reason=AbortReason.USER)
+    opened = TransactionOpened(scope="sc", stream="x0", transaction="t", at=0, lease_ms=1000)
+    await made.world.seed(KEY, batch, opened, aborting)
+    partition_of = made.world.first.journal.partition_of
+    names = (f"y{i}" for i in range(99))
+    other = next(name for name in names if partition_of(StreamId("sc", name).key) == partition_of(KEY))
+    await made.world.seed(KEY, stream_created(other))
+    assert await made.sent_within_s(needs(SEAL), 300) > 5
+    assert made.describe(needs(SEAL)) == "waits: x0"
 
 
-def test_a_request_that_waits_for_a_batch_holds_the_key_queue_while_it_records_that() -> None:
-    async def scene() -> None:
-        made = Scene()
-        await made.begin()
-        now = made.world.now_ms
-        await made.world.seed(KEY, *IDLE, waits_at("x0", now + 7_200_000))
-        assert await made.sent_within_s(needs(SEAL), 3600) == 1
-        assert made.describe(needs(SEAL)) == "waits: x0 (TruncateStream is queued there)"
-        await made.world.seed(KEY, waits_at("x0", now - YIELD_MS))
-        assert await made.sent_within_s(needs(SEAL), 200) > 1
-        assert made.describe(needs(SEAL)) == "waits: x0"
-
-    run(scene())
+async def test_a_request_that_waits_for_a_batch_holds_the_key_queue_while_it_records_that(made: Scene) -> None:
+    now = made.world.now_ms
+    await made.world.seed(KEY, *IDLE, waits_at("x0", now + 7_200_000))
+    assert await made.sent_within_s(needs(SEAL), 3600) == 1
+    assert made.describe(needs(SEAL)) == "waits: x0 (TruncateStream is queued there)"
+    await made.world.seed(KEY, waits_at("x0", now - YIELD_MS))
+    assert await made.sent_within_s(needs(SEAL), 200) > 1
+    assert made.describe(needs(SEAL)) == "waits: x0"
 
 
-def test_a_seal_repeats_aborts_though_it_holds_the_key_queue_of_its_stream() -> None:
-    async def scene() -> None:
-        made = Scene("stream:sc/x0", (*IDLE, StreamSealStarted(scope="sc", stream="x0", request="r", at=0)))
-        await made.begin()
-        abort = needs(AbortTransaction("sc", "x0", "t", AbortReason.SEAL), "t is open")
-        assert await made.sent_within_s(abort, 300) > 5
-        assert made.describe(abort) == "waits: t is open"
-
-    run(scene())
+async def test_a_seal_repeats_aborts_though_it_holds_the_key_queue_of_its_stream() -> None:
+    made = Scene("stream:sc/x0", (*IDLE, StreamSealStarted(scope="sc", stream="x0", request="r", at=0)))
+    await made.begin()
+    abort = needs(AbortTransaction("sc", "x0", "t", AbortReason.SEAL), "t is open")
+    assert await made.sent_within_s(abort, 300) > 5
+    assert made.describe(abort) == "waits: t is open"
 
 
-def test_a_scope_at_work_keeps_commands_of_its_key_back() -> None:
-    async def scene() -> None:
-        made, held = Scene(), needs(CreateScope("sc"), "held")
-        await made.begin()
-        assert await made.sent_within_s(held, 300) == 1
-        assert made.describe(held) == "waits: held (delete-scope runs there)"
-
-    run(scene())
+async def test_a_scope_at_work_keeps_commands_of_its_key_back(made: Scene) -> None:
+    held = needs(CreateScope("sc"), "held")
+    assert await made.sent_within_s(held, 300) == 1
+    assert made.describe(held) == "waits: held (delete-scope runs there)"

@@ -1,17 +1,14 @@
 """Fairness: neither workflows nor commits starve the other, and no one waits for ever for one that is dead."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from support import virtual_time
 from support.memory_world import until
-from support.transaction_world import KEY, SCOPE, STREAM, TransactionWorld
+from support.transaction_world import KEY, STREAM, TransactionWorld
 
 from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError
-from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import SealStream, UpdateStream
 from sluice.domain.stream.events import StreamSealed, StreamSealStarted, WorkflowQueued
@@ -20,20 +17,26 @@ from sluice.domain.transaction.events import CommitBatchEnded, TransactionCommit
 from sluice.engine.executor import Permit
 from stream_workflows.fairness import COMMITS_FIRST_S, REPEAT_S, Fairness
 
-COMMAND = SealStream(SCOPE, STREAM)
-
-Scenario = Callable[[TransactionWorld, Fairness], Coroutine[Any, Any, None]]
+COMMAND = SealStream(*STREAM)
 
 
-def run(scenario: Scenario, most: int = 100) -> None:
-    """Run a scenario on a stream of one segment."""
+@pytest.fixture
+def most() -> int:
+    """Commits in a batch."""
+    return 100
 
-    async def scene() -> None:
-        world = TransactionWorld(most=most)
-        await world.create()
-        await scenario(world, Fairness(world.first.journal))
 
-    virtual_time.run(scene())
+@pytest.fixture
+async def world(most: int) -> TransactionWorld:
+    """A stream of one segment."""
+    world = TransactionWorld(most=most)
+    await world.create()
+    return world
+
+
+@pytest.fixture
+def fairness(world: TransactionWorld) -> Fairness:
+    return Fairness(world.first.journal)
 
 
 def time_s() -> float:
@@ -51,121 +54,89 @@ def permit() -> Permit:
 
 
 async def end_batch(world: TransactionWorld) -> None:
-    await world.seed(KEY, CommitBatchEnded(scope=SCOPE, stream=STREAM))
+    await world.seed(KEY, CommitBatchEnded(*STREAM))
 
 
 # A workflow waits for a batch.
 
 
-def test_a_request_that_finds_a_batch_records_that_and_goes_on_behind_it() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        await world.begin(await world.open("a"))
-        waits = asyncio.ensure_future(fairness.wait(COMMAND))
-        await asyncio.sleep(1)
-        waiting = world.stream.waiting
-        assert waiting is not None and waiting.kind == "SealStream" and not waits.done()
-        await end_batch(world)
-        await waits
-        assert time_s() == about(1)
-
-    run(scenario)
-
-
-def test_a_request_that_waits_records_that_anew_before_commits_pass_it() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        await world.begin(await world.open("a"))
-        for times in range(1, 4):
-            await fairness.wait(COMMAND)
-            assert time_s() == about(times * REPEAT_S)
-            assert times * REPEAT_S < times * YIELD_MS / 1000
-        assert len(world.events(WorkflowQueued)) == 3
-
-    run(scenario)
+async def test_a_request_that_finds_a_batch_records_that_and_goes_on_behind_it(
+    world: TransactionWorld, fairness: Fairness
+) -> None:
+    await world.begin(await world.open("a"))
+    waits = asyncio.ensure_future(fairness.wait(COMMAND))
+    await asyncio.sleep(1)
+    waiting = world.stream.waiting
+    assert waiting is not None and waiting.kind == "SealStream" and not waits.done()
+    await end_batch(world)
+    await waits
+    assert time_s() == about(1)
 
 
-def test_a_request_that_finds_no_batch_records_nothing() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        before = len(world.log_of(KEY))
+async def test_a_request_that_waits_records_that_anew_before_commits_pass_it(
+    world: TransactionWorld, fairness: Fairness
+) -> None:
+    await world.begin(await world.open("a"))
+    for times in range(1, 4):
         await fairness.wait(COMMAND)
-        assert len(world.log_of(KEY)) == before and time_s() == about(0)
+        assert time_s() == about(times * REPEAT_S)
+        assert times * REPEAT_S < times * YIELD_MS / 1000
+    assert len(world.events(WorkflowQueued)) == 3
 
-    run(scenario)
+
+async def test_a_request_that_finds_no_batch_records_nothing(world: TransactionWorld, fairness: Fairness) -> None:
+    before = len(world.log_of(KEY))
+    await fairness.wait(COMMAND)
+    assert len(world.log_of(KEY)) == before and time_s() == about(0)
 
 
-def test_a_workflow_of_the_stream_is_waited_for_as_well() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        await world.seed(KEY, StreamSealStarted(scope=SCOPE, stream=STREAM, at=world.now_ms))
-        waits = asyncio.ensure_future(fairness.wait(COMMAND))
-        await asyncio.sleep(0.5)
-        assert not waits.done()
-        await world.seed(KEY, StreamSealed(scope=SCOPE, stream=STREAM))
-        await waits
-        assert time_s() == about(0.5)
-
-    run(scenario)
+async def test_a_workflow_of_the_stream_is_waited_for_as_well(world: TransactionWorld, fairness: Fairness) -> None:
+    await world.seed(KEY, StreamSealStarted(*STREAM, at=world.now_ms))
+    waits = asyncio.ensure_future(fairness.wait(COMMAND))
+    await asyncio.sleep(0.5)
+    assert not waits.done()
+    await world.seed(KEY, StreamSealed(*STREAM))
+    await waits
+    assert time_s() == about(0.5)
 
 
 # Commits wait for a workflow.
 
 
-def test_without_a_workflow_before_no_request_lets_commits_go_first() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        await world.commit(await world.open("a"))
-        await fairness.commits_first(COMMAND, permit())
-        assert time_s() == about(0)
-
-    run(scenario)
-
-
-def test_a_workflow_that_ended_while_no_commit_waited_lets_none_go_first() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
+@pytest.mark.parametrize("has_ended", [False, True], ids=["no workflow before", "one that ended before the commit"])
+async def test_without_a_workflow_that_passed_it_no_commit_goes_first(
+    world: TransactionWorld, fairness: Fairness, has_ended: bool
+) -> None:
+    if has_ended:
         fairness.ended(COMMAND)
-        await world.commit(await world.open("a"))
-        await fairness.commits_first(COMMAND, permit())
-        assert time_s() == about(0)
-
-    run(scenario)
+    await world.commit(await world.open("a"))
+    await fairness.commits_first(COMMAND, permit())
+    assert time_s() == about(0)
 
 
-def test_after_a_workflow_one_batch_goes_first() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        a = await world.open("a")
-        await world.commit(a)
-        fairness.ended(COMMAND)
-        waits = asyncio.ensure_future(fairness.commits_first(COMMAND, permit()))
-        await asyncio.sleep(0.2)
-        assert not waits.done()
-        await world.begin(a)
-        await waits
-        assert time_s() == about(0.2)
-        await fairness.commits_first(COMMAND, permit())
-        assert time_s() == about(0.2), "one batch, once"
-
-    run(scenario)
+async def test_after_a_workflow_one_batch_goes_first(world: TransactionWorld, fairness: Fairness) -> None:
+    a = await world.open("a")
+    await world.commit(a)
+    fairness.ended(COMMAND)
+    waits = asyncio.ensure_future(fairness.commits_first(COMMAND, permit()))
+    await asyncio.sleep(0.2)
+    assert not waits.done()
+    await world.begin(a)
+    await waits
+    assert time_s() == about(0.2)
+    await fairness.commits_first(COMMAND, permit())
+    assert time_s() == about(0.2), "one batch, once"
 
 
-def test_commits_without_an_owner_are_not_waited_for_for_long() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        await world.commit(await world.open("a"))
-        fairness.ended(COMMAND)
-        await fairness.commits_first(COMMAND, permit())
-        assert time_s() == about(COMMITS_FIRST_S)
-
-    run(scenario)
-
-
-def test_commits_that_have_gone_otherwise_are_not_waited_for() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        a = await world.open("a")
-        await world.commit(a)
-        fairness.ended(COMMAND)
-        waits = asyncio.ensure_future(fairness.commits_first(COMMAND, permit()))
-        await asyncio.sleep(0.1)
-        await world.seed(KEY, TransactionCommitted(scope=SCOPE, stream=STREAM, transaction=a, at=1))
-        await waits
-        assert time_s() == about(0.1)
-
-    run(scenario)
+async def test_commits_that_have_gone_otherwise_are_not_waited_for(world: TransactionWorld, fairness: Fairness) -> None:
+    a = await world.open("a")
+    await world.commit(a)
+    fairness.ended(COMMAND)
+    waits = asyncio.ensure_future(fairness.commits_first(COMMAND, permit()))
+    await asyncio.sleep(0.1)
+    await world.seed(KEY, TransactionCommitted(*STREAM, transaction=a, at=1))
+    await waits
+    assert time_s() == about(0.1)
 
 
 # Both at once.
@@ -182,7 +153,7 @@ class Updates:
 
     async def one(self, rate: int) -> None:
         scaling = ScalingPolicy(scale_type=ScaleType.EVENTS, target_rate=rate, min_segments=1, scale_factor=2)
-        command = UpdateStream(SCOPE, STREAM, StreamConfig(scaling=scaling))
+        command = UpdateStream(*STREAM, StreamConfig(scaling=scaling))
         await self.fairness.commits_first(command, permit())
         while True:
             try:
@@ -191,66 +162,49 @@ class Updates:
             except BusyError:
                 await self.fairness.wait(command)
         await asyncio.sleep(0.05)
-        await self.world.do(KEY, lambda reader, _: stream_decide.finish_update(reader, StreamId(SCOPE, STREAM), {}))
+        await self.world.do(KEY, lambda reader, _: stream_decide.finish_update(reader, STREAM, {}))
         self.fairness.ended(command)
         self.done.append(time_s())
         commits = self.world.commits
         self.batches_at.append(commits.batches if commits is not None else 0)
 
 
-def test_neither_starves_the_other() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        world.slow_s = 0.2
-        world.completer.take_over()
-        ids = [await world.open(f"t{i}") for i in range(60)]
-        await world.commit(*ids)
-        updates = Updates(world, fairness)
-        for rate in range(1, 11):
-            await updates.one(rate)
-        between = [after - before for before, after in zip(updates.batches_at, updates.batches_at[1:], strict=False)]
-        assert set(between) == {1}, "one batch between two workflows"
-        assert max(after - before for before, after in zip(updates.done, updates.done[1:], strict=False)) < 1
-        await world.until_ended()
-        assert list(world.transactions.ended()) == ids[::-1]
-
-    run(scenario, most=2)
+@pytest.mark.parametrize("most", [2])
+async def test_neither_starves_the_other(world: TransactionWorld, fairness: Fairness) -> None:
+    world.slow_s = 0.2
+    world.completer.take_over()
+    ids = [await world.open(f"t{i}") for i in range(60)]
+    await world.commit(*ids)
+    updates = Updates(world, fairness)
+    for rate in range(1, 11):
+        await updates.one(rate)
+    between = [after - before for before, after in zip(updates.batches_at, updates.batches_at[1:], strict=False)]
+    assert set(between) == {1}, "one batch between two workflows"
+    assert max(after - before for before, after in zip(updates.done, updates.done[1:], strict=False)) < 1
+    await world.until_ended()
+    assert list(world.transactions.ended()) == ids[::-1]
 
 
-def test_a_workflow_is_admitted_while_commits_never_end() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        world.slow_s = 0.5
-        world.completer.take_over()
-        ids = [await world.open(f"t{i}") for i in range(40)]
-        await world.commit(*ids)
-        await until(lambda: world.merges == 2)
-        began = time_s()
-        await Updates(world, fairness).one(7)
-        assert time_s() - began < 1.5 and world.transactions.committing
-
-    run(scenario, most=1)
-
-
-def test_a_workflow_that_died_while_it_waited_holds_commits_up_for_a_while_only() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        world.slow_s = 0.5
-        world.completer.take_over()
-        ids = [await world.open(f"t{i}") for i in range(4)]
-        await world.commit(*ids)
-        await until(lambda: world.merges == 1)
-        dies = asyncio.ensure_future(fairness.wait(COMMAND))
-        await asyncio.sleep(0.1)
-        dies.cancel()
-        await world.until_ended(max_s=YIELD_MS / 1000 + 5)
-
-    run(scenario, most=1)
+@pytest.mark.parametrize("most", [1])
+async def test_a_workflow_that_died_while_it_waited_holds_commits_up_for_a_while_only(
+    world: TransactionWorld, fairness: Fairness
+) -> None:
+    world.slow_s = 0.5
+    world.completer.take_over()
+    ids = [await world.open(f"t{i}") for i in range(4)]
+    await world.commit(*ids)
+    await until(lambda: world.merges == 1)
+    dies = asyncio.ensure_future(fairness.wait(COMMAND))
+    await asyncio.sleep(0.1)
+    dies.cancel()
+    await world.until_ended(max_s=YIELD_MS / 1000 + 5)
 
 
-def test_a_workflow_goes_on_while_the_owner_of_the_commits_is_dead() -> None:
-    async def scenario(world: TransactionWorld, fairness: Fairness) -> None:
-        await world.commit(*[await world.open(f"t{i}") for i in range(3)])
-        updates = Updates(world, fairness)
-        for rate in range(1, 4):
-            await updates.one(rate)
-        assert time_s() < 3 * (COMMITS_FIRST_S + 0.2)
-
-    run(scenario)
+async def test_a_workflow_goes_on_while_the_owner_of_the_commits_is_dead(
+    world: TransactionWorld, fairness: Fairness
+) -> None:
+    await world.commit(*[await world.open(f"t{i}") for i in range(3)])
+    updates = Updates(world, fairness)
+    for rate in range(1, 4):
+        await updates.one(rate)
+    assert time_s() < 3 * (COMMITS_FIRST_S + 0.2)

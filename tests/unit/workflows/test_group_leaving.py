@@ -9,7 +9,6 @@ from support.memory_world import MemoryWorld, Process, settle
 
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, StreamConfig
 from sluice.domain.ids import GroupId, StreamId
-from sluice.domain.names import key_of
 from sluice.domain.reader_group.events import ReaderGroupCreated, ReaderGroupCreationStarted, ReaderGroupDeletionStarted
 from sluice.domain.reader_group.state import find_group
 from sluice.domain.segment import Segment
@@ -37,26 +36,18 @@ async def required(step: Coroutine[Any, Any, None], behind: Process) -> list[Any
 async def test_a_group_leaves_a_stream_that_its_new_owner_does_not_show_yet() -> None:
     world = MemoryWorld()
     behind, key = world.process(), StreamId("sc", "st").key
-    group = next(
-        name
-        for name in (f"g{i}" for i in range(99))
-        if behind.journal.partition_of(key_of(GroupId("sc", name).aggregate)) != behind.journal.partition_of(key)
-    )
-    group_key = key_of(GroupId("sc", group).aggregate)
+    partition_of = behind.journal.partition_of
+    names = (f"g{i}" for i in range(99))
+    group = next(name for name in names if partition_of(GroupId("sc", name).key) != partition_of(key))
+    group_key = GroupId("sc", group).key
     behind.log.freeze(behind.journal.partition_of(key))
-    created = StreamCreationStarted(
-        scope="sc",
-        stream="st",
-        creation_id="r",
-        config=StreamConfig(),
-        created_at=1,
-        segments=(Segment(0, 0.0, 1.0),),
-    )
-    subscribed = SubscriberAdded(scope="sc", stream="st", subscriber=f"sc/{group}", group_id="i", generation=0, at=1)
-    await world.seed(key, created, StreamCreated(scope="sc", stream="st"), subscribed)
-    begun = ReaderGroupCreationStarted(scope="sc", group=group, creation_id="q", config=CONFIG, created_at=1)
-    await world.seed(group_key, begun, ReaderGroupCreated(scope="sc", group=group))
-    await world.seed(group_key, ReaderGroupDeletionStarted(scope="sc", group=group, request="d", at=2))
+    segments = (Segment(0, 0.0, 1.0),)
+    created = StreamCreationStarted("sc", "st", "r", config=StreamConfig(), created_at=1, segments=segments)
+    subscribed = SubscriberAdded("sc", "st", subscriber=f"sc/{group}", group_id="i", generation=0, at=1)
+    await world.seed(key, created, StreamCreated("sc", "st"), subscribed)
+    begun = ReaderGroupCreationStarted("sc", group, "q", config=CONFIG, created_at=1)
+    await world.seed(group_key, begun, ReaderGroupCreated("sc", group))
+    await world.seed(group_key, ReaderGroupDeletionStarted("sc", group, request="d", at=2))
     state = find_group(behind.journal.reader(group_key), GroupId("sc", group))
     assert state is not None
     context = StreamStepContext(world.store, behind.journal, Sender(behind.runtime))

@@ -5,7 +5,6 @@ from collections.abc import Collection
 
 from prometheus_client import REGISTRY
 from support.periodic_world import ALL, PeriodicWorld
-from support.virtual_time import run
 
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.ids import StreamId
@@ -66,109 +65,88 @@ async def run_for(periodic: Periodic, seconds: float) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def test_jobs_have_rhythms_of_their_own_and_a_failure_ends_nothing() -> None:
-    async def test() -> None:
-        world = PeriodicWorld()
-        slow = Job("slow", [StreamId("sc", "bad"), StreamId("sc", "good")], 10)
-        fast = Job("fast", [StreamId("sc", "x")], 1)
-        await run_for(Periodic(world.first.journal, lambda: {1, 2}, [slow, fast]), 25)
-        assert [at for at, name in slow.worked if name == "good"] == [0, 10, 20]
-        assert len(fast.worked) == 25
-        assert set(slow.asked) == {frozenset({1, 2})}
-        assert failures("slow") == 3 and failures("fast") == 0
-
-    run(test())
+async def test_jobs_have_rhythms_of_their_own_and_a_failure_ends_nothing() -> None:
+    world = PeriodicWorld()
+    slow = Job("slow", [StreamId("sc", "bad"), StreamId("sc", "good")], 10)
+    fast = Job("fast", [StreamId("sc", "x")], 1)
+    await run_for(Periodic(world.first.journal, lambda: {1, 2}, [slow, fast]), 25)
+    assert [at for at, name in slow.worked if name == "good"] == [0, 10, 20]
+    assert len(fast.worked) == 25
+    assert set(slow.asked) == {frozenset({1, 2})}
+    assert failures("slow") == 3 and failures("fast") == 0
 
 
-def test_the_interval_counts_from_the_end_of_a_round_and_streams_are_bounded() -> None:
-    async def test() -> None:
-        job = Job("bounded", [StreamId("sc", f"s{i}") for i in range(10)], 10, takes_s=5)
-        await run_for(Periodic(PeriodicWorld().first.journal, lambda: {0}, [job], at_once=4), 30)
-        assert job.most == 4
-        assert sorted({at for at, _ in job.worked}) == [5, 10, 15, 30]
-
-    run(test())
+async def test_the_interval_counts_from_the_end_of_a_round_and_streams_are_bounded() -> None:
+    job = Job("bounded", [StreamId("sc", f"s{i}") for i in range(10)], 10, takes_s=5)
+    await run_for(Periodic(PeriodicWorld().first.journal, lambda: {0}, [job], at_once=4), 30)
+    assert job.most == 4
+    assert sorted({at for at, _ in job.worked}) == [5, 10, 15, 30]
 
 
-def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_done() -> None:
-    async def test() -> None:
-        world = PeriodicWorld()
-        job = Job("idle", [StreamId("sc", "s")], 1)
-        owned: set[int] = set()
-        periodic = Periodic(world.first.journal, lambda: owned, [job])
-        await run_for(periodic, 5)
-        assert job.asked == []
-        owned.add(0)
+async def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_done() -> None:
+    world = PeriodicWorld()
+    job = Job("idle", [StreamId("sc", "s")], 1)
+    owned: set[int] = set()
+    periodic = Periodic(world.first.journal, lambda: owned, [job])
+    await run_for(periodic, 5)
+    assert job.asked == []
+    owned.add(0)
 
-        world.broker.go_away(60)
-        await run_for(periodic, 3 * (ENDS_TIMEOUT_S + 1))
-        assert job.asked == [] and failures("idle") == 3
-
-    run(test())
+    world.broker.go_away(60)
+    await run_for(periodic, 3 * (ENDS_TIMEOUT_S + 1))
+    assert job.asked == [] and failures("idle") == 3
 
 
-def test_the_index_follows_the_journal() -> None:
-    async def test() -> None:
-        world = PeriodicWorld()
-        await world.create("sc", "old", StreamConfig(retention=POLICY))
-        index = StreamIndex(world.first.journal)
-        assert index.retained(ALL) == [("sc", "old")] == index.unannounced(ALL)
-        assert index.retained(ALL - {world.first.journal.partition_of("sc/old")}) == []
+async def test_the_index_follows_the_journal() -> None:
+    world = PeriodicWorld()
+    await world.create("sc", "old", StreamConfig(retention=POLICY))
+    index = StreamIndex(world.first.journal)
+    assert index.retained(ALL) == [("sc", "old")] == index.unannounced(ALL)
+    assert index.retained(ALL - {world.first.journal.partition_of("sc/old")}) == []
 
-        await world.create("sc", "st", StreamConfig())
-        assert index.with_writers(ALL) == []
-        await world.ask(NoteWriterTime("sc", "st", "w", 1, {0: 1}))
-        await world.ask(RemoveWriter("sc", "st", "w"))
-        assert index.with_writers(ALL) == [("sc", "st")]
-        await world.ask(UpdateStream("sc", "st", StreamConfig(retention=POLICY)))
-        assert sorted(index.retained(ALL)) == [("sc", "old"), ("sc", "st")]
-        await world.ask(UpdateStream("sc", "old", StreamConfig()))
-        assert index.retained(ALL) == [("sc", "st")] == index.unannounced(ALL)
-
-    run(test())
+    await world.create("sc", "st", StreamConfig())
+    assert index.with_writers(ALL) == []
+    await world.ask(NoteWriterTime("sc", "st", "w", 1, {0: 1}))
+    await world.ask(RemoveWriter("sc", "st", "w"))
+    assert index.with_writers(ALL) == [("sc", "st")]
+    await world.ask(UpdateStream("sc", "st", StreamConfig(retention=POLICY)))
+    assert sorted(index.retained(ALL)) == [("sc", "old"), ("sc", "st")]
+    await world.ask(UpdateStream("sc", "old", StreamConfig()))
+    assert index.retained(ALL) == [("sc", "st")] == index.unannounced(ALL)
 
 
-def test_the_streams_of_our_own_scope_have_no_watermarks() -> None:
-    async def test() -> None:
-        world = PeriodicWorld()
-        await world.create("_system", "st", StreamConfig())
-        index = StreamIndex(world.first.journal)
-        await world.ask(NoteWriterTime("_system", "st", "w", 1, {0: 1}))
-        assert index.with_writers(ALL) == [] == StreamIndex(world.first.journal).with_writers(ALL)
-
-    run(test())
+async def test_the_streams_of_our_own_scope_have_no_watermarks() -> None:
+    world = PeriodicWorld()
+    await world.create("_system", "st", StreamConfig())
+    index = StreamIndex(world.first.journal)
+    await world.ask(NoteWriterTime("_system", "st", "w", 1, {0: 1}))
+    assert index.with_writers(ALL) == [] == StreamIndex(world.first.journal).with_writers(ALL)
 
 
-def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> None:
-    async def test() -> None:
-        world = PeriodicWorld()
-        index = StreamIndex(world.first.journal)
-        await world.create("sc", "kept", StreamConfig(retention=POLICY))
-        await world.create("sc", "plain", StreamConfig())
-        for name in ("kept", "plain"):
-            await world.ask(AddSubscriber("sc", name, "sc/rg", "id", 0))
-            assert await world.ask(UpdateSubscriberCut("sc", name, "sc/rg", "id", 0, {0: 0})) is not None
-        partition = world.first.journal.partition_of("sc/kept")
-        assert index.take_changed(ALL) == [("sc", "kept")]
-        assert index.take_changed(ALL) == []
-        index.put_back(partition, StreamId("sc", "kept"))
-        assert index.take_changed(ALL - {partition}) == [] == index.take_changed(ALL), "that of others is dropped"
-
-    run(test())
+async def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> None:
+    world = PeriodicWorld()
+    index = StreamIndex(world.first.journal)
+    await world.create("sc", "kept", StreamConfig(retention=POLICY))
+    await world.create("sc", "plain", StreamConfig())
+    for name in ("kept", "plain"):
+        await world.ask(AddSubscriber("sc", name, "sc/rg", "id", 0))
+        assert await world.ask(UpdateSubscriberCut("sc", name, "sc/rg", "id", 0, {0: 0})) is not None
+    partition = world.first.journal.partition_of("sc/kept")
+    assert index.take_changed(ALL) == [("sc", "kept")]
+    assert index.take_changed(ALL) == []
+    index.put_back(partition, StreamId("sc", "kept"))
+    assert index.take_changed(ALL - {partition}) == [] == index.take_changed(ALL), "that of others is dropped"
 
 
-def test_a_deletion_is_a_change() -> None:
-    async def test() -> None:
-        world = PeriodicWorld()
-        index = StreamIndex(world.first.journal)
-        key = StreamId("sc", "st").key
-        await world.create("sc", "st", StreamConfig(retention=POLICY))
-        await world.ask(SealStream("sc", "st"))
-        await world.do(key, lambda reader, _: decide.finish_seal(reader, StreamId("sc", "st")))
-        await world.ask(DeleteStream("sc", "st"))
-        await world.do(key, lambda reader, _: decide.finish_delete(reader, StreamId("sc", "st")))
-        assert index.take_changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
-        await world.ask(CreateStream("sc", "st", StreamConfig()), "again")
-        assert index.retained(ALL) == [] == index.unannounced(ALL)
-
-    run(test())
+async def test_a_deletion_is_a_change() -> None:
+    world = PeriodicWorld()
+    index = StreamIndex(world.first.journal)
+    key = StreamId("sc", "st").key
+    await world.create("sc", "st", StreamConfig(retention=POLICY))
+    await world.ask(SealStream("sc", "st"))
+    await world.do(key, lambda reader, _: decide.finish_seal(reader, StreamId("sc", "st")))
+    await world.ask(DeleteStream("sc", "st"))
+    await world.do(key, lambda reader, _: decide.finish_delete(reader, StreamId("sc", "st")))
+    assert index.take_changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
+    await world.ask(CreateStream("sc", "st", StreamConfig()), "again")
+    assert index.retained(ALL) == [] == index.unannounced(ALL)

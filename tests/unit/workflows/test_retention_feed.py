@@ -1,13 +1,11 @@
-"""What those who decide on retention are told: samples of the tail, changes, and the end of a policy for certain."""
+"""Retention reports: samples of the tail, changes, and the end of a policy for certain."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
 from support.memory_world import BEGAN_MS, LateClock, Process
 from support.periodic_world import ALL, PeriodicWorld
-from support.virtual_time import run
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
@@ -56,14 +54,17 @@ class Jobs:
         return len(due)
 
 
-def with_stream(test: Callable[[PeriodicWorld, Jobs], Awaitable[None]], config: StreamConfig = KEPT) -> None:
-    async def whole() -> None:
-        world = PeriodicWorld()
-        jobs = Jobs(world)
-        await world.create(*STREAM, config)
-        await test(world, jobs)
+@pytest.fixture
+async def world() -> PeriodicWorld:
+    return PeriodicWorld()
 
-    run(whole())
+
+@pytest.fixture
+async def jobs(world: PeriodicWorld) -> Jobs:
+    """They are there before the stream is."""
+    jobs = Jobs(world)
+    await world.create(*STREAM, KEPT)
+    return jobs
 
 
 async def truncate(world: PeriodicWorld, cut: dict[int, int]) -> None:
@@ -71,186 +72,152 @@ async def truncate(world: PeriodicWorld, cut: dict[int, int]) -> None:
     await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, STREAM))
 
 
-def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        world.write(*STREAM, 0, bytes(70))
-        world.write(*STREAM, 1, bytes(30))
-        await jobs.sample()
-        await truncate(world, {0: 50, 1: 0})
-        await world.ask(ScaleStream(*STREAM, seals=(1,), ranges=((0.5, 0.75), (0.75, 1)), at=2000))
-        await world.finish_scale(*STREAM, {1: 30})
-        world.write(*STREAM, HIGH, bytes(5))
-        await asyncio.sleep(60)
-        await jobs.sample()
-        first, second = world.values(RETENTION)
-        assert first["sample"] == {"cut": {"0": 70, "1": 30}, "size": 100} and first["at"] == BEGAN_MS
-        assert first["policy"] == {"retention_type": "TIME", "minimum": 100, "maximum": 1000}
-        assert second["sample"] == {"cut": {"0": 70, str(LOW): 0, str(HIGH): 5}, "size": 105}
-        assert second["head"] == {"cut": {"0": 50, "1": 0}, "size": 50}
-        assert second["ranges"] == {"0": [0, 0.5], "1": [0.5, 1], str(LOW): [0.5, 0.75], str(HIGH): [0.75, 1]}
-        assert first["id"] != second["id"] and first["creation_id"] == "r-sc-st"
-
-    with_stream(test)
+async def seal(world: PeriodicWorld) -> None:
+    await world.ask(SealStream(*STREAM))
+    await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
 
 
-def test_subscribers_that_have_reported_come_with_their_cuts_and_sizes() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        world.write(*STREAM, 0, bytes(70))
-        for name in ("sc/far", "sc/near", "sc/new"):
-            await world.ask(AddSubscriber(*STREAM, name, "id", 0))
-        for name, cut in (("sc/far", {0: 60, 1: 0}), ("sc/near", {0: 10, 1: 0})):
-            reply = await world.ask(UpdateSubscriberCut(*STREAM, name, "id", 0, cut))
-            assert reply is not None and reply.status == "SUCCESS"
-        await truncate(world, {0: 40, 1: 0})
-        assert await jobs.change() == 1 and await jobs.change() == 0
-        [told] = world.values(RETENTION)
-        assert told["sample"] is None and told["head"]["size"] == 40
-        assert told["subscribers"] == {
-            "sc/far": {"cut": {"0": 60, "1": 0}, "size": 60},
-            "sc/near": {"cut": {"0": 40, "1": 0}, "size": 40},
-        }
-
-    with_stream(test)
+async def delete(world: PeriodicWorld) -> None:
+    """The stream is sealed."""
+    await world.ask(DeleteStream(*STREAM))
+    await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, STREAM))
 
 
-def test_a_sample_that_a_truncation_overtook_is_dropped() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        world.write(*STREAM, 0, bytes(70))
-        real = world.store.segment_info
-
-        async def overtaken(name: str) -> object:
-            info = await real(name)
-            if name == segment_name(*STREAM, 0):
-                world.store.segment_info = real  # type: ignore[method-assign]
-                world.write(*STREAM, 0, bytes(10))
-                await truncate(world, {0: 75, 1: 0})
-            return info
-
-        world.store.segment_info = overtaken  # type: ignore[method-assign,assignment]
-        await jobs.sample()
-        assert world.values(RETENTION) == []
-
-    with_stream(test)
-
-
-def test_a_sealed_stream_is_not_sampled_nor_one_without_a_policy() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        await world.create("sc", "plain", StreamConfig())
-        await world.ask(SealStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
-        await jobs.sample()
-        assert jobs.samples.due(ALL) == [STREAM] and world.messages(RETENTION) == []
-
-    with_stream(test)
+async def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it(world: PeriodicWorld, jobs: Jobs) -> None:
+    world.write(*STREAM, 0, bytes(70))
+    world.write(*STREAM, 1, bytes(30))
+    await jobs.sample()
+    await truncate(world, {0: 50, 1: 0})
+    await world.ask(ScaleStream(*STREAM, seals=(1,), ranges=((0.5, 0.75), (0.75, 1)), at=2000))
+    await world.finish_scale(*STREAM, {1: 30})
+    world.write(*STREAM, HIGH, bytes(5))
+    await asyncio.sleep(60)
+    await jobs.sample()
+    first, second = world.values(RETENTION)
+    assert first["sample"] == {"cut": {"0": 70, "1": 30}, "size": 100} and first["at"] == BEGAN_MS
+    assert first["policy"] == {"retention_type": "TIME", "minimum": 100, "maximum": 1000}
+    assert second["sample"] == {"cut": {"0": 70, str(LOW): 0, str(HIGH): 5}, "size": 105}
+    assert second["head"] == {"cut": {"0": 50, "1": 0}, "size": 50}
+    assert second["ranges"] == {"0": [0, 0.5], "1": [0.5, 1], str(LOW): [0.5, 0.75], str(HIGH): [0.75, 1]}
+    assert first["id"] != second["id"] and first["creation_id"] == "r-sc-st"
 
 
-def test_that_a_stream_is_sealed_ends_its_policy() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        await jobs.change()
-        await world.ask(SealStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
-        assert await jobs.change() == 1 and await jobs.change() == 0
-        assert [t["policy"] is None for t in world.values(RETENTION)] == [False, True]
-
-    with_stream(test)
-
-
-def test_a_sample_has_the_time_after_it_was_measured() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        real = world.store.segment_info
-
-        async def slow(name: str) -> object:
-            info = await real(name)
-            await asyncio.sleep(5)
-            return info
-
-        world.store.segment_info = slow  # type: ignore[method-assign,assignment]
-        await jobs.sample()
-        assert [t["at"] for t in world.values(RETENTION)] == [BEGAN_MS + 5_000]
-
-    with_stream(test)
+async def test_subscribers_that_have_reported_come_with_their_cuts_and_sizes(world: PeriodicWorld, jobs: Jobs) -> None:
+    world.write(*STREAM, 0, bytes(70))
+    for name in ("sc/far", "sc/near", "sc/new"):
+        await world.ask(AddSubscriber(*STREAM, name, "id", 0))
+    for name, cut in (("sc/far", {0: 60, 1: 0}), ("sc/near", {0: 10, 1: 0})):
+        reply = await world.ask(UpdateSubscriberCut(*STREAM, name, "id", 0, cut))
+        assert reply is not None and reply.status == "SUCCESS"
+    await truncate(world, {0: 40, 1: 0})
+    assert await jobs.change() == 1 and await jobs.change() == 0
+    [told] = world.values(RETENTION)
+    assert told["sample"] is None and told["head"]["size"] == 40
+    assert told["subscribers"] == {
+        "sc/far": {"cut": {"0": 60, "1": 0}, "size": 60},
+        "sc/near": {"cut": {"0": 40, "1": 0}, "size": 40},
+    }
 
 
-def test_what_is_told_later_has_a_later_version_whatever_the_clock_says() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        await jobs.sample()
-        await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
-        late = Jobs(world, world.process(LateClock(world.broker, 2000)))
-        await late.change()
-        await world.ask(SealStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
-        await world.ask(DeleteStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, STREAM))
-        late.index.put_back(world.first.journal.partition_of("sc/st"), STREAM)
-        await late.change()
-        reports = [msgspec.convert(t, RetentionReport, strict=False) for t in world.values(RETENTION)]
-        versions = [report.version for report in reports]
-        assert versions[0] > 0 and versions == sorted(versions) and versions[-1] > versions[-2]
-        state = observe(None, reports[0])
-        for report in reports:
-            state = observe(state, report)
-        assert state.policy is None
+async def test_a_sample_that_a_truncation_overtook_is_dropped(world: PeriodicWorld, jobs: Jobs) -> None:
+    world.write(*STREAM, 0, bytes(70))
+    real = world.store.segment_info
 
-    with_stream(test)
+    async def overtaken(name: str) -> object:
+        info = await real(name)
+        if name == segment_name(*STREAM, 0):
+            world.store.segment_info = real  # type: ignore[method-assign]
+            world.write(*STREAM, 0, bytes(10))
+            await truncate(world, {0: 75, 1: 0})
+        return info
+
+    world.store.segment_info = overtaken  # type: ignore[method-assign,assignment]
+    await jobs.sample()
+    assert world.values(RETENTION) == []
 
 
-def test_a_policy_is_told_until_the_journal_says_so() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        world.refuse(RETENTION, 2)
-        for _ in range(2):
-            with pytest.raises(SendError):
-                await jobs.change()
-        assert await jobs.change() == 1 and await jobs.change() == 0
-        assert [t["policy"]["minimum"] for t in world.values(RETENTION)] == [100]
-        tagged = msgspec.structs.replace(KEPT, tags=("a",))
-        await world.ask(UpdateStream(*STREAM, tagged))
-        assert await jobs.change() == 0
-        await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
-        assert await Jobs(world).change() == 1, "whoever comes next tells of it, too"
-        assert await jobs.change() == 0
-        assert world.values(RETENTION)[-1]["policy"] is None
-        assert [e.policy for e in world.events(ev.RetentionPolicyAnnounced)] == [POLICY, None]
-
-    with_stream(test)
+async def test_a_sealed_stream_is_not_sampled_nor_one_without_a_policy(world: PeriodicWorld, jobs: Jobs) -> None:
+    await world.create("sc", "plain", StreamConfig())
+    await seal(world)
+    await jobs.sample()
+    assert jobs.samples.due(ALL) == [STREAM] and world.messages(RETENTION) == []
 
 
-def test_what_could_not_be_told_is_told_later() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        await jobs.change()
-        await world.ask(AddSubscriber(*STREAM, "sc/rg", "id", 0))
-        await world.ask(UpdateSubscriberCut(*STREAM, "sc/rg", "id", 0, {0: 0, 1: 0}))
-        world.refuse(RETENTION, 1)
+async def test_a_sample_has_the_time_after_it_was_measured(world: PeriodicWorld, jobs: Jobs) -> None:
+    real = world.store.segment_info
+
+    async def slow(name: str) -> object:
+        info = await real(name)
+        await asyncio.sleep(5)
+        return info
+
+    world.store.segment_info = slow  # type: ignore[method-assign,assignment]
+    await jobs.sample()
+    assert [t["at"] for t in world.values(RETENTION)] == [BEGAN_MS + 5_000]
+
+
+async def test_a_later_report_has_a_later_version_whatever_the_clock_says(world: PeriodicWorld, jobs: Jobs) -> None:
+    await jobs.sample()
+    await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
+    late = Jobs(world, world.process(LateClock(world.broker, 2000)))
+    await late.change()
+    await seal(world)
+    await delete(world)
+    late.index.put_back(world.first.journal.partition_of("sc/st"), STREAM)
+    await late.change()
+    reports = [msgspec.convert(t, RetentionReport, strict=False) for t in world.values(RETENTION)]
+    versions = [report.version for report in reports]
+    assert versions[0] > 0 and versions == sorted(versions) and versions[-1] > versions[-2]
+    state = observe(None, reports[0])
+    for report in reports:
+        state = observe(state, report)
+    assert state.policy is None
+
+
+async def test_a_policy_is_reported_until_the_journal_says_so(world: PeriodicWorld, jobs: Jobs) -> None:
+    world.refuse(RETENTION, 2)
+    for _ in range(2):
         with pytest.raises(SendError):
             await jobs.change()
-        assert await jobs.change() == 1
-        assert list(world.values(RETENTION)[-1]["subscribers"]) == ["sc/rg"]
+    assert await jobs.change() == 1 and await jobs.change() == 0
+    assert [t["policy"]["minimum"] for t in world.values(RETENTION)] == [100]
+    await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, tags=("a",))))
+    assert await jobs.change() == 0
+    await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
+    assert await Jobs(world).change() == 1, "whoever comes next tells of it, too"
+    assert await jobs.change() == 0
+    assert world.values(RETENTION)[-1]["policy"] is None
+    assert [e.policy for e in world.events(ev.RetentionPolicyAnnounced)] == [POLICY, None]
 
-    with_stream(test)
 
-
-def test_the_deletion_of_a_stream_ends_its_policy() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
+async def test_a_change_that_could_not_be_reported_is_reported_later(world: PeriodicWorld, jobs: Jobs) -> None:
+    await jobs.change()
+    await world.ask(AddSubscriber(*STREAM, "sc/rg", "id", 0))
+    await world.ask(UpdateSubscriberCut(*STREAM, "sc/rg", "id", 0, {0: 0, 1: 0}))
+    world.refuse(RETENTION, 1)
+    with pytest.raises(SendError):
         await jobs.change()
-        await world.ask(SealStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_seal(reader, STREAM))
-        await world.ask(DeleteStream(*STREAM))
-        await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, STREAM))
-        await jobs.change()
-        told = world.values(RETENTION)[-1]
-        assert told["policy"] is None and told["creation_id"] == "" and told["head"] == {"cut": {}, "size": 0}
-
-    with_stream(test)
+    assert await jobs.change() == 1
+    assert list(world.values(RETENTION)[-1]["subscribers"]) == ["sc/rg"]
 
 
-def test_ids_follow_from_what_is_told() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        for _ in range(2):
-            await jobs.sample()
-        world.write(*STREAM, 0, b"x")
+async def test_the_seal_of_a_stream_ends_its_policy_and_so_does_its_deletion(world: PeriodicWorld, jobs: Jobs) -> None:
+    await jobs.change()
+    await seal(world)
+    assert await jobs.change() == 1 and await jobs.change() == 0
+    assert [t["policy"] is None for t in world.values(RETENTION)] == [False, True]
+    await delete(world)
+    await jobs.change()
+    told = world.values(RETENTION)[-1]
+    assert told["policy"] is None and told["creation_id"] == "" and told["head"] == {"cut": {}, "size": 0}
+
+
+async def test_ids_follow_from_what_is_reported(world: PeriodicWorld, jobs: Jobs) -> None:
+    for _ in range(2):
         await jobs.sample()
-        await asyncio.sleep(0.001)
-        await jobs.sample()
-        same, again, other, later = (t["id"] for t in world.values(RETENTION))
-        assert same == again and len({same, other, later}) == 3
-
-    with_stream(test)
+    world.write(*STREAM, 0, b"x")
+    await jobs.sample()
+    await asyncio.sleep(0.001)
+    await jobs.sample()
+    same, again, other, later = (t["id"] for t in world.values(RETENTION))
+    assert same == again and len({same, other, later}) == 3

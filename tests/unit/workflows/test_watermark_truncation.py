@@ -1,10 +1,8 @@
-"""Watermarks behind the head of their stream: dropped once no reader can need them, whoever looks at them when."""
+"""Watermarks behind the head of their stream: dropped once no reader can need them, by any owner."""
 
-from collections.abc import Awaitable, Callable
-
+import pytest
 from support.memory_world import Process
 from support.periodic_world import ALL, PeriodicWorld
-from support.virtual_time import run
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.ids import StreamId
@@ -35,30 +33,29 @@ class Jobs:
         return due
 
 
-def with_marks(test: Callable[[PeriodicWorld, Jobs], Awaitable[None]]) -> None:
-    """A stream with watermarks at 10, 20, 30, 40 and 50 bytes."""
+@pytest.fixture
+async def world() -> PeriodicWorld:
+    """A stream of 100 bytes with watermarks at 10, 20, 30, 40 and 50."""
+    world = PeriodicWorld()
+    await world.create(*STREAM, StreamConfig(timestamp_aggregation_timeout_ms=1000))
+    world.write(*STREAM, 0, bytes(100))
+    watermarks = Jobs(world, world.first).watermarks
+    for at in (10, 20, 30, 40, 50):
+        await world.ask(NoteWriterTime(*STREAM, "w", at, {0: at}))
+        await watermarks.work(STREAM)
+    assert len(world.store.segments[MARK].data) == 5 * SIZE
+    return world
 
-    async def whole() -> None:
-        world = PeriodicWorld()
-        await world.create(*STREAM, StreamConfig(timestamp_aggregation_timeout_ms=1000))
-        jobs = Jobs(world, world.first)
-        for at in (10, 20, 30, 40, 50):
-            await world.ask(NoteWriterTime(*STREAM, "w", at, {0: at}))
-            await jobs.watermarks.work(STREAM)
-        assert len(world.store.segments[MARK].data) == 5 * SIZE
-        await test(world, jobs)
 
-    run(whole())
+@pytest.fixture
+def jobs(world: PeriodicWorld) -> Jobs:
+    return Jobs(world, world.first)
 
 
 async def truncate(world: PeriodicWorld, name: str, at: int) -> None:
     await world.ask(TruncateStream("sc", name, cut={0: at}))
     await world.store.truncate_segment(f"sc/{name}/0.#epoch.0", at)
     await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, StreamId("sc", name)))
-
-
-async def write(world: PeriodicWorld, count: int) -> None:
-    world.write(*STREAM, 0, bytes(count))
 
 
 def asked(world: PeriodicWorld) -> list[int]:
@@ -69,95 +66,70 @@ def asked(world: PeriodicWorld) -> list[int]:
     return [command.cut[0] for command in commands]
 
 
-def test_while_the_head_stands_still_nothing_is_looked_at() -> None:
-    async def test(_world: PeriodicWorld, jobs: Jobs) -> None:
-        assert await jobs.look() == []
-
-    with_marks(test)
+async def test_while_the_head_stands_still_nothing_is_looked_at(jobs: Jobs) -> None:
+    assert await jobs.look() == []
 
 
-def test_marks_go_when_the_head_moves_and_the_last_two_stay() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        await write(world, 100)
-        await truncate(world, "st", 35)
-        assert await jobs.look() == [STREAM]
-        assert asked(world) == [2 * SIZE], "that of 30 tells readers at the head how far time had come"
-        assert await jobs.look() == [], "once is enough"
-        await truncate(world, "_MARKst", 2 * SIZE)
-        await truncate(world, "st", 100)
-        await jobs.look()
-        assert asked(world) == [2 * SIZE, 3 * SIZE]
-        assert world.store.segments[MARK].attributes[MARK_ATTRIBUTE] >= 3 * SIZE
-
-    with_marks(test)
+async def test_marks_go_when_the_head_moves_and_the_last_two_stay(world: PeriodicWorld, jobs: Jobs) -> None:
+    await truncate(world, "st", 35)
+    assert await jobs.look() == [STREAM]
+    assert asked(world) == [2 * SIZE], "that of 30 tells readers at the head how far time had come"
+    assert await jobs.look() == [], "once is enough"
+    await truncate(world, "_MARKst", 2 * SIZE)
+    await truncate(world, "st", 100)
+    await jobs.look()
+    assert asked(world) == [2 * SIZE, 3 * SIZE]
+    assert world.store.segments[MARK].attributes[MARK_ATTRIBUTE] >= 3 * SIZE
 
 
-def test_watermarks_go_on_behind_a_truncated_mark_stream() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        await write(world, 100)
-        await truncate(world, "st", 100)
-        await jobs.look()
-        await truncate(world, "_MARKst", asked(world)[0])
-        await world.ask(NoteWriterTime(*STREAM, "w", 60, {0: 100}))
-        await Jobs(world, world.process()).watermarks.work(STREAM)
-        shown = world.stream(*STREAM).watermark
-        assert shown is not None and shown.lower == 60
-        assert len(world.store.segments[MARK].data) == 3 * SIZE, "three of six are gone"
-
-    with_marks(test)
+async def test_watermarks_go_on_behind_a_truncated_mark_stream(world: PeriodicWorld, jobs: Jobs) -> None:
+    await truncate(world, "st", 100)
+    await jobs.look()
+    await truncate(world, "_MARKst", asked(world)[0])
+    await world.ask(NoteWriterTime(*STREAM, "w", 60, {0: 100}))
+    await Jobs(world, world.process()).watermarks.work(STREAM)
+    shown = world.stream(*STREAM).watermark
+    assert shown is not None and shown.lower == 60
+    assert len(world.store.segments[MARK].data) == 3 * SIZE, "three of six are gone"
 
 
-def test_whoever_takes_over_asks_for_the_same() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        await write(world, 100)
-        await truncate(world, "st", 35)
-        await jobs.look()
-        assert await Jobs(world, world.process()).look() == [STREAM]
-        assert len(world.requests(REQUESTS_STREAMS)) == 2 and asked(world) == [2 * SIZE]
-
-    with_marks(test)
+async def test_the_next_owner_requests_the_same_truncation(world: PeriodicWorld, jobs: Jobs) -> None:
+    await truncate(world, "st", 35)
+    await jobs.look()
+    assert await Jobs(world, world.process()).look() == [STREAM]
+    assert len(world.requests(REQUESTS_STREAMS)) == 2 and asked(world) == [2 * SIZE]
 
 
-def test_of_many_marks_some_go_each_time() -> None:
-    async def test(world: PeriodicWorld, _: Jobs) -> None:
-        jobs = Jobs(world, world.first, most=3)
-        await write(world, 100)
-        await truncate(world, "st", 100)
-        rounds = 0
-        while await jobs.look():
-            last = asked(world)[-1]
-            await truncate(world, "_MARKst", last)
-            rounds += 1
-            assert rounds < 10
-        assert asked(world)[-1] == 3 * SIZE
-
-    with_marks(test)
+async def test_of_many_marks_some_go_each_time(world: PeriodicWorld) -> None:
+    jobs = Jobs(world, world.first, most=3)
+    await truncate(world, "st", 100)
+    rounds = 0
+    while await jobs.look():
+        last = asked(world)[-1]
+        await truncate(world, "_MARKst", last)
+        rounds += 1
+        assert rounds < 10
+    assert asked(world)[-1] == 3 * SIZE
 
 
-def test_more_marks_than_a_round_takes_are_read_once_while_the_head_stands_before_them() -> None:
-    async def test(world: PeriodicWorld, _: Jobs) -> None:
-        jobs = Jobs(world, world.first, most=3)
-        await write(world, 100)
-        await truncate(world, "st", 5)
-        assert await jobs.look() == [STREAM]
-        assert await jobs.look() == [] and asked(world) == []
-        await truncate(world, "st", 35)
-        await jobs.look()
-        assert asked(world) == [2 * SIZE]
-
-    with_marks(test)
+async def test_more_marks_than_a_round_takes_are_read_once_while_the_head_stands(
+    world: PeriodicWorld,
+) -> None:
+    jobs = Jobs(world, world.first, most=3)
+    await truncate(world, "st", 5)
+    assert await jobs.look() == [STREAM]
+    assert await jobs.look() == [] and asked(world) == []
+    await truncate(world, "st", 35)
+    await jobs.look()
+    assert asked(world) == [2 * SIZE]
 
 
-def test_a_stream_that_is_gone_or_busy_is_left_alone() -> None:
-    async def test(world: PeriodicWorld, jobs: Jobs) -> None:
-        await write(world, 100)
-        await truncate(world, "st", 35)
-        await world.ask(TruncateStream("sc", "_MARKst", cut={0: SIZE}))
-        assert await jobs.look() == [STREAM] and asked(world) == []
-        await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, StreamId("sc", "_MARKst")))
-        await world.store.truncate_segment(MARK, SIZE)
-        await jobs.look()
-        assert asked(world) == [2 * SIZE]
-        await jobs.marks.work(StreamId("sc", "none"))
-
-    with_marks(test)
+async def test_a_stream_that_is_gone_or_busy_is_left_alone(world: PeriodicWorld, jobs: Jobs) -> None:
+    await truncate(world, "st", 35)
+    await world.ask(TruncateStream("sc", "_MARKst", cut={0: SIZE}))
+    assert await jobs.look() == [STREAM] and asked(world) == []
+    await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, StreamId("sc", "_MARKst")))
+    await world.store.truncate_segment(MARK, SIZE)
+    await jobs.look()
+    assert asked(world) == [2 * SIZE]
+    await jobs.marks.work(StreamId("sc", "none"))

@@ -1,14 +1,12 @@
 """Watermarks on mark segments in memory: what is written, who goes on from where, and what goes wrong on the way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable
 from uuid import UUID
 
 import pytest
 from support.memory_world import Process, settle
 from support.periodic_world import ALL, PeriodicWorld
-from support.virtual_time import run
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Decision
@@ -43,6 +41,14 @@ async def note(world: PeriodicWorld, timestamp: int, position: dict[int, int], w
     assert reply is not None and reply.status == "SUCCESS"
 
 
+async def round_after(
+    world: PeriodicWorld, job: Watermarks, timestamp: int, position: dict[int, int], writer: str = "w"
+) -> None:
+    """One round after a writer has noted its time."""
+    await note(world, timestamp, position, writer)
+    await one_round(job)
+
+
 def mark_segment(world: PeriodicWorld) -> MemorySegment:
     return world.store.segments[MARK]
 
@@ -55,231 +61,197 @@ def bounds(world: PeriodicWorld) -> list[tuple[int, int]]:
     return [(m.lower, m.upper) for m in written(world)]
 
 
-def with_stream(
-    test: Callable[[PeriodicWorld, Watermarks], Coroutine[Any, Any, None]], config: StreamConfig = PATIENT
+@pytest.fixture
+def config() -> StreamConfig:
+    return PATIENT
+
+
+@pytest.fixture
+async def world(config: StreamConfig) -> PeriodicWorld:
+    world = PeriodicWorld()
+    await world.create(*STREAM, config)
+    return world
+
+
+@pytest.fixture
+def job(world: PeriodicWorld) -> Watermarks:
+    return job_of(world, world.first)
+
+
+async def test_watermarks_stand_in_the_mark_segment_with_the_attribute_one_behind(
+    world: PeriodicWorld, job: Watermarks
 ) -> None:
-    async def whole() -> None:
-        world = PeriodicWorld()
-        await world.create(*STREAM, config)
-        await test(world, job_of(world, world.first))
-
-    run(whole())
-
-
-def test_watermarks_stand_in_the_mark_segment_with_the_attribute_one_behind() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        await one_round(job)
-        assert mark_segment(world).data == b"" and MARK_ATTRIBUTE not in mark_segment(world).attributes
-        await note(world, 1000, {0: 73})
-        await one_round(job)
-        [first] = written(world)
-        assert mark_segment(world).data == b"\0\0\0\0\0\0\0\x41" + encode_watermark(first)
-        assert encode_watermark(first)[-8:] == (73).to_bytes(8, "big")
-        assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 0
-        await note(world, 2000, {0: 80})
-        await one_round(job)
-        assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 73
-        await note(world, 3000, {0: 80})
-        await one_round(job)
-        await one_round(job)
-        assert bounds(world) == [(1000, 1000), (2000, 2000), (3000, 3000)]
-        assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 146
-        shown = world.stream(*STREAM).watermark
-        assert shown is not None and (shown.lower, shown.upper) == (3000, 3000)
-        assert len(world.events(ev.WatermarkEmitted)) == 3
-
-    with_stream(test)
+    await one_round(job)
+    assert mark_segment(world).data == b"" and MARK_ATTRIBUTE not in mark_segment(world).attributes
+    await round_after(world, job, 1000, {0: 73})
+    [first] = written(world)
+    assert mark_segment(world).data == b"\0\0\0\0\0\0\0\x41" + encode_watermark(first)
+    assert encode_watermark(first)[-8:] == (73).to_bytes(8, "big")
+    assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 0
+    await round_after(world, job, 2000, {0: 80})
+    assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 73
+    await round_after(world, job, 3000, {0: 80})
+    await one_round(job)
+    assert bounds(world) == [(1000, 1000), (2000, 2000), (3000, 3000)]
+    assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 146
+    shown = world.stream(*STREAM).watermark
+    assert shown is not None and (shown.lower, shown.upper) == (3000, 3000)
+    assert len(world.events(ev.WatermarkEmitted)) == 3
 
 
-def test_whoever_takes_over_goes_on_from_the_mark_segment() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        for at in (1000, 2000, 3000):
-            await note(world, at, {0: at})
-            await one_round(job)
-        reads: list[str] = []
-        world.store.fault = lambda moment, request, _: reads.append(request) if moment == "before" else None
-        other = job_of(world, world.process())
-        await one_round(other)
-        assert reads.count("ReadSegment") == 1 and "ConditionalAppend" not in reads
-        await note(world, 4000, {0: 4000})
-        await one_round(other)
-        assert bounds(world)[-1] == (4000, 4000) and len(bounds(world)) == 4
-
-    with_stream(test)
+async def test_the_next_owner_goes_on_from_the_mark_segment(world: PeriodicWorld, job: Watermarks) -> None:
+    for at in (1000, 2000, 3000):
+        await round_after(world, job, at, {0: at})
+    reads: list[str] = []
+    world.store.fault = lambda moment, request, _: reads.append(request) if moment == "before" else None
+    other = job_of(world, world.process())
+    await one_round(other)
+    assert reads.count("ReadSegment") == 1 and "ConditionalAppend" not in reads
+    await note(world, 4000, {0: 4000})
+    await one_round(other)
+    assert bounds(world)[-1] == (4000, 4000) and len(bounds(world)) == 4
 
 
-def test_of_two_that_believe_to_own_a_stream_one_goes_on() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        await note(world, 1000, {0: 1})
-        await one_round(job)
-        stale = world.process()
-        other = job_of(world, stale)
-        await one_round(other)
-        stale.log.freeze()
-        await note(world, 2000, {0: 2})
-        await one_round(job)
-        await note(world, 1500, {0: 0}, "late")
-        stale.log.thaw()
-        await settle()
+@pytest.mark.parametrize("config", [StreamConfig()], ids=["without patience"])
+async def test_of_two_that_believe_to_own_a_stream_one_goes_on(world: PeriodicWorld, job: Watermarks) -> None:
+    await round_after(world, job, 1000, {0: 1})
+    stale = world.process()
+    other = job_of(world, stale)
+    await one_round(other)
+    stale.log.freeze()
+    await round_after(world, job, 2000, {0: 2})
+    await note(world, 1500, {0: 0}, "late")
+    stale.log.thaw()
+    await settle()
+    await asyncio.gather(one_round(job), one_round(other))
+    await note(world, 3000, {0: 3})
+    for _ in range(3):
         await asyncio.gather(one_round(job), one_round(other))
-        await note(world, 3000, {0: 3})
-        for _ in range(3):
-            await asyncio.gather(one_round(job), one_round(other))
-        assert [lower for lower, _ in bounds(world)] == [1000, 2000, 3000]
-
-    with_stream(test, StreamConfig())
+    assert [lower for lower, _ in bounds(world)] == [1000, 2000, 3000]
 
 
-def test_the_one_that_was_overtaken_reads_again_and_neither_writes_twice() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        other = job_of(world, world.process())
-        for at in range(1000, 1010):
-            await note(world, at, {0: at})
-            await asyncio.gather(one_round(job), one_round(other))
-            await asyncio.gather(one_round(job), one_round(other))
-        assert bounds(world) == [(at, at) for at in range(1000, 1010)]
-        assert len(world.events(ev.WatermarkEmitted)) >= 10
-        assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 9 * 73
-
-    with_stream(test)
+async def test_the_owner_that_was_overtaken_rereads_and_neither_writes_twice(
+    world: PeriodicWorld, job: Watermarks
+) -> None:
+    other = job_of(world, world.process())
+    for at in range(1000, 1010):
+        await note(world, at, {0: at})
+        await asyncio.gather(one_round(job), one_round(other))
+        await asyncio.gather(one_round(job), one_round(other))
+    assert bounds(world) == [(at, at) for at in range(1000, 1010)]
+    assert len(world.events(ev.WatermarkEmitted)) >= 10
+    assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 9 * 73
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("request_type", ["SetupAppend", "ConditionalAppend", "UpdateSegmentAttribute", "ReadSegment"])
-def test_a_lost_answer_neither_loses_nor_doubles_a_watermark(moment: str, request_type: str) -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        broken: list[str] = []
+async def test_a_lost_answer_neither_loses_nor_doubles_a_watermark(
+    world: PeriodicWorld, job: Watermarks, moment: str, request_type: str
+) -> None:
+    broken: list[str] = []
 
-        def fault(when: str, request: str, _segment: str) -> Awaitable[None] | None:
-            if when == moment and request == request_type and not broken:
-                broken.append(request)
-                raise ConnectionFailure(Failure.LOST, "broken")
-            return None
+    def fault(when: str, request: str, _segment: str) -> Awaitable[None] | None:
+        if when == moment and request == request_type and not broken:
+            broken.append(request)
+            raise ConnectionFailure(Failure.LOST, "broken")
+        return None
 
-        lost = 0
-        for at in (1000, 2000, 3000):
-            await note(world, at, {0: at})
-            world.store.fault = fault if at > 1000 or request_type == "UpdateSegmentAttribute" else None
-            for _ in range(3):
-                try:
-                    await one_round(job if request_type != "ReadSegment" else job_of(world, world.first))
-                except RouteStale:
-                    lost += 1
-        assert lost == 1 == len(broken)
-        assert bounds(world) == [(at, at) for at in (1000, 2000, 3000)]
-        shown = world.stream(*STREAM).watermark
-        assert shown is not None and shown.lower == 3000
-        assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 2 * 73
-
-    with_stream(test)
+    lost = 0
+    for at in (1000, 2000, 3000):
+        await note(world, at, {0: at})
+        world.store.fault = fault if at > 1000 or request_type == "UpdateSegmentAttribute" else None
+        for _ in range(3):
+            try:
+                await one_round(job if request_type != "ReadSegment" else job_of(world, world.first))
+            except RouteStale:
+                lost += 1
+    assert lost == 1 == len(broken)
+    assert bounds(world) == [(at, at) for at in (1000, 2000, 3000)]
+    shown = world.stream(*STREAM).watermark
+    assert shown is not None and shown.lower == 3000
+    assert mark_segment(world).attributes[MARK_ATTRIBUTE] == 2 * 73
 
 
-def test_silent_writers_are_waited_for_then_forgotten() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        await note(world, 1000, {0: 1}, "a")
-        await note(world, 1000, {0: 1}, "b")
+async def test_silent_writers_are_waited_for_then_forgotten(world: PeriodicWorld, job: Watermarks) -> None:
+    await note(world, 1000, {0: 1}, "a")
+    await round_after(world, job, 1000, {0: 1}, "b")
+    await round_after(world, job, 2000, {0: 2}, "a")
+    await asyncio.sleep(0.999)
+    await one_round(job)
+    assert bounds(world) == [(1000, 1000)] and world.stream(*STREAM).writers.keys() == {"a", "b"}
+    await asyncio.sleep(0.001)
+    await one_round(job)
+    assert bounds(world) == [(1000, 1000), (2000, 2000)] and world.stream(*STREAM).writers.keys() == {"a"}
+    assert [event.writers for event in world.events(ev.WritersForgotten)] == [("b",)]
+
+
+@pytest.mark.parametrize("config", [StreamConfig()], ids=["without patience"])
+async def test_a_stream_without_writers_is_not_looked_at_any_more(world: PeriodicWorld, job: Watermarks) -> None:
+    await note(world, 1000, {0: 1})
+    await world.ask(RemoveWriter(*STREAM, "w"))
+    await one_round(job)
+    assert job.due(ALL) == [STREAM]
+    await one_round(job)
+    assert job.due(ALL) == [] and world.stream(*STREAM).writers == {}
+    await round_after(world, job, 500, {0: 1})
+    assert bounds(world) == [(1000, 1000)], "a time that was passed says nothing new"
+
+
+async def test_a_mark_that_the_store_has_not_cached_is_requested_twice(world: PeriodicWorld, job: Watermarks) -> None:
+    for at in (1000, 2000):
+        await round_after(world, job, at, {0: at})
+    real, asked = world.store.attribute, list[UUID]()
+
+    async def cold(name: str, attribute: UUID) -> int | None:
+        asked.append(attribute)
+        return None if len(asked) == 1 else await real(name, attribute)
+
+    world.store.attribute = cold  # type: ignore[method-assign,assignment]
+    other = job_of(world, world.first)
+    await note(world, 3000, {0: 3000})
+    await one_round(other)
+    assert len(asked) == 2 and mark_segment(world).attributes[MARK_ATTRIBUTE] == 146
+    assert [lower for lower, _ in bounds(world)] == [1000, 2000, 3000]
+
+
+async def test_what_was_read_of_one_life_is_not_shown_of_the_next(world: PeriodicWorld, job: Watermarks) -> None:
+    await round_after(world, job, 1000, {0: 1})
+    assert world.stream(*STREAM).watermark is not None
+    real = world.store.attribute
+
+    async def late(name: str, attribute: UUID) -> int | None:
+        found = await real(name, attribute)
+        gone = [ev.StreamDeleted(scope="sc", stream=s, next_number=1) for s in ("st", "_MARKst")]
+        await world.do("sc/st", lambda *_: Decision(tuple(gone)))
+        await world.create(*STREAM, PATIENT, "second")
+        return found
+
+    world.store.attribute = late  # type: ignore[method-assign,assignment]
+    await one_round(job_of(world, world.first))
+    assert world.stream(*STREAM).watermark is None
+
+
+async def test_a_truncated_mark_segment_is_read_from_its_start(world: PeriodicWorld, job: Watermarks) -> None:
+    for at in (1000, 2000):
+        await round_after(world, job, at, {0: at})
+    await world.store.truncate_segment(MARK, 146)
+    await note(world, 3000, {0: 3000})
+    await one_round(job_of(world, world.first))
+    end = split_events(mark_segment(world).data, 146).events
+    assert [decode_watermark(event.data).lower for event in end] == [3000]
+
+
+@pytest.mark.parametrize("config", [StreamConfig(scaling=ScalingPolicy(min_segments=5000))], ids=["wide"])
+async def test_a_watermark_over_thousands_of_segments_is_read_back(world: PeriodicWorld, job: Watermarks) -> None:
+    await round_after(world, job, 1000, dict.fromkeys(range(5000), 7))
+    await note(world, 2000, {4999: 9})
+    await one_round(job_of(world, world.process()))
+    assert [list(m.cut.values()) for m in written(world)] == [[7] * 5000, [7] * 4999 + [9]]
+
+
+async def test_a_stream_that_lost_its_mark_stream_says_so(world: PeriodicWorld, job: Watermarks) -> None:
+    await note(world, 1000, {0: 1})
+    gone = ev.StreamDeleted(scope="sc", stream="_MARKst", next_number=1)
+    await world.do("sc/st", lambda *_: Decision((gone,)))
+    with pytest.raises(NoMarkStreamError):
         await one_round(job)
-        await note(world, 2000, {0: 2}, "a")
-        await one_round(job)
-        await asyncio.sleep(0.999)
-        await one_round(job)
-        assert bounds(world) == [(1000, 1000)] and world.stream(*STREAM).writers.keys() == {"a", "b"}
-        await asyncio.sleep(0.001)
-        await one_round(job)
-        assert bounds(world) == [(1000, 1000), (2000, 2000)] and world.stream(*STREAM).writers.keys() == {"a"}
-        assert [event.writers for event in world.events(ev.WritersForgotten)] == [("b",)]
-
-    with_stream(test)
-
-
-def test_a_stream_without_writers_is_not_looked_at_any_more() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        await note(world, 1000, {0: 1})
-        await world.ask(RemoveWriter(*STREAM, "w"))
-        await one_round(job)
-        assert job.due(ALL) == [STREAM]
-        await one_round(job)
-        assert job.due(ALL) == [] and world.stream(*STREAM).writers == {}
-        await note(world, 500, {0: 1})
-        await one_round(job)
-        assert bounds(world) == [(1000, 1000)], "a time that was passed says nothing new"
-
-    with_stream(test, StreamConfig())
-
-
-def test_a_mark_that_the_store_does_not_have_at_hand_is_asked_for_again() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        for at in (1000, 2000):
-            await note(world, at, {0: at})
-            await one_round(job)
-        real, asked = world.store.attribute, list[UUID]()
-
-        async def cold(name: str, attribute: UUID) -> int | None:
-            asked.append(attribute)
-            return None if len(asked) == 1 else await real(name, attribute)
-
-        world.store.attribute = cold  # type: ignore[method-assign,assignment]
-        other = job_of(world, world.first)
-        await note(world, 3000, {0: 3000})
-        await one_round(other)
-        assert len(asked) == 2 and mark_segment(world).attributes[MARK_ATTRIBUTE] == 146
-        assert [lower for lower, _ in bounds(world)] == [1000, 2000, 3000]
-
-    with_stream(test)
-
-
-def test_what_was_read_of_one_life_is_not_shown_of_the_next() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        await note(world, 1000, {0: 1})
-        await one_round(job)
-        assert world.stream(*STREAM).watermark is not None
-        real = world.store.attribute
-
-        async def late(name: str, attribute: UUID) -> int | None:
-            found = await real(name, attribute)
-            gone = [ev.StreamDeleted(scope="sc", stream=s, next_number=1) for s in ("st", "_MARKst")]
-            await world.do("sc/st", lambda *_: Decision(tuple(gone)))
-            await world.create(*STREAM, PATIENT, "second")
-            return found
-
-        world.store.attribute = late  # type: ignore[method-assign,assignment]
-        await one_round(job_of(world, world.first))
-        assert world.stream(*STREAM).watermark is None
-
-    with_stream(test)
-
-
-def test_a_truncated_mark_segment_is_read_from_its_start() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        for at in (1000, 2000):
-            await note(world, at, {0: at})
-            await one_round(job)
-        await world.store.truncate_segment(MARK, 146)
-        await note(world, 3000, {0: 3000})
-        await one_round(job_of(world, world.first))
-        end = split_events(mark_segment(world).data, 146).events
-        assert [decode_watermark(event.data).lower for event in end] == [3000]
-
-    with_stream(test)
-
-
-def test_a_watermark_over_thousands_of_segments_is_read_back() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        await note(world, 1000, dict.fromkeys(range(5000), 7))
-        await one_round(job)
-        await note(world, 2000, {4999: 9})
-        await one_round(job_of(world, world.process()))
-        assert [list(m.cut.values()) for m in written(world)] == [[7] * 5000, [7] * 4999 + [9]]
-
-    with_stream(test, StreamConfig(scaling=ScalingPolicy(min_segments=5000)))
-
-
-def test_a_stream_that_lost_its_mark_stream_says_so() -> None:
-    async def test(world: PeriodicWorld, job: Watermarks) -> None:
-        await note(world, 1000, {0: 1})
-        gone = ev.StreamDeleted(scope="sc", stream="_MARKst", next_number=1)
-        await world.do("sc/st", lambda *_: Decision((gone,)))
-        with pytest.raises(NoMarkStreamError):
-            await one_round(job)
-
-    with_stream(test)
