@@ -40,7 +40,7 @@ case(
     servers().differs(
         peer=UNKNOWN,
         sluice=_SOME_SERVERS,
-        why="all in one process, the original is no cluster and cannot tell; clients want at least one address",
+        why="all in one process, the original is no cluster and has no list; clients want at least one address",
     ),
 )
 case("token", *STREAM, token())

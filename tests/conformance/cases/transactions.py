@@ -44,7 +44,7 @@ def _refused_lease(lease: int, text: str) -> Step:
     return begin(lease=lease).differs(
         peer=Refused("UNKNOWN", text),
         sluice=Explained("UNKNOWN", words=("10000", "600000")),
-        why="whoever asks for a wrong lease is told both limits, not only that one is broken",
+        why="a caller with a wrong lease gets both limits, not only that one is broken",
     )
 
 
