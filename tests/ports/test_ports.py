@@ -208,20 +208,20 @@ def test_one_who_comes_later_loads_all_there_is(play: PlayAll) -> None:
 
 def test_a_topic_that_is_made_anew_has_another_identity(play: PlayAll) -> None:
     async def scenario(play: Play) -> None:
-        async def identity(source: RequestSource) -> str:
-            return await source.identity()
+        async def identity(source: RequestSource, *, but: str = "") -> str:
+            """A broker shows what is created, and no longer what is deleted, a moment later."""
+
+            async def shown() -> str:
+                found = await source.identity()
+                return found if found != but else ""
+
+            return await eventually_async(shown, DEADLINE_S, "the topic is known")
 
         first, other = play.world.source(), play.world.source()
         before = await identity(first)
         assert before.startswith(f"{play.world.topic}@") and await identity(other) == before
         await play.world.recreate()
-
-        # A broker may show the topic that was deleted a moment longer.
-        async def made_anew() -> str:
-            found = await identity(first)
-            return found if found != before else ""
-
-        after = await eventually_async(made_anew, DEADLINE_S, "the new topic is known")
+        after = await identity(first, but=before)
         assert after.startswith(f"{play.world.topic}@") and await identity(other) == after
 
     play(scenario)
