@@ -47,10 +47,6 @@ class Process:
     def journal(self) -> Journal:
         return self.runtime.journal
 
-    async def die(self) -> None:
-        """Its journal neither follows nor appends any more."""
-        await self.journal.stop()
-
 
 class MemoryWorld:
     """Everything that processes share, and the first of them."""
