@@ -23,6 +23,7 @@ from sluice.domain.transaction.state import (
     Transaction,
     TransactionState,
     find_transaction,
+    open_transaction,
     segment_names,
 )
 from sluice.domain.workflow import WorkflowKind
@@ -48,12 +49,13 @@ class _StepContext:
     """`creating` has the creations of segments that have begun before the decision stood, by the segments' names.
 
     A transaction of a later stream of the name may have the same id, but never the same segments.
-    `overtaken` are the transactions that were ready when our creation of their segments ended.
+    `made_ready` are the transactions whose TransactionReady is of this process: only behind that may they be ended, so
+    nothing that this process created came after the deletion.
     """
 
     def __init__(self, store: SegmentStore, journal: Journal) -> None:
         self.creating: dict[tuple[str, ...], asyncio.Future[None]] = {}
-        self.overtaken: set[str] = set()
+        self.made_ready: set[str] = set()
         self._store = store
         self._journal = journal
 
@@ -67,22 +69,28 @@ class _StepContext:
         if found is not None:
             await create_named(self._store, found, names, ScalingPolicy())
 
+    async def record_ready(self, id: TransactionId, request: str | None) -> None:
+        """Record that the segments are there, unless that is known or the transaction has ended."""
+
+        def decide(reader: Reader, context: Context) -> Decision:
+            found = open_transaction(reader, id)
+            return Decision() if found is None or found.ready else decide_ready(reader, id, context.now)
+
+        decision = await self._journal.propose(id.key, decide, request=request)
+        if decision is not None and decision.events:
+            self.made_ready.add(id.aggregate)
+
 
 async def _create_segments(context: _StepContext, transaction: Transaction) -> None:
+    """It records its end itself, to learn whether its own entry counts or that of another process."""
+    request = transaction.workflow.request if transaction.workflow is not None else None
     names = context.segment_names(transaction.id)
     creating = context.creating.pop(names, None)
     await (creating or context.create_segments(transaction.id.stream_id, names))
-    if transaction.ready:
-        context.overtaken.add(transaction.id.aggregate)
+    await context.record_ready(transaction.id, request)
 
 
-def _ready(reader: Reader, context: Context, state: Transaction, _outcome: None) -> Decision:
-    return decide_ready(reader, state.id, context.now)
-
-
-_WORKFLOWS: Workflows[_StepContext] = {
-    WorkflowKind.OPEN_TRANSACTION: (Step("create-segments", _create_segments, _ready),)
-}
+_WORKFLOWS: Workflows[_StepContext] = {WorkflowKind.OPEN_TRANSACTION: (Step("create-segments", _create_segments),)}
 
 
 class TransactionOpener:
@@ -172,8 +180,9 @@ class TransactionOpener:
         """Nothing more is done here for the transaction, but that what was created late is cleared up."""
         aggregate = transaction.id.aggregate
         creating = self._context.creating.pop(names, None)
-        if creating is not None or aggregate in self._context.overtaken or not transaction.ready:
-            self._context.overtaken.discard(aggregate)
+        is_made_ready_here = aggregate in self._context.made_ready
+        self._context.made_ready.discard(aggregate)
+        if creating is not None or not is_made_ready_here:
             clearing = asyncio.ensure_future(self._clear_up(transaction.id, names, creating))
             self._clearing.add(clearing)
             clearing.add_done_callback(self._clearing.discard)
