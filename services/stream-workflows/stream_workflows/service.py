@@ -6,6 +6,7 @@ then on every workflow that the view shows is run, whichever instance recorded i
 """
 
 import asyncio
+import itertools
 import logging
 from functools import partial
 
@@ -67,6 +68,8 @@ class WorkflowService:
             settings.max_handlers,
             settings.max_open,
         )
+        ids = f"{runtime.source}-bootstrap-{self._journal.chance.token()}-{{:x}}"
+        self._bootstrap_ids = map(ids.format, itertools.count(1))
         self._journal.on_entry.append(self._observe)
 
     # Requests.
@@ -110,17 +113,19 @@ class WorkflowService:
     async def _bootstrap(self, permit: Permit) -> None:
         """The scope that Pravega keeps its own streams in, and the stream segment stores report their traffic to.
 
-        The stream is requested: its key may be another instance's.
+        The stream is requested: its key may be another instance's. Each attempt is a request of its own, because
+        one that failed may have come through.
         """
-        id = f"{self._runtime.source}-bootstrap-{self._runtime.clock.now_ms()}"
         if find_scope(self._journal.reader(SYSTEM_SCOPE), SYSTEM_SCOPE) is None:
-            await self._decider.decide(self._runtime.request(f"{id}-scope", CreateScope(scope=SYSTEM_SCOPE)), permit)
+            request = self._runtime.request(next(self._bootstrap_ids), CreateScope(scope=SYSTEM_SCOPE))
+            await self._decider.decide(request, permit)
         create = CreateStream(scope=SYSTEM_SCOPE, stream=REQUEST_STREAM, config=_REQUEST_STREAM_CONFIG)
         for wait in delays(chance=self._journal.chance):
             if find_stream(self._journal.reader(create.key), StreamId(SYSTEM_SCOPE, REQUEST_STREAM)) is not None:
                 return
+            id = next(self._bootstrap_ids)
             try:
-                await self._sender.send(f"{id}-stream", create)
+                await self._sender.send(id, create)
                 return
             except SendError as error:
                 log.warning("command not sent", extra={"request": id, "error": str(error)})
