@@ -2,7 +2,7 @@
 
 A private Redis is started for it. The load keeps the number of open timers: most changes move a lease far away, some
 move it to within a second; those fire, the transaction ends, and another one begins. The load generator runs in the
-same process; how much of its time it takes, the calls of `lease` included, is told apart.
+same process; how much of its time it takes, the calls of `lease` included, is given by itself.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Measured(msgspec.Struct):
     """One run. CPU in shares of a core: of this process, of its load generator alone, of Redis. `machine_load` is the
     load average of the last minute.
 
-    `tick`: from the claim until everything due was asked about. `loop_lag`: how late a task of the same event loop is
+    `tick`: from the claim until everything due was checked. `loop_lag`: how late a task of the same event loop is
     woken; `loop_lag_idle` the same while nothing else is done: what the machine adds by itself. `redis_calls`: scripts;
     `slowest_redis_call_ms`: the longest of them while the load ran. `fill_…`: all slots again after Redis was emptied.
     """

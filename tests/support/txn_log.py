@@ -30,7 +30,7 @@ LIMITS = Limits(open=1000, waiting_commits=1000)
 
 
 class TxnLog(StreamLog):
-    """One stream, two segments unless told otherwise. `now` is the time of the next decision."""
+    """One stream, two segments by default. `now` is the time of the next decision."""
 
     def __init__(self, segments: int = 2, limits: Limits = LIMITS, most: int = 100) -> None:
         super().__init__(segments)

@@ -108,9 +108,9 @@ class RetentionReplay(Replay):
         return msgspec.structs.replace(report, policy=self._policy, head=self._head)
 
     def _carried_out(self, state: RetentionState) -> RetentionState:
-        if state.asked is None:
+        if state.requested is None:
             return state
-        self._head = state.asked.target
+        self._head = state.requested.target
         return msgspec.structs.replace(state, head=self._head)
 
 

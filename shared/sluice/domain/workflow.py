@@ -27,13 +27,13 @@ class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"
 
 
 class WorkflowRetryRequested(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """Somebody asked for another attempt at once."""
+    """An operator requested another attempt at once."""
 
     aggregate: str
 
 
 class WorkflowCancelled(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """Whoever runs the workflow ends it before its next step, undoing what it has done."""
+    """The partition's owner ends the workflow before its next step, undoing what it has done."""
 
     aggregate: str
 

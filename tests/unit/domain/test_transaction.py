@@ -231,7 +231,7 @@ def test_no_ping_makes_it_live_longer_than_its_first_lease_allows() -> None:
     dies_at = 1000 + 1000 * LEASE_MS
     assert found.dies_at == dies_at
     log.now = dies_at
-    assert log.ping(found.uuid, appended_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was asked"
+    assert log.ping(found.uuid, appended_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was appended"
     refused = log.ping(found.uuid, appended_at=dies_at - LEASE_MS + 1)
     assert refused.status == "MAX_EXECUTION_TIME_EXCEEDED" and str(1000 * LEASE_MS) in refused.reason
     assert found.state is TransactionState.OPEN, "it dies when its lease runs out"
@@ -261,7 +261,7 @@ def test_no_more_than_the_limit_may_wait_for_their_commit() -> None:
     refused = log.commit(third)
     assert refused.status == "TOO_MANY_WAITING" and "2" in refused.reason
     assert log.state(third) is TransactionState.OPEN
-    assert log.commit(first).status == "SUCCESS", "what waits already is told so"
+    assert log.commit(first).status == "SUCCESS", "what waits already is accepted"
     log.begin()
     log.finish_batch()
     assert log.commit(third).status == "SUCCESS"

@@ -22,7 +22,7 @@ def slot(partition: int) -> str:
     return f"sluice:{{test}}:timers:v1:{partition}"
 
 
-SLOT, HEARD = slot(3), "sluice:{test}:timers:v1:heard"
+SLOT, RECEIVED = slot(3), "sluice:{test}:timers:v1:received"
 
 
 class TornWheel(TimerWheel):
@@ -260,7 +260,7 @@ async def test_instances_that_claim_at_once_share_without_doubles(server: Privat
 
     await asyncio.gather(*map(take, range(len(instances))))
     assert sorted(each for share in taken for each in share) == sorted(everything)
-    assert all(taken), "everybody had a share"
+    assert all(taken), "all had a share"
     for other in instances[1:]:
         await other.close()
 
@@ -299,7 +299,7 @@ async def test_a_mark_names_the_time_it_is_true_for(server: PrivateRedis, wheel:
 
 
 async def test_a_mark_from_a_clock_that_was_set_back_is_replaced(server: PrivateRedis, wheel: TornWheel) -> None:
-    server.client.hset(HEARD, "3", now_ms(server) + HOUR)
+    server.client.hset(RECEIVED, "3", now_ms(server) + HOUR)
     assert await wheel.silent_for(3) == 0
     await wheel.mark_receiving([3], now_ms(server) - 5_000)
     assert (await wheel.silent_for(3) or 0) >= 5_000

@@ -150,17 +150,17 @@ class TimerWheel:
         return Claimed(due, [each for each in partitions if each not in fills], fills, at_ms)
 
     async def mark_receiving(self, partitions: Collection[int], until_ms: int | None = None) -> None:
-        """Note that partitions were listened to until now, or until `until_ms` of Redis's clock (`Claimed.at_ms`).
+        """Record that partitions were received until now, or until `until_ms` of Redis's clock (`Claimed.at_ms`).
 
-        Naming a time from before the listening was confirmed keeps the note true when this call itself comes late.
+        A time from before the assignment was confirmed keeps the record true when this call itself comes late.
         Raises WheelUnavailableError.
         """
         if partitions:
             until = "" if until_ms is None else until_ms
-            await self.run_script(self._scripts.hear, [self._last_received_key], [until, *partitions])
+            await self.run_script(self._scripts.mark_receiving, [self._last_received_key], [until, *partitions])
 
     async def silent_for(self, partition: int) -> int | None:
-        """For how many ms no instance is known to have listened to a partition; None: unknown.
+        """For how many ms no instance is known to have received a partition; None: unknown.
 
         Raises WheelUnavailableError.
         """
@@ -172,7 +172,7 @@ class TimerWheel:
 
     @property
     def _last_received_key(self) -> str:
-        return f"{self._prefix}:heard"
+        return f"{self._prefix}:received"
 
     async def run_script(self, script: AsyncScript, keys: list[str], args: list[str | int]) -> Any:
         """What one script answers. Raises WheelUnavailableError."""
