@@ -82,7 +82,7 @@ class MemoryWheel:
         self._after("stage", fails)
         fails = await self._before("publish")
         if redis.staged.get(partition) != fill:
-            raise SlotLostError([partition])
+            raise SlotLostError(partition)
         del redis.staged[partition]
         redis.slots[partition] = _Slot(fill, staged)
         self._after("publish", fails)

@@ -335,7 +335,7 @@ async def test_a_load_that_another_one_overtook_is_repeated(make: Make, server: 
     async def overtaken(partition: int, delays_ms: dict[str, int]) -> str:
         tries.append(partition)
         if len(tries) < 3:
-            raise SlotLostError([partition])
+            raise SlotLostError(partition)
         return await refill(partition, delays_ms)
 
     instance.wheel.refill = overtaken  # type: ignore[method-assign,assignment]

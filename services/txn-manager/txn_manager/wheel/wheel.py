@@ -14,7 +14,7 @@ the meantime, so what changes after its content was put together has to be set a
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any
@@ -33,9 +33,8 @@ FORMAT = 1
 MAX_BATCH = 1_000
 """The most timers one script works on: about two milliseconds of Redis, and what Lua can pass to one command."""
 
-CANCEL = None
 Change = int | None
-"""A delay in ms from now, or CANCEL."""
+"""A delay in ms from now, after which the timer is due; None cancels it."""
 
 _CONNECTIONS = 8
 _STAGED_MS = 60_000
@@ -84,15 +83,6 @@ class TimerWheel:
         """End the connections."""
         await self._pool.aclose()
 
-    async def set(self, partition: int, delays_ms: Mapping[str, int]) -> None:
-        """Begin timers or move them. Raises SlotLostError, WheelUnavailableError; some may be set then."""
-        if lost := await self.change({partition: delays_ms}):
-            raise SlotLostError(lost)
-
-    async def cancel(self, partition: int, timers: Iterable[str]) -> None:
-        """End timers; those of a lost slot are gone anyway. Raises WheelUnavailableError."""
-        await self.change({partition: dict.fromkeys(timers, CANCEL)})
-
     async def change(
         self, changes: Mapping[int, Mapping[str, Change]], fills: Mapping[int, str] | None = None
     ) -> list[int]:
@@ -123,12 +113,12 @@ class TimerWheel:
                 args += (timer, delay_ms - late_ms)
             members = await self.run_script(self._scripts.stage, [staging], args)
             if members < 0:
-                raise SlotLostError([partition])
+                raise SlotLostError(partition)
         if (
             await self.run_script(self._scripts.publish, [staging, self._slot(partition)], [fill, len(delays_ms) + 1])
             < 0
         ):
-            raise SlotLostError([partition])
+            raise SlotLostError(partition)
         return fill
 
     async def claim(self, partitions: Collection[int], limit: int = MAX_BATCH) -> Claimed:
