@@ -1,6 +1,6 @@
 """`python -m bench.auto_scale`: a stream that scales by itself, from its first event to its last.
 
-Nobody says anything on behalf of the segment store: a writer of the PyPI client gives one segment several times its
+All reports are the segment store's own: a writer of the PyPI client gives one segment several times its
 target, until no segment is above its target any more; then the widest gets a share between half and all of it, for
 minutes; then nothing is written, until the stream is back at its minimum. The store says what it sees as soon as its
 averages show it, which takes minutes (segment-store-cluster B10). Exit code 1 if the stream did not split, scaled

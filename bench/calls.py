@@ -120,15 +120,15 @@ class Calls:
     def committed(self, streams: list[str], spell_s: float) -> Figures:
         """Transactions per second that were opened and committed, the time until the last one is included.
 
-        Commits are made in the order in which they were asked for, so it suffices to wait for each caller's last.
+        Commits are made in the order in which they were requested, so it suffices to wait for each caller's last.
         """
-        asked: list[pb.TxnRequest] = []
+        requests: list[pb.TxnRequest] = []
         began = time.perf_counter()
-        load = at_once(lambda n: asked.append(self.open_and_commit(streams[n % len(streams)])), spell_s, 0)
-        for request in reversed(asked[-max(CALLERS, len(streams)) * 2 :]):
+        load = at_once(lambda n: requests.append(self.open_and_commit(streams[n % len(streams)])), spell_s, 0)
+        for request in reversed(requests[-max(CALLERS, len(streams)) * 2 :]):
             until(lambda request=request: self._is_committed(request), _DRAINED_S)  # type: ignore[misc]
-        per_s = len(asked) / (time.perf_counter() - began)
-        return Figures(len(asked), per_s=round(per_s, 1), client_cpu=load.client_cpu)
+        per_s = len(requests) / (time.perf_counter() - began)
+        return Figures(len(requests), per_s=round(per_s, 1), client_cpu=load.client_cpu)
 
     def last_commit_done(self, number: int) -> None:
         """Return when the commits of `commit_transaction` are through, so that they do not slow what comes next."""

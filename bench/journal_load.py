@@ -129,7 +129,7 @@ class Story:
 
 
 def lines_of(story: Story, scopes: int) -> Iterator[Line]:
-    """The story of every scope, with those of a few told at the same time."""
+    """The story of every scope, with those of a few interleaved."""
     template, offsets = _TEMPLATE.encode(), itertools.count()
     for first in range(1, scopes + 1, _INTERLEAVED):
         names = [f"scope-{number:05d}" for number in range(first, min(first + _INTERLEAVED, scopes + 1))]

@@ -80,7 +80,7 @@ async def _roll(system: System, address: str, quiet_s: float) -> int:
     check_exactly_once(events, seen)
     failed = [probe for probe in prober.probes if probe.failure]
     print(f"writers: {at_least} events acknowledged, all read once; alive at the end: {alive}")
-    print(f"transactions: {dict(outcomes)}, read exactly once; told of a problem: {mended}")
+    print(f"transactions: {dict(outcomes)}, read exactly once; with a problem on the way: {mended}")
     print(f"calls that failed for good: {len(failed)}")
     return 0 if alive and not failed and not mended else 1
 

@@ -92,7 +92,7 @@ def _spare(service: str) -> list[str]:
 
 
 def _settle(system: System, instances: Mapping[str, int]) -> None:
-    """Wait until so many members of the services' consumer groups have partitions, and nobody else has."""
+    """Wait until so many members of the services' consumer groups have partitions, and no others have."""
     admin = AdminClient({"bootstrap.servers": system.kafka_bootstrap})
 
     def owners() -> list[tuple[int, int]]:
@@ -142,7 +142,7 @@ def _per_s(address: str, call: Callable[[Calls, int], object], spell_s: float) -
             while not stopped.is_set():
                 call(calls, counts[caller])
                 counts[caller] += 1
-        except Exception as error:  # noqa: BLE001 - told below
+        except Exception as error:  # noqa: BLE001 - raised below
             errors.append(error)
 
     ready = threading.Barrier(_CALLERS + 1)

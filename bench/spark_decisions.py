@@ -90,9 +90,10 @@ def _measured(system: System, reports: int, streams: int, rate: int, buckets: in
     drained = time.monotonic() - began - took
     used = cpu_s(system.pid(SPARK)) - used
     eventually(lambda: len(_requests(system)) >= streams + _COLD_STREAMS, _DECIDED_S, "every stream has its request")
-    told, requests = dict(_hot_reports(system)), _requests(system)
+    reported, requests = dict(_hot_reports(system)), _requests(system)
     # In the order of the reports.
-    waits = {stream: float(requests[stream] - at) for stream, at in sorted(told.items(), key=lambda entry: entry[1])}
+    by_report = sorted(reported.items(), key=lambda entry: entry[1])
+    waits = {stream: float(requests[stream] - at) for stream, at in by_report}
     cold = [wait for stream, wait in waits.items() if stream.startswith("cold")]
     waited = [wait for stream, wait in waits.items() if stream.startswith("st")]
     fifth = max(len(waited) // 5, 1)

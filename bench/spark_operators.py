@@ -55,7 +55,7 @@ _ARROW = pa.schema(
 _REPORT = "segment bigint, at bigint, direction string, splits int, silent boolean"
 
 Requests = dict[int, frozenset[str]]
-"""The ids of what was asked for, by batch."""
+"""The ids of the requests, by batch."""
 
 
 class Operator(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """The decisions in Spark's second interface for state (`transformWithState`), to be measured beside the one in use.
 
-The same steps over the same buckets as in `retention_spark.stateful`; state and timers are asked for one by one, over a
+The same steps over the same buckets as in `retention_spark.stateful`; state and timers are read one by one, over a
 socket to the JVM. A timer is not replaced by a new one, so the time of the last one lies beside the memory. A module of
 its own, because workers import what they run by its name.
 """
@@ -38,11 +38,11 @@ class _Processor(StatefulProcessor):
         self._handle = handle
         self._memory = handle.getValueState("memory", _STATE)
 
-    def _stepped(self, heard: Iterable[InputRecord], now: int, expired: int | None = None) -> bytes | None:
+    def _stepped(self, records: Iterable[InputRecord], now: int, expired: int | None = None) -> bytes | None:
         """What came of the step, encoded; None for nothing. `expired` is the timer that led to it, if one did."""
         memory, timer = self._memory.get() or (None, None)
         known = bytes(memory) if memory is not None else None
-        step = _decider(self._rule, self._source).step(known, heard, now)
+        step = _decider(self._rule, self._source).step(known, records, now)
         self._remember(step, timer if timer != expired else None, now)
         if step.sendings or step.rows:
             return msgspec.msgpack.encode(Outcome(step.sendings, step.rows))
@@ -90,9 +90,9 @@ class RowProcessor(_Processor):
         rows: Iterator[Any],
         timer_values: TimerValues,
     ) -> Iterator[Any]:
-        heard = [InputRecord(row.topic, row.partition, row.offset, row.key, bytes(row.value)) for row in rows]
-        heard.sort(key=lambda record: (record.partition, record.offset))
-        yield from _rows(self._stepped(heard, timer_values.getCurrentProcessingTimeInMs()))
+        records = [InputRecord(row.topic, row.partition, row.offset, row.key, bytes(row.value)) for row in rows]
+        records.sort(key=lambda record: (record.partition, record.offset))
+        yield from _rows(self._stepped(records, timer_values.getCurrentProcessingTimeInMs()))
 
     def handleExpiredTimer(  # noqa: N802
         self,

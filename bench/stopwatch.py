@@ -70,7 +70,7 @@ class _Crowd:
             while not self.ended.is_set():
                 self._call(self._counts[caller] * CALLERS + caller)
                 self._counts[caller] += 1
-        except Exception as error:  # noqa: BLE001 - raised again by whoever measures
+        except Exception as error:  # noqa: BLE001 - raised again by `measure`
             self.errors.append(error)
             self.ended.set()
 

@@ -1,7 +1,7 @@
 """The targets, and the table that says which of them are met. Pure.
 
 Ratios are what counts: both controllers are measured on the same machine, one after the other, so whatever else the
-machine does touches both. A target whose figures were asked for and are missing is missed.
+machine does touches both. A target whose figures were requested and are missing is missed.
 """
 
 from collections.abc import Callable, Iterable

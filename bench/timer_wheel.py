@@ -2,7 +2,7 @@
 
 A private Redis is started for it. The load keeps the number of open timers: most changes move a lease far away, some
 move it to within a second; those fire, the transaction ends, and another one begins. The load generator runs in the
-same process; how much of its time it takes, the calls of `lease` included, is told apart.
+same process; how much of its time it takes, the calls of `lease` included, is given by itself.
 """
 
 import argparse
@@ -47,37 +47,56 @@ class Spread(msgspec.Struct):
     max_ms: float
 
 
-class Measured(msgspec.Struct):
-    """One run. CPU in shares of a core: of this process, of its load generator alone, of Redis. `machine_load` is the
-    load average of the last minute.
+class FirstFill(msgspec.Struct):
+    """All slots from the journal, on an empty Redis."""
 
-    `tick`: from the claim until everything due was asked about. `loop_lag`: how late a task of the same event loop is
-    woken; `loop_lag_idle` the same while nothing else is done: what the machine adds by itself. `redis_calls`: scripts;
-    `slowest_redis_call_ms`: the longest of them while the load ran. `fill_…`: all slots again after Redis was emptied.
+    took_s: float
+    redis_memory_mib: float
+    redis_bytes_per_timer: float
+
+
+class UnderLoad(msgspec.Struct):
+    """CPU in shares of a core: of this process, of its load generator alone, of Redis.
+
+    `tick`: from the claim until everything due was checked. `redis_calls`: scripts.
     """
 
-    timers: int
-    partitions: int
     seconds: float
     moves_per_s: float
     fired: int
     tick: Spread
     loop_lag: Spread
-    loop_lag_idle: Spread
     process_cpu: float
     load_cpu: float
     redis_cpu: float
     redis_calls: int
     redis_call_mean_ms: float
     slowest_redis_call_ms: float
-    redis_memory_mib: float
-    redis_bytes_per_timer: float
-    first_fill_s: float
-    fill_after_loss_s: float
-    fill_cpu_s: float
-    fill_redis_cpu_s: float
-    loop_lag_while_filling: Spread
-    slowest_redis_call_while_filling_ms: float
+
+
+class AfterLoss(msgspec.Struct):
+    """All slots from the journal once more, after Redis was emptied."""
+
+    took_s: float
+    cpu_s: float
+    redis_cpu_s: float
+    loop_lag: Spread
+    slowest_redis_call_ms: float
+
+
+class Measured(msgspec.Struct):
+    """One run; `machine_load` is the load average of the last minute.
+
+    `loop_lag`, of each part, is how late a task of the same event loop is woken; `loop_lag_idle` the same while nothing
+    else is done: what the machine adds by itself.
+    """
+
+    timers: int
+    partitions: int
+    loop_lag_idle: Spread
+    first_fill: FirstFill
+    under_load: UnderLoad
+    after_loss: AfterLoss
     machine_load: float
 
 
@@ -280,71 +299,89 @@ def refills() -> float:
     return sum(s.value for m in metrics.REFILLS.collect() for s in m.samples if s.name.endswith("_total"))
 
 
+class Run:
+    """Timers of all partitions on one Redis, and what is measured of them. Belongs to an event loop."""
+
+    def __init__(self, port: int, timers: int, partitions: int) -> None:
+        self._timers = timers
+        self._partitions = partitions
+        self._server = Server(port)
+        self._heartbeat = Heartbeat()
+        leases = Leases(timers, partitions)
+        self._load = Load(leases)
+        self._wheel = TimerWheel(f"redis://127.0.0.1:{port}/0", "bench")
+        self._owned = TimedTimers(self._wheel, self._load.on_due, leases.open_leases, lambda: range(partitions))
+
+    async def idle(self) -> Spread:
+        await asyncio.sleep(_IDLE_S)
+        return self._heartbeat.noted()
+
+    async def first_fill(self) -> FirstFill:
+        memory, began = self._server.memory(), time.perf_counter()
+        self._owned.start()
+        for partition in range(self._partitions):
+            self._owned.own(partition)
+        await filled(self._partitions, 0)
+        took_s, memory = time.perf_counter() - began, self._server.memory() - memory
+        return FirstFill(round(took_s, 2), round(memory / 2**20, 1), round(memory / self._timers, 1))
+
+    async def under_load(self, per_s: int, seconds: float) -> UnderLoad:
+        self._count_anew()
+        began, cpu_s, redis_s = time.perf_counter(), time.process_time(), self._server.cpu_s()
+        await self._load.run(self._owned, seconds, per_s)
+        took_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu_s
+        redis_s = self._server.cpu_s() - redis_s
+        calls, mean_ms = self._server.calls()
+        return UnderLoad(
+            seconds=round(took_s, 1),
+            moves_per_s=round(self._load.moves / took_s, 1),
+            fired=self._load.fired,
+            tick=spread(self._owned.ticks_ms),
+            loop_lag=self._heartbeat.noted(),
+            process_cpu=round(cpu_s / took_s, 3),
+            load_cpu=round(self._load.busy_s / took_s, 3),
+            redis_cpu=round(redis_s / took_s, 3),
+            redis_calls=calls,
+            redis_call_mean_ms=mean_ms,
+            slowest_redis_call_ms=self._server.slowest_ms(),
+        )
+
+    async def after_loss(self) -> AfterLoss:
+        self._count_anew()
+        redis_s, cpu_s = self._server.cpu_s(), time.process_time()
+        before, began = refills(), time.perf_counter()
+        self._server.lose_everything()
+        await filled(self._partitions, before)
+        took_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu_s
+        redis_s = self._server.cpu_s() - redis_s
+        slowest_ms = self._server.slowest_ms()
+        return AfterLoss(round(took_s, 2), round(cpu_s, 2), round(redis_s, 2), self._heartbeat.noted(), slowest_ms)
+
+    async def close(self) -> None:
+        await self._owned.stop()
+        await self._wheel.close()
+        self._heartbeat.stop()
+
+    def _count_anew(self) -> None:
+        self._server.reset()
+        self._heartbeat.restart()
+        self._owned.ticks_ms.clear()
+
+
 async def measure(port: int, timers: int, partitions: int, per_s: int, seconds: float) -> Measured:
     """Fill, load, lose everything and fill again."""
-    server, heartbeat = Server(port), Heartbeat()
-    leases = Leases(timers, partitions)
-    wheel = TimerWheel(f"redis://127.0.0.1:{port}/0", "bench")
-    load = Load(leases)
-    owned = TimedTimers(wheel, load.on_due, leases.open_leases, lambda: range(partitions))
-    await asyncio.sleep(_IDLE_S)
-    idle = heartbeat.noted()
-    memory, began = server.memory(), time.perf_counter()
-    owned.start()
-    for partition in range(partitions):
-        owned.own(partition)
-    await filled(partitions, 0)
-    first_fill_s = time.perf_counter() - began
-    memory = server.memory() - memory
-
-    server.reset()
-    heartbeat.restart()
-    owned.ticks_ms.clear()
-    began, cpu_s, redis_s = time.perf_counter(), time.process_time(), server.cpu_s()
-    await load.run(owned, seconds, per_s)
-    took_s, cpu_s, redis_s = time.perf_counter() - began, time.process_time() - cpu_s, server.cpu_s() - redis_s
-    ticks, lag = spread(owned.ticks_ms), heartbeat.noted()
-    calls, mean_ms = server.calls()
-    slowest_ms = server.slowest_ms()
-
-    server.reset()
-    fill_redis_s, fill_cpu_s = server.cpu_s(), time.process_time()
-    before, began = refills(), time.perf_counter()
-    server.lose_everything()
-    heartbeat.restart()
-    await filled(partitions, before)
-    fill_after_loss_s = time.perf_counter() - began
-    fill_redis_s, fill_cpu_s = server.cpu_s() - fill_redis_s, time.process_time() - fill_cpu_s
-    lag_while_filling, slowest_while_filling_ms = heartbeat.noted(), server.slowest_ms()
-
-    await owned.stop()
-    await wheel.close()
-    heartbeat.stop()
-    return Measured(
+    run = Run(port, timers, partitions)
+    measured = Measured(
         timers=timers,
         partitions=partitions,
-        seconds=round(took_s, 1),
-        moves_per_s=round(load.moves / took_s, 1),
-        fired=load.fired,
-        tick=ticks,
-        loop_lag=lag,
-        loop_lag_idle=idle,
-        process_cpu=round(cpu_s / took_s, 3),
-        load_cpu=round(load.busy_s / took_s, 3),
-        redis_cpu=round(redis_s / took_s, 3),
-        redis_calls=calls,
-        redis_call_mean_ms=mean_ms,
-        slowest_redis_call_ms=slowest_ms,
-        redis_memory_mib=round(memory / 2**20, 1),
-        redis_bytes_per_timer=round(memory / timers, 1),
-        first_fill_s=round(first_fill_s, 2),
-        fill_after_loss_s=round(fill_after_loss_s, 2),
-        fill_cpu_s=round(fill_cpu_s, 2),
-        fill_redis_cpu_s=round(fill_redis_s, 2),
-        loop_lag_while_filling=lag_while_filling,
-        slowest_redis_call_while_filling_ms=slowest_while_filling_ms,
+        loop_lag_idle=await run.idle(),
+        first_fill=await run.first_fill(),
+        under_load=await run.under_load(per_s, seconds),
+        after_loss=await run.after_loss(),
         machine_load=round(os.getloadavg()[0], 1),
     )
+    await run.close()
+    return measured
 
 
 def _loop_ms() -> float:

@@ -9,7 +9,7 @@ from sluice_cli.policies import show_retention, show_scaling
 from sluice_cli.units import segment_text, show_age, show_duration, show_size, show_time
 
 WORKFLOW_COLUMNS = ("on", "kind", "since", "for", "step", ">attempts", "last error", "can cancel")
-TRANSACTION_COLUMNS = ("transaction", "state", "opened", "lease ends", "ended", "reason", ">place")
+TRANSACTION_COLUMNS = ("transaction", "state", "opened", "lease ends", "ended", "reason", ">queue position")
 LETTER_COLUMNS = ("partition/offset", "at", "from", "key", "reason", "settled")
 MEMBER_COLUMNS = ("service", "instance", "endpoints", "since", "last heartbeat")
 SEGMENT_COLUMNS = ("segment", ">id", ">from", ">to", ">container", "segment store")
@@ -37,13 +37,13 @@ def transaction_row(transaction: dict[str, Any]) -> tuple[object, ...]:
         show_time(transaction.get("leaseEndsAt")),
         show_time(transaction.get("endedAt")),
         transaction.get("reason"),
-        transaction.get("place"),
+        transaction.get("queuePosition"),
     )
 
 
 def letter_row(letter: dict[str, Any]) -> tuple[object, ...]:
-    place = f"{letter['partition']}/{letter['offset']}"
-    return place, show_time(letter["at"]), letter["topic"], letter["key"], letter["reason"], letter.get("settled")
+    stands_at = f"{letter['partition']}/{letter['offset']}"
+    return stands_at, show_time(letter["at"]), letter["topic"], letter["key"], letter["reason"], letter.get("settled")
 
 
 def member_row(member: dict[str, Any], now_ms: int) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
 """The part of requirements.lock that one project needs, with its hashes.
 
-The lock says of each package which others asked for it ("via"), so the packages a project needs are found without an
+The lock says of each package which others require it ("via"), so the packages a project needs are found without an
 index: those it names in its pyproject.toml, and whatever has one of them among its "via". Uses the standard library
 alone, for it runs before anything is installed.
 """
@@ -21,7 +21,7 @@ class NotLockedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """One package: its lines in the lock, and the packages that asked for it."""
+    """One package: its lines in the lock, and the packages that require it."""
 
     lines: tuple[str, ...]
     via: frozenset[str]

@@ -17,9 +17,9 @@ from conformance.run import Run
 PEER, SLUICE = "peer", "sluice"
 TARGETS = (PEER, SLUICE)
 
-# The original takes minutes, and it answers today as it did when a case was written: by hand it is asked each time,
+# The original takes minutes, and it answers today as it did when a case was written: by hand it is called each time,
 # where changes are judged it is not.
-ASKED = effort(TARGETS, (SLUICE,))
+CALLED_TARGETS = effort(TARGETS, (SLUICE,))
 
 _NO_REFUSALS = ("SUCCESS", "STARTED", "IN_PROGRESS", "OK", "OPEN", "COMMITTING", "COMMITTED", "ABORTING", "ABORTED")
 
@@ -62,10 +62,10 @@ class Step:
 class Case:
     name: str
     steps: tuple[Step, ...]
-    peer_not_asked: str = ""
-    """Why only we are asked; empty if both are."""
+    peer_not_called: str = ""
+    """Why only we are called; empty if both are."""
     alone: bool = False
-    """The original is not asked at the same time as in another case that is to be alone."""
+    """The original is not called at the same time as in another case that is to be alone."""
 
     @property
     def is_unhappy(self) -> bool:
@@ -84,9 +84,9 @@ class Subject:
     alone: bool = False
     cases: list[Case] = field(default_factory=list)
 
-    def case(self, name: str, *steps: Step, peer_not_asked: str = "") -> None:
-        """Add a case. Give `peer_not_asked` where the original takes minutes or cannot be asked."""
-        self.cases.append(Case(f"{self.name}-{name}", steps, peer_not_asked, self.alone))
+    def case(self, name: str, *steps: Step, peer_not_called: str = "") -> None:
+        """Add a case. Give `peer_not_called` where the original takes minutes or cannot be called."""
+        self.cases.append(Case(f"{self.name}-{name}", steps, peer_not_called, self.alone))
 
 
 def step(title: str, act: Callable[[Run], Awaitable[Any]], success: object = "SUCCESS") -> Step:

@@ -1,4 +1,4 @@
-"""Who the cases are asked of: Pravega's own controller first, and when it is gone the system under test."""
+"""The targets of the cases: Pravega's own controller first, and when it is gone the system under test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +16,10 @@ from sluice_local.settings import LocalSettings
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One target after the other, in all files: each is started once."""
-    places = [place for place, item in enumerate(items) if _target(item) in TARGETS]
-    in_order = sorted((items[place] for place in places), key=lambda item: TARGETS.index(_target(item)))
-    for place, item in zip(places, in_order, strict=True):
-        items[place] = item
+    indices = [index for index, item in enumerate(items) if _target(item) in TARGETS]
+    in_order = sorted((items[index] for index in indices), key=lambda item: TARGETS.index(_target(item)))
+    for index, item in zip(indices, in_order, strict=True):
+        items[index] = item
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +44,7 @@ def _running(request: pytest.FixtureRequest, target: str, address: str, rest_url
 
 
 def _target(item: pytest.Item) -> Any:
-    """Whom a case is asked of; None for what is no case."""
+    """The target of a case; None for what is no case."""
     parameters = getattr(item, "callspec", None)
     return parameters.params.get("runner") if parameters is not None else None
 

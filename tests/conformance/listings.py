@@ -100,7 +100,7 @@ def tables(scope: ScopeName = "sc") -> Step:
 
 
 def scopes_from(token: str) -> Step:
-    """One page behind a token somebody made up: the names of the case."""
+    """One page behind a made-up token: the names of the case."""
     request = pb.ScopesRequest(continuationToken=pb.ContinuationToken(token=token))
     return call("listScopes", lambda _run: request, lambda run, page: sorted(filter(run.is_own, page.scopes)))
 

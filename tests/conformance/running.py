@@ -1,7 +1,7 @@
 """Several cases at a time against one target.
 
 A thread of its own has the event loop; tests wait for the outcome of their case in theirs. All cases that are to
-run are begun at once and take turns, because most of a case is waiting for somebody else's work.
+run are begun at once and take turns, because most of a case is waiting for the work of other processes.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Somebody to ask: a controller behind its addresses for gRPC and HTTP, and the segment stores it commands.
+"""A target: a controller behind its addresses for gRPC and HTTP, and the segment stores it commands.
 
 Belongs to one event loop; any number of calls side by side.
 """
@@ -24,7 +24,7 @@ _CONTAINERS = 4
 
 
 class Target:
-    """One controller at host:port, and at a URL where its REST API is asked, too."""
+    """One controller at host:port, and at a URL of its REST API, too."""
 
     def __init__(self, name: str, address: str, rest_url: str) -> None:
         self.name = name

@@ -23,9 +23,9 @@ def named_in(row: list[str]) -> set[str]:
 
 
 def reasons() -> set[tuple[str, str]]:
-    """(case, reason) for whatever differs, or cannot be asked of the original."""
+    """(case, reason) for whatever differs, or cannot be tried on the original."""
     differing = {(case.name, step.why) for case in CASES for step in case.differences}
-    return differing | {(case.name, case.peer_not_asked) for case in CASES if case.peer_not_asked}
+    return differing | {(case.name, case.peer_not_called) for case in CASES if case.peer_not_called}
 
 
 def test_every_difference_is_listed_with_its_reason() -> None:

@@ -14,9 +14,9 @@ def test_every_name_is_that_of_one_case() -> None:
 
 
 def test_every_call_is_in_the_table() -> None:
-    asked = {step.title for case in CASES for step in case.steps}
+    called = {step.title for case in CASES for step in case.steps}
     calls = {method.name for method in pb.DESCRIPTOR.services_by_name["ControllerService"].methods}
-    assert calls - asked == set()
+    assert calls - called == set()
 
 
 def test_more_than_half_of_the_cases_go_wrong() -> None:

@@ -20,18 +20,18 @@ _HERE = Path(__file__).resolve().parent
 _TEST_S = 120
 
 
-def _is_asked_for(config: pytest.Config) -> bool:
+def _is_requested(config: pytest.Config) -> bool:
     paths = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
     return any(path.resolve().is_relative_to(_HERE) for path in paths)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return None if _is_asked_for(config) else True
+    return None if _is_requested(config) else True
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Never left out in silence."""
-    if not _is_asked_for(config):
+    if not _is_requested(config):
         terminalreporter.line("contract tests with containers: not part of this run, `make contract` runs them")
 
 

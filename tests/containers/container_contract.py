@@ -53,13 +53,13 @@ class FollowerContract:
         never_begun = (relocated(created, f"never-begun-{number}") for number in range(99))
         partition = neighbours.partition_of(unknown.key)
         inapplicable = next(record for record in never_begun if neighbours.partition_of(record.key) != partition)
-        places = neighbours.send(*map(_unconditional, (unknown, inapplicable)))
-        stopped_at = [f"partition {place.partition}: record at offset {place.offset} " for place in places]
+        offsets = neighbours.send(*map(_unconditional, (unknown, inapplicable)))
+        stopped_at = [f"partition {each.partition}: record at offset {each.offset} " for each in offsets]
 
         def stopped() -> bool:
             answer = service.get("/readyz")
             unavailable = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE
-            return unavailable and all(place in answer.text for place in stopped_at)
+            return unavailable and all(each in answer.text for each in stopped_at)
 
         eventually(stopped, SHOWS_S, "the service says at which records of the journal it stopped")
         assert service.get("/livez").status_code == httpx.codes.OK
@@ -75,7 +75,7 @@ def _unconditional(record: Example) -> Example:
 class EndContract:
     """The last of each module: the service ends here."""
 
-    def test_ends_in_time_when_told_to(self, service: ServiceContainer) -> None:
+    def test_ends_in_time_on_a_signal(self, service: ServiceContainer) -> None:
         ended = service.end()
         assert (ended.status, ended.out_of_memory) == (0, False), service.tail()
         assert ended.seconds < ENDS_S

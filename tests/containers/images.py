@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 REPOSITORY = "sluice-contract"
 BACKING = frozenset(f"{REPOSITORY}/{name}" for name in ("kafka", "zookeeper", "redis"))
 NO_ENGINE = 3
-"""The exit code of whoever finds no container engine."""
+"""The exit code of a run without a container engine."""
 SERVER_PROPERTIES = "/etc/kafka.properties"
 ZOO_CFG = "/etc/zoo.cfg"
 REDIS_CONF = "/etc/redis.conf"

@@ -47,15 +47,15 @@ class JournalWatch:
     def catch_up(self) -> None:
         """Fold what stands in the journal now."""
         for partition, view in enumerate(self._views):
-            place = TopicPartition(JOURNAL.name, partition)
-            end = self._consumer.get_watermark_offsets(place, timeout=ANSWERS_S)[1]
+            assigned = TopicPartition(JOURNAL.name, partition)
+            end = self._consumer.get_watermark_offsets(assigned, timeout=ANSWERS_S)[1]
             while view.next_offset < end:
                 message = self._consumer.poll(ANSWERS_S)
                 assert message is not None, f"journal partition {partition} ends at {view.next_offset}, not {end}"
                 self._fold(message)
 
     def answer(self, request: str) -> Reply | None:
-        """The answer to a request, if there is one yet. Who is asked twice may answer twice, but not otherwise."""
+        """The reply to a request, None if there is none yet; if it came twice both replies must be the same."""
         self.catch_up()
         answers = self._answers.get(request, [])
         assert all(answer == answers[0] for answer in answers), f"{request} was answered differently: {answers}"

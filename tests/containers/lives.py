@@ -1,4 +1,4 @@
-"""The examples, told again: in a scope of their own, and as services of another version would write them. Pure."""
+"""The examples once more: in a scope of their own, and as services of another version would write them. Pure."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,12 +59,12 @@ def same(example: Example) -> Example:
 
 
 def newer(example: Example) -> Example:
-    """As a later version might write it: with fields nobody has heard of."""
+    """As a later version might write it: with unknown fields."""
     return examples.with_unknown_field(example)
 
 
 def older(example: Example) -> Example:
-    """As the first version might have asked: without anything that may be left out."""
+    """As the first version might have sent it: without anything that may be left out."""
     value = _required(decode_request(example.value))
     return msgspec.structs.replace(example, value=msgspec.json.encode(value))
 

@@ -24,7 +24,7 @@ ANSWERS_S = 30.0
 CONSUMED_S = 30.0
 
 
-class Place(msgspec.Struct, frozen=True, order=True):
+class RecordOffset(msgspec.Struct, frozen=True, order=True):
     """Where a record stands."""
 
     topic: str
@@ -32,23 +32,23 @@ class Place(msgspec.Struct, frozen=True, order=True):
     offset: int
 
 
-def place_of(message: Message) -> Place:
+def record_offset_of(message: Message) -> RecordOffset:
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None and partition is not None and offset is not None
-    return Place(topic, partition, offset)
+    return RecordOffset(topic, partition, offset)
 
 
-def source_of(dead_letter: Message) -> Place:
+def source_of(dead_letter: Message) -> RecordOffset:
     """Where the record of a dead letter stood before."""
     partition, offset = (int(header(dead_letter, f"sluice_{name}")) for name in ("partition", "offset"))
-    return Place(header(dead_letter, "sluice_topic"), partition, offset)
+    return RecordOffset(header(dead_letter, "sluice_topic"), partition, offset)
 
 
 class Neighbours:
     """All services but the one under test, on topics that are new."""
 
     def __init__(self, bootstrap: str, partitions: int) -> None:
-        self.sent: set[Place] = set()
+        self.sent: set[RecordOffset] = set()
         self._bootstrap = bootstrap
         self._partitions = partitions
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
@@ -61,21 +61,21 @@ class Neighbours:
     def close(self) -> None:
         self.journal.close()
 
-    def send(self, *records: Example) -> list[Place]:
+    def send(self, *records: Example) -> list[RecordOffset]:
         """Put records into their topics, in this order for each key; return where they stand."""
-        places: dict[int, Place] = {}
+        offsets: dict[int, RecordOffset] = {}
 
         def delivered(number: int, error: KafkaError | None, message: Message) -> None:
             assert error is None, error
-            places[number] = place_of(message)
+            offsets[number] = record_offset_of(message)
 
         for number, record in enumerate(records):
             headers: Any = record.headers
             acknowledged = partial(delivered, number)
             self._producer.produce(record.topic, record.value, record.key, headers=headers, on_delivery=acknowledged)
         assert self._producer.flush(ANSWERS_S) == 0, f"not acknowledged in {ANSWERS_S} s"
-        self.sent.update(places.values())
-        return [places[number] for number in range(len(records))]
+        self.sent.update(offsets.values())
+        return [offsets[number] for number in range(len(records))]
 
     def append(self, *records: Example) -> None:
         """Put journal records there one by one, each with the versions that its aggregates have now: all count."""
@@ -94,12 +94,12 @@ class Neighbours:
     def partition_of(self, key: str) -> int:
         return partition_of(key, self._partitions)
 
-    def consumed(self, group: str, places: Iterable[Place]) -> None:
+    def consumed(self, group: str, offsets: Iterable[RecordOffset]) -> None:
         """Return once the group has committed that it need not see these records again."""
         ends: dict[tuple[str, int], int] = {}
-        for place in places:
-            at = (place.topic, place.partition)
-            ends[at] = max(ends.get(at, 0), place.offset + 1)
+        for each in offsets:
+            at = (each.topic, each.partition)
+            ends[at] = max(ends.get(at, 0), each.offset + 1)
         if not ends:
             return
         eventually(lambda: self._has_committed(group, ends), CONSUMED_S, f"{group} has taken everything")
@@ -117,11 +117,11 @@ class Neighbours:
 
     def _alter(self, request: ConsumerGroupTopicPartitions) -> bool:
         altered = self._admin.alter_consumer_group_offsets([request])[request.group_id].result(ANSWERS_S)
-        return all(place.error is None for place in altered.topic_partitions)
+        return all(each.error is None for each in altered.topic_partitions)
 
     def others(self, *topics: str) -> list[Message]:
         """All records of these topics, or of all, that were not put there from here: those of the service."""
-        return [message for message in _read(self._bootstrap, topics) if place_of(message) not in self.sent]
+        return [message for message in _read(self._bootstrap, topics) if record_offset_of(message) not in self.sent]
 
     def answered(self, request: Example) -> str:
         """The status of the answer to a request, once it is there."""
@@ -134,11 +134,11 @@ class Neighbours:
         """What the service gave up."""
         return self.others(DEAD_LETTERS.name)
 
-    def check_dead_letters(self, places: Iterable[Place], bad: Iterable[Example]) -> None:
-        """The service gave up these records and no others: as they stood at their places, each with its reason."""
+    def check_dead_letters(self, offsets: Iterable[RecordOffset], bad: Iterable[Example]) -> None:
+        """The service gave up these records and no others: as they stood at these offsets, each with its reason."""
         letters = self.dead_letters()
         found = {source_of(letter): (letter.key(), letter.value() or b"") for letter in letters}
-        assert found == {place: (e.key.encode(), e.value) for place, e in zip(places, bad, strict=True)}
+        assert found == {each: (e.key.encode(), e.value) for each, e in zip(offsets, bad, strict=True)}
         assert all(header(letter, "sluice_reason") for letter in letters)
 
 
@@ -152,9 +152,7 @@ def renew_topics(admin: AdminClient, bootstrap: str, partitions: int) -> None:
     ensure_topics({"bootstrap.servers": bootstrap, "log_level": 0}, partitions, 1)
     consumer = _bystander(bootstrap)
     try:
-        eventually(
-            lambda: not any(_ends(consumer).values()), ANSWERS_S, "all partitions are led by somebody, and empty"
-        )
+        eventually(lambda: not any(_ends(consumer).values()), ANSWERS_S, "all partitions have a leader, and are empty")
     finally:
         consumer.close()
 
@@ -176,30 +174,30 @@ def _bystander(bootstrap: str) -> Consumer:
 def _ends(consumer: Consumer, topics: tuple[str, ...] = ()) -> dict[tuple[str, int], int]:
     """The end of each partition of these topics, of all of ours if there are none.
 
-    Raises KafkaException for one that nobody leads.
+    Raises KafkaException for one without a leader.
     """
     there = consumer.list_topics(timeout=ANSWERS_S).topics
     names = topics or tuple(topic.name for topic in TOPICS)
-    places = [TopicPartition(name, p) for name in names for p in there[name].partitions]
-    return {(p.topic, p.partition): consumer.get_watermark_offsets(p, timeout=ANSWERS_S)[1] for p in places}
+    partitions = [TopicPartition(name, p) for name in names for p in there[name].partitions]
+    return {(p.topic, p.partition): consumer.get_watermark_offsets(p, timeout=ANSWERS_S)[1] for p in partitions}
 
 
 def _read(bootstrap: str, topics: tuple[str, ...]) -> list[Message]:
     """Every record of these topics, of all if there are none, up to their present end."""
     consumer = _bystander(bootstrap)
     try:
-        open_ones = {place: end for place, end in _ends(consumer, topics).items() if end}
+        open_ones = {each: end for each, end in _ends(consumer, topics).items() if end}
         consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in open_ones])
         found: list[Message] = []
         while open_ones:
             message = consumer.poll(ANSWERS_S)
             assert message is not None and message.error() is None, (message, open_ones)
-            place_ = place_of(message)
-            end = open_ones.get((place_.topic, place_.partition), 0)
-            if place_.offset < end:
+            found_at = record_offset_of(message)
+            end = open_ones.get((found_at.topic, found_at.partition), 0)
+            if found_at.offset < end:
                 found.append(message)
-            if place_.offset >= end - 1:
-                open_ones.pop((place_.topic, place_.partition), None)
-        return sorted(found, key=place_of)
+            if found_at.offset >= end - 1:
+                open_ones.pop((found_at.topic, found_at.partition), None)
+        return sorted(found, key=record_offset_of)
     finally:
         consumer.close()

@@ -62,8 +62,8 @@ def check(message: Message, source: str, partitions: int) -> None:
     if "command" in body:
         assert headers["ce_type"] == body["command"]["type"], f"headers name another type: {where}"
         command = decode_request(value).command
-        places = {topic_of(command).name} | ({COMMIT.name} if isinstance(command, c.CheckLease) else set())
-        assert topic.name in places and command.key == key, f"in a topic or under a key of others: {where}"
+        allowed = {topic_of(command).name} | ({COMMIT.name} if isinstance(command, c.CheckLease) else set())
+        assert topic.name in allowed and command.key == key, f"in a topic or under a key of others: {where}"
 
 
 def _text(value: bytes | str | None) -> str:

@@ -40,7 +40,7 @@ class RootFs:
         self._texts[target] = content
 
     def writable(self, target: str) -> None:
-        """Add an empty folder that everybody may write into."""
+        """Add an empty folder that all users may write into."""
         self._folders.add(target)
 
     def libraries(self, programs: Iterable[Path]) -> None:

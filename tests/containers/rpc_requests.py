@@ -119,5 +119,5 @@ _RPCS: dict[type[Any], tuple[str, Callable[[Any], Any]]] = {
     AbortTransaction: ("abortTransaction", _transaction),
 }
 
-ASKED_BY_RPC = cast(frozenset[type[Any]], frozenset(_RPCS))
+REQUESTED_BY_RPC = cast(frozenset[type[Any]], frozenset(_RPCS))
 """The commands that clients can ask for."""

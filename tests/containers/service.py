@@ -80,13 +80,13 @@ class ServiceContainer(Backing):
         return httpx.get(f"http://{self.address(HEALTH_PORT)}{path}", timeout=_ASK_S)
 
     def wait_ready(self, deadline_s: float = LIVES_S) -> None:
-        """Return once the service calls itself ready; what keeps it is told if it does not in time.
+        """Return once the service calls itself ready; the error says what keeps it if it does not in time.
 
         Raises ContainerEndedError if it ends instead.
         """
         eventually(self._is_settled, deadline_s, f"{self.service} is ready")
         if self.status == "exited":
-            raise ContainerEndedError(f"{self.service}, which nobody told to end, has ended:\n{self.tail()}")
+            raise ContainerEndedError(f"{self.service} has ended by itself:\n{self.tail()}")
 
     def _is_settled(self) -> bool:
         self.reload()

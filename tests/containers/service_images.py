@@ -45,7 +45,7 @@ def service_images(services: tuple[str, ...]) -> dict[str, str]:
 
 
 def _build(services: list[str], version: str) -> None:
-    # On this machine's own Python unless told otherwise: there may be no registry to ask, which takes its time.
+    # On this machine's own Python unless set otherwise: there may be no registry to ask, which takes its time.
     chosen = {"IMAGES_BASE": os.environ.get("IMAGES_BASE", "host")}
     environment = {**os.environ, **chosen, "IMAGES_PREFIX": REPOSITORY, "IMAGES_VERSION": version}
     done = subprocess.run(

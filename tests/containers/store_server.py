@@ -52,7 +52,7 @@ class SegmentStoreServer:
         return self._store
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """The result of something asked of `store`."""
+        """The result of a call of `store`."""
         return asyncio.run_coroutine_threadsafe(call, self._loop).result(_CALL_S)
 
     def __enter__(self) -> Self:

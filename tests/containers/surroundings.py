@@ -85,7 +85,7 @@ def container_map(store: SegmentStoreServer) -> Example:
 
 
 def tell_history(neighbours: Neighbours, leave_out: str = "") -> None:
-    """Everything that the examples say has happened, told by services of a later version.
+    """Everything that the examples say has happened, recorded by services of a later version.
 
     What has a key that begins with `leave_out` is left out, if that is given.
     """

@@ -12,7 +12,7 @@ from support.controller import Controller, info, outcome
 from containers.container_contract import ContainerContract, EndContract, FollowerContract
 from containers.lives import Version, newer, relocated, same
 from containers.neighbours import Neighbours
-from containers.rpc_requests import ASKED_BY_RPC, rpc_of
+from containers.rpc_requests import REQUESTED_BY_RPC, rpc_of
 from containers.service import ServiceContainer
 from containers.surroundings import Surroundings, tell_history
 from harness import eventually
@@ -57,18 +57,18 @@ def clients(service: ServiceContainer) -> Iterator[Controller]:
     controller.close()
 
 
-def asked(scope: str) -> list[Request]:
-    """What the gateway asks others in the examples, as far as clients can ask for it by an RPC."""
+def gateway_requests(scope: str) -> list[Request]:
+    """The gateway's requests in the examples, as far as clients can make them by an RPC."""
     gateways = [e for e in examples.requests() if e.header("ce_source").startswith("api-gateway/")]
     requests = (decode_request(relocated(e, scope).value) for e in gateways)
-    return [r for r in requests if type(r.command) in ASKED_BY_RPC]
+    return [r for r in requests if type(r.command) in REQUESTED_BY_RPC]
 
 
 def requests_of(neighbours: Neighbours) -> dict[str, Request]:
-    """What the gateway has asked of other services so far, by id."""
+    """What the gateway has requested of other services so far, by id."""
     topics = {topic.name for topic in TOPICS if "api-gateway" in topic.written_by}
-    asked_in = topics - {JOURNAL.name, REQUESTS_CLUSTER.name, DEAD_LETTERS.name}
-    requests = (decode_request(message.value() or b"") for message in neighbours.others(*asked_in))
+    request_topics = topics - {JOURNAL.name, REQUESTS_CLUSTER.name, DEAD_LETTERS.name}
+    requests = (decode_request(message.value() or b"") for message in neighbours.others(*request_topics))
     return {request.id: request for request in requests}
 
 
@@ -80,7 +80,7 @@ def one_more(neighbours: Neighbours, before: set[str]) -> Request | None:
 
 
 def answer(request: Request, reply: Reply) -> Example:
-    """The record by which whoever decides answers a request."""
+    """The record by which the partition's owner replies to a request."""
     entry = JournalEntry(request=request.id, reply=reply)
     record = JournalRecord(id=f"answer-{request.id}", at=at(0), by=WORKFLOWS, entries=(entry,))
     return example(JOURNAL.name, request.command.key, "Refusal", record.id, WORKFLOWS, at(0), encode_record(record))
@@ -97,7 +97,7 @@ def test_what_happened_long_ago_is_over(clients: Controller) -> None:
 
 @pytest.mark.parametrize(("scope", "version"), LIVES)
 def test_what_others_say_can_be_read(neighbours: Neighbours, clients: Controller, scope: str, version: Version) -> None:
-    """A stream that was scaled, its reader group and its table; what is told again changes nothing."""
+    """A stream that was scaled, its reader group and its table; what is sent once more changes nothing."""
     records = [version(relocated(e, scope)) for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
     scaled = next(number for number, e in enumerate(records) if e.type == "StreamScaled") + 1
     neighbours.append(*records[:scaled])
@@ -132,11 +132,11 @@ def test_what_clients_ask_goes_into_its_topic_and_is_answered_once(
     neighbours: Neighbours, clients: Controller, scope: str, version: Version
 ) -> None:
     """Answered by services of this and a later version, each twice. The stream is that of the test before."""
-    for request in asked(scope):
+    for request in gateway_requests(scope):
         before = set(requests_of(neighbours))
         name, message = rpc_of(request.command)
         call = clients.begin(name, message, ANSWERS_S)
-        sent = eventually(partial(one_more, neighbours, before), SEEN_S, f"{name} is asked")
+        sent = eventually(partial(one_more, neighbours, before), SEEN_S, f"{name} is requested")
         assert sent is not None
         assert sent.command == request.command
         kind = type(request.command).__name__

@@ -57,7 +57,7 @@ def service(
 
 
 def heartbeat(instance: str) -> Example:
-    """A sign of life of a service that nobody has heard of yet."""
+    """A sign of life of an unknown service."""
     known = next(e for e in examples.requests() if e.topic == REQUESTS_CLUSTER.name)
     value = known.value.replace(b"api-gateway-0", instance.encode())
     return msgspec.structs.replace(known, value=value)
@@ -98,16 +98,16 @@ def test_a_service_that_shows_life_becomes_a_member_once(
 
 
 @pytest.mark.usefixtures("service")
-def test_dead_letters_are_what_nobody_can_handle(neighbours: Neighbours) -> None:
+def test_dead_letters_are_what_cannot_be_handled(neighbours: Neighbours) -> None:
     """Kept as they were, with the reason; heartbeats go on behind them."""
     known = heartbeat("later-1")
     foreign = [e for e in examples.requests() if e.topic != REQUESTS_CLUSTER.name]
     misplaced = [msgspec.structs.replace(e, topic=REQUESTS_CLUSTER.name, key=known.key) for e in foreign]
     bad = [examples.of_unknown_type(known), *misplaced, *garbage(known)]
-    places = neighbours.send(*bad, known)
-    neighbours.consumed(GROUP, places)
+    offsets = neighbours.send(*bad, known)
+    neighbours.consumed(GROUP, offsets)
     assert len(joined(neighbours, "later-1")) == 1
-    neighbours.check_dead_letters(places[:-1], bad)
+    neighbours.check_dead_letters(offsets[:-1], bad)
 
 
 class TestAsContainer(ContainerContract):

@@ -1,4 +1,4 @@
-"""retention-spark alone: what it is told of loads and sizes becomes requests, each under an id that follows from it."""
+"""retention-spark alone: reports on loads and sizes become requests, each under an id that follows from it."""
 
 import time
 from collections.abc import Iterator
@@ -39,13 +39,13 @@ def service(surroundings: Surroundings, neighbours: Neighbours) -> Iterator[Serv
 
 
 def reports_on(scope: str) -> list[Example]:
-    """The reports of the examples about a stream that is still there, told just now."""
+    """The reports of the examples about a stream that is still there, sent just now."""
     reports = (relocated(e, scope) for e in examples.reports() if e.type == "ScaleReport" or b'"sample":{' in e.value)
     return [_now(e) for e in reports]
 
 
-def asked(neighbours: Neighbours, scope: str) -> dict[str, Request]:
-    """What it asks for about a scope, by id; the same id asks for the same."""
+def requests_about(neighbours: Neighbours, scope: str) -> dict[str, Request]:
+    """Its requests about a scope, by id; one id has one command."""
     found: dict[str, Request] = {}
     for message in neighbours.others(REQUESTS_STREAMS.name):
         if (message.key() or b"").decode().startswith(f"{scope}/"):
@@ -55,7 +55,7 @@ def asked(neighbours: Neighbours, scope: str) -> dict[str, Request]:
 
 
 def kinds(neighbours: Neighbours, scope: str) -> list[str]:
-    return sorted(type(r.command).__name__ for r in asked(neighbours, scope).values())
+    return sorted(type(r.command).__name__ for r in requests_about(neighbours, scope).values())
 
 
 @pytest.mark.usefixtures("service")
@@ -64,8 +64,8 @@ def test_reports_become_requests_once(neighbours: Neighbours, version: str) -> N
     """Each report twice, from services of this and a later version."""
     reports = [examples.with_unknown_field(e) if version == "newest" else e for e in reports_on(version)]
     neighbours.send(*(report for report in reports for _ in range(2)))
-    eventually(lambda: "ScaleStream" in kinds(neighbours, version), DECIDES_S, "a scale is asked for")
-    scales = [r.command for r in asked(neighbours, version).values() if isinstance(r.command, c.ScaleStream)]
+    eventually(lambda: "ScaleStream" in kinds(neighbours, version), DECIDES_S, "a scale is requested")
+    scales = [r.command for r in requests_about(neighbours, version).values() if isinstance(r.command, c.ScaleStream)]
     assert len(scales) == 1
     eventually(
         lambda: {n.kind for n in _notes(neighbours, version)} == set(c.DecisionKind), DECIDES_S, "both kinds are noted"
@@ -74,16 +74,16 @@ def test_reports_become_requests_once(neighbours: Neighbours, version: str) -> N
 
 
 @pytest.mark.usefixtures("service")
-def test_dead_letters_are_what_nobody_can_read(neighbours: Neighbours) -> None:
+def test_dead_letters_are_what_cannot_be_read(neighbours: Neighbours) -> None:
     """Kept as they were, with the reason, and their keys go on."""
-    good = reports_on("unheard")
+    good = reports_on("unknown")
     requests = [msgspec.structs.replace(report, value=examples.requests()[0].value) for report in good]
     bad = [*requests, *(e for report in good for e in garbage(report))]
-    places = neighbours.send(*bad)
+    offsets = neighbours.send(*bad)
     neighbours.send(*good)
-    eventually(lambda: "ScaleStream" in kinds(neighbours, "unheard"), DECIDES_S, "its key goes on")
+    eventually(lambda: "ScaleStream" in kinds(neighbours, "unknown"), DECIDES_S, "its key goes on")
     eventually(lambda: len(neighbours.dead_letters()) >= len(bad), DECIDES_S, "all are given up")
-    neighbours.check_dead_letters(places, bad)
+    neighbours.check_dead_letters(offsets, bad)
 
 
 class TestAsContainer(ContainerContract):
@@ -95,11 +95,11 @@ class TestEnd(EndContract):
 
 
 def _notes(neighbours: Neighbours, scope: str) -> list[c.RecordDecision]:
-    return [r.command for r in asked(neighbours, scope).values() if isinstance(r.command, c.RecordDecision)]
+    return [r.command for r in requests_about(neighbours, scope).values() if isinstance(r.command, c.RecordDecision)]
 
 
 def _now(report: Example) -> Example:
-    """Told now: a report on a load holds for ten minutes."""
+    """Sent now: a report on a load holds for ten minutes."""
     value = report.json()
     value["at"] = round(time.time() * 1000)
     return msgspec.structs.replace(report, value=msgspec.json.encode(value))

@@ -1,6 +1,6 @@
 """stream-workflows alone: what the gateway and retention-spark ask is decided, carried out and answered, once.
 
-The journal holds the history of the examples when the service starts; what is asked is about scopes of later.
+The journal holds the history of the examples when the service starts; the requests are about later scopes.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ UNANSWERED = "RecordDecision"
 def service(
     surroundings: Surroundings, neighbours: Neighbours, store: SegmentStoreServer
 ) -> Iterator[ServiceContainer]:
-    # What the service has told of its own stream is left out: the store does not hold that one's segments.
+    # What the service recorded of its own stream is left out: the store does not hold that one's segments.
     tell_history(neighbours, leave_out="_system")
     neighbours.append(container_map(store))
     with surroundings.running("stream-workflows") as service:
@@ -51,8 +51,8 @@ def service(
         yield service
 
 
-def asked() -> list[Example]:
-    """What others ask, in order."""
+def client_requests() -> list[Example]:
+    """The requests of others, in order."""
     requests = [r for r in examples.requests() if r.topic == REQUESTS_STREAMS.name]
     return [r for r in requests if not r.header("ce_source").startswith("stream-workflows/")]
 
@@ -68,16 +68,16 @@ def standing(neighbours: Neighbours, store: SegmentStoreServer) -> object:
     ("scope", "version", "status"),
     [("equals", same, STATUS), ("newest", newer, STATUS), ("oldest", older, STATUS_OF_OLDER)],
 )
-def test_all_that_is_asked_is_answered_once(
+def test_each_request_is_replied_to_once(
     neighbours: Neighbours, store: SegmentStoreServer, scope: str, version: Version, status: dict[str, str]
 ) -> None:
     """From services of this, a later and the first version."""
-    places = []
-    for request in (relocated(version(example), scope) for example in asked()):
-        places += neighbours.send(request)
+    offsets = []
+    for request in (relocated(version(example), scope) for example in client_requests()):
+        offsets += neighbours.send(request)
         if request.type != UNANSWERED:
             assert (request.type, neighbours.answered(request)) == (request.type, status.get(request.type, "SUCCESS"))
-    neighbours.consumed(GROUP, places)
+    neighbours.consumed(GROUP, offsets)
     assert [e.code for e in neighbours.journal.events(DecisionRecorded) if e.scope == scope] == ["split"]
     kinds = (ScopeCreated, TableCreationStarted, StreamSealStarted, StreamDeletionStarted, ScopeDeleted)
     for kind in kinds:
@@ -94,20 +94,20 @@ def test_what_is_delivered_again_changes_nothing(
     service.end()
     neighbours.rewind(GROUP, REQUESTS_STREAMS.name)
     service.start_again()
-    neighbours.consumed(GROUP, [place for place in neighbours.sent if place.topic == REQUESTS_STREAMS.name])
+    neighbours.consumed(GROUP, [each for each in neighbours.sent if each.topic == REQUESTS_STREAMS.name])
     assert standing(neighbours, store) == before
 
 
 def test_sealing_asks_for_the_abort_of_what_is_open(neighbours: Neighbours) -> None:
     """The other half of it is txn-manager's: it says in the journal that the transaction has ended."""
     scope, transaction = "sealing", relocated(_about(ABORTED, "TransactionOpened"), "sealing")
-    by_type = {e.type: relocated(e, scope) for e in asked()}
+    by_type = {e.type: relocated(e, scope) for e in client_requests()}
     for kind in ("CreateScope", "CreateStream"):
         neighbours.send(by_type[kind])
         assert neighbours.answered(by_type[kind]) == "SUCCESS"
     neighbours.append(transaction, relocated(_about(ABORTED, "TransactionReady"), scope))
     neighbours.send(by_type["SealStream"])
-    eventually(lambda: _aborts(neighbours), ANSWERS_S, "the abort is asked for")
+    eventually(lambda: _aborts(neighbours), ANSWERS_S, "the abort is requested")
     command = decode_request(_aborts(neighbours)[0]).command
     id = transaction.json()["entries"][0]["events"][0]["transaction"]
     assert isinstance(command, AbortTransaction)
@@ -119,25 +119,25 @@ def test_sealing_asks_for_the_abort_of_what_is_open(neighbours: Neighbours) -> N
 
 
 @pytest.mark.usefixtures("service")
-def test_dead_letters_are_what_nobody_can_handle(neighbours: Neighbours) -> None:
+def test_dead_letters_are_what_cannot_be_handled(neighbours: Neighbours) -> None:
     """Kept as they were, with the reason, and their keys go on."""
-    scope = "unheard"
-    unheard = [examples.of_unknown_type(e) for e in asked()]
+    scope = "unknown"
+    unknown = [examples.of_unknown_type(e) for e in client_requests()]
     foreign = [e for e in examples.requests() if e.topic not in (REQUESTS_STREAMS.name, REQUESTS_CLUSTER.name)]
     # Some of the examples share an id: what a lease check is passed on as.
     numbered = [with_id(e, f"{e.json()['id']}.{n}") for n, e in enumerate(foreign)]
     misplaced = [msgspec.structs.replace(e, topic=REQUESTS_STREAMS.name) for e in numbered]
-    readable = [relocated(e, scope) for e in (*unheard, *misplaced)]
-    bad = [*readable, *(msgspec.structs.replace(e, key=scope) for e in garbage(asked()[0]))]
-    places = neighbours.send(*bad)
-    create = relocated(asked()[0], scope)
+    readable = [relocated(e, scope) for e in (*unknown, *misplaced)]
+    bad = [*readable, *(msgspec.structs.replace(e, key=scope) for e in garbage(client_requests()[0]))]
+    offsets = neighbours.send(*bad)
+    create = relocated(client_requests()[0], scope)
     assert create.key == scope
     neighbours.send(create)
     assert neighbours.answered(create) == "SUCCESS"
-    neighbours.consumed(GROUP, places)
-    neighbours.check_dead_letters(places, bad)
-    # Who asked in the wrong place is told; who asked for something unheard of cannot be, in no known way.
-    assert {neighbours.answered(r) for r in readable[len(unheard) :]} == {"FAILURE"}
+    neighbours.consumed(GROUP, offsets)
+    neighbours.check_dead_letters(offsets, bad)
+    # A request in the wrong topic gets a reply; one of an unknown type cannot get any.
+    assert {neighbours.answered(r) for r in readable[len(unknown) :]} == {"FAILURE"}
 
 
 class TestAsContainer(ContainerContract):

@@ -1,6 +1,6 @@
 """txn-manager alone: transactions open, live, are committed and aborted on a stream that others have made.
 
-The journal holds the history of the examples when the service starts. Each test then has a stream of its own, told by
+The journal holds the history of the examples when the service starts. Each test then has a stream of its own, made by
 the services that make and scale streams, and plays the gateway.
 """
 
@@ -12,7 +12,7 @@ import pytest
 from containers.backing import RedisContainer
 from containers.container_contract import ContainerContract, EndContract, FollowerContract
 from containers.lives import Version, garbage, newer, older, relocated, same, with_id
-from containers.neighbours import Neighbours, Place
+from containers.neighbours import Neighbours, RecordOffset
 from containers.service import ServiceContainer
 from containers.store_server import SegmentStoreServer
 from containers.surroundings import Surroundings, container_map, tell_history
@@ -55,7 +55,7 @@ def made(neighbours: Neighbours, store: SegmentStoreServer, scope: str) -> None:
         store.run(store.store.create_segment(segment_name(scope, STREAM, segment), 0, 0))
 
 
-def asked() -> list[Example]:
+def client_requests() -> list[Example]:
     """What the gateway asks, in order: a transaction that is committed, and one that is aborted."""
     requests = [
         e for e in examples.requests() if e.topic in GROUPS and e.header("ce_source").startswith("api-gateway/")
@@ -67,16 +67,16 @@ def asked() -> list[Example]:
     return [*(by_type[kind] for kind in kinds), second, by_type["AbortTransaction"]]
 
 
-def send(neighbours: Neighbours, *requests: Example) -> list[Place]:
+def send(neighbours: Neighbours, *requests: Example) -> list[RecordOffset]:
     """Put them there and have them taken."""
-    places = neighbours.send(*requests)
-    taken(neighbours, places)
-    return places
+    offsets = neighbours.send(*requests)
+    taken(neighbours, offsets)
+    return offsets
 
 
-def taken(neighbours: Neighbours, places: list[Place]) -> None:
+def taken(neighbours: Neighbours, offsets: list[RecordOffset]) -> None:
     for topic, group in GROUPS.items():
-        neighbours.consumed(group, [place for place in places if place.topic == topic])
+        neighbours.consumed(group, [each for each in offsets if each.topic == topic])
 
 
 def ends(neighbours: Neighbours, scope: str) -> tuple[list[str], list[str]]:
@@ -96,13 +96,13 @@ def test_transactions_live_and_end_once(
 ) -> None:
     """Each request twice at once, from gateways of this, a later and the first version."""
     made(neighbours, store, scope)
-    places = []
-    for request in (relocated(version(example), scope) for example in asked()):
-        places += neighbours.send(request, request)
+    offsets = []
+    for request in (relocated(version(example), scope) for example in client_requests()):
+        offsets += neighbours.send(request, request)
         assert (request.type, neighbours.answered(request)) == (request.type, STATUS.get(request.type, "SUCCESS"))
     committed, aborted = id_of(COMMITTED, scope), id_of(ABORTED, scope)
     eventually(lambda: ends(neighbours, scope) == ([committed], [aborted]), ANSWERS_S, "both transactions have ended")
-    taken(neighbours, places)
+    taken(neighbours, offsets)
     assert ends(neighbours, scope) == ([committed], [aborted])
     for kind, count in ((ev.TransactionOpened, 2), (ev.TransactionCommitting, 1), (ev.TransactionAborting, 1)):
         assert len([e for e in neighbours.journal.events(kind) if e.scope == scope]) == count
@@ -114,7 +114,7 @@ def test_what_comes_again_later_changes_nothing(neighbours: Neighbours, store: S
     """That of the gateway, and what txn-manager itself has put into its topics: questions and aborts of long ago."""
     own = [e for e in examples.requests() if e.topic in GROUPS and e.header("ce_source").startswith("txn-manager/")]
     before = standing(neighbours, store)
-    send(neighbours, *(relocated(e, "equals") for e in (*asked(), *own)))
+    send(neighbours, *(relocated(e, "equals") for e in (*client_requests(), *own)))
     assert standing(neighbours, store) == before
 
 
@@ -129,10 +129,10 @@ def standing(neighbours: Neighbours, store: SegmentStoreServer) -> object:
 def test_a_lease_that_runs_out_ends_the_transaction(
     neighbours: Neighbours, store: SegmentStoreServer, service: ServiceContainer
 ) -> None:
-    """Nobody pings: the timer, kept in Redis, asks through both topics, and the abort goes through the third."""
+    """Without a ping the timer, kept in Redis, sends through both topics, and the abort goes through the third."""
     scope = "silent"
     made(neighbours, store, scope)
-    opening = relocated(asked()[0], scope)
+    opening = relocated(client_requests()[0], scope)
     value = opening.json()
     value["command"]["lease_ms"] = MIN_LEASE_MS
     send(neighbours, msgspec.structs.replace(opening, value=msgspec.json.encode(value)))
@@ -140,32 +140,33 @@ def test_a_lease_that_runs_out_ends_the_transaction(
     eventually(lambda: ends(neighbours, scope)[1] == [id_of(COMMITTED, scope)], RUNS_OUT_S, "the lease runs out")
     reasons = [e.reason.value for e in neighbours.journal.events(ev.TransactionAborting) if e.scope == scope]
     assert reasons == ["lease"]
-    asked_in = {m.topic() for m in neighbours.others(*GROUPS) if scope.encode() == (m.key() or b"").partition(b"/")[0]}
-    assert set(GROUPS) <= asked_in
+    sent = [m for m in neighbours.others(*GROUPS) if scope.encode() == (m.key() or b"").partition(b"/")[0]]
+    assert set(GROUPS) <= {m.topic() for m in sent}
     assert service.get("/readyz").json()["degraded"] == {}
 
 
 @pytest.mark.usefixtures("service")
-def test_dead_letters_are_what_nobody_can_handle(neighbours: Neighbours, store: SegmentStoreServer) -> None:
+def test_dead_letters_are_what_cannot_be_handled(neighbours: Neighbours, store: SegmentStoreServer) -> None:
     """In each of the three topics; kept as they were, with the reason, and their keys go on."""
-    scope = "unheard"
+    scope = "unknown"
     made(neighbours, store, scope)
-    unheard = [examples.of_unknown_type(e) for e in asked()]
+    requests = client_requests()
+    unknown = [examples.of_unknown_type(e) for e in requests]
     create = examples.requests()[0]
     misplaced = [
-        msgspec.structs.replace(e, topic=topic) for topic in GROUPS for e in (create, *asked()) if e.topic != topic
+        msgspec.structs.replace(e, topic=topic) for topic in GROUPS for e in (create, *requests) if e.topic != topic
     ]
     unreadable = [e for topic in GROUPS for e in garbage(Example(topic, f"{scope}/{STREAM}", [], b""))]
-    readable = [relocated(e, scope) for e in (*unheard, *misplaced)]
+    readable = [relocated(e, scope) for e in (*unknown, *misplaced)]
     bad = [*readable, *unreadable]
-    places = neighbours.send(*bad)
+    offsets = neighbours.send(*bad)
     # The ids of what is readable were answered already, so the good request has another.
-    opening = relocated(asked()[0], scope)
+    opening = relocated(client_requests()[0], scope)
     opening = with_id(opening, f"{opening.json()['id']}.good")
     good = neighbours.send(opening)
     assert neighbours.answered(opening) == "OK"
-    taken(neighbours, [*places, *good])
-    neighbours.check_dead_letters(places, bad)
+    taken(neighbours, [*offsets, *good])
+    neighbours.check_dead_letters(offsets, bad)
 
 
 class TestAsContainer(ContainerContract):

@@ -208,7 +208,7 @@ def test_a_site_says_all_that_the_components_leave_to_it() -> None:
     assert "said by a replacement" not in rendered
 
 
-def test_services_reach_the_collector_they_are_told_of() -> None:
+def test_services_reach_the_collector_they_are_configured_with() -> None:
     rendered = manifests.objects(manifests.kept("site"))
     address = re.fullmatch(r"http://[\w-]+\.([\w-]+):(\d+)", manifests.settings_of(rendered)["SLUICE_OTLP_ENDPOINT"])
     assert address is not None

@@ -79,10 +79,10 @@ def test_headers_follow_their_schema() -> None:
 
 
 def test_what_a_schema_does_not_know_is_refused() -> None:
-    asked, happened = examples.requests()[0], examples.journal_records()[0]
-    assert schemas().errors("Request.json", examples.of_unknown_type(asked).json())
+    request, happened = examples.requests()[0], examples.journal_records()[0]
+    assert schemas().errors("Request.json", examples.of_unknown_type(request).json())
     assert schemas().errors("Record.json", examples.of_unknown_type(happened).json())
-    assert schemas().errors("Request.json", {"id": "1", "at": "now", "by": "x", "command": asked.json()["command"]})
+    assert schemas().errors("Request.json", {"id": "1", "at": "now", "by": "x", "command": request.json()["command"]})
 
 
 def test_messages_are_understood_by_those_who_knew_the_frozen_ones() -> None:
@@ -91,7 +91,7 @@ def test_messages_are_understood_by_those_who_knew_the_frozen_ones() -> None:
 
 
 def test_what_is_new_is_frozen_too() -> None:
-    """Otherwise it could be changed again before anybody notices."""
+    """Otherwise it could be changed again before a reader notices."""
     frozen = frozen_schemas(FROZEN)
     assert breaks(components(), frozen) == [], "run `python -m sluice.catalog --freeze tests/contract/frozen`"
     for name, schema in components().items():

@@ -148,7 +148,7 @@ class System:
         return self.is_running(name) and self._local.parts[name].probe() is None
 
     def wait_ended(self, name: str, deadline_s: float) -> bool:
-        """Wait for the end of a process that somebody else ends; return whether it has come."""
+        """Wait for the end of a process that another one ends; return whether it has come."""
         return self._local.child(name).wait(deadline_s)
 
     def exit_code(self, name: str) -> int | None:

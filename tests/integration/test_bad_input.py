@@ -1,4 +1,4 @@
-"""What nobody should send, over the wire and into the topics: the services stay as they were.
+"""What no client should send, over the wire and into the topics: the services stay as they were.
 
 What is answered to calls with wrong arguments is in `tests/conformance`.
 """
@@ -129,22 +129,22 @@ NOT_REQUESTS = {
 def test_what_is_no_request_is_a_dead_letter_and_its_key_goes_on(system: System, world: World) -> None:
     key = unique("garbage")
     before = metric(system, "stream-workflows-0", "sluice_dead_letters_total")
-    places = produce(system.kafka_bootstrap, REQUESTS_STREAMS.name, key, *NOT_REQUESTS.values())
+    offsets = produce(system.kafka_bootstrap, REQUESTS_STREAMS.name, key, *NOT_REQUESTS.values())
     assert world.gateway.create_scope(key) == "SUCCESS"
 
     def dead_letters() -> list[Any]:
         found = [m for m in read(system.kafka_bootstrap, DEAD_LETTERS.name) if m.key() == key.encode()]
-        return found if len(found) >= len(places) else []
+        return found if len(found) >= len(offsets) else []
 
     letters = eventually(dead_letters, DEAD_LETTER_S, "all dead letters of the key")
-    for kind, place, letter in zip(NOT_REQUESTS, places, letters, strict=True):
+    for kind, each, letter in zip(NOT_REQUESTS, offsets, letters, strict=True):
         assert letter.value() == NOT_REQUESTS[kind], kind
         assert header(letter, "sluice_topic") == REQUESTS_STREAMS.name
-        assert header(letter, "sluice_partition") == str(place.partition())
-        assert header(letter, "sluice_offset") == str(place.offset())
+        assert header(letter, "sluice_partition") == str(each.partition())
+        assert header(letter, "sluice_offset") == str(each.offset())
         assert header(letter, "sluice_service").startswith("stream-workflows")
         assert "Error" in header(letter, "sluice_reason"), kind
-    assert metric(system, "stream-workflows-0", "sluice_dead_letters_total") == before + len(places)
+    assert metric(system, "stream-workflows-0", "sluice_dead_letters_total") == before + len(offsets)
 
 
 def test_a_record_without_a_key_is_a_dead_letter(system: System) -> None:

@@ -32,7 +32,7 @@ Call = tuple[str, Any]
 
 
 class Case(msgspec.Struct):
-    """What is there before, what is asked, what it answers, and the event that must stand in the journal once."""
+    """What is there before, the request, its reply, and the event that must stand in the journal once."""
 
     before: Callable[[str], list[Call]]
     ask: Callable[[str], Call]

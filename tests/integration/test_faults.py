@@ -165,7 +165,7 @@ async def test_the_containers_of_a_dead_segment_store_run_on_the_other(
     moved = moves(single)
     began = time.monotonic()
     single.kill("segment-store-1")
-    eventually(lambda: places(gateway) == {first}, SETTLED_S, "all names are on the store that lives")
+    eventually(lambda: stores_in_use(gateway) == {first}, SETTLED_S, "all names are on the store that lives")
     print(f"\nroutes moved after {time.monotonic() - began:.2f} s")
     eventually(lambda: container_map(single) == {first: {0, 1, 2, 3}}, SETTLED_S, "so says ZooKeeper")
     assert moves(single) - moved == 2
@@ -180,7 +180,7 @@ async def test_the_containers_of_a_dead_segment_store_run_on_the_other(
     single.start("segment-store-1", deadline_s=SETTLED_S)
     eventually(lambda: halves(single) == {first, second}, SETTLED_S, "each store has two containers again")
     assert moves(single) - moved == 4
-    eventually(lambda: places(gateway) == {first, second}, SETTLED_S, "names are on both stores")
+    eventually(lambda: stores_in_use(gateway) == {first, second}, SETTLED_S, "names are on both stores")
     print(f"containers are back after {time.monotonic() - began:.2f} s")
     for number in range(8):
         live_a_life(gateway, scope, f"st{number}")
@@ -188,7 +188,7 @@ async def test_the_containers_of_a_dead_segment_store_run_on_the_other(
     await traffic.ends_exactly_once()
 
 
-def places(gateway: Controller) -> set[str]:
+def stores_in_use(gateway: Controller) -> set[str]:
     """The stores that a hundred names are on."""
     return {gateway.store_of("sc", f"st{number}") for number in range(100)}
 
@@ -286,7 +286,7 @@ def names_of(system: System, instance: str) -> tuple[str, str]:
 
 @contextmanager
 def pace_beside(system: System, gateway: Controller) -> Iterator[Pace]:
-    """How long requests take meanwhile that nobody has to take over."""
+    """How long requests take meanwhile that need no new owner."""
     scope, _ = names_of(system, SURVIVOR)
     assert gateway.create_scope(scope) == "SUCCESS"
 
@@ -388,7 +388,7 @@ def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: Syste
     assert gateways[0].streams(scope) == gateways[1].streams(scope) == []
     void = [f for f in fold(double.kafka_bootstrap) if f.outcome is not Outcome.COUNTED]
     print("void:", [(f.record.by, f.outcome.value, [type(e).__name__ for e in f.entry.events]) for f in void])
-    # The cluster-manager may decide on an assignment again before it has read its own record; nobody else may.
+    # The cluster-manager may decide on an assignment again before it has read its own record; no other may.
     assert [
         f.record.by
         for f in void
@@ -430,9 +430,7 @@ def state(gateway: Controller, scope: str) -> dict[str, Any]:
     return {name: gateway.segments(scope, name) for name in gateway.streams(scope) if not name.startswith("_")}
 
 
-def test_services_end_when_they_are_told_to_and_the_others_take_over(
-    complete: System, gateways: list[Controller]
-) -> None:
+def test_services_end_on_a_signal_and_the_others_take_over(complete: System, gateways: list[Controller]) -> None:
     of_victim = [names_of(complete, VICTIM) for _ in SERVICES]
     assert {gateways[1].create_scope(scope) for scope, _ in of_victim} == {"SUCCESS"}
     for name, (scope, stream) in zip(SERVICES, of_victim, strict=True):
@@ -452,7 +450,7 @@ def test_services_end_when_they_are_told_to_and_the_others_take_over(
 
 
 def complaints(system: System, name: str) -> list[str]:
-    """The errors in what a service says from the moment it was told to end; it must say that it has."""
+    """The errors in what a service says from the signal to end; it must say that it has."""
     lines = system.log(name).read_text().splitlines()
     end = lines[max(i for i, line in enumerate(lines) if '"stopping"' in line) :]
     assert '"stopped"' in end[-1], end

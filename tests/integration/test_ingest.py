@@ -243,8 +243,8 @@ async def test_a_node_that_is_killed_loses_nothing(shell: Shell) -> None:
                 victim.process.send_signal(signal.SIGCONT)
                 return False
 
-            asked: Callable[[], bool | Awaitable[bool]] = stopped_far_on
-            await eventually_async(asked, STARTS_S, "it has copied a part of its windows")
+            condition: Callable[[], bool | Awaitable[bool]] = stopped_far_on
+            await eventually_async(condition, STARTS_S, "it has copied a part of its windows")
             victim.process.kill()
             victim.process.wait()
     with shell.running(*arguments, *LONG) as other:
@@ -293,7 +293,7 @@ def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:
         one.until(lambda: position() == 4_000, "all partitions are read again")
         assert one.stop()["allNodes"]["records"] >= 2_000
 
-    # What is next to be read in one partition is deleted before it is: that is told, and the reading goes on behind it.
+    # What is next to be read in one partition is deleted before it is: a log says so, and the reading goes on.
     send(1_000, 1_010)
     first = TopicPartition(topic, 2, 1_005)
     assert admin.delete_records([first])[first].result(STARTS_S).low_watermark == 1_005

@@ -1,6 +1,6 @@
 """What the Java client of Pravega does, unmodified, on the whole system: one test for each scenario but one.
 
-The scenarios in `tests/java` are compiled once and run by one Java process for all tests; it is asked for them by name.
+The scenarios in `tests/java` are compiled once and run by one Java process for all tests, each by its name.
 With `SLUICE_TEST_CONTROLLER=host:port` they run against another controller, such as Pravega's own, and no system is
 started.
 """

@@ -33,7 +33,7 @@ CLIENTS = 6
 OUTAGE_S = effort(30.0, 15.0)
 DEADLINE_S = 60.0
 TAKE_OVER_MS = 4_000
-"""How long the partitions of an instance that was killed may be nobody's."""
+"""How long the partitions of an instance that was killed may be without an owner."""
 
 VICTIM, OTHER = "txn-manager-0", "txn-manager-1"
 _SETTINGS = TxnSettings(instance="unused")
@@ -101,7 +101,7 @@ def settled(system: System) -> dict[str, dict[str, set[int]]]:
 
 
 class Life(msgspec.Struct):
-    """When a transaction was last heard of, when its end was decided, and why; times of the broker, epoch ms."""
+    """When a transaction was last pinged, when its end was decided, and why; times of the broker, epoch ms."""
 
     last_activity_at: int = 0
     aborting_at: int = 0
@@ -131,7 +131,7 @@ def late_ms(system: System, transactions: Transactions, ids: list[str]) -> list[
 
 
 def opened_and_aborted(transactions: Transactions) -> None:
-    """What a lease that has run out asks for, asked for by a client."""
+    """The command of a lease that has run out, sent by a client."""
     assert transactions.abort(transactions.open()) == "SUCCESS"
 
 
@@ -156,7 +156,7 @@ def of(owner: str, system: System, sibling: Transactions) -> Transactions:
 
 @pytest.mark.usefixtures("both")
 def test_an_instance_that_takes_over_aborts_what_has_stopped(pair: System, streams: list[Transactions]) -> None:
-    """The time in which nobody listened is given to the lease."""
+    """The time in which no instance received is given to the lease."""
     transactions, others = of(VICTIM, pair, streams[0]), of(OTHER, pair, streams[0])
     ids, kept = [transactions.open() for _ in range(3)], others.open()
     pair.kill(VICTIM)
@@ -197,9 +197,9 @@ def clients(streams: list[Transactions]) -> Iterator[list[Pinging]]:
     with ExitStack() as stack:
         pinging = [stack.enter_context(Pinging(streams[n % len(streams)])) for n in range(CLIENTS)]
         yield pinging
-        heard_again(pinging)
+        answered_more(pinging)
     longest = sorted(round(client.longest_s, 1) for client in pinging)
-    print(f"\nlongest between two pings that were heard: {longest} s")
+    print(f"\nlongest between two pings with a reply: {longest} s")
     assert {answer for client in pinging for answer in client.answers} == {"OK"}
     for client in pinging:
         assert client.transactions.commit(client.id) == "SUCCESS"
@@ -207,13 +207,13 @@ def clients(streams: list[Transactions]) -> Iterator[list[Pinging]]:
         client.transactions.await_state(client.id, "COMMITTED")
 
 
-def heard_again(pinging: list[Pinging], times: int = 1) -> None:
-    """All are heard so many times more."""
-    goals = [client.heard + times for client in pinging]
+def answered_more(pinging: list[Pinging], times: int = 1) -> None:
+    """All pings get so many replies more."""
+    goals = [client.answered + times for client in pinging]
     eventually(
-        lambda: all(client.heard >= goal for client, goal in zip(pinging, goals, strict=True)),
+        lambda: all(client.answered >= goal for client, goal in zip(pinging, goals, strict=True)),
         DEADLINE_S,
-        "all clients are heard",
+        "all clients get replies",
     )
 
 
@@ -253,10 +253,10 @@ def test_nothing_is_aborted_because_redis_was_emptied(pair: System, streams: lis
     """It comes back without what it knew; meanwhile every lease had to be renewed once at least."""
     with clients(streams) as pinging:
         pair.kill("redis")
-        heard_again(pinging, times=2)
+        answered_more(pinging, times=2)
         forget_all(pair)
         pair.start("redis", deadline_s=DEADLINE_S)
-        heard_again(pinging)
+        answered_more(pinging)
         left = streams[0].open()
     with Pace(partial(opened_and_aborted, streams[0])) as pace:
         streams[0].await_state(left, "ABORTED", DEADLINE_S)

@@ -59,7 +59,7 @@ def test_redis_killed_and_started_again_has_its_data(platform: System) -> None:
         assert redis.get("key") == b"value"
 
 
-def test_the_bookie_killed_and_started_again_takes_its_old_place(platform: System) -> None:
+def test_the_bookie_killed_and_started_anew_is_registered_under_its_old_id(platform: System) -> None:
     platform.kill("bookie")
     platform.start("bookie")
     with session(platform) as zookeeper:

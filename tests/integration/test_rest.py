@@ -34,12 +34,12 @@ def letter(client: httpx.Client, value: str, **query: Any) -> Any:
 
 
 def test_all_members_give_signs_of_life(client: httpx.Client) -> None:
-    def heard() -> bool:
+    def all_seen() -> bool:
         members = client.get(f"{S}/members").json()["items"]
         services = {member["service"] for member in members if "lastSeen" in member}
         return services >= {"api-gateway", "stream-workflows", "cluster-manager", "txn-manager"}
 
-    eventually(heard, COMES_S, "every service was heard of")
+    eventually(all_seen, COMES_S, "every service is shown")
 
 
 def test_a_replayed_request_is_carried_out(system: System, client: httpx.Client) -> None:

@@ -1,4 +1,4 @@
-"""retention-spark with a real Kafka and a real Spark, and nobody who carries out what it asks for."""
+"""retention-spark with a real Kafka and a real Spark, and no service that carries out its requests."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.decisions import Asked, asked, halves, hot, sampled, tell
+from support.decisions import SentRequest, halves, hot, requests_of, sampled, tell
 from support.effort import effort
 from support.health import metric, readiness
 from support.kafka import produce, read
@@ -73,10 +73,10 @@ def start(system: System) -> None:
     system.start(SPARK, deadline_s=READY_S, environment=ENVIRONMENT)
 
 
-def decided(bootstrap: str) -> dict[str, list[Asked[Any]]]:
+def decided(bootstrap: str) -> dict[str, list[SentRequest[Any]]]:
     """The requests for each stream, in their order."""
-    found: dict[str, list[Asked[Any]]] = {}
-    requests: list[Asked[Any]] = [*asked(bootstrap, ScaleStream), *asked(bootstrap, TruncateStream)]
+    found: dict[str, list[SentRequest[Any]]] = {}
+    requests: list[SentRequest[Any]] = [*requests_of(bootstrap, ScaleStream), *requests_of(bootstrap, TruncateStream)]
     for request in requests:
         found.setdefault(request.command.stream, []).append(request)
     return found
@@ -90,18 +90,18 @@ def test_reports_become_requests_and_a_driver_killed_in_a_batch_goes_on(spark_sy
     ensure_topics({"bootstrap.servers": bootstrap}, PARTITIONS, 1)
     tell(bootstrap, sampled("large", now_ms(), 500, AT_ONCE), *(hot(name, now_ms()) for name in hots))
     assert spark_system.wait_ended(SPARK, READY_S), "it dies once it has sent something"
-    before = {request.command.stream for request in asked(bootstrap, ScaleStream)}
+    before = {request.command.stream for request in requests_of(bootstrap, ScaleStream)}
     assert before and spark_system.exit_code(SPARK) == -signal.SIGKILL
     tell(bootstrap, *(hot(name, now_ms()) for name in (*hots, "late")))
     start(spark_system)
     eventually(lambda: decided(bootstrap).keys() == {*hots, "late", "large"}, DECIDED_S, "all is decided")
     eventually(lambda: any(len(decided(bootstrap)[s]) > 1 for s in before), DECIDED_S, "the batch has run again")
     for stream, requests in decided(bootstrap).items():
-        assert len({request.id for request in requests}) == 1, f"{stream}: asked again it is the same request"
-    scales, truncations = asked(bootstrap, ScaleStream), asked(bootstrap, TruncateStream)
+        assert len({request.id for request in requests}) == 1, f"{stream}: requested once more it is the same request"
+    scales, truncations = requests_of(bootstrap, ScaleStream), requests_of(bootstrap, TruncateStream)
     assert {(r.command.seals, r.command.ranges) for r in scales} == {((0,), ((0.0, 0.5), (0.5, 1.0)))}
     assert {tuple(r.command.cut.items()) for r in truncations} == {((0, 500),)}
-    note = asked(bootstrap, RecordDecision, ["hot0"])[0].command
+    note = requests_of(bootstrap, RecordDecision, ["hot0"])[0].command
     assert (note.kind, note.code) == (DecisionKind.SCALE, "split") and "above the target" in note.reason
     assert eventually(lambda: history(spark_system, "hot0"), DECIDED_S, "the table has it")[0] == "split"
 
@@ -111,7 +111,7 @@ def test_what_is_cold_within_the_cool_down_is_merged_after_it(spark_system: Syst
     cold = [halves("cold", at, segment, Direction.DOWN, epoch_since=at) for segment in (0, 1)]
     tell(spark_system.kafka_bootstrap, *cold)
     merged = eventually(
-        lambda: asked(spark_system.kafka_bootstrap, ScaleStream, ["cold"]), DECIDED_S, "the merge is asked for"
+        lambda: requests_of(spark_system.kafka_bootstrap, ScaleStream, ["cold"]), DECIDED_S, "the merge is requested"
     )
     assert [(r.command.seals, r.command.ranges) for r in merged] == [((0, 1), ((0.0, 1.0),))]
 
@@ -122,18 +122,20 @@ def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(spark_sy
     due = now_ms() + aged.minimum
     tell(spark_system.kafka_bootstrap, sampled("aged", due - aged.minimum, 500, aged))
     cut = eventually(
-        lambda: asked(spark_system.kafka_bootstrap, TruncateStream, ["aged"]), DECIDED_S, "it is truncated"
+        lambda: requests_of(spark_system.kafka_bootstrap, TruncateStream, ["aged"]), DECIDED_S, "it is truncated"
     )
     assert [r.command.cut for r in cut] == [{0: 500}]
     assert 0 <= cut[0].at - due <= 1000 * (2 * TICK_S + BATCHES_S)
-    codes = [r.command.code for r in asked(spark_system.kafka_bootstrap, RecordDecision, ["aged"])]
+    codes = [r.command.code for r in requests_of(spark_system.kafka_bootstrap, RecordDecision, ["aged"])]
     assert codes[0] == "within-minimum" and "beyond-minimum" in codes
 
 
-def test_what_nobody_can_read_is_a_dead_letter_and_its_key_goes_on(spark_system: System) -> None:
+def test_what_cannot_be_read_is_a_dead_letter_and_its_key_goes_on(spark_system: System) -> None:
     produce(spark_system.kafka_bootstrap, SCALE.name, "s/odd", b"{not json")
     tell(spark_system.kafka_bootstrap, hot("odd", now_ms()))
-    eventually(lambda: asked(spark_system.kafka_bootstrap, ScaleStream, ["odd"]), DECIDED_S, "the next report counts")
+    eventually(
+        lambda: requests_of(spark_system.kafka_bootstrap, ScaleStream, ["odd"]), DECIDED_S, "the next report counts"
+    )
     letters = read(spark_system.kafka_bootstrap, DEAD_LETTERS.name)
     assert [(letter.key(), letter.value()) for letter in letters] == [(b"s/odd", b"{not json")]
 
@@ -154,7 +156,7 @@ def test_kafka_away_for_a_while(spark_system: System) -> None:
     spark_system.start("kafka")
     tell(spark_system.kafka_bootstrap, hot("after-outage", now_ms()))
     eventually(
-        lambda: asked(spark_system.kafka_bootstrap, ScaleStream, ["after-outage"]),
+        lambda: requests_of(spark_system.kafka_bootstrap, ScaleStream, ["after-outage"]),
         READY_S,
         "it decides when Kafka is back",
     )

@@ -103,10 +103,10 @@ def noted(system: System, scope: str, kind: DecisionKind) -> list[str]:
 
 
 def went_in_time(system: System, scope: str, rule: Callable[[list[RetentionReport]], Dues]) -> None:
-    """Whatever has to go by the policy is gone two ticks later, if nobody stops it: no reader, no pause.
+    """Whatever has to go by the policy is gone two ticks later, if nothing stops it: no reader, no pause.
 
     A user may count on that from the moment at which it is sampled that there is enough behind it, or a sample is old
-    enough, or it is told that the last reader group has passed; how soon that is known is a matter of the intervals of
+    enough, or a report shows that the last group has passed; how soon that is known is a matter of the intervals of
     samples and changes. It holds for every sample there was, not only for the one that the head stays at.
     """
     waits = eventually(

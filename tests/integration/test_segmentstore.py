@@ -39,7 +39,7 @@ SETTLED_S = 60.0
 
 
 class DataPlane:
-    """Two segment stores and the container map, which is written here as nobody else writes it."""
+    """Two segment stores and the container map, which has no other writer."""
 
     def __init__(self, system: System, zookeeper: KazooClient) -> None:
         self.system = system
@@ -47,7 +47,7 @@ class DataPlane:
         self.hosts = [Host(*split(address)) for address in system.segment_store_addresses]
         self.routes: dict[int, Host] = {}
 
-    def place(self, containers: Mapping[Host, set[int]]) -> None:
+    def assign(self, containers: Mapping[Host, set[int]]) -> None:
         """Says which store has which containers."""
         self.routes = {container: host for host, ids in containers.items() for container in ids}
         self.zookeeper.set(ROOT + CONTAINER_MAP_NODE, encode_container_map(containers))
@@ -62,7 +62,7 @@ class DataPlane:
     def halves(self) -> None:
         """Two containers for each store: where every test begins."""
         first, second = self.hosts
-        self.place({first: {0, 1}, second: {2, 3}})
+        self.assign({first: {0, 1}, second: {2, 3}})
 
     def client(self) -> SegmentStoreClient:
         return SegmentStoreClient(lambda container: self.routes.get(container), CONTAINERS)
@@ -131,7 +131,7 @@ class TestRealSegmentStore(SegmentStoreSuite):
     """The suite, over real segment stores."""
 
 
-async def test_the_stores_place_names_as_the_routing_does(
+async def test_the_stores_route_names_as_the_routing_does(
     plane: DataPlane, store: SegmentStoreClient, scope: str
 ) -> None:
     """Every name is accepted by the store that has its container and refused by the other."""
@@ -152,7 +152,7 @@ async def test_a_container_that_moves_is_found_on_its_new_store(
     await store.append(name, UUID(int=1), b"kept")
     first, second = plane.hosts
     stale = SegmentStoreClient(lambda _: first, CONTAINERS)
-    plane.place({first: {1}, second: {0, 2, 3}})
+    plane.assign({first: {1}, second: {0, 2, 3}})
     await settles(lambda: raises(RouteStale, stale, name), "the old store gives the container up")
     await settles(lambda: store.segment_info(name), "the new store has it")
     assert (await store.read_segment(name, 0, 100)).data == frame_event(b"kept")

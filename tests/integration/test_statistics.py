@@ -1,4 +1,4 @@
-"""Statistics on the whole system: what happened to a stream is in its windows soon, and their age is told."""
+"""Statistics on the whole system: what happened to a stream is in its windows soon, and their age is shown."""
 
 import os
 import signal

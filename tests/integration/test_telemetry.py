@@ -100,7 +100,7 @@ def test_every_service_tells_how_it_is(system: System) -> None:
 
 
 def settles(system: System, name: str, sample: str, value: float) -> None:
-    """A metric has this value in the end; whoever stood still, or was started anew, may be on the way there."""
+    """A metric has this value in the end; a process that stood still, or was started anew, may be on the way there."""
 
     def has_it() -> bool:
         found = metric(system, name, sample)

@@ -187,7 +187,7 @@ def test_a_command_that_follows_shows_what_comes(story: Story, tmp_path: Path, c
     with following(command, story, output):
 
         def seen() -> bool:
-            # Again and again, because nobody hears when it has begun to listen.
+            # Repeatedly, because nothing shows when it has begun to read.
             tag = pb.Tags(tag=[uuid4().hex])
             assert story.gateway.status("updateStream", config(story.scope, STREAM, 2, tags=tag)) == "SUCCESS"
             return "StreamUpdated" in output.read_text()
@@ -225,7 +225,7 @@ def test_a_command_that_asks_is_done(system: System, story: Story) -> None:
         entries = (entry for record in records for entry in record.entries)
         return [entry.reply.status for entry in entries if entry.request == request and entry.reply]
 
-    assert eventually(answers, COMES_S, "whoever asked is answered") == ["SUCCESS"]
+    assert eventually(answers, COMES_S, "the request gets its reply") == ["SUCCESS"]
     assert story.gateway.delete(story.scope, name) == "SUCCESS"
 
 

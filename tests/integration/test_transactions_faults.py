@@ -69,7 +69,7 @@ def gateway(single: System) -> Iterator[Controller]:
         yield client
 
 
-def places(gateway: Controller) -> set[str]:
+def stores_in_use(gateway: Controller) -> set[str]:
     """The segment stores that a hundred names are on."""
     return {gateway.store_of("sc", f"st{number}") for number in range(100)}
 
@@ -97,10 +97,10 @@ async def test_what_is_committed_is_read_exactly_once_whatever_dies(single: Syst
         done_with("Redis was emptied, a scale")
         traffic.goes_on(BETWEEN_FAULTS)
         single.kill("segment-store-1")
-        eventually(lambda: places(gateway) == {first}, DEADLINE_S, "all names are on the store that lives")
+        eventually(lambda: stores_in_use(gateway) == {first}, DEADLINE_S, "all names are on the store that lives")
         done_with("a segment store was killed, its containers have moved")
         single.start("segment-store-1", deadline_s=DEADLINE_S)
-        eventually(lambda: places(gateway) == {first, second}, DEADLINE_S, "names are on both stores")
+        eventually(lambda: stores_in_use(gateway) == {first, second}, DEADLINE_S, "names are on both stores")
         traffic.goes_on(BETWEEN_FAULTS)
         traffic.scale()
         done_with("it is back, a scale")

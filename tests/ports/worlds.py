@@ -38,7 +38,7 @@ DEADLINE_S = 120.0
 
 
 class World(Protocol):
-    """`producer` serves whoever has none of its own."""
+    """`producer` serves those that have none of their own."""
 
     @property
     def topic(self) -> str: ...
@@ -130,10 +130,10 @@ class KafkaWorld:
 
     async def lose_commits(self) -> None:
         begin = [TopicPartition(self.topic, p, 0) for p in range(PARTITIONS)]
-        asked = [ConsumerGroupTopicPartitions(self._group, begin)]
+        wanted = [ConsumerGroupTopicPartitions(self._group, begin)]
 
         async def are_lost() -> bool:
-            answers = self._admin.alter_consumer_group_offsets(asked, request_timeout=DEADLINE_S)
+            answers = self._admin.alter_consumer_group_offsets(wanted, request_timeout=DEADLINE_S)
             result = await asyncio.to_thread(answers[self._group].result, DEADLINE_S)
             return all(p.error is None for p in result.topic_partitions)
 

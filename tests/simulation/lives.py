@@ -62,7 +62,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.now = EPOCH_S
         self.outside = contextvars.Context()
-        """For what happens whoever lives or dies; callbacks get it by name, for they take the caller's otherwise."""
+        """For what happens in any case; callbacks get it by name, for they take the caller's otherwise."""
         self.failures: list[str] = []
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -130,7 +130,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Cancelled timers leave with time."""
 
     def _write_to_self(self) -> None:
-        """Nobody is to be woken: there is one thread."""
+        """Nothing to wake: there is one thread."""
 
     def end(self) -> None:
         """Drop whatever is left."""
@@ -143,12 +143,12 @@ def _close(coroutine: Any) -> None:
     for _ in range(MAX_AWAITS_OF_THE_DYING):
         try:
             coroutine.throw(Killed())
-        except BaseException:  # noqa: BLE001 - whatever it ends with, nobody is to hear of it
+        except BaseException:  # noqa: BLE001 - however it ends, its process is gone
             return
 
 
 def _bury(tasks: list[asyncio.Task[Any]]) -> None:
-    """End the coroutines of tasks that will not go on. What they have to say of it is not heard."""
+    """End the coroutines of tasks that will not go on. What they raise is dropped."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -19,7 +19,7 @@ _FAILURES = (Failure.TIMED_OUT, Failure.CLOSED_BY_PEER, Failure.LOST, Failure.NO
 class Stores(InMemorySegmentStore):
     """`failing` is the share of requests that fail, before or after their effect, `slow_s` the longest delay.
 
-    `touch` is told of every request by the process that makes it. `past` has what segments do not hold any more,
+    `touch` gets every request from the process that makes it. `past` has what segments do not hold any more,
     `gone` the lengths of those that were deleted or merged, `born` how often a name was created.
     """
 

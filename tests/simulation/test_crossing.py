@@ -44,7 +44,7 @@ class Crossing(World):
 
     def __init__(self, random: Random) -> None:
         self.share = 0.0
-        self.asked: set[str] = set()
+        self.open_requests: set[str] = set()
         super().__init__(random.choice((2, 4, 256)), random)
 
     def _touch_store(self, moment: Moment, request: str, segment: str) -> None:
@@ -60,7 +60,7 @@ class Crossing(World):
             self.share = random.choice((0.0, 0.0, 0.3, 1.0))
             if random.random() < 0.3:
                 self.crashes, self.touches = [random.randint(0, 25)], 0
-            self.asked.add(self.post(self.command()))
+            self.open_requests.add(self.post(self.command()))
             await asyncio.sleep(random.choice((0.0, 0.0, 0.0, 0.01, 0.1, 1.0, 5.0)))
         self.share, self.crashes = 0.0, []
         await self.until(self.has_ended)
@@ -68,8 +68,8 @@ class Crossing(World):
         invariants.check(self)
 
     def has_ended(self) -> bool:
-        self.asked = {id for id in self.asked if self.reply(id) is None}
-        return not self.asked and self.is_at_rest()
+        self.open_requests = {id for id in self.open_requests if self.reply(id) is None}
+        return not self.open_requests and self.is_at_rest()
 
     def command(self) -> Command:
         """Anything, of what may be there or not."""

@@ -69,7 +69,7 @@ def abort_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leases, "ends_at", lambda _self, transaction: transaction.lease_ends_at)
 
 
-def abort_the_unheard(monkeypatch: pytest.MonkeyPatch) -> None:
+def ignore_outages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OutageTracker, "extension", lambda *_: 0)
 
 
@@ -103,7 +103,7 @@ def decide_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         (merge_twice, "has written"),
         (lose_order, "in the order"),
         (abort_early, "before its lease and grace were over"),
-        (abort_the_unheard, "nobody could be heard"),
+        (ignore_outages, "no ping could be received"),
         (forget_leases, "is open at"),
         (forget_what_others_left, "never ended"),
         (guard_nothing, "Violation"),

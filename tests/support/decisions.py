@@ -21,7 +21,7 @@ BY_SIZE = RetentionPolicy(RetentionType.SIZE, 100, 1 << 62)
 C = TypeVar("C", bound=StreamCommand)
 
 
-class Asked(msgspec.Struct, Generic[C], frozen=True):
+class SentRequest(msgspec.Struct, Generic[C], frozen=True):
     """A request for something to be done with a stream, appended at `at` (epoch ms, the broker's)."""
 
     id: str
@@ -87,13 +87,13 @@ def tell(bootstrap: str, *reports: ScaleReport | RetentionReport) -> None:
         produce(bootstrap, topic.name, report.stream_id.key, msgspec.json.encode(report))
 
 
-def asked(bootstrap: str, kind: type[C], streams: Iterable[str] | None = None) -> list[Asked[C]]:
+def requests_of(bootstrap: str, kind: type[C], streams: Iterable[str] | None = None) -> list[SentRequest[C]]:
     """All requests with a command of a kind, in the order of each key; of some streams only, if they are named."""
     messages = read(bootstrap, REQUESTS_STREAMS.name)
     requests = [(decode_request(message.value() or b""), message.timestamp()[1]) for message in messages]
     wanted = None if streams is None else set(streams)
     return [
-        Asked(request.id, request.command, at)
+        SentRequest(request.id, request.command, at)
         for request, at in requests
         if isinstance(request.command, kind) and (wanted is None or request.command.stream in wanted)
     ]

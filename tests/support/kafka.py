@@ -54,7 +54,7 @@ def produce(bootstrap: str, topic: str, key: str | None, *values: bytes, partiti
 def read(bootstrap: str, topic: str, partitions: Iterable[int] | None = None) -> list[Message]:
     """All records of a topic up to its present end, partition by partition.
 
-    A topic that is written to all the time is never at its end, so that is asked for first.
+    A topic that is written to all the time is never at its end, so that is read first.
     """
     consumer = Consumer(
         {
@@ -128,10 +128,10 @@ class Groups:
 
     def committed(self, group: str, topic: str, partition: int) -> int:
         """The offset that the group goes on from; negative if it has committed none."""
-        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])
-        answered = self._admin.list_consumer_group_offsets([asked], request_timeout=DEADLINE_S)[group]
-        (place,) = answered.result(DEADLINE_S).topic_partitions
-        return int(place.offset)
+        wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition)])
+        answered = self._admin.list_consumer_group_offsets([wanted], request_timeout=DEADLINE_S)[group]
+        (found,) = answered.result(DEADLINE_S).topic_partitions
+        return int(found.offset)
 
 
 def header(message: Message, name: str) -> str:

@@ -24,7 +24,7 @@ def manager(address: str) -> Any:
 
 
 class WriterThread(threading.Thread):
-    """Writes `count` events of its own; `acknowledged` is how many are known to be stored, `told` hears of it.
+    """Writes `count` events of its own; `acknowledged` is how many are known to be stored, `on_progress` gets it.
 
     Without a count it writes, one event after the other, until `stop()`.
     """
@@ -37,7 +37,7 @@ class WriterThread(threading.Thread):
         self._stopped = threading.Event()
         self.acknowledged = 0
         self.error: BaseException | None = None
-        self.told: Callable[[int], None] = lambda _acknowledged: None
+        self.on_progress: Callable[[int], None] = lambda _acknowledged: None
 
     def run(self) -> None:
         try:
@@ -48,7 +48,7 @@ class WriterThread(threading.Thread):
                     self._writer.write_event(f"{self._id}:{number}", f"{self._id}-key-{number % KEYS}")
                 self._writer.flush()
                 self.acknowledged = last
-                self.told(last)
+                self.on_progress(last)
         except BaseException as error:
             self.error = error
             raise
@@ -67,7 +67,7 @@ class WriterThread(threading.Thread):
 async def read_all(group: Any, count: int | Callable[[], float], deadline_s: float) -> list[str]:
     """Read through one reader of the group until `count` events came, then look whether more come.
 
-    A count that is not known yet is asked for again after each part that was read.
+    A count that is not known yet is read anew after each part that was read.
     """
 
     def wanted() -> float:

@@ -12,7 +12,7 @@ _ASKS_S = 5.0
 def scale_to(gateway: Controller, scope: str, stream: str, count: int, deadline_s: float = 30.0) -> None:
     """Replace all segments by so many of equal ranges; return when it is done.
 
-    One that is not answered, or came too late for the segments it names, is asked for again.
+    One that is not answered, or came too late for the segments it names, is requested once more.
     """
 
     def begun() -> pb.ScaleStatusRequest | None:

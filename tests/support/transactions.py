@@ -67,7 +67,7 @@ def _id(id: str) -> pb.TxnId:
 
 
 class Pinging(threading.Thread):
-    """A client that opens a transaction and pings it at half of its lease, for as long as it is told to.
+    """A client that opens a transaction and pings it at half of its lease, until `finish`.
 
     A ping that fails, or is not answered, is tried again soon, as clients do. As a context it goes on inside.
     """
@@ -75,13 +75,13 @@ class Pinging(threading.Thread):
     INTERVAL_S = LEASE_MS / 2000
     GIVES_UP_S = 2.0
     TRIES_AGAIN_S = 0.3
-    UNHEARD = frozenset(code.name for code in grpc.StatusCode) - {"OK"}
+    NO_ANSWER = frozenset(code.name for code in grpc.StatusCode) - {"OK"}
 
     def __init__(self, transactions: Transactions) -> None:
         super().__init__(name=f"pinging-{transactions.scope}", daemon=True)
         self.transactions = transactions
         self.id = transactions.open()
-        self.heard = 0
+        self.answered = 0
         self.answers: set[str] = set()
         self.longest_s = 0.0
         self._done = threading.Event()
@@ -90,13 +90,13 @@ class Pinging(threading.Thread):
         last_activity_at, wait = time.monotonic(), self.INTERVAL_S
         while not self._done.wait(wait):
             answer = self.transactions.ping(self.id, deadline_s=self.GIVES_UP_S)
-            if answer in self.UNHEARD:
+            if answer in self.NO_ANSWER:
                 wait = self.TRIES_AGAIN_S
                 continue
             now = time.monotonic()
             self.longest_s, last_activity_at = max(self.longest_s, now - last_activity_at), now
             self.answers.add(answer)
-            self.heard += 1
+            self.answered += 1
             wait = self.INTERVAL_S
 
     def finish(self) -> None:

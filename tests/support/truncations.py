@@ -18,10 +18,10 @@ Dues = dict[int, int]
 
 def beyond_size(reports: Iterable[RetentionReport], minimum: int) -> Dues:
     """Each sampled size is due with the first report by which the minimum was written behind it."""
-    told = list(reports)
-    sizes = [report.sample.size for report in told if report.sample is not None and report.sample.size > 0]
+    all_reports = list(reports)
+    sizes = [report.sample.size for report in all_reports if report.sample is not None and report.sample.size > 0]
     return _first(
-        (size, r.at) for size in sizes for r in told if r.sample is not None and r.sample.size - size >= minimum
+        (size, r.at) for size in sizes for r in all_reports if r.sample is not None and r.sample.size - size >= minimum
     )
 
 

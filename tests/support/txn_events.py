@@ -26,13 +26,13 @@ _ASK_CONCURRENCY = 16
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """A transaction that its client has done with: what the client wanted, what it was told, what went wrong before."""
+    """A transaction that its client has done with: what the client wanted, the reply, what went wrong before."""
 
     writer: str
     number: int
     id: str
     wanted: str
-    told: str
+    reply: str
     problems: tuple[str, ...] = ()
 
 
@@ -50,10 +50,10 @@ def _key(number: int, index: int) -> str:
 
 
 def expected_events(attempts: Iterable[Attempt], transactions: Transactions, deadline_s: float) -> list[str]:
-    """The events of the transactions that are committed; each must end as its client was told."""
+    """The events of the transactions that are committed; each must end as its reply said."""
 
     def written(attempt: Attempt) -> list[str]:
-        goal = _ENDS.get((attempt.wanted, attempt.told))
+        goal = _ENDS.get((attempt.wanted, attempt.reply))
         assert goal is not None, attempt
         transactions.await_state(attempt.id, goal, deadline_s)
         return [event for event, _ in events_of(attempt.writer, attempt.number)] if goal == "COMMITTED" else []

@@ -30,7 +30,7 @@ LIMITS = Limits(open=1000, waiting_commits=1000)
 
 
 class TxnLog(StreamLog):
-    """One stream, two segments unless told otherwise. `now` is the time of the next decision."""
+    """One stream, two segments by default. `now` is the time of the next decision."""
 
     def __init__(self, segments: int = 2, limits: Limits = LIMITS, most: int = 100) -> None:
         super().__init__(segments)
@@ -70,7 +70,8 @@ class TxnLog(StreamLog):
         assert self.ask_open(request, lease_ms) is None
         id = transaction_id(self.stream.active_epoch.reference, request)
         if ready:
-            assert self.ready(id).status == "OK"
+            reply = self.ready(id)
+            assert reply is not None and reply.status == "OK"
         return id
 
     def ask_open(self, request: str, lease_ms: int = LEASE_MS) -> Reply | None:
@@ -78,8 +79,9 @@ class TxnLog(StreamLog):
         reply: Reply | None = self.apply(decide.decide_open(self, command, self.context(request), self.limits)).reply
         return reply
 
-    def ready(self, id: str) -> Reply:
-        return answered(self.apply(decide.decide_ready(self, STREAM.transaction(id), self.now)))
+    def ready(self, id: str) -> Reply | None:
+        reply: Reply | None = self.apply(decide.decide_ready(self, STREAM.transaction(id), self.now)).reply
+        return reply
 
     def ping(self, id: str, lease_ms: int = LEASE_MS, appended_at: int | None = None) -> Reply:
         command = PingTransaction(*STREAM, transaction=id, lease_ms=lease_ms)

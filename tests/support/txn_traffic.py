@@ -1,4 +1,4 @@
-"""Transactional writers on one stream while a test does things to it; in the end all is as the clients were told."""
+"""Transactional writers on one stream while a test does things to it; in the end all is as the replies said."""
 
 import asyncio
 from collections import Counter
@@ -61,7 +61,7 @@ class TxnTraffic:
         attempts = self.attempts
         for attempt in attempts:
             if attempt.problems:
-                print(f"{attempt.writer}:{attempt.number} {attempt.wanted} {attempt.told}: {attempt.problems}")
+                print(f"{attempt.writer}:{attempt.number} {attempt.wanted} {attempt.reply}: {attempt.problems}")
         expected = await asyncio.to_thread(expected_events, attempts, self.transactions, deadline_s)
         streams = manager(self._address)
         events = await read_from_the_start(streams, self.scope, self.stream, len(expected), deadline_s)

@@ -65,7 +65,7 @@ class _Writer:
     def end(self, written: "_Written") -> Attempt:
         """Commit or abort it; one that cannot be committed is aborted."""
         id, problems = str(UUID(int=written.transaction.get_txn_id())), written.problems
-        wanted, told = written.wanted, "SUCCESS"
+        wanted, reply = written.wanted, "SUCCESS"
         try:
             written.transaction.commit() if wanted == "commit" else written.transaction.abort()
         except _FAILURES as error:
@@ -73,15 +73,15 @@ class _Writer:
             # The client's object is of no more use, but the id is enough to ask again. What was not written
             # whole, or may not be, is not committed.
             wanted = "commit" if "TxnControllerError" in str(error) else "abort"
-            told = self._end_again(id, wanted, problems)
-        return Attempt(self._name, written.number, id, wanted, told, tuple(problems))
+            reply = self._end_again(id, wanted, problems)
+        return Attempt(self._name, written.number, id, wanted, reply, tuple(problems))
 
     def _end_again(self, id: str, wanted: str, problems: list[str]) -> str:
         while True:
-            told = self._transactions.commit(id) if wanted == "commit" else self._transactions.abort(id)
-            if told in ("SUCCESS", "FAILURE"):
-                return told
-            problems.append(f"{wanted} again: {told}")
+            reply = self._transactions.commit(id) if wanted == "commit" else self._transactions.abort(id)
+            if reply in ("SUCCESS", "FAILURE"):
+                return reply
+            problems.append(f"{wanted} again: {reply}")
 
 
 class _Written(msgspec.Struct):

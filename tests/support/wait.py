@@ -49,8 +49,8 @@ async def eventually_async(predicate: Callable[[], Any], deadline_s: float, mess
         answer: Any = None
         error: Exception | None = None
         try:
-            asked = predicate()
-            answer = await asked if inspect.isawaitable(asked) else asked
+            result = predicate()
+            answer = await result if inspect.isawaitable(result) else result
         except Exception as problem:  # noqa: BLE001 - kept, and shown when the time is up
             error = problem
         if error is None and answer:

@@ -35,7 +35,7 @@ def main() -> None:
     # The client's threads end with its manager.
     streams = manager(address)
     writer = WriterThread(streams, scope, stream, name, *map(int, count))
-    writer.told = lambda acknowledged: print(acknowledged, flush=True)
+    writer.on_progress = lambda acknowledged: print(acknowledged, flush=True)
     on_stop(writer.stop)
     writer.run()
 

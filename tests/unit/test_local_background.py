@@ -40,10 +40,10 @@ def refused_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("value", [None, "2"])
 @pytest.mark.usefixtures("running")
-def test_a_system_that_has_the_settings_asked_for_stays(
+def test_a_system_that_has_the_requested_settings_stays(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], value: str | None
 ) -> None:
-    """Settings that are not given are not asked for."""
+    """Settings that are not given are not requested."""
     if value is not None:
         monkeypatch.setenv("SLUICE_STREAM_WORKFLOWS", value)
     background.up(LocalSettings())

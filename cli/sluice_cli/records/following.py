@@ -11,22 +11,7 @@ import msgspec
 
 from sluice.domain.events import Event
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord
-from sluice.domain.stream.events import (
-    DecisionRecorded,
-    ReportsForwarded,
-    RetentionPolicyAnnounced,
-    StreamEpochsRolled,
-    StreamRolled,
-    SubscriberAdded,
-    SubscriberCutUpdated,
-    SubscriberRemoved,
-    WatermarkEmitted,
-    WorkflowAdmitted,
-    WorkflowQueued,
-    WriterRemoved,
-    WritersForgotten,
-    WriterTimeNoted,
-)
+from sluice.domain.stream import events as ev
 from sluice.domain.transaction.events import CommitBatchStarted, CommitsEvent
 from sluice.domain.transaction.state import Transaction, TransactionState
 from sluice.domain.workflow import Workflow, running
@@ -35,18 +20,18 @@ from sluice_cli.records.decoding import ids_of
 from sluice_cli.records.source import KafkaRecord
 
 BESIDE = (
-    WriterTimeNoted
-    | WriterRemoved
-    | WritersForgotten
-    | WatermarkEmitted
-    | SubscriberAdded
-    | SubscriberRemoved
-    | SubscriberCutUpdated
-    | ReportsForwarded
-    | RetentionPolicyAnnounced
-    | DecisionRecorded
-    | WorkflowQueued
-    | WorkflowAdmitted
+    ev.WriterTimeNoted
+    | ev.WriterRemoved
+    | ev.WritersForgotten
+    | ev.WatermarkEmitted
+    | ev.SubscriberAdded
+    | ev.SubscriberRemoved
+    | ev.SubscriberCutUpdated
+    | ev.ReportsForwarded
+    | ev.RetentionPolicyAnnounced
+    | ev.DecisionRecorded
+    | ev.WorkflowQueued
+    | ev.WorkflowAdmitted
 )
 """Events that may happen to a stream while a workflow is changing it, and have nothing to do with it."""
 
@@ -171,7 +156,7 @@ class Follower:
         """The request whose workflow the entry belongs to."""
         for event in entry.events:
             aggregate = event.aggregate
-            if isinstance(event, StreamEpochsRolled | StreamRolled):
+            if isinstance(event, ev.StreamEpochsRolled | ev.StreamRolled):
                 aggregate = event.stream_id.commits
             if aggregate in self._followed and not isinstance(event, BESIDE):
                 return self._followed[aggregate][0]

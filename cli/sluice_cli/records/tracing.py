@@ -168,7 +168,7 @@ def _what(one: _Found) -> str:
     if one.decoded.record.topic == topics.DEAD_LETTERS.name:
         return "dead letter"
     if isinstance(one.decoded.content, Request):
-        return "asked" if one.depth == 0 else "follow-up"
+        return "requested" if one.depth == 0 else "follow-up"
     return "not decoded" if one.decoded.content is None else "reported"
 
 

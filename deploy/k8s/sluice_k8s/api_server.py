@@ -91,7 +91,7 @@ def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
 
 def _wait(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _READY_S
-    problem = "not asked yet"
+    problem = "not called yet"
     while time.monotonic() < deadline and process.poll() is None:
         try:
             response = client.get("/readyz")

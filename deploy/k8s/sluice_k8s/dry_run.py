@@ -18,11 +18,11 @@ _REAL = ("Namespace", "ServiceAccount")
 
 
 class DryRunError(Exception):
-    """The API server cannot be asked."""
+    """The API server does not answer."""
 
 
 class DryRun:
-    """One API server, told about our custom resources. Not to be shared between threads."""
+    """One API server that knows our custom resources. Not to be shared between threads."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client

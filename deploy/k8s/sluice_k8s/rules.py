@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from sluice_k8s.manifests import Manifest, containers, name_of, pods, settings_of
 
 DRIVER_MANAGED = "ConfigMap/"
-"""Pods from templates in config maps get image, CPU and memory from whoever makes them, and have no probes."""
+"""Pods from templates in config maps get image, CPU and memory from their service, and have no probes."""
 
 _STANDS_FOR = re.compile(r"(?<!\$)\$\(([\w.-]+)\)")
 """`$(NAME)`, which Kubernetes replaces by a variable; `$$(NAME)` stays a text."""
@@ -147,7 +147,7 @@ def _replicas(manifests: list[Manifest]) -> Iterator[str]:
             yield f"{name}: as many as there are partitions may work, {partitions}"
     for name, workload in workloads.items():
         if name not in scaled and "replicas" not in workload["spec"]:
-            yield f"{name}: nobody says how many"
+            yield f"{name}: no number of replicas"
 
 
 def _disruption(manifests: list[Manifest]) -> Iterator[str]:

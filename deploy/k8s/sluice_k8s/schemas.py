@@ -1,6 +1,6 @@
 """Manifests against schemas: Kubernetes' own from the package kubernetes-validate, others from the folder `schemas`.
 
-Both are strict: a field that nobody knows is an error, as it is with the API server.
+Both are strict: an unknown field is an error, as it is with the API server.
 """
 
 import functools

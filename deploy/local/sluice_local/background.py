@@ -30,7 +30,7 @@ def up(settings: LocalSettings) -> None:
     """Start a system that outlives this process and wait until it is ready.
 
     On a system that is up, start again what has ended, with the settings it was started with. Raises LocalError if the
-    system is not ready, or if it is up and other settings are asked for.
+    system is not ready, or if it is up with other settings.
     """
     checks.require_state_folder(settings.home)
     log = settings.logs_dir / "supervisor.log"
@@ -86,8 +86,8 @@ def _show_from(log: Path, offset: int) -> int:
 def _require_its_settings(settings: LocalSettings) -> None:
     """Raise AlreadyUp if the environment says something else than what the system was started with."""
     running = settings_of_running(settings)
-    asked = sorted(settings.model_fields_set - {"home"})
-    others = [field for field in asked if getattr(settings, field) != getattr(running, field)]
+    requested = sorted(settings.model_fields_set - {"home"})
+    others = [field for field in requested if getattr(settings, field) != getattr(running, field)]
     if others:
         raise AlreadyUp(
             f"a system is up with other settings ({'; '.join(_difference(f, settings, running) for f in others)}): "

@@ -18,7 +18,7 @@ class UnusableState(LocalError):
 
 
 class PortTaken(LocalError):
-    """One or more ports of the system are in use by somebody else."""
+    """One or more ports of the system are in use by another process."""
 
 
 class PartFailed(LocalError):

@@ -17,7 +17,7 @@ _LOGBACK = """\
   </appender>
   <root level="{level}"><appender-ref ref="OUT"/></root>
   <logger name="io.pravega" level="INFO"/>
-  <!-- Tells once a second, with a stack trace, that ZooKeeper is away; what follows from it is told elsewhere. -->
+  <!-- Logs once a second, with a stack trace, that ZooKeeper is away; what follows from it is logged elsewhere. -->
   <logger name="org.apache.zookeeper.ClientCnxn" level="ERROR"/>
 </configuration>
 """

@@ -63,7 +63,7 @@ def server_properties(settings: LocalSettings) -> dict[str, str | int | bool]:
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{controller}",
-        # There is nobody else to vote: waiting for others after a restart would be in vain.
+        # There is no other voter: waiting for others after a restart would be in vain.
         "controller.quorum.election.timeout.ms": 100,
         "controller.quorum.election.backoff.max.ms": 100,
         "controller.quorum.fetch.timeout.ms": 200,

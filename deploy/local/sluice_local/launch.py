@@ -1,4 +1,4 @@
-"""Become another program, tied to the life of the process that asked for it.
+"""Become another program, tied to the life of the process that started it.
 
 Run as a script: `python launch.py PARENT_PID PROGRAM ARGUMENT...`. It exists because a supervisor that is killed with
 -9 can clean up nothing: the kernel has to. The request to be killed with one's parent survives the exec that follows.

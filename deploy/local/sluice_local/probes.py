@@ -19,7 +19,7 @@ _LIMIT_S = 2.0
 
 
 def tcp(port: int, host: str = HOST) -> str | None:
-    """Ready when somebody listens."""
+    """Ready when its port is open."""
     try:
         socket.create_connection((host, port), timeout=_LIMIT_S).close()
     except OSError as error:

@@ -28,7 +28,7 @@ class ProcessRecord:
     part: str
     pid: int
     start_ticks: int
-    """When the kernel says the process began; guards against a pid that was given to somebody else."""
+    """When the kernel says the process began; guards against a pid that was given to another process."""
     started_at: float
     """Seconds since 1970, for people."""
     address: str
@@ -76,7 +76,7 @@ def log_tail(path: Path, lines: int = 15, limit_bytes: int = 16_384) -> str:
 
 
 class Spawner:
-    """The one thread that creates processes. Closing it ends whatever it created and nobody stopped."""
+    """The one thread that creates processes. Closing it ends those that it created and that still run."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
@@ -122,7 +122,7 @@ class Child:
         threading.Thread(target=self._reap, name=f"reaper-{self.pid}", daemon=True).start()
 
     def _reap(self) -> None:
-        # While the dead leader is not collected its number cannot go to anybody else, so the rest of its group can be
+        # While the dead leader is not collected its number cannot go to another one, so the rest of its group can be
         # ended safely.
         os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         os.killpg(self.pid, signal.SIGKILL)

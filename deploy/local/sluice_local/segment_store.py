@@ -1,6 +1,6 @@
 """The embedded segment stores: unmodified Pravega, durable on the bookie and on a folder they share.
 
-A segment store is ready when its port is open. It serves segments only once cluster-manager has told it, through
+A segment store is ready when its port is open. It serves segments only once cluster-manager has assigned them, through
 ZooKeeper, which containers are its own.
 """
 
@@ -53,7 +53,7 @@ def store_properties(settings: LocalSettings, port: int) -> dict[str, str | int 
         "pravegaservice.service.listener.host.nameOrIp": HOST,
         "pravegaservice.service.listener.port": port,
         "pravegaservice.zk.connect.uri": settings.zookeeper_address,
-        # Whoever stands still for longer, which machines under load do, has its containers taken away for a while.
+        # A store that stands still for longer, as on a machine under load, loses its containers for a while.
         "pravegaservice.zk.connect.sessionTimeout.milliseconds": 10_000,
         "pravegaservice.dataLog.impl.name": "BOOKKEEPER",
         "pravegaservice.storage.impl.name": "FILESYSTEM",

@@ -1,7 +1,7 @@
 """The process that owns a system: in the foreground for `run`, detached for `up`.
 
-It starts everything, says what happens, and stays until it is told to end. It restarts nothing by itself: a part that
-ends is reported once, and started again only when asked (`up` on a system that is up).
+It starts everything, says what happens, and stays until a signal ends it. It restarts nothing by itself: a part that
+ends is reported once, and started again only by `up` on a system that is up.
 
 Concurrency: one supervisor per state folder, held by a file lock that the kernel lets go with the process. Signals are
 turned into events on the main thread, which does all the work.
@@ -88,12 +88,12 @@ class Ownership(AbstractContextManager["Ownership"]):
 
 
 class _Wishes:
-    """What signals have asked for."""
+    """What signals have requested."""
 
     def __init__(self) -> None:
         self.changed = threading.Event()
         self.end = 0
-        """How often it was asked to end."""
+        """How many signals to end have come."""
         self.converge = False
         self.on_second_end = threading.Event()
 
@@ -183,18 +183,18 @@ def _start(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
 
 
 def _watch(system: System, settings: LocalSettings, wishes: _Wishes, report: Report) -> None:
-    told: set[str] = set()
+    reported: set[str] = set()
     starts = 1
     while not wishes.end:
         wishes.changed.wait(_LOOK_S)
         wishes.changed.clear()
         ended = set(system.ended())
-        for name in sorted(ended - told):
+        for name in sorted(ended - reported):
             report(f"{system.obituary(name)}\nit is not restarted by itself: `make up` starts what has ended")
-        told = ended
+        reported = ended
         if wishes.converge:
             wishes.converge = False
-            told = set()
+            reported = set()
             starts += 1
             _note(settings, "starting", starts=starts - 1)
             _note(settings, "ready", _start_again(system, report), starts)

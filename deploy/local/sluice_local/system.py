@@ -29,7 +29,7 @@ Report = Callable[[str], None]
 
 
 def say_nothing(_line: str) -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class System:
         return child is not None and child.exit_code is None
 
     def ended(self) -> Sequence[str]:
-        """Return the parts that ended although nobody asked them to."""
+        """Return the parts that ended without having been stopped."""
         with self._lock:
             wanted = {name: self._children[name] for name in self._wanted}
         return sorted(name for name, child in wanted.items() if child.exit_code is not None)
@@ -197,7 +197,7 @@ class System:
                 )
             if cancelled.is_set() or self._closing.is_set():
                 raise _GivenUp(f"{part.name} was stopped before it was ready: {reason}")
-        # The port may be somebody else's while our own process is already gone.
+        # The port may be another process's while our own process is already gone.
         if child.exit_code is not None:
             raise PartFailed(self.obituary(part.name))
 

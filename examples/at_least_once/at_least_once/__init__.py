@@ -1,1 +1,1 @@
-"""Processing a stream with many workers, at least once, with nobody in the middle. See `docs/at-least-once.md`."""
+"""Processing a stream with many workers, at least once, without a coordinator. See `docs/at-least-once.md`."""

@@ -7,11 +7,11 @@ they wait, so that heartbeats would stop; and its state is a key-value table, wh
 through streams.
 
 The state is what all updates, applied in their order, make of nothing. A decision is a function of the newest state
-that returns updates; they are appended only if nobody else appended meanwhile (`sluice_client.StateSynchronizer`), so
+that returns updates; they are appended only if none came in between (`sluice_client.StateSynchronizer`), so
 what a decision found is what its updates meet. From that follows: a segment has one reader at most; it is read on from
-the offset that was recorded last, whoever reads it; a reader that was put offline moves no position any more.
+the offset that was recorded last, by any reader; a reader that was put offline moves no position any more.
 
-A segment is in exactly one of four places: *unassigned*, *assigned* to a reader, *waiting* for the segments that it
+A segment is in exactly one of four states: *unassigned*, *assigned* to a reader, *waiting* for the segments that it
 replaced (so that the events of a key are read in their order), or read to its end and forgotten. Offsets are bytes.
 """
 
@@ -141,8 +141,8 @@ def complete(reader: str, segment: str, successors: Mapping[str, Iterable[str]])
 def rebalance(reader: str) -> Decision:
     """Acquires what is unassigned up to a fair share, or releases a segment if some reader has two fewer.
 
-    A reader takes the whole part of its share; beyond that it takes only if nobody has fewer, so that what was released
-    for somebody who has fewer is not taken back. Raises NotOnline.
+    A reader takes the whole part of its share; beyond that it takes only if none has fewer, so that what was released
+    for a reader that has fewer is not taken back. Raises NotOnline.
     """
 
     def decide(state: GroupState) -> list[Update]:

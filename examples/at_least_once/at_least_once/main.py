@@ -57,9 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = COMMANDS.get(given[0]) if given else None
     if command is None:
-        asked = bool(given) and given[0] in ("-h", "--help")
-        print(_usage(), file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else 2
+        wants_help = bool(given) and given[0] in ("-h", "--help")
+        print(_usage(), file=sys.stdout if wants_help else sys.stderr)
+        return 0 if wants_help else 2
     try:
         settings = CliApp.run(command.settings, cli_args=given[1:])
     except ValidationError as error:

@@ -42,7 +42,7 @@ class Membership:
         return await self._shared.fetch()
 
     async def join(self, member: str) -> None:
-        """Adds a member under a name that nobody had before."""
+        """Adds a member under a name that none had before."""
         await self._update(join(member))
 
     async def beat(self, member: str) -> None:

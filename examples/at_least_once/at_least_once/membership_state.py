@@ -2,7 +2,7 @@
 
 No clock of one machine is ever compared with that of another: every member raises its counter at a steady pace, and
 every observer counts its own looks since a counter last changed. An observer that was frozen itself sees all counters
-changed at its next look, so it takes nobody for gone.
+changed at its next look, so it takes no one for gone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ def leave(member: str) -> Decision:
 
 
 def declare_gone(silent: Mapping[str, int], by: str) -> Decision:
-    """Removes members, each only if it still has this count: whoever beats at the last moment stays."""
+    """Removes members, each only if it still has this count: one that beats at the last moment stays."""
     return lambda state: [
         DeclaredGone(member, by) for member, beats in sorted(silent.items()) if state.members.get(member) == beats
     ]

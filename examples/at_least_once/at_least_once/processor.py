@@ -1,11 +1,11 @@
 """The work of one reader: read, apply, flush, record, in this order and never in another.
 
 A position is recorded only when the results of everything before it are stored, so a worker that dies at any point
-loses nothing: whoever has the segment next begins at the recorded position and repeats at most what was done since. A
-worker that is asked to stop, or whose function fails, flushes and records what is done, so nothing is repeated then.
+loses nothing: the segment's next worker begins at the recorded position and repeats at most what was done since. A
+worker that has to stop, or whose function fails, flushes and records what is done, so nothing is repeated then.
 
 Segments take turns, also in the middle of what was read, whenever it is time to look for more segments or fewer; so a
-slow function keeps nobody from their share. One whose reads take long, for it is moving to another segment store, holds
+slow function keeps no one from their share. One whose reads take long, for it is moving to another segment store, holds
 the others up for a moment only.
 
 Concurrency: one task, and one for each read under way; the function runs in a thread, so that it may take its time

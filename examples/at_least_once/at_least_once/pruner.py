@@ -83,5 +83,5 @@ async def show_members(client: Client, settings: GroupSettings, _stop: asyncio.E
         for segment, offset in sorted(state.held_by(name).items()):
             print(f"    {segment} at {offset}")
     for segment, offset in sorted(state.unassigned.items()):
-        print(f"nobody: {segment} at {offset}")
+        print(f"without a reader: {segment} at {offset}")
     return 0

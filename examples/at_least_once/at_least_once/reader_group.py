@@ -45,7 +45,7 @@ class ReaderGroup:
         await self._update(begin(start.segments, start.waiting))
 
     async def come_online(self, reader: str) -> None:
-        """Adds a reader under a name that nobody had before."""
+        """Adds a reader under a name that none had before."""
         await self._update(come_online(reader))
 
     async def go_offline(self, readers: Iterable[str]) -> None:

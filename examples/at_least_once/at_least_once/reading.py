@@ -57,7 +57,7 @@ async def read_piece(store: SegmentStore, segment: str, offset: int, length: int
 
 
 class Reads:
-    """The next pieces of several segments, read side by side, so that one that takes long holds nobody up.
+    """The next pieces of several segments, read side by side, so that one that takes long delays no other.
 
     A piece is kept until it is taken. Of those that are ready the one that was begun first comes first, so that
     segments take turns.

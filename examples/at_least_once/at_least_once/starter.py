@@ -39,7 +39,7 @@ async def run_workers(_client: Client, settings: StarterSettings, stop: asyncio.
 async def _report(worker: asyncio.subprocess.Process) -> int:
     code = await worker.wait()
     if code == -signal.SIGTERM:
-        # It was told to stop before it had begun.
+        # It was stopped before it had begun.
         return 0
     if code:
         _log.error("the worker with process id %d ended with %d", worker.pid, code)

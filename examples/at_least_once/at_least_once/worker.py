@@ -1,6 +1,6 @@
 """One worker: a member of its group, a reader of its stream, and a pruner of the dead.
 
-A worker lives once or several times: whoever was declared gone while it stood still, or was cut off, finds that its
+A worker lives once or several times: one that was declared gone while it stood still, or was cut off, finds that its
 heartbeat or its position is refused. Then its segments are others' already; it forgets what it had in hand and begins
 anew under another name. Concurrency: the heartbeat, the pruner and the processor are tasks side by side; the end of one
 ends all.

@@ -85,7 +85,7 @@ def http(
     urls: Annotated[list[str], typer.Argument(metavar="URL...", show_default=False)],
     stream: Target,
     once: Once = False,
-    every: Annotated[str, option("--every", "How often each URL is asked.", "DURATION")] = "10s",
+    every: Annotated[str, option("--every", "How often each URL is fetched.", "DURATION")] = "10s",
     records: Annotated[
         str, option("--records", "A record is a line, an item of a JSON array, or the whole body.", "lines|items|whole")
     ] = "lines",
@@ -96,7 +96,7 @@ def http(
 ) -> None:
     """Poll HTTP endpoints and copy what is new; each is polled by one node at a time.
 
-    With --once each is asked once, with --cursor until nothing new comes. Bodies that have not changed, by ETag,
+    With --once each is fetched once, with --cursor until nothing new comes. Bodies that have not changed, by ETag,
     Last-Modified or content, are not copied.
     """
     from distributed_ingest.http import Http
@@ -122,7 +122,7 @@ def tcp(
 ) -> None:
     """Copy lines that come over TCP; one node at a time connects to the address, or listens there.
 
-    A sender is not told what has arrived: lines that a node has received and not yet written are lost if it is killed.
+    A sender gets no replies: lines that a node has received and not yet written are lost if it is killed.
     """
     from distributed_ingest.launch import Plan, launch
     from distributed_ingest.tcp import Tcp, address_of

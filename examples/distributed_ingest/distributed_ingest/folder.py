@@ -64,7 +64,7 @@ class Folder:
         self._ahead = ahead
         self._scan_s = scan_s
         settle_s = 0.0 if scene.once else settle_s
-        # The leader's view of the folder and the one for the display are apart: each is asked in a thread of its own.
+        # The leader's view of the folder and the one for the display are apart: each is read in a thread of its own.
         self._leading = _Scans(Tree(root, pattern, settle_s), window_bytes, whole=self._whole, tails=scene.once)
         self._watching = _Scans(Tree(root, pattern, settle_s), window_bytes, whole=self._whole, tails=scene.once)
         self._reading = Tree(root, pattern, settle_s)
@@ -95,8 +95,8 @@ class Folder:
             await asyncio.to_thread(self._watching.scan)
         total = sum(found.size for found in self._watching.listing)
         under_way = await self._under_way(state)
-        places = (position.get(str(found.inode)) for found in self._watching.listing)
-        handed_out = sum(place.offset for place in places if place is not None)
+        offsets = (position.get(str(found.inode)) for found in self._watching.listing)
+        handed_out = sum(known.offset for known in offsets if known is not None)
         left = await asyncio.to_thread(self._watching.next, position)
         self._tell_left_out(self._watching.problems)
         finished = not state.tasks and left is None
@@ -112,8 +112,8 @@ class Folder:
         left = 0
         for key, task in state.tasks.items():
             part = parts.get(prefix + key)
-            place = _InWindow(*(part.body.get(_REACHED, (0, 0)) if part is not None else (0, 0)))
-            left += place.left(_slices(task.arguments["slices"]))
+            progress = _InWindow(*(part.body.get(_REACHED, (0, 0)) if part is not None else (0, 0)))
+            left += progress.left(_slices(task.arguments["slices"]))
         return left
 
     # --- the leader's part
@@ -151,22 +151,22 @@ class Folder:
     async def _copy(self, context: TaskContext, slices: Json) -> None:
         """Copy the slices of a window, from where it was left."""
         found = await until_answered(lambda: self._scene.store.get(context.task), context.check)
-        place = _InWindow(*(found.body.get(_REACHED, (0, 0)) if found is not None else (0, 0)))
+        progress = _InWindow(*(found.body.get(_REACHED, (0, 0)) if found is not None else (0, 0)))
         todo = _slices(slices)
-        while place.number < len(todo):
-            await self._copy_slice(context, todo[place.number], place)
-            place.next_slice()
+        while progress.number < len(todo):
+            await self._copy_slice(context, todo[progress.number], progress)
+            progress.next_slice()
 
-    async def _copy_slice(self, context: TaskContext, slice: Slice, place: "_InWindow") -> None:
+    async def _copy_slice(self, context: TaskContext, slice: Slice, progress: "_InWindow") -> None:
         """Copy what is left of a slice; a file that cannot be found or read is tried again a few times.
 
-        Raises OSError when that did not help. A file that is gone is told and passed by.
+        Raises OSError when that did not help. A file that is gone is reported and passed by.
         """
         copy, outlet = self._copy_whole if self._whole else self._copy_lines, self._scene.outlet
 
         async def find_and_copy() -> None:
             file = await asyncio.to_thread(self._find, slice)
-            await copy(context, file, slice, max(slice.start, place.offset), place)
+            await copy(context, file, slice, max(slice.start, progress.offset), progress)
 
         async def search_and_copy() -> None:
             await tried(find_and_copy, FileMissingError, PAUSES_S[: SEARCHES - 1], lambda _: None)
@@ -174,12 +174,12 @@ class Folder:
         try:
             await tried(search_and_copy, OSError, PAUSES_S, lambda e: outlet.tally.problem(f"{slice.path}: {e}"))
         except FileMissingError as error:
-            start = max(slice.start, place.offset)
+            start = max(slice.start, progress.offset)
             why = f"{slice.path}: bytes {start} to {slice.end} are not in the stream: {error}"
             outlet.skipped(slice.path, 1, why)
 
     async def _copy_lines(
-        self, context: TaskContext, file: Named, slice: Slice, start: int, place: "_InWindow"
+        self, context: TaskContext, file: Named, slice: Slice, start: int, progress: "_InWindow"
     ) -> None:
         splitter, outlet = LineSplitter(), self._scene.outlet
         read_to, skipped = start, 0
@@ -192,14 +192,14 @@ class Folder:
                 lines += splitter.finish()
             events = [outlet.event(line, slice.path) for line in lines]
             reached = start + splitter.consumed
-            await outlet.deliver(context, slice.path, events, functools.partial(place.note, context, reached))
+            await outlet.deliver(context, slice.path, events, functools.partial(progress.note, context, reached))
             if splitter.skipped > skipped:
                 why = f"{slice.path}: a line before byte {reached} has more than {MAX_EVENT_BYTES} bytes"
                 outlet.skipped(slice.path, splitter.skipped - skipped, why)
                 skipped = splitter.skipped
 
     async def _copy_whole(
-        self, context: TaskContext, file: Named, slice: Slice, start: int, place: "_InWindow"
+        self, context: TaskContext, file: Named, slice: Slice, start: int, progress: "_InWindow"
     ) -> None:
         outlet = self._scene.outlet
         if start >= slice.end:
@@ -209,7 +209,7 @@ class Folder:
             return
         data = await asyncio.to_thread(self._read, file, 0, slice.end)
         events: list[Event] = [outlet.event(data, slice.path)]
-        await outlet.deliver(context, slice.path, events, functools.partial(place.note, context, slice.end))
+        await outlet.deliver(context, slice.path, events, functools.partial(progress.note, context, slice.end))
 
     def _find(self, slice: Slice) -> Named:
         """Return the file of a slice, under the path that it has now. Raises FileMissingError, OSError."""

@@ -1,4 +1,4 @@
-"""What the process that writes is told and answers: frames of MessagePack with their length in front. Pure.
+"""What the process that writes receives and answers: frames of MessagePack with their length in front. Pure.
 
 The parent sends `Batch`, the child answers each, in their order, with `Answer`.
 """

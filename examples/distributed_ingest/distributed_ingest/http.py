@@ -41,7 +41,7 @@ LONGEST_PAUSE_S = 24 * 3600.0
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a URL stands. `digest`: SHA-256 of the last body.
 
-    `polls`: how often everything that it had was asked for and is through; with a cursor that is a row of polls up to
+    `polls`: how often everything that it had was fetched and is through; with a cursor that is a row of polls up to
     one that brings no other cursor.
     """
 
@@ -208,7 +208,7 @@ class Http:
         await outlet.deliver(context, url, batch, note)
 
     def _cursor_after(self, url: str, records: Sequence[bytes]) -> str:
-        """Return the cursor of the last record that has one; empty if none has, which is told."""
+        """Return the cursor of the last record that has one; empty if none has, which is reported."""
         if not self._cursor_field or not records:
             return ""
         for record in reversed(records):
@@ -221,8 +221,8 @@ class Http:
 
 
 def _conditions(before: State) -> dict[str, str]:
-    asked = {"If-None-Match": before.etag, "If-Modified-Since": before.modified}
-    return {name: value for name, value in asked.items() if value}
+    headers = {"If-None-Match": before.etag, "If-Modified-Since": before.modified}
+    return {name: value for name, value in headers.items() if value}
 
 
 def _retry_after_s(text: str) -> float:

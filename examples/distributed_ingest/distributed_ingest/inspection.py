@@ -53,7 +53,7 @@ def reset(session: Session, name: str, store: str | None, *, force: bool) -> Non
 def jobs_of(documents: Mapping[str, Document], now_ms: int) -> list[dict[str, Any]]:
     """Return what documents say of each job, by name.
 
-    `nodes` are those that say they live, by clocks on walls; `underWay` tasks that somebody holds.
+    `nodes` are those that say they live, by clocks on walls; `underWay` tasks that a node holds.
     """
     return [
         _job(Job(name, msgspec.convert(documents[f"{ROOT}/{name}/job"].body, Definition)), documents, now_ms)
@@ -89,7 +89,7 @@ def _draw(out: Output, job: dict[str, Any]) -> None:
             ("job", job["job"]),
             ("source", f"{job['kind']} {' '.join(job['origins'])}"),
             ("stream", job["stream"]),
-            ("records", f"{written['records']:,}, {show_size(written['bytes'])}, as the nodes have told"),
+            ("records", f"{written['records']:,}, {show_size(written['bytes'])}, as the nodes have reported"),
             ("left out", written["skipped"] or None),
             ("nodes", ", ".join(job["nodes"]) or "none"),
             ("tasks", f"{len(job['underWay'])} under way, {job['waiting']} waiting"),
@@ -136,7 +136,7 @@ async def _remove(store: DocumentStore, documents: Mapping[str, Document]) -> in
             await store.delete(id, found.version)
             removed += 1
         except ConflictError:
-            # Somebody writes; the next round sees what.
+            # A node writes; the next round sees what.
             continue
     return removed
 

@@ -72,7 +72,7 @@ def checked_name(name: str) -> str:
 async def register(store: DocumentStore, job: Job) -> None:
     """Note what the job is, or find that it is that. Raises RefusedError if it is something else, CoordinationError.
 
-    A store that gives no answer is asked again a few times: an index that another node has just made is not ready yet.
+    A store that gives no answer is called again a few times: an index that another node has just made is not ready yet.
     """
     await tried(
         lambda: _register(store, job), StoreUnavailableError, PAUSES_S, lambda error: log.debug("not yet: %s", error)

@@ -1,7 +1,7 @@
 """A Kafka topic into the stream: its partitions are dealt to the nodes, and dealt anew when a node joins or leaves.
 
 Where each partition stands is a document of the job and no consumer group's: the lock on the task says who reads, so a
-group would be a second opinion; the position is noted by whoever holds it, so that a late node notes nothing; and
+group would be a second opinion; the position is noted by the node that holds it, so that a late node notes nothing; and
 `status`, `reset` and a node that goes on read it where everything else of the job is. Nothing is committed to Kafka.
 
 Concurrency: belongs to one event loop; each task's consumer is called in one thread of its own.

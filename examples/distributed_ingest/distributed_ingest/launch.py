@@ -28,7 +28,7 @@ _WRITABLE = ("ACTIVE", "UPDATING", "SCALING", "TRUNCATING")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a command was asked for: where from, where to, how records are cut and, unless said otherwise, keyed."""
+    """What a command was given: where from, where to, how records are cut and, unless said otherwise, keyed."""
 
     kind: Kind
     origins: tuple[str, ...]

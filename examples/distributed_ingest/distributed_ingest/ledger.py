@@ -1,6 +1,6 @@
 """Where a part of a source stands, in a document of its own: a partition, a URL.
 
-Whoever begins with the part writes its own name into the document, and every later write is on the version of the one
+A node that begins with it writes its own name into the document, and every later write is on the version of the one
 before. So a former holder that comes late can note nothing any more, and the position never goes back. Fences are not
 compared: they order the holders of one lock, and a part that is dealt anew comes under another one.
 
@@ -36,7 +36,7 @@ class Ledger:
 
     @classmethod
     async def begin(cls, store: DocumentStore, id: str, context: TaskContext) -> "Ledger":
-        """Take the part over from whoever had it, with the position as noted last; `{}` at first.
+        """Take the part over from its last node, with the position as noted last; `{}` at first.
 
         Raises LockLostError, StoreFailedError.
         """
@@ -50,7 +50,7 @@ class Ledger:
         """Note a position. Raises LockLostError; a store that is away is waited for, as long as the lock lasts."""
         if position == self.position:
             return
-        # On a conflict either an own write without an answer was done after all, or somebody else has the part.
+        # On a conflict either an own write without an answer was done after all, or another node has the part.
         while not await self._put(position):
             if await self._read() != self._by:
                 raise LockLostError(self._id)

@@ -40,11 +40,11 @@ async def tried(
 
 
 async def until_answered(ask: Callable[[], Awaitable[T]], check: Callable[[], None]) -> T:
-    """Ask the store until it answers, as long as `check` raises nothing. What is asked may be done more than once."""
+    """Ask the store until it answers, as long as `check` raises nothing. The call may be made more than once."""
     while True:
         check()
         try:
             return await ask()
         except StoreUnavailableError as error:
-            log.debug("the store is asked again: %s", error)
+            log.debug("the store is called again: %s", error)
         await asyncio.sleep(ASK_AGAIN_S)

@@ -1,4 +1,4 @@
-"""The life of one process of a job: it takes part until it is told to stop or, with `--once`, until all is through.
+"""The life of one process of a job: it takes part until a signal stops it or, with `--once`, until all is through.
 
 To stop (SIGINT, SIGTERM) is to finish the batches that are being written, note how far they go, and hand the tasks to
 the other nodes. A second signal ends the process at once.
@@ -117,7 +117,7 @@ class Run:
             feed.register(functions)
             settings = self.timing.node(self.workers)
             node = Node(store, self.job.board, functions, settings=settings, sources=[feed.source()], token=token)
-            with stopping.heard():
+            with stopping.handled():
                 self.display.say(f"job {self.job.name}, node {token}; Ctrl-C stops it and keeps the position")
                 async with node, _alongside(totals.keep_telling(tally, max(1.0, self.timing.look_s))):
                     finished = await self._until_end(store, node, feed, totals, tally, stopping)
@@ -158,7 +158,7 @@ class _Stopping:
         self._come = asyncio.Event()
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
+    def handled(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         for each in _SIGNALS:
             loop.add_signal_handler(each, self._stop, each)

@@ -1,4 +1,4 @@
-"""Effects that are carried through although whoever asked for them is cancelled; and groups that fail plainly.
+"""Effects that are carried through although their caller is cancelled; and groups that fail plainly.
 
 A task that is stopped between writing a batch and noting it would make the next one write it again. So both are one
 piece, and the end of the task waits for it; not longer than its lock lasts, and not for ever.
@@ -33,7 +33,7 @@ async def settled(work: Coroutine[Any, Any, T], left_s: Callable[[], float]) -> 
             try:
                 await asyncio.wait((task,), timeout=rest)
             except asyncio.CancelledError:
-                # Told once more; the time is limited already.
+                # Cancelled once more; the time is limited already.
                 continue
         if not task.done():
             task.cancel()
@@ -44,7 +44,7 @@ async def settled(work: Coroutine[Any, Any, T], left_s: Callable[[], float]) -> 
 
 @asynccontextmanager
 async def together() -> AsyncIterator[asyncio.TaskGroup]:
-    """A group of tasks that ends, when one of them fails, with that error itself, for whoever knows what it means."""
+    """A group of tasks that ends, when one of them fails, with that error itself, for callers that know it."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group

@@ -23,7 +23,7 @@ def default_url(name: str) -> str:
 
 
 def is_new_file(url: str) -> bool:
-    """Whether a store is a file that is not there, which nobody need make in order to read it."""
+    """Whether a store is a file that is not there, which need not be made in order to read it."""
     parts = urlsplit(url)
     return parts.scheme == "file" and not parts.netloc and not Path(parts.path).exists()
 
@@ -42,16 +42,16 @@ async def opened(url: str, timeout_s: float) -> AsyncIterator[DocumentStore]:
         hint = "write it like file:/path/to/file, redis://host:6379 or opensearch://host:9200/index"
         raise UsageError(str(error), hint) from error
     except (CoordinationError, OSError) as error:
-        raise _told(url, error) from error
+        raise _command_error(url, error) from error
     try:
         yield found
     except CoordinationError as error:
-        raise _told(url, error) from error
+        raise _command_error(url, error) from error
     finally:
         await store.__aexit__(None, None, None)
 
 
-def _told(url: str, error: Exception) -> RefusedError | UnreachableError:
+def _command_error(url: str, error: Exception) -> RefusedError | UnreachableError:
     if isinstance(error, StoreHeldError):
         return RefusedError(
             str(error),

@@ -1,6 +1,6 @@
 """The node's side of the process that writes: starts it when there is something to write, and anew after it failed.
 
-An answer that does not come in time ends the process, whether somebody still waits for it or not: then nothing of what
+An answer that does not come in time ends the process, whether a caller still waits for it or not: then nothing of what
 it was given is written later than that.
 
 Concurrency: belongs to one event loop. Batches are sent one after the other and answered in that order.
@@ -43,11 +43,11 @@ class StreamSink:
                 async with self._turn:
                     answer = await (await self._running()).send(batch, self.answer_s)
         except TimeoutError as error:
-            # Whatever is in the way has been asked before, and has a deadline of its own.
+            # Whatever is in the way was sent before, and has a deadline of its own.
             raise SinkError(_silent(self.answer_s)) from error
         except OSError as error:
             raise SinkError(f"the process that writes cannot be started: {error}") from error
-        # Shielded: the answer belongs to a place in the row, whether somebody waits for it or not.
+        # Shielded: the answer belongs to a position in the row, whether a caller waits for it or not.
         await asyncio.shield(answer)
 
     async def close(self) -> None:
@@ -70,11 +70,11 @@ class _Writer:
         self.ended = False
         self._hint = hint
         self._process = process
-        self._asked: deque[asyncio.Future[None]] = deque()
+        self._unanswered: deque[asyncio.Future[None]] = deque()
         self._said = b""
         self._silent = ""
         self._reading = asyncio.create_task(self._read(), name="answers of the writer")
-        self._hearing = asyncio.create_task(self._hear(), name="output of the writer")
+        self._collecting = asyncio.create_task(self._collect_output(), name="output of the writer")
 
     @classmethod
     async def start(cls, controller: str, scope: str, stream: str) -> "_Writer":
@@ -90,11 +90,11 @@ class _Writer:
         """Hand a batch over; return its answer, which comes within that time or fails, and then this process ends."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[None] = loop.create_future()
-        # Whoever was cancelled does not ask how it ended.
+        # A cancelled caller does not look at how it ended.
         answer.add_done_callback(_seen)
         deadline = loop.call_later(answer_s, self._expire, answer, answer_s)
         answer.add_done_callback(lambda _: deadline.cancel())
-        self._asked.append(answer)
+        self._unanswered.append(answer)
         assert self._process.stdin is not None
         with contextlib.suppress(ConnectionError):  # the end of the process says more, and comes through `_read`
             self._process.stdin.write(frame(batch))
@@ -114,7 +114,7 @@ class _Writer:
                     await self._process.wait()
         self._kill()
         await self._process.wait()
-        await asyncio.wait((self._reading, self._hearing))
+        await asyncio.wait((self._reading, self._collecting))
 
     def _expire(self, answer: "asyncio.Future[None]", answer_s: float) -> None:
         if not answer.done():
@@ -134,7 +134,7 @@ class _Writer:
                 (length,) = LENGTH.unpack(await self._process.stdout.readexactly(LENGTH.size))
                 answer = msgspec.msgpack.decode(await self._process.stdout.readexactly(length), type=Answer)
                 self.ended = self.ended or answer.last
-                future = self._asked.popleft()
+                future = self._unanswered.popleft()
                 if future.done():
                     continue
                 if answer.error is None:
@@ -142,11 +142,11 @@ class _Writer:
                 else:
                     future.set_exception(SinkError(f"{answer.error} {self._hint}"))
         except asyncio.IncompleteReadError:
-            await asyncio.wait((self._hearing,))
+            await asyncio.wait((self._collecting,))
             self.ended = True
             self._fail()
 
-    async def _hear(self) -> None:
+    async def _collect_output(self) -> None:
         assert self._process.stderr is not None
         while said := await self._process.stderr.read(_SAID_BYTES):
             self._said = (self._said + said)[-_SAID_BYTES:]
@@ -154,8 +154,8 @@ class _Writer:
     def _fail(self) -> None:
         lines = self._said.decode(errors="replace").split("\n")
         last = self._silent or next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-        while self._asked:
-            future = self._asked.popleft()
+        while self._unanswered:
+            future = self._unanswered.popleft()
             if not future.done():
                 future.set_exception(SinkError(f"the process that writes has ended: {last}"))
 

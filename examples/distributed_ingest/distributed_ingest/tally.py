@@ -1,6 +1,6 @@
 """What a node has written, by where it came from, and what went wrong; and the sum of all nodes, kept in the store.
 
-A node adds to the sum now and then, and when it ends. So the sum lacks what a node that was killed had not told yet,
+A node adds to the sum now and then, and when it ends. So the sum lacks what a node that was killed had not added yet,
 about a second of work; and it counts records that were written again.
 
 Concurrency: belongs to one event loop.
@@ -51,14 +51,14 @@ class Counts(msgspec.Struct):
 class Tally:
     """The counts of one node.
 
-    `by_origin` names so many origins, the rest together. `problems`: the last that there were; `told_at`: when each was
-    told last, by the clock that is never set.
+    `by_origin` names so many origins, the rest together. `problems`: the last ones; `logged_at`: when each was
+    logged last, by the clock that is never set.
     """
 
     total: Counts = field(default_factory=Counts)
     by_origin: dict[str, Counts] = field(default_factory=dict)
     problems: deque[str] = field(default_factory=lambda: deque(maxlen=_PROBLEMS_KEPT))
-    told_at: dict[str, float] = field(default_factory=dict)
+    logged_at: dict[str, float] = field(default_factory=dict)
 
     def add(self, origin: str, counts: Counts) -> None:
         """Count what was written."""
@@ -67,13 +67,13 @@ class Tally:
         self.by_origin[name] = self.by_origin.get(name, Counts()) + counts
 
     def problem(self, text: str) -> None:
-        """Keep what went wrong, and tell it; the same trouble is told again only after a while."""
+        """Keep what went wrong, and log it; the same problem is logged again only after a while."""
         now = time.monotonic()
         if text not in self.problems:
             self.problems.append(text)
-        elif now - self.told_at.get(text, -AGAIN_S) < AGAIN_S:
+        elif now - self.logged_at.get(text, -AGAIN_S) < AGAIN_S:
             return
-        self.told_at = {each: at for each, at in self.told_at.items() if each in self.problems} | {text: now}
+        self.logged_at = {each: at for each, at in self.logged_at.items() if each in self.problems} | {text: now}
         log.warning("%s", text)
 
 
@@ -83,7 +83,7 @@ class Totals:
     def __init__(self, store: DocumentStore, id: str) -> None:
         self._store = store
         self._id = id
-        self._told = Counts()
+        self._reported = Counts()
         self.known = Counts()
 
     async def tell(self, tally: Tally) -> None:
@@ -95,7 +95,7 @@ class Totals:
         for _ in range(_ADD_TIMES):
             found = await self._store.get(self._id)
             self.known = Counts() if found is None else msgspec.convert(found.body, Counts)
-            new = now - self._told
+            new = now - self._reported
             if new == Counts():
                 return
             summed = self.known + new
@@ -103,7 +103,7 @@ class Totals:
                 await self._store.put(self._id, msgspec.to_builtins(summed), None if found is None else found.version)
             except ConflictError:
                 continue
-            self._told, self.known = now, summed
+            self._reported, self.known = now, summed
             return
         raise CoordinationError(f"{self._id} changes faster than it can be added to")
 
@@ -115,4 +115,4 @@ class Totals:
                 # Not cut short: what may have been added would be added once more at the end.
                 await settled(self.tell(tally), lambda: LONGEST_S)
             except CoordinationError as error:
-                log.debug("the sum was not told: %s", error)
+                log.debug("nothing was added to the sum: %s", error)

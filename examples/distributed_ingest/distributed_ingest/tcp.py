@@ -1,6 +1,6 @@
 """Lines that come over TCP, into the stream. It cannot be divided: one node at a time connects, or listens.
 
-A connection has no position that could be gone back to, and its sender is told nothing. So lines that a node has
+A connection has no position that could be gone back to, and its sender learns nothing. So lines that a node has
 received and not yet written are lost when it dies: of each connection up to 768 KiB, the beginning of a line that has
 not ended (8 MiB at most), and what the kernel has received for it. When it is stopped it writes what it has read. While
 the stream is slow nothing is read, and the sender waits.
@@ -46,7 +46,7 @@ class Tcp:
         self._listen = listen
 
     async def open(self) -> None:
-        """See Feed. Nothing is asked: the other end may come later."""
+        """See Feed. Nothing is checked: the other end may come later."""
 
     def register(self, functions: Functions) -> None:
         """See Feed."""
@@ -135,14 +135,14 @@ class Tcp:
             writer.close()
 
     async def _write(self, context: TaskContext, origin: str, lines: list[bytes]) -> None:
-        """Write lines, however long that takes: nobody else has them."""
+        """Write lines, however long that takes: there is no other copy."""
         outlet = self._scene.outlet
         while lines:
             try:
                 await outlet.deliver(context, origin, [outlet.event(line, origin) for line in lines])
                 return
             except SinkError:
-                # The outlet has told it.
+                # The outlet has reported it.
                 continue
 
 

@@ -1,8 +1,8 @@
 """The files of a folder: which there are, and what is in them. Blocking; called from threads.
 
-Files and folders whose names begin with a dot are left out: whoever puts files there writes them under such a name and
+Files and folders whose names begin with a dot are left out: what puts files there writes them under such a name and
 renames them when they are whole. Links to files are followed, links to folders are not. What lies on another file
-system than the folder itself is left out, and told: an inode, by which a file is known, means something on one alone.
+system than the folder itself is left out, and logged: an inode, by which a file is known, means something on one alone.
 """
 
 import errno
@@ -64,7 +64,7 @@ class Tree:
                     status = entry.stat()
                     if shown != path:
                         self.problems[shown] = "its name is not UTF-8"
-                    # Not asked of plain files: under an overlay they may show another device than their folder.
+                    # Not checked for plain files: under an overlay they may show another device than their folder.
                     elif not entry.is_symlink() or self._is_on(device, shown, status):
                         yield path, status
             except FileNotFoundError:

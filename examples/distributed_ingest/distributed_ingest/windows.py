@@ -25,10 +25,10 @@ HEAD_BYTES = 1024
 MAX_SLICES = 64
 MAX_PATH_BYTES = 4 * 1024
 MAX_POSITION_BYTES = 480 * 1024
-_PLACE_BYTES = 60
+_OFFSET_BYTES = 60
 
 
-class Place(msgspec.Struct, array_like=True, frozen=True):
+class FileOffset(msgspec.Struct, array_like=True, frozen=True):
     """How far a file has been handed out, and the CRC of its first bytes up to there, at most HEAD_BYTES.
 
     `changed_ns`: when it had been changed last as it was looked at then, in nanoseconds since 1970.
@@ -43,12 +43,12 @@ class Place(msgspec.Struct, array_like=True, frozen=True):
         return min(HEAD_BYTES, self.offset)
 
 
-Position = dict[str, Place]
+Position = dict[str, FileOffset]
 """By inode, in digits."""
 
 
 class Slice(msgspec.Struct, array_like=True, frozen=True):
-    """Bytes `start` to `end` of a file, and what tells the file from others: see Place, with `end` as the offset."""
+    """Bytes `start` to `end` of a file, and what tells the file from others: see FileOffset, `end` is the offset."""
 
     path: str
     start: int
@@ -145,21 +145,21 @@ class Windows:
                 self.problems[found.path] = f"cannot be read: {error.strerror or error}"
                 continue
             slices.append(Slice(found.path, start, end, found.inode, head_sum))
-            after[str(found.inode)] = Place(end, head_sum, found.changed_ns)
+            after[str(found.inode)] = FileOffset(end, head_sum, found.changed_ns)
             left_bytes -= end - start
             left_path_bytes -= len(found.path.encode())
         return Cut(slices, _bounded(after, listing)) if slices else None
 
-    def _start(self, found: Found, place: Place | None) -> int:
-        """Return how far a file has been handed out; 0 if it is not the one that the place is of."""
-        if place is None:
+    def _start(self, found: Found, known: FileOffset | None) -> int:
+        """Return how far a file has been handed out; 0 if it is not the one that was known."""
+        if known is None:
             return 0
         # Unchanged files, most of them, are not looked into.
-        if (found.size, found.changed_ns) == (place.offset, place.changed_ns):
-            return place.offset
-        if self._whole or found.size < place.offset:
+        if (found.size, found.changed_ns) == (known.offset, known.changed_ns):
+            return known.offset
+        if self._whole or found.size < known.offset:
             return 0
-        return place.offset if self._files.head_sum(found, place.head_bytes) == place.head_sum else 0
+        return known.offset if self._files.head_sum(found, known.head_bytes) == known.head_sum else 0
 
     def _end(self, found: Found, start: int, budget: int, *, first: bool) -> int:
         """Return where a slice that begins at `start` ends; `start` if there is none now."""
@@ -182,10 +182,10 @@ class Windows:
 
 def _bounded(position: Position, listing: Sequence[Found]) -> Position:
     """Return a position that fits into a document: files that are gone are remembered only while there is room."""
-    if len(position) * _PLACE_BYTES > MAX_POSITION_BYTES // 2:
+    if len(position) * _OFFSET_BYTES > MAX_POSITION_BYTES // 2:
         there = {str(found.inode) for found in listing}
-        position = {inode: place for inode, place in position.items() if inode in there}
-    if len(position) * _PLACE_BYTES > MAX_POSITION_BYTES:
+        position = {inode: known for inode, known in position.items() if inode in there}
+    if len(position) * _OFFSET_BYTES > MAX_POSITION_BYTES:
         raise RefusedError(
             f"there are too many files: the positions of {len(position)} do not fit into a document",
             "move files that are through to another folder, or give each subfolder a job of its own",

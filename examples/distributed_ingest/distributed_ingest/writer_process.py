@@ -54,13 +54,13 @@ def _write(writer: Any, batches: list[Batch]) -> list[Answer]:
     try:
         for batch in batches:
             if time.clock_gettime(time.CLOCK_BOOTTIME) > batch.until_s:
-                answers.append(Answer("its turn came after the lock of whoever asked may have run out"))
+                answers.append(Answer("its turn came after the lock of its sender may have run out"))
                 continue
             for data, key in batch.events:
                 writer.write_event_bytes(data, key)
             answers.append(Answer())
         writer.flush()
-    except BaseException as error:  # noqa: BLE001 - a panic of the client is one; told to the node, then the end
+    except BaseException as error:  # noqa: BLE001 - a panic of the client is one; sent to the node, then the end
         reason = f"{type(error).__name__}: {error}"[:2000]
         return [Answer(reason, last=True) for _ in batches]
     return answers

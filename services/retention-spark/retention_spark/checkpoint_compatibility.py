@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from retention_spark.files import exists, read, write_once
 from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS, RETENTION, SCALE
 
-FORMAT = 2
+FORMAT = 3
 """Of what is remembered; to be counted on when an older one can no longer be read."""
 
 NEEDED = (SCALE, RETENTION, REQUESTS_STREAMS, DEAD_LETTERS)

@@ -1,4 +1,4 @@
-"""What another policy would have decided: the recorded reports replayed to the same rules, in their own time. Pure.
+"""What another policy would have decided: the recorded reports replayed to the same rules, in their own time.
 
 Truncations are taken for carried out, so that each one is decided on the head that the ones before it have left. What
 scales would have come to cannot be known: reports go on describing the stream as it was, and segments that are hot
@@ -6,6 +6,7 @@ or cold by the target they had. So of a scaling policy the minimum, the factor a
 the outcome holds up to the first difference.
 """
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +19,8 @@ from sluice.domain.config import RetentionPolicy
 from sluice.domain.policy.retention import RetentionState
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import ScaleReport
+
+log = logging.getLogger(__name__)
 
 
 class OtherScaling(msgspec.Struct, frozen=True):
@@ -55,7 +58,8 @@ class Replay(ABC):
             self._state = self._rule.observe(before, report, record.at)
             if self._state is not None:
                 self._decide()
-        except Exception:  # noqa: BLE001 - the query has made a dead letter of it, and has left the stream as it was
+        except Exception as error:  # noqa: BLE001 - as the query: it makes a dead letter of it and keeps the state
+            log.warning("a report is left out: %r", error)
             self._state = before
 
     def end(self, at: int) -> None:
@@ -108,9 +112,9 @@ class RetentionReplay(Replay):
         return msgspec.structs.replace(report, policy=self._policy, head=self._head)
 
     def _carried_out(self, state: RetentionState) -> RetentionState:
-        if state.asked is None:
+        if state.requested is None:
             return state
-        self._head = state.asked.target
+        self._head = state.requested.target
         return msgspec.structs.replace(state, head=self._head)
 
 

@@ -101,7 +101,7 @@ class ScaleRule(msgspec.Struct, frozen=True):
         if ends:
             return muted if muted > now else min(ends)
         # Reports that are late must still meet what was decided.
-        last = max(muted, state.told[1] + scaling.VALID_MS)
+        last = max(muted, state.last_report[1] + scaling.VALID_MS)
         return last if last > now else None
 
 
@@ -131,7 +131,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
         return RetentionState
 
     def observe(self, state: RetentionState | None, report: RetentionReport, now: int) -> RetentionState | None:
-        return msgspec.structs.replace(retention.observe(state, report), heard=now)
+        return msgspec.structs.replace(retention.observe(state, report), received_at=now)
 
     def decide(self, state: RetentionState, now: int) -> tuple[Verdict, RetentionState]:
         now = retention.held_until(state, now)
@@ -139,7 +139,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
         verdict = Verdict(
             decision.code.value,
             decision.reason,
-            decision.code in (RetentionCode.ASKED, RetentionCode.PAUSED),
+            decision.code in (RetentionCode.REQUESTED, RetentionCode.PAUSED),
             requests.truncation(state, decision),
         )
         return verdict, retention.noted(state, decision, now)
@@ -147,5 +147,5 @@ class RetentionRule(msgspec.Struct, frozen=True):
     def wake_at(self, state: RetentionState, now: int) -> int | None:
         if state.policy is not None and retention.held_until(state, now) == now:
             return now + self.tick_ms
-        forget = (state.heard or state.told[0]) + DAY_MS
+        forget = (state.received_at or state.last_report[0]) + DAY_MS
         return forget if forget > now else None

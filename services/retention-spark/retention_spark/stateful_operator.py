@@ -47,7 +47,7 @@ class Known(msgspec.Struct, Generic[S]):
     """What is remembered of a stream: the rule's state and the last reported decision, with passing ones and not."""
 
     state: S
-    told: LastReported | None = None
+    last_reported: LastReported | None = None
     noted: LastReported | None = None
 
 
@@ -157,8 +157,8 @@ class Decider:
     def _decide(self, step: Step, stream: Known[Any], now: int) -> None:
         verdict, state = self._rule.decide(stream.state, now)
         stream.state = state
-        if is_news(stream.told, verdict, now):
-            stream.told = LastReported(verdict.code, verdict.reason, now)
+        if is_news(stream.last_reported, verdict, now):
+            stream.last_reported = LastReported(verdict.code, verdict.reason, now)
             step.rows.append(self._row(state, verdict, now))
         if verdict.request is not None:
             step.sendings.append(self._sending(*verdict.request, now))
@@ -222,11 +222,11 @@ def _headers_of(record: InputRecord) -> Headers:
     return [(header.key, header.value) for header in _headers.decode(record.headers)] if record.headers else []
 
 
-def is_news(told: LastReported | None, verdict: Verdict, now: int) -> bool:
+def is_news(last_reported: LastReported | None, verdict: Verdict, now: int) -> bool:
     """Whether the decision differs from the last reported one, or that one is old."""
-    if told is None or verdict.request is not None or told.code != verdict.code:
+    if last_reported is None or verdict.request is not None or last_reported.code != verdict.code:
         return True
-    return told.reason != verdict.reason and now - told.at >= REPORT_AGAIN_MS
+    return last_reported.reason != verdict.reason and now - last_reported.at >= REPORT_AGAIN_MS
 
 
 def _id(*parts: str) -> str:

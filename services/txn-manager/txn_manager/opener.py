@@ -23,7 +23,6 @@ from sluice.domain.transaction.state import (
     Transaction,
     TransactionState,
     find_transaction,
-    open_transaction,
     segment_names,
 )
 from sluice.domain.workflow import WorkflowKind
@@ -73,8 +72,7 @@ class _StepContext:
         """Record that the segments are there, unless that is known or the transaction has ended."""
 
         def decide(reader: Reader, context: Context) -> Decision:
-            found = open_transaction(reader, id)
-            return Decision() if found is None or found.ready else decide_ready(reader, id, context.now)
+            return decide_ready(reader, id, context.now)
 
         decision = await self._journal.propose(id.key, decide, request=request)
         if decision is not None and decision.events:

@@ -60,7 +60,7 @@ def dead_letter_headers_schema() -> Schema:
     """What a dead letter has beside the headers of the record it was."""
     return {
         "title": "DeadLetterHeaders",
-        "description": "Where a record stood that nobody could handle, and why; its own attributes stand beside these.",
+        "description": "Where a record stood that could not be handled, and why; beside its own attributes.",
         "type": "object",
         "properties": {
             "sluice_reason": {"type": "string"},

@@ -6,15 +6,16 @@ next owner of the partition goes on and operators can see it.
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
-from sluice.domain.names import (
-    key_of,
-)
+from sluice.domain.errors import BusyError
+from sluice.domain.names import key_of
 from sluice.domain.status import Status
+
+S = TypeVar("S")
 
 
 class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
@@ -27,13 +28,13 @@ class WorkflowStepFailed(msgspec.Struct, frozen=True, tag=True, tag_field="type"
 
 
 class WorkflowRetryRequested(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """Somebody asked for another attempt at once."""
+    """An operator requested another attempt at once."""
 
     aggregate: str
 
 
 class WorkflowCancelled(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """Whoever runs the workflow ends it before its next step, undoing what it has done."""
+    """The partition's owner ends the workflow before its next step, undoing what it has done."""
 
     aggregate: str
 
@@ -112,6 +113,20 @@ def running(state: Any) -> Workflow | None:
     """The workflow that is changing an aggregate of this state."""
     workflow = getattr(state, "workflow", None)
     return workflow if isinstance(workflow, Workflow) else None
+
+
+def running_as(kind: WorkflowKind, state: S | None) -> S | None:
+    """The state if a workflow of this kind is changing its aggregate; for what may only end that one."""
+    workflow = running(state)
+    return state if workflow is not None and workflow.kind is kind else None
+
+
+def check_idle(name: object, *states: Any) -> None:
+    """One workflow at a time changes an aggregate. Raises BusyError, with the resource's name."""
+    for state in states:
+        workflow = running(state)
+        if workflow is not None:
+            raise BusyError(f"{name}: {workflow.kind.value} is running")
 
 
 def is_under_way(state: Any) -> bool:

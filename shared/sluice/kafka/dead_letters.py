@@ -105,7 +105,7 @@ class Settlement(Enum):
 
 
 class DeadLetterSettled(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """The dead letter at this place of the topic is dealt with; `at` in epoch ms, `by` is service/instance.
+    """The dead letter at this offset of the topic is dealt with; `at` in epoch ms, `by` is service/instance.
 
     Kafka keeps what is written, so this is a record of the same topic, with the key of the letter.
     """

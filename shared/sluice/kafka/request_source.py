@@ -80,7 +80,7 @@ class KafkaRequestSource:
             # Not by its truth: a client is as long as its queue, so an idle one is false.
             self._admin = AdminClient(self._client) if self._admin is None else self._admin
             return await asyncio.to_thread(self._identity, self._admin)
-        except Exception as error:
+        except KafkaException as error:
             raise EndsUnknownError(f"{self.topic}: {error}") from error
 
     def _identity(self, admin: AdminClient) -> str:

@@ -1,1 +1,1 @@
-"""The table, one module per subject (controller-grpc-api 5). Only data; nothing is asked here."""
+"""The table, one module per subject (controller-grpc-api 5). Only data; nothing is called here."""

@@ -21,7 +21,7 @@ def servers() -> Step:
 
 
 def buckets(service: int) -> Step:
-    """The numbers of all buckets, whoever has them."""
+    """The numbers of all buckets, of all controllers."""
 
     def build(_run: object) -> pb.ControllerToBucketMappingRequest:
         return pb.ControllerToBucketMappingRequest(serviceType=service)  # type: ignore[arg-type]

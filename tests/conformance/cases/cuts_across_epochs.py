@@ -106,7 +106,7 @@ case(
     truncate({0: 0, 1: 50, _UPPER: -1}),
     head().gives({0: 0, 1: 50, _UPPER: -1}),
     fate(_UPPER).gives("open"),
-    peer_not_asked="it sends the negative offset to the segment store and stays in TRUNCATING (two minutes)",
+    peer_not_called="it sends the negative offset to the segment store and stays in TRUNCATING (two minutes)",
 )
 case(
     "truncate_through_three_epochs",

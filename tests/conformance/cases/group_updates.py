@@ -78,7 +78,7 @@ case(
     delete_stream(),
     update_group(start={"other": {}}, end={}, retention=MANUAL).gives(("SUCCESS", 1)),
     subscribers("other").gives(("SUCCESS", ["sc/rg"])),
-    peer_not_asked="it stumbles over the missing subscription, and answers DEADLINE_EXCEEDED after two minutes",
+    peer_not_called="it stumbles over the missing subscription, and answers DEADLINE_EXCEEDED after two minutes",
 )
 case(
     "moves_to_other_stream",

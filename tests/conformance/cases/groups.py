@@ -100,7 +100,7 @@ case(
     subscribers().gives(("SUCCESS", [])),
     streams().gives(["_MARKst", "st"]),
     create_group(retention=MANUAL),
-    peer_not_asked="it answers nothing for two minutes, and then DEADLINE_EXCEEDED",
+    peer_not_called="it answers nothing for two minutes, and then DEADLINE_EXCEEDED",
 )
 case(
     "delete_when_the_stream_is_gone",
@@ -109,7 +109,7 @@ case(
     seal(),
     delete_stream(),
     delete_group(),
-    peer_not_asked="it stumbles over the missing subscription and answers DEADLINE_EXCEEDED after two minutes",
+    peer_not_called="it stumbles over the missing subscription and answers DEADLINE_EXCEEDED after two minutes",
 )
 case(
     "create_with_generation",

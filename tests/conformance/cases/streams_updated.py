@@ -80,7 +80,7 @@ case(
     *STREAM,
     update_stream(segments=49),
     current_segments().gives([*_equal_of_epoch(49, 1, 1)[:-1], (at(49, 1), 48 * (1.0 / 49), 1.0)]),
-    peer_not_asked="its last range ends just below 1.0, so it refuses to replace the old ones and stays in UPDATING",
+    peer_not_called="its last range ends just below 1.0, so it refuses to replace the old ones and stays in UPDATING",
 )
 case(
     "to_more_and_less",

@@ -33,7 +33,7 @@ case(
     create_scope(),
     create_stream(tags=[""]),
     stream_configuration().gives(configuration(tags=[""])),
-    peer_not_asked="the original keeps tags in a table; the entry with an empty key stops the container of its segment",
+    peer_not_called="its tags are in a table; the entry with an empty key stops the container of its segment",
 )
 case("of_any_characters", create_scope(), create_stream(tags=["ä b/_✓"]), streams_with("ä b/_✓").gives(["st"]))
 

@@ -199,5 +199,5 @@ case(
     ),
     *aborted(*_NEWEST),
     completed().gives(dict.fromkeys(_NEWEST, "ABORTED")),
-    peer_not_asked="it answers with nothing as soon as another stream has transactions (semantics C7)",
+    peer_not_called="it answers with nothing as soon as another stream has transactions (semantics C7)",
 )

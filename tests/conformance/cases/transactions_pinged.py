@@ -1,6 +1,6 @@
-"""pingTransaction, and what becomes of transactions that nobody pings (controller-grpc-api 5.6; semantics 6.3, 6.5).
+"""pingTransaction, and what becomes of transactions without pings (controller-grpc-api 5.6; semantics 6.3, 6.5).
 
-That a transaction comes to its longest time cannot be asked here: it is 1000 leases, nearly three hours at least.
+That a transaction comes to its longest time cannot be tried here: it is 1000 leases, nearly three hours at least.
 """
 
 from functools import partial

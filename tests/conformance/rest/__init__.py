@@ -1,1 +1,1 @@
-"""The admin REST API, asked of Pravega's own controller and of Sluice."""
+"""The admin REST API of Pravega's own controller and of Sluice."""

@@ -172,15 +172,15 @@ FAR = 9_999_999_999_999
 
 
 def epochs(_run: Run, answer: Any) -> list[Any]:
-    """Of each event, without times: its place, its segments with number, epoch and keys, the splits, the merges."""
+    """Of each event, without times: its index, its segments with number, epoch and keys, the splits, the merges."""
     return [
         {
-            "place": place,
+            "index": index,
             "segments": [f"{s['number']}.{s['epoch']} {s['keyStart']}-{s['keyEnd']}" for s in event["segments"]],
             "splits": event["splits"],
             "merges": event["merges"],
         }
-        for place, event in enumerate(answer)
+        for index, event in enumerate(answer)
     ]
 
 

@@ -9,16 +9,16 @@ from conformance.case import SLUICE
 from conformance.rest.table import CASES
 
 
-def test_every_path_of_the_interface_is_asked() -> None:
+def test_every_path_of_the_interface_is_called() -> None:
     process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
     described = build_app(cast(Any, process), 1).openapi()["paths"]
-    asked = {step.title.partition("?")[0] for case in CASES for step in case.steps}
+    called = {step.title.partition("?")[0] for case in CASES for step in case.steps}
     for template, operations in described.items():
         if template.startswith("/sluice/"):
             continue
         pattern = re.compile(re.sub(r"\{\w+\}", "[^/]+", template))
         for method in operations:
-            paths = (path for verb, _, path in (title.partition(" ") for title in asked) if verb == method.upper())
+            paths = (path for verb, _, path in (title.partition(" ") for title in called) if verb == method.upper())
             assert any(map(pattern.fullmatch, paths)), f"{method} {template}"
 
 

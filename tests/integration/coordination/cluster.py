@@ -1,7 +1,7 @@
 """Nodes as real processes that can be killed and frozen, and a log of their own that tells what ran when.
 
 Each node writes to a log file of its own what its tasks do: begin, a sign of life now and then, end; each with the
-time of the machine's clock at which the task asked whether it still had its lock, and with its fence. The judge reads
+time of the machine's clock at which the task checked whether it still had its lock, and with its fence. The judge reads
 only that: it asks neither the documents nor the nodes.
 
 Beside that each process notes all the time that it runs. Where it does not, the machine stood still, and what a node
@@ -53,7 +53,7 @@ def settings_of(workers: int, options: dict[str, float]) -> NodeSettings:
 
 
 async def run_node(options: dict[str, Any]) -> None:
-    """Take part until killed or told to end."""
+    """Take part until killed or ended by a signal."""
     functions = Functions()
     log = os.open(options["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 

@@ -1,7 +1,7 @@
 """A real OpenSearch of the tests' own, on free ports of the loopback, that can be killed, frozen and started again.
 
-The server comes as a zip through Maven, once per state folder. It refuses to run as root, so root runs it as nobody,
-from a copy that nobody can read.
+The server comes as a zip through Maven, once per state folder. It refuses to run as root, so root runs it as another
+user, from a copy that this one can read.
 """
 
 import os
@@ -23,7 +23,7 @@ from sluice_local.settings import HOST, LocalSettings
 
 HERE = Path(__file__).parent / "opensearch"
 STARTS_S = 120.0
-_NOBODY = 65534
+_UNPRIVILEGED = 65534
 _OPTIONS = (
     *("-Xms256m", "-Xmx256m", "-Xss1m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"),
     *("-Djna.nosys=true", "-Dio.netty.noUnsafe=true", "-Dio.netty.noKeySetOptimization=true"),
@@ -50,7 +50,7 @@ class SearchServer:
             (folder / name).mkdir(parents=True)
         for name in ("opensearch.yml", "log4j2.properties"):
             shutil.copy(HERE / name, folder / "config")
-        self._user = _NOBODY if os.getuid() == 0 else None
+        self._user = _UNPRIVILEGED if os.getuid() == 0 else None
         if self._user is not None:
             for each in (folder, *folder.rglob("*")):
                 os.chown(each, self._user, self._user)

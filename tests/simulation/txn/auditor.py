@@ -151,7 +151,7 @@ class Auditor(Counting):
 
     def _abort(self, command: c.AbortTransaction) -> tuple[str, Any]:
         if command.version is not None and command.version != self.versions.get(command.aggregate, 0):
-            return "nothing: something was heard of it since", None
+            return "nothing: it was pinged since", None
         txn = self._find(command)
         if txn is None or txn.state in ("COMMITTING", "COMMITTED"):
             return "FAILURE", None

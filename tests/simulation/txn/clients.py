@@ -1,4 +1,4 @@
-"""Clients: they open transactions, write to them, keep them, end them, and ask all that can be asked, right or wrong.
+"""Clients: they open transactions, write to them, keep them, end them, and send all that can be sent, right or wrong.
 
 Names of segments are derived as client libraries do it, from the ids in the reply; nothing of the product is used.
 """
@@ -21,9 +21,9 @@ EVENT = 16
 """Bytes of one event."""
 
 
-def event_of(transaction: int, number: int, place: int) -> bytes:
+def event_of(transaction: int, number: int, segment_number: int) -> bytes:
     """An event says whose it is, which one, and in which of the transaction's segments it was put."""
-    return b"%06d.%04d.%03d|" % (transaction, number, place)
+    return b"%06d.%04d.%03d|" % (transaction, number, segment_number)
 
 
 class Written:
@@ -37,9 +37,9 @@ class Written:
         self.names: dict[int, str] = {}
         self.written = 0
         for segment in segments:
-            place = segment.id & 0xFFFFFFFF
-            parent = f"{scope}/{stream}/{place}.#epoch.{segment.id >> 32}"
-            self.names[place] = f"{parent}#transaction.{id.replace('-', '')}"
+            segment_number = segment.id & 0xFFFFFFFF
+            parent = f"{scope}/{stream}/{segment_number}.#epoch.{segment.id >> 32}"
+            self.names[segment_number] = f"{parent}#transaction.{id.replace('-', '')}"
 
 
 class Clients:
@@ -63,7 +63,7 @@ class Clients:
     async def _pause(self) -> None:
         await asyncio.sleep(self.random.choice((0.0, 0.1, 0.3, 1.0)) * self.pause_s)
 
-    async def _asked(self, asking: Awaitable[Reply]) -> Reply | None:
+    async def _reply_to(self, asking: Awaitable[Reply]) -> Reply | None:
         """The answer if it comes before the client's patience is gone; the operation goes on anyway."""
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -79,7 +79,7 @@ class Clients:
             if random.random() < 0.2
             else (10_000, 12_000, 15_000)
         )
-        opened = await self._asked(plant.ask(c.OpenTransaction(scope, stream, lease_ms=lease_ms)))
+        opened = await self._reply_to(plant.ask(c.OpenTransaction(scope, stream, lease_ms=lease_ms)))
         if opened is None or opened.status != "OK":
             return
         written = Written(len(self.written) + 1, scope, stream, opened.transaction, opened.segments)
@@ -111,7 +111,7 @@ class Clients:
                 (lease_ms, lease_ms, lease_ms, 600_001, 3_000, 0, -1) if random.random() < 0.3 else (lease_ms,)
             )
             ping = c.PingTransaction(*written.key, lease_ms=lease)
-            await self._asked(self.plant.ask(ping))
+            await self._reply_to(self.plant.ask(ping))
             self._write(written)
 
     def _commit(self, written: Written) -> Awaitable[Reply]:
@@ -125,20 +125,20 @@ class Clients:
     async def _end(self, written: Written, ways: object) -> None:
         """One after the other, or all at once, and once more what was answered."""
         assert isinstance(ways, tuple | list)
-        asked = []
+        pending = []
         for way in ways:
             answer = way(written)
             if self.random.random() < 0.5:
-                await self._asked(answer)
+                await self._reply_to(answer)
             else:
-                asked.append(answer)
+                pending.append(answer)
             if self.random.random() < 0.2:
                 self._write(written)
-        for answer in asked:
-            await self._asked(answer)
+        for answer in pending:
+            await self._reply_to(answer)
 
     async def _look(self, written: Written) -> None:
-        """Ask what anybody may ask, of this transaction and of one that nobody knows."""
+        """Read what any client may read, of this transaction and of an unknown one."""
         random = self.random
         id = random.choice((written.id, written.id, "00000000-0000-0000-0000-00000000002a"))
         model = self.plant.auditor.model
@@ -148,36 +148,36 @@ class Clients:
                 found = await self._reads.transaction_state(key.transaction(id))
                 txn = model.txns.get((*key, id))
                 if found.value != (txn.state if txn else "UNKNOWN"):
-                    raise Violation(f"{id} is told to be {found}, it is {txn.state if txn else 'unknown'}")
+                    raise Violation(f"{id} is shown as {found}, it is {txn.state if txn else 'unknown'}")
             case 1:
                 listed = await self._reads.ended_transactions(key, 500)
                 wanted = [(t.id, t.state) for t in reversed(model.ended.get(key, []))]
                 if [(t.uuid, t.state.value) for t in listed] != wanted:
-                    raise Violation(f"{listed} are told to have ended, {wanted} have")
+                    raise Violation(f"{listed} are shown as ended, {wanted} have")
             case 2:
-                await self._asked(self.plant.ask(c.CommitTransaction(*key, id)))
+                await self._reply_to(self.plant.ask(c.CommitTransaction(*key, id)))
             case _:
                 ping = c.PingTransaction(*key, id, lease_ms=10_000)
-                await self._asked(self.plant.ask(ping))
+                await self._reply_to(self.plant.ask(ping))
 
     def _write(self, written: Written, must: bool = False) -> None:
         """Some events, as far as the segments are there; those of an open transaction must be."""
         txn = self.plant.auditor.model.txns[written.key]
         segments = self.plant.stores.segments
         for _ in range(self.random.randint(0, 3)):
-            place = self.random.choice(list(written.names))
-            segment = segments.get(written.names[place])
+            segment_number = self.random.choice(list(written.names))
+            segment = segments.get(written.names[segment_number])
             if segment is None:
                 if txn.state == "OPEN":
-                    raise Violation(f"{written.names[place]} is missing, but the transaction is open")
+                    raise Violation(f"{written.names[segment_number]} is missing, but the transaction is open")
                 continue
             if txn.state != "OPEN":
-                # It is too late for more, and nobody promises anything about it.
+                # It is too late for more, and nothing is promised about it.
                 continue
             written.written += 1
-            event = event_of(written.number, written.written, place % 1000)
+            event = event_of(written.number, written.written, segment_number % 1000)
             segment.data += event
-            written.events.setdefault(place, []).append(event)
+            written.events.setdefault(segment_number, []).append(event)
 
 
 class _Gateway:

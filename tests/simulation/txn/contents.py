@@ -26,22 +26,22 @@ def check(plant: Plant, clients: Clients) -> None:
             continue
         _committed_once(written, runs)
     if found:
-        raise Violation(f"events of nobody: {found}")
+        raise Violation(f"events without a transaction: {found}")
     _merged_in_order(plant)
 
 
 def _commits_in_order(model: Model) -> None:
-    for key, asked in model.committing.items():
+    for key, decided in model.committing.items():
         done = model.committed.get(key, [])
-        if done != asked[: len(done)]:
-            raise Violation(f"{key}: commits were decided in the order {asked}, done in {done}")
+        if done != decided[: len(done)]:
+            raise Violation(f"{key}: commits were decided in the order {decided}, done in {done}")
 
 
 def left_over(plant: Plant) -> str | None:
     """A segment of an aborted transaction. Of a committed one, or one that never came about, it is at least empty.
 
     The latter may be of the same id: created for a former life of the stream by a process that died before it decided.
-    Created late it stays for good then: a real segment store must not be told to delete what it has just merged.
+    Created late it stays for good then: a real segment store must not have to delete what it has just merged.
     """
     known = {id.replace("-", ""): txn for (_, _, id), txn in plant.auditor.model.txns.items()}
     for name, segment in plant.stores.segments.items():
@@ -84,15 +84,15 @@ def _committed_once(written: Written, runs: list[tuple[str, list[bytes]]]) -> No
     if sorted(events for _, events in runs) != wanted:
         raise Violation(f"{written.id} has written {wanted}, in the stream is {runs}")
     for name, events in runs:
-        place = int(name.rpartition("/")[2].partition(".")[0])
-        if events != written.events.get(place):
+        segment_number = int(name.rpartition("/")[2].partition(".")[0])
+        if events != written.events.get(segment_number):
             raise Violation(f"{written.id}: {events} went to {name}")
 
 
 def _merged_in_order(plant: Plant) -> None:
     """In each target the merges stand in the order in which their commits were decided."""
     model = plant.auditor.model
-    ranks = {(*key, id): rank for key, asked in model.committing.items() for rank, id in enumerate(asked)}
+    ranks = {(*key, id): rank for key, decided in model.committing.items() for rank, id in enumerate(decided)}
     last: dict[str, int] = {}
     seen: set[str] = set()
     for target, source, size in plant.stores.merges:

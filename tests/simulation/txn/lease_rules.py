@@ -1,6 +1,6 @@
 """Invariants of leases: none ends a transaction too early, and none that is not pinged lives on.
 
-Too early: before its lease, the grace and all the time in which clients could not be heard have passed since its last
+Too early: before its lease, the grace and all the time in which no ping could be received have passed since its last
 sign of life, or over a ping that was in its topic before that. Too late: see `latest_end_ms`.
 """
 
@@ -18,7 +18,7 @@ GRACE_SHARE = 20
 SHORT_MS = 3_000
 """Deafness that no lease is extended for, and by how much less than a longer one leases may be extended."""
 SLACK_MS = 1_600
-"""What a process that comes back may believe to have heard: a heartbeat, a tick."""
+"""What a process that comes back may believe to have received: a heartbeat, a tick."""
 RETURN_MS = 5_000
 
 
@@ -54,24 +54,24 @@ class LeaseRules:
         auditor = self._plant.auditor
         txn = auditor.model.txns[(event.scope, event.stream, event.transaction)]
         request = entry.request or ""
-        command, asked = auditor.commands.get(request), auditor.landed.get((COMMIT.name, request))
+        command, requested_at = auditor.commands.get(request), auditor.landed.get((COMMIT.name, request))
         is_meant = isinstance(command, c.AbortTransaction) and command.transaction == txn.id
-        if asked is None or not is_meant or not txn.ready:
-            raise Violation(f"{event}: nobody has asked, or it was never answered to its client")
+        if requested_at is None or not is_meant or not txn.ready:
+            raise Violation(f"{event}: without a request, or its client got no reply")
         deadline = self.deadline_ms(txn)
-        if asked < deadline:
-            raise Violation(f"{event} at {at}, {deadline - asked} ms before its lease and grace were over")
-        deaf = self._deaf_ms(event, txn.last_activity_at, asked)
-        if asked < deadline + deaf:
+        if requested_at < deadline:
+            raise Violation(f"{event} at {at}, {deadline - requested_at} ms before its lease and grace were over")
+        deaf = self._deaf_ms(event, txn.last_activity_at, requested_at)
+        if requested_at < deadline + deaf:
             raise Violation(
-                f"{event} at {at}: heard at {txn.last_activity_at}, nobody could be heard for {deaf} ms of it"
+                f"{event} at {at}: pinged at {txn.last_activity_at}, no ping could be received for {deaf} ms of it"
             )
         for ping in auditor.pings.get(txn.id, ()):
             if ping.request not in auditor.replies and ping.at <= deadline and ping.lease_ms <= 600_000:
                 raise Violation(f"{event} at {at} over a ping of {ping.at}, the lease ended at {deadline}")
 
     def _deaf_ms(self, event: ev.TransactionAborting, since: int, until: int) -> int:
-        """How long nobody could be heard, as far as that counts: since the owner of the partition is its owner."""
+        """How long no ping could be received, as far as that counts: since the owner of the partition is its owner."""
         plant = self._plant
         partition = plant.partition_of(f"{event.scope}/{event.stream}")
         since = max(since, int(plant.known_since[partition] * 1000))

@@ -39,11 +39,11 @@ class Plant(System):
         self.groups.all[topic] = MemoryGroup(self.broker, topic, self._owned)
         self.txn_settings = TXN_SETTINGS.model_copy(update=txn)
         self.known_since = [loop.now] * PARTITIONS
-        """From when on whoever owns a partition of the requests knows in which time nobody was heard."""
+        """From when on the owner of a partition of the requests knows in which time no ping was received."""
         self.fell_s = loop.now
         """When the last process died, froze, woke or began."""
         self._waiting: dict[str, Any] = {}
-        self._unheard: dict[int, float] = dict.fromkeys(range(PARTITIONS), loop.now)
+        self._unreceived: dict[int, float] = dict.fromkeys(range(PARTITIONS), loop.now)
 
     @staticmethod
     def partition_of(key: str) -> int:
@@ -75,9 +75,9 @@ class Plant(System):
     def _owned(self, partition: int, process: object | None) -> None:
         now = self.loop.now
         if process is None:
-            self._unheard.setdefault(partition, now)
+            self._unreceived.setdefault(partition, now)
             return
-        since = self._unheard.pop(partition, now)
+        since = self._unreceived.pop(partition, now)
         if since < now:
             self.deaf[partition].append((since, now))
         alone = sum(isinstance(each, TxnProcess) for each in self.processes) == 1

@@ -28,7 +28,7 @@ class MemoryRedis:
         self.random = random
         self.slots: dict[int, _Slot] = {}
         self.staged: dict[int, str] = {}
-        self.heard_ms: dict[int, int] = {}
+        self.received_at_ms: dict[int, int] = {}
         self.away_until = 0.0
         self.failing = 0.0
         self.fills = 0
@@ -40,7 +40,7 @@ class MemoryRedis:
         """Come back without anything."""
         self.slots.clear()
         self.staged.clear()
-        self.heard_ms.clear()
+        self.received_at_ms.clear()
 
 
 class MemoryWheel:
@@ -82,7 +82,7 @@ class MemoryWheel:
         self._after("stage", fails)
         fails = await self._before("publish")
         if redis.staged.get(partition) != fill:
-            raise SlotLostError([partition])
+            raise SlotLostError(partition)
         del redis.staged[partition]
         redis.slots[partition] = _Slot(fill, staged)
         self._after("publish", fails)
@@ -110,18 +110,18 @@ class MemoryWheel:
     async def mark_receiving(self, partitions: Collection[int], until_ms: int | None = None) -> None:
         if not partitions:
             return
-        fails = await self._before("hear")
-        now, heard = self._redis.now_ms(), self._redis.heard_ms
+        fails = await self._before("mark_receiving")
+        now, received = self._redis.now_ms(), self._redis.received_at_ms
         until = now if until_ms is None else min(now, until_ms)
         for partition in partitions:
-            heard[partition] = max(heard.get(partition, 0), until)
-        self._after("hear", fails)
+            received[partition] = max(received.get(partition, 0), until)
+        self._after("mark_receiving", fails)
 
     async def silent_for(self, partition: int) -> int | None:
         fails = await self._before("silence")
-        heard = self._redis.heard_ms.get(partition)
+        received = self._redis.received_at_ms.get(partition)
         self._after("silence", fails)
-        return None if heard is None else max(0, self._redis.now_ms() - heard)
+        return None if received is None else max(0, self._redis.now_ms() - received)
 
     async def _before(self, call: str) -> bool:
         """Whether the call is to fail after its effect. Raises WheelUnavailableError."""

@@ -22,7 +22,7 @@ from sluice.domain.scope import commands as c
 
 SCOPE = "sc"
 QUIET_S = 120.0
-"""How long after the last fault everything that was asked may take to end, leases apart."""
+"""How long after the last fault everything that was requested may take to end, leases apart."""
 
 
 class Run:
@@ -70,7 +70,7 @@ class Run:
             await work
 
     async def _all_ends(self) -> None:
-        """Everything that was asked is answered, everything begun is done, every lease nobody keeps has run out."""
+        """Every request has its reply, everything begun is done, every lease that no client keeps has run out."""
         plant, model = self.plant, self.plant.auditor.model
         calm_ms = 0 if self.calm else plant.now_ms()
         until_s = plant.loop.now + QUIET_S

@@ -128,8 +128,8 @@ class World:
 
     def check(self) -> None:
         """What must be true at any moment."""
-        places = [*self.state.assigned, *self.state.unassigned, *self.state.waiting]
-        assert len(places) == len(set(places)), f"a segment is in two places: {sorted(places)}"
+        segments = [*self.state.assigned, *self.state.unassigned, *self.state.waiting]
+        assert len(segments) == len(set(segments)), f"a segment is in two states: {sorted(segments)}"
         assert {held.reader for held in self.state.assigned.values()} <= self.state.readers
         recorded = {name: held.offset for name, held in self.state.assigned.items()} | self.state.unassigned
         for name, offset in recorded.items():

@@ -88,7 +88,7 @@ class Troubles:
 
 
 def _writer(store: InMemorySegmentStore, *ranges: Ranges, patience_s: float = PATIENCE_S) -> EventWriter:
-    """A writer that is told these ranges, one after the other."""
+    """A writer that is given these ranges, one after the other."""
     answers = iter(ranges)
 
     async def ask() -> Ranges:

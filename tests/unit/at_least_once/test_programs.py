@@ -126,7 +126,7 @@ async def test_a_pruner_takes_the_readers_of_the_dead_offline(
     assert state.unassigned.items() >= dict.fromkeys(held, 30).items()
     await show_members(cluster.client, GroupSettings(scope=SCOPE, group="group"), asyncio.Event())
     shown = capsys.readouterr().out
-    assert "alive: 4 heartbeats" in shown and "nobody: " in shown and "dead" not in shown
+    assert "alive: 4 heartbeats" in shown and "without a reader: " in shown and "dead" not in shown
     assert worker.done == 0
 
 

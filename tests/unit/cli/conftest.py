@@ -37,7 +37,7 @@ class Run:
 
 
 class Cli:
-    """Runs commands. `answers` has what the API answers by method and path; `calls` what it was asked."""
+    """Runs commands. `answers` has what the API answers by method and path; `calls` the requests that it got."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}

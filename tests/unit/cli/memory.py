@@ -88,10 +88,10 @@ class MemorySource:
         partition: int | None = None,
     ) -> KafkaRecord:
         self.now += 1
-        place = partition_of(key, len(self.logs[topic])) if partition is None else partition
+        number = partition_of(key, len(self.logs[topic])) if partition is None else partition
         texts = tuple((name, text.decode() if isinstance(text, bytes) else text) for name, text in headers)
-        record = KafkaRecord(topic, place, len(self.logs[topic][place]), self.now, key, value, texts)
-        self.logs[topic][place].append(record)
+        record = KafkaRecord(topic, number, len(self.logs[topic][number]), self.now, key, value, texts)
+        self.logs[topic][number].append(record)
         return record
 
 

@@ -14,7 +14,7 @@ from sluice_cli.api import Api, path_of
 from sluice_cli.errors import NoAnswerError, UnreachableError, UsageError
 
 
-def asked(path: str) -> str:
+def path_sent(path: str) -> str:
     """What stands in the request line."""
     found: list[str] = []
 
@@ -41,7 +41,7 @@ def asked(path: str) -> str:
     ],
 )
 def test_a_name_stays_one_part_of_the_path(name: str, written: str) -> None:
-    assert asked(path_of("scopes", "demo", "streams", name)) == f"/sluice/v1/scopes/demo/streams/{written}"
+    assert path_sent(path_of("scopes", "demo", "streams", name)) == f"/sluice/v1/scopes/demo/streams/{written}"
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "/", "../..", "\udcff"])

@@ -311,10 +311,10 @@ def test_dead_letters_are_shown_replayed_and_dropped(cli: Cli) -> None:
 
 
 def test_what_exists_is_not_created_again(cli: Cli) -> None:
-    asked_for: list[str | None] = []
+    requested: list[str | None] = []
 
     def refuse(request: httpx.Request) -> httpx.Response:
-        asked_for.append(request.headers.get("If-None-Match"))
+        requested.append(request.headers.get("If-None-Match"))
         return problem(412, "stream demo/orders exists already", "STREAM_EXISTS")
 
     cli.answers[f"PUT {ONE}"] = refuse
@@ -322,7 +322,7 @@ def test_what_exists_is_not_created_again(cli: Cli) -> None:
     for command in (["stream", "create", "demo/orders"], ["reader-group", "create", "demo/rg", "--stream", "demo/a"]):
         found = cli(*command)
         assert found.code == 1 and "exists already" in found.err and "update" in found.err
-    assert asked_for == ["*"] and [call for call, _ in cli.calls] == [f"PUT {ONE}", "GET /scopes/demo/readergroups/rg"]
+    assert requested == ["*"] and [call for call, _ in cli.calls] == [f"PUT {ONE}", "GET /scopes/demo/readergroups/rg"]
 
 
 def test_an_update_changes_what_is_given_and_keeps_the_rest(cli: Cli) -> None:

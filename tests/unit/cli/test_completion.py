@@ -21,12 +21,12 @@ ANSWERS = {
     "/sluice/v1/scopes/odd/tables": '{"items":[{"title":"kv"}]}',
     "/sluice/v1/scopes/list/tables": "[1]",
 }
-ASKED: list[str] = []
+PATHS: list[str] = []
 
 
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        ASKED.append(self.path)
+        PATHS.append(self.path)
         found = ANSWERS.get(self.path.partition("?")[0])
         self.send_response(200 if found else 404)
         self.end_headers()
@@ -87,10 +87,10 @@ def test_a_failure_offers_nothing_and_says_nothing(api: str, capfd: pytest.Captu
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_api_is_asked_for_names_that_begin_like_that(api: str) -> None:
-    ASKED.clear()
+def test_completion_calls_the_api_for_names_that_begin_alike(api: str) -> None:
+    PATHS.clear()
     assert offered(completion.streams, "demo/o", api) == ["demo/orders", "demo/omens"]
-    assert ASKED == ["/sluice/v1/scopes/demo/streams?limit=100&prefix=o"]
+    assert PATHS == ["/sluice/v1/scopes/demo/streams?limit=100&prefix=o"]
 
 
 def test_the_start_imports_nothing_heavy() -> None:

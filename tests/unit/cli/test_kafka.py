@@ -1,4 +1,4 @@
-"""Following a topic of a Kafka that falls silent: it is asked whether it is still there."""
+"""Following a topic of a Kafka that falls silent: a call shows whether it is still there."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ from sluice_cli.records.source import Span
 
 
 class SilentKafka:
-    """A consumer to which nothing comes, each time for `POLL_S`; the same broker, asked for its topics.
+    """A consumer to which nothing comes, each time for `POLL_S`; and a broker with the times of calls.
 
     `away` are the times between which it does not answer. Time passes only here.
     """
@@ -21,7 +21,7 @@ class SilentKafka:
     def __init__(self, *away: float) -> None:
         self.now = 0.0
         self.away = away or (float("inf"),) * 2
-        self.asked_at: list[float] = []
+        self.called_at: list[float] = []
 
     def assign(self, _partitions: Any) -> None: ...
 
@@ -30,7 +30,7 @@ class SilentKafka:
         return []
 
     def list_topics(self, timeout: float) -> Any:
-        self.asked_at.append(self.now)
+        self.called_at.append(self.now)
         if self.away[0] <= self.now < self.away[1]:
             self.now += timeout
             raise KafkaException(KafkaError(KafkaError.NETWORK_EXCEPTION))
@@ -51,7 +51,7 @@ def follow(broker: SilentKafka, until_s: float, monkeypatch: pytest.MonkeyPatch)
 def test_a_silent_topic_is_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = SilentKafka()
     follow(broker, 600, monkeypatch)
-    assert len(broker.asked_at) == pytest.approx(600 / SILENCE_S, abs=2)
+    assert len(broker.called_at) == pytest.approx(600 / SILENCE_S, abs=2)
 
 
 def test_an_outage_is_ridden_out(monkeypatch: pytest.MonkeyPatch) -> None:

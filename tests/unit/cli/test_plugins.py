@@ -1,4 +1,4 @@
-"""Commands of other distributions: found by entry points of distributions on the path, loaded only when asked for."""
+"""Commands of other distributions: found by entry points of distributions on the path, loaded only when called."""
 
 import sys
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def test_a_command_of_another_distribution_is_listed_and_run(install: Install) -
     assert run("greet", "-h")[0] == 0
 
 
-def test_it_is_not_loaded_before_it_is_asked_for(install: Install) -> None:
+def test_it_is_not_loaded_before_it_is_called(install: Install) -> None:
     install("greet", "plugin_lazy:app", GREETING)
     assert run("topic", "--help")[0] == 0
     assert "plugin_lazy" not in sys.modules

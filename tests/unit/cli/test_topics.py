@@ -135,10 +135,10 @@ def test_a_filter_leaves_out_nothing_that_may_be_meant(cli: Cli) -> None:
 
 
 def test_a_dead_letter_is_decoded_as_what_it_was(cli: Cli) -> None:
-    source, asked = cli.history.source, cli.history.send(SealStream("demo", "orders"), "seal")
-    why = [("sluice_reason", "KeyError()"), ("sluice_service", "s/1"), ("sluice_topic", asked.topic)]
-    place = [("sluice_partition", "3"), ("sluice_offset", "17")]
-    source.append(topics.DEAD_LETTERS.name, asked.key, asked.value, [*why, *place, *asked.headers])
+    source, request = cli.history.source, cli.history.send(SealStream("demo", "orders"), "seal")
+    why = [("sluice_reason", "KeyError()"), ("sluice_service", "s/1"), ("sluice_topic", request.topic)]
+    origin = [("sluice_partition", "3"), ("sluice_offset", "17")]
+    source.append(topics.DEAD_LETTERS.name, request.key, request.value, [*why, *origin, *request.headers])
     letter = tail(cli, "dead-letters")[0]
     assert letter["types"] == ["DeadLetter", "SealStream"] and letter["requests"] == ["seal"]
     assert letter["deadLetter"] == {

@@ -54,7 +54,7 @@ def steps(cli: Cli, request: str) -> list[tuple[str, str]]:
 def test_a_creation_is_one_request_and_two_records(cli: Cli, history: History) -> None:
     found = traced(cli, "create")
     assert [(s["what"], s["topic"], s["types"][0]) for s in found["steps"]] == [
-        ("asked", "sluice.requests.streams", "CreateStream"),
+        ("requested", "sluice.requests.streams", "CreateStream"),
         ("decided", "sluice.journal", "StreamCreationStarted"),
         ("answered", "sluice.journal", "StreamCreated"),
     ]
@@ -79,7 +79,7 @@ def test_a_scale_has_the_records_of_its_workflow_though_they_name_no_request(cli
     history.finish_scale("demo", "orders")
     history.ask(NoteWriterTime("demo", "orders", "w", 1, {0: 1}), "time")
     assert steps(cli, "scale") == [
-        ("asked", "ScaleStream"),
+        ("requested", "ScaleStream"),
         ("answered", "StreamScaleStarted"),
         ("workflow", "StreamEpochAdded"),
         ("workflow", "StreamScaled"),
@@ -106,7 +106,7 @@ def test_what_a_group_asks_of_its_streams_is_followed(cli: Cli, history: History
     history.ask(AddSubscriber("demo", "orders", "demo/others", "h", 0), other, "stream-workflows/b")
     found = traced(cli, "group")
     assert [(s["what"], s["types"][0], s["request"]) for s in found["steps"]] == [
-        ("asked", "CreateReaderGroup", "group"),
+        ("requested", "CreateReaderGroup", "group"),
         ("decided", "ReaderGroupCreationStarted", "group"),
         ("follow-up", "AddSubscriber", sent),
         ("decided", "SubscriberAdded", sent),
@@ -125,7 +125,7 @@ def test_the_deletion_of_a_scope_is_followed_over_two_levels(cli: Cli, history: 
     history.ask(SealStream("demo", "other"), "delete-scope-recursive-other-0123abcd-1")
     found = traced(cli, "all")
     assert [(s["request"], s["what"]) for s in found["steps"]] == [
-        ("all", "asked"),
+        ("all", "requested"),
         ("all", "decided"),
         (seal, "follow-up"),
         (seal, "decided"),
@@ -151,7 +151,7 @@ def test_an_entry_on_an_older_state_is_shown_as_void(cli: Cli, history: History)
 def test_an_entry_without_reply_is_found_by_its_source(cli: Cli, history: History) -> None:
     note = RecordDecision("demo", "orders", "create", DecisionKind.SCALE, "split", "much to do", 1)
     history.ask(note, "note-1", "retention-spark/d")
-    assert steps(cli, "note-1") == [("asked", "RecordDecision"), ("decided", "DecisionRecorded")]
+    assert steps(cli, "note-1") == [("requested", "RecordDecision"), ("decided", "DecisionRecorded")]
 
 
 def test_of_a_shared_record_only_the_requests_own_entry_is_shown(cli: Cli, history: History) -> None:
@@ -165,8 +165,8 @@ def test_of_a_shared_record_only_the_requests_own_entry_is_shown(cli: Cli, histo
         )
         entries.append(entry)
     history.append_record("demo/first", *entries)
-    (asked, own) = traced(cli, f"create-{other}")["steps"]
-    assert (asked["what"], own["what"], own["entry"]) == ("asked", "decided", 1)
+    (request, own) = traced(cli, f"create-{other}")["steps"]
+    assert (request["what"], own["what"], own["entry"]) == ("requested", "decided", 1)
     assert f"demo/{other}" in own["says"] and "first" not in own["says"]
 
 
@@ -192,7 +192,7 @@ def test_an_opening_is_known_by_the_id_that_follows_from_the_request(cli: Cli, h
     open_transaction(history, "open-other")
     open_transaction(history, "open")
     assert steps(cli, "open") == [
-        ("asked", "OpenTransaction"),
+        ("requested", "OpenTransaction"),
         ("decided", "TransactionOpened"),
         ("answered", "TransactionReady"),
     ]
@@ -219,7 +219,7 @@ def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history
     end_batch(history, second)
     found = traced(cli, "commit")
     assert [(s["what"], s["types"][0]) for s in found["steps"]] == [
-        ("asked", "CommitTransaction"),
+        ("requested", "CommitTransaction"),
         ("answered", "TransactionCommitting"),
         ("workflow", "TransactionCommitted"),
     ]
@@ -227,7 +227,7 @@ def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history
     assert found["running"] == []
     found = traced(cli, "commit-other")
     assert [(s["what"], s["types"][-1]) for s in found["steps"]] == [
-        ("asked", "CommitTransaction"),
+        ("requested", "CommitTransaction"),
         ("answered", "TransactionCommitting"),
         ("workflow", "CommitBatchStarted"),
         ("workflow", "CommitBatchEnded"),
@@ -250,7 +250,7 @@ def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, hist
     )
     found = traced(cli, "commit")
     assert [(s["what"], s["types"][0]) for s in found["steps"]] == [
-        ("asked", "CommitTransaction"),
+        ("requested", "CommitTransaction"),
         ("answered", "TransactionCommitting"),
         ("workflow", "StreamEpochsRolled"),
         ("workflow", "StreamRolled"),
@@ -259,12 +259,12 @@ def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, hist
 
 
 def test_a_dead_letter_belongs_to_its_request_and_so_does_its_replay(cli: Cli, history: History) -> None:
-    asked = history.send(SealStream("demo", "orders"), "seal")
-    headers = [("sluice_topic", asked.topic), ("sluice_reason", "KeyError('x')"), ("sluice_service", "s/1")]
-    history.source.append(topics.DEAD_LETTERS.name, asked.key, asked.value, [*headers, *asked.headers])
+    request = history.send(SealStream("demo", "orders"), "seal")
+    headers = [("sluice_topic", request.topic), ("sluice_reason", "KeyError('x')"), ("sluice_service", "s/1")]
+    history.source.append(topics.DEAD_LETTERS.name, request.key, request.value, [*headers, *request.headers])
     history.ask(SealStream("demo", "orders"), "seal~")
     found = traced(cli, "seal")
-    assert [s["what"] for s in found["steps"]] == ["asked", "dead letter", "asked", "decided"]
+    assert [s["what"] for s in found["steps"]] == ["requested", "dead letter", "requested", "decided"]
     assert "KeyError('x')" in found["steps"][1]["says"]
 
 
@@ -274,9 +274,11 @@ def test_a_record_that_names_the_request_and_cannot_be_decoded_is_shown(cli: Cli
 
 
 def test_a_partition_that_stops_is_named(cli: Cli, history: History) -> None:
-    place = history.source.append(topics.JOURNAL.name, "demo/orders", b"no record")
+    record = history.source.append(topics.JOURNAL.name, "demo/orders", b"no record")
     found = cli("trace", "create", "--since", "2023-01-01")
-    assert found.code == 1 and f"partition {place.partition} of the journal stops at offset {place.offset}" in found.err
+    assert (
+        found.code == 1 and f"partition {record.partition} of the journal stops at offset {record.offset}" in found.err
+    )
 
 
 def test_the_time_bound_holds(cli: Cli, history: History) -> None:

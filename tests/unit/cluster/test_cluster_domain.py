@@ -53,7 +53,7 @@ def fewest_given_up(count: int, alive: set[Host], before: dict[int, Host]) -> in
     kept = Counter(before[c] for c in range(count) if before.get(c) in alive)
     floor, more = divmod(count, len(alive))
     surplus = sorted((kept[host] for host in alive), reverse=True)
-    return sum(max(0, load - floor - (1 if place < more else 0)) for place, load in enumerate(surplus))
+    return sum(max(0, load - floor - (1 if rank < more else 0)) for rank, load in enumerate(surplus))
 
 
 @given(counts, hosts, present)

@@ -45,7 +45,7 @@ def packages() -> dict[str, locked.Locked]:
     return locked.parse(LOCK_TEXT)
 
 
-def test_a_lock_is_read_with_hashes_and_who_asked(packages: dict[str, locked.Locked]) -> None:
+def test_a_lock_is_read_with_hashes_and_dependents(packages: dict[str, locked.Locked]) -> None:
     assert packages.keys() == {"anyio", "starlette", "fast-api", "httpx", "pip"}
     assert packages["starlette"].via == {"fast-api"}
     assert packages["starlette"].lines == (

@@ -50,12 +50,12 @@ BREACHES: dict[str, Breach] = {
     "gives its token": lambda o: o["ServiceAccount/api-gateway"].update(automountServiceAccountToken=True),
     "a token without a role": lambda o: o.pop("RoleBinding/retention-spark"),
     "Service/api-gateway: selects no pod": lambda o: o["Service/api-gateway"]["spec"]["selector"].update(a="b"),
-    "selects no pod by nobody": lambda o: o["NetworkPolicy/services-to-kafka"]["spec"]["podSelector"][
+    "selects no pod by another": lambda o: o["NetworkPolicy/services-to-kafka"]["spec"]["podSelector"][
         "matchExpressions"
-    ][0]["values"].append("nobody"),
+    ][0]["values"].append("another"),
     "as many as there are partitions": lambda o: o["ScaledObject/txn-manager"]["spec"].update(maxReplicaCount=17),
     "has a number of its own": lambda o: o["Deployment/txn-manager"]["spec"].update(replicas=2),
-    "nobody says how many": lambda o: o.pop("ScaledObject/txn-manager"),
+    "no number of replicas": lambda o: o.pop("ScaledObject/txn-manager"),
     "has a scaler already": lambda o: o["ScaledObject/txn-manager"]["spec"]["scaleTargetRef"].update(
         name="stream-workflows"
     ),

@@ -92,7 +92,7 @@ def test_a_batch_is_bounded_by_what_the_record_that_ends_it_can_say_of_writers()
     for number in range(70):
         log.queue(log.open(f"again-{number}"), writer=f"w{number % 3}")
     for number in range(20):
-        log.queue(log.open(f"nobody-{number}"))
+        log.queue(log.open(f"without-writer-{number}"))
     assert sizes_of_batches(log) == [90]
 
 
@@ -371,7 +371,7 @@ def test_a_batch_that_is_taken_on_and_a_scale_that_waits_exclude_each_other() ->
     following = proposed(log, lambda reader: batch.end_batch(reader, STREAM, log.context(), {a: {}}, 1), "following")
     waits = proposed(log, lambda reader: stream_decide.note_waiting(reader, STREAM, "", log.context()), "waits")
     assert fold(log, waits) is Outcome.COUNTED
-    assert fold(log, following) is Outcome.STALE, "it would have passed by whoever waits"
+    assert fold(log, following) is Outcome.STALE, "it would have passed by what waits"
     log.end()
     assert log.commits is not None and log.commits.workflow is None
 

@@ -166,14 +166,14 @@ def test_cuts_of_a_condensed_stream_compare_as_in_a_whole_one(seed: int) -> None
     twins = Twins(random := Random(seed))
     twins.live(60)
     stream, whole = twins.stream, twins.whole
-    places = [dict.fromkeys(epoch.segments, 5) for epoch in random.sample(epochs_of(whole), 6)]
-    places += [twins.further_cut(cut) for cut in (*places, queries.head(stream))]
+    positions = [dict.fromkeys(epoch.segments, 5) for epoch in random.sample(epochs_of(whole), 6)]
+    positions += [twins.further_cut(cut) for cut in (*positions, queries.head(stream))]
     segments = sorted(segments_of(whole))
-    places += [dict.fromkeys(random.sample(segments, 3), 0) for _ in range(3)]
-    for one in places:
+    positions += [dict.fromkeys(random.sample(segments, 3), 0) for _ in range(3)]
+    for one in positions:
         assert outcome(cuts.is_valid, stream, one) == outcome(cuts.is_valid, whole, one)
         assert cuts.span(stream, one) == cuts.span(whole, one)
-        for other in (*places, {}):
+        for other in (*positions, {}):
             for pair in ((one, other), (other, one)):
                 assert outcome(cuts.segments_between, stream, *pair) == outcome(cuts.segments_between, whole, *pair)
 

@@ -37,7 +37,7 @@ def sized(cut: Cut) -> SizedCut:
     return SizedCut(cut, sum(max(at, 0) for at in cut.values()))
 
 
-def told(
+def reported(
     at: int,
     sample: Cut | None,
     policy: RetentionPolicy | None,
@@ -142,7 +142,7 @@ TIME_CASES = [
 def test_the_table(kind: RetentionType, case: Case) -> None:
     policy = RetentionPolicy(kind, case.minimum, case.maximum)
     readers = {"sc/rg": case.reader} if case.reader is not None else None
-    state = state_of([told(at, cut, policy, readers) for at, cut in case.samples.items()])
+    state = state_of([reported(at, cut, policy, readers) for at, cut in case.samples.items()])
     found = decide_retention(state, NOW)
     assert (found.code, found.cut) == (case.code, case.cut), found.reason
     assert found.reason.startswith("truncated to " if found.cut else "not truncated: ")
@@ -153,12 +153,12 @@ def test_the_table(kind: RetentionType, case: Case) -> None:
 def test_reasons_name_the_reader_group_that_is_last_and_the_age() -> None:
     policy = RetentionPolicy(RetentionType.TIME, 7 * DAY, FOREVER)
     readers = {"sc/far": {0: 90}, "sc/near": {0: 0}}
-    reports = [told(DAY, {0: 100}, policy), told(2 * DAY, {0: 300}, policy)]
+    reports = [reported(DAY, {0: 100}, policy), reported(2 * DAY, {0: 300}, policy)]
     found = decide_retention(state_of(reports), 9 * DAY)
     assert found.reason == "truncated to the cut of 7 days ago: older than 7 days"
-    held = decide_retention(state_of([*reports, told(3 * DAY, None, policy, readers)]), 9 * DAY)
+    held = decide_retention(state_of([*reports, reported(3 * DAY, None, policy, readers)]), 9 * DAY)
     assert held.reason == "not truncated: reader group sc/near stands 0 bytes after the head"
-    passed = decide_retention(state_of([*reports, told(3 * DAY, None, policy, {"sc/far": {0: 90}})]), 9 * DAY)
+    passed = decide_retention(state_of([*reports, reported(3 * DAY, None, policy, {"sc/far": {0: 90}})]), 9 * DAY)
     assert passed.reason == (
         "truncated to where reader group sc/far stands, 90 bytes after the head: all have read what is before"
     )
@@ -169,90 +169,84 @@ TIME = RetentionPolicy(RetentionType.TIME, 100, FOREVER)
 
 
 def test_a_stream_without_a_policy_or_a_cut_and_internal_streams_are_left_alone() -> None:
-    none = state_of([told(1, {0: 500}, TIME), told(2, None, None, head={0: 0})])
+    none = state_of([reported(1, {0: 500}, TIME), reported(2, None, None, head={0: 0})])
     assert decide_retention(none, NOW).code is C.NO_POLICY
-    again = observe(none, told(3, None, TIME, head={0: 0}))
+    again = observe(none, reported(3, None, TIME, head={0: 0}))
     assert decide_retention(again, NOW).cut == {0: 500}, "what was sampled before is good still"
-    assert decide_retention(state_of([told(1, None, TIME, head={0: 0})]), NOW).code is C.NO_CUT
+    assert decide_retention(state_of([reported(1, None, TIME, head={0: 0})]), NOW).code is C.NO_CUT
     for name in ("_MARKst", "_RGrg", "_MARK_RGrg"):
-        internal = state_of([told(1, {0: 500}, TIME, stream=name)])
+        internal = state_of([reported(1, {0: 500}, TIME, stream=name)])
         assert decide_retention(internal, NOW).code is C.INTERNAL_STREAM
 
 
 def test_the_head_is_never_moved_back_nor_to_where_it_is() -> None:
     for head in ({0: 200}, {0: 350}):
-        state = state_of([told(i, {0: i * 100}, SIZE, head=head) for i in range(1, 5)])
+        state = state_of([reported(i, {0: i * 100}, SIZE, head=head) for i in range(1, 5)])
         assert decide_retention(state, NOW).cut == ({0: 300} if head == {0: 200} else None)
-    partly = state_of([told(1, {0: 100, 1: 100}, TIME), told(2, None, TIME, head={0: 150, 1: 0})])
+    partly = state_of([reported(1, {0: 100, 1: 100}, TIME), reported(2, None, TIME, head={0: 150, 1: 0})])
     found = decide_retention(partly, NOW)
     assert (found.code, found.cut) == (C.AT_HEAD, None)
 
 
 def test_a_truncation_is_requested_a_second_time_only_much_later() -> None:
-    state = state_of([told(i, {0: i * 100}, SIZE) for i in range(1, 5)])
+    state = state_of([reported(i, {0: i * 100}, SIZE) for i in range(1, 5)])
     first = decide_retention(state, NOW)
     state = noted(state, first, NOW)
     assert first.cut == {0: 300} and state.decision == first
-    assert decide_retention(state, NOW).code is C.ASKED
-    further = observe(state, told(5, {0: 500}, SIZE))
+    assert decide_retention(state, NOW).code is C.REQUESTED
+    further = observe(state, reported(5, {0: 500}, SIZE))
     assert decide_retention(further, NOW + 1000).code is C.PAUSED
     assert decide_retention(further, NOW + 1000, pause_ms=0).cut == {0: 400}
     assert decide_retention(further, NOW + retention.PAUSE_MS).cut == {0: 400}
     assert decide_retention(state, NOW + TRUNCATION_RETRY_MS).cut == {0: 300}
-    keeps_more = observe(further, told(6, None, RetentionPolicy(RetentionType.SIZE, 300, FOREVER), head={0: 0}))
-    assert decide_retention(keeps_more, NOW + 1000, pause_ms=0).code is C.ASKED, "not backwards"
+    keeps_more = observe(further, reported(6, None, RetentionPolicy(RetentionType.SIZE, 300, FOREVER), head={0: 0}))
+    assert decide_retention(keeps_more, NOW + 1000, pause_ms=0).code is C.REQUESTED, "not backwards"
 
 
 def test_a_change_of_policy_from_consumption_to_none() -> None:
     readers = {"sc/rg": {0: 50}}
-    state = state_of([told(i, {0: i * 100}, SIZE, readers) for i in range(1, 5)])
+    state = state_of([reported(i, {0: i * 100}, SIZE, readers) for i in range(1, 5)])
     assert decide_retention(state, NOW).cut == {0: 50}
-    state = observe(state, told(9, None, SIZE, head={0: 0}))
+    state = observe(state, reported(9, None, SIZE, head={0: 0}))
     assert decide_retention(state, NOW).cut == {0: 300}
-    state = observe(state, told(10, None, TIME, head={0: 0}))
+    state = observe(state, reported(10, None, TIME, head={0: 0}))
     assert decide_retention(state, NOW).cut == {0: 400}
 
 
 def test_reports_late_of_another_life_and_of_the_end() -> None:
-    state = state_of([told(10, {0: 100}, SIZE)])
-    late = observe(state, told(5, {0: 50}, TIME, {"sc/rg": {0: 1}}))
+    state = state_of([reported(10, {0: 100}, SIZE)])
+    late = observe(state, reported(5, {0: 50}, TIME, {"sc/rg": {0: 1}}))
     assert (late.policy, late.subscribers) == (SIZE, {}) and [s.at for s in late.sampled.samples] == [5, 10]
-    assert observe(state, told(5, {0: 50}, SIZE, creation_id="before")) is state
-    after = observe(state, told(11, {7: 70}, SIZE, ranges={7: (0.0, 1.0)}, creation_id="after"))
+    assert observe(state, reported(5, {0: 50}, SIZE, creation_id="before")) is state
+    after = observe(state, reported(11, {7: 70}, SIZE, ranges={7: (0.0, 1.0)}, creation_id="after"))
     assert after.creation_id == "after" and after.ranges == {7: (0.0, 1.0)}
     assert [s.at for s in after.sampled.samples] == [11]
     ended = observe(state, gone(STREAM, "g", "test", 12))
     assert decide_retention(ended, NOW).code is C.NO_POLICY and not ended.sampled.references() and not ended.ranges
-    assert observe(ended, told(11, {0: 200}, SIZE)) is ended
+    assert observe(ended, reported(11, {0: 200}, SIZE)) is ended
 
 
 def test_the_newest_report_is_that_of_the_latest_version_whatever_the_clocks_say() -> None:
     def of(version: int, report: RetentionReport) -> RetentionReport:
         return msgspec.structs.replace(report, version=version)
 
-    known = state_of([of(3, told(10, {0: 100}, SIZE))])
-    removed = observe(known, of(4, told(8, None, None, head={0: 0})))
-    assert removed.policy is None and (removed.version, removed.told[0]) == (4, 8)
-    assert observe(removed, of(3, told(12, {0: 200}, SIZE))).policy is None
+    known = state_of([of(3, reported(10, {0: 100}, SIZE))])
+    removed = observe(known, of(4, reported(8, None, None, head={0: 0})))
+    assert removed.policy is None and (removed.version, removed.last_report[0]) == (4, 8)
+    assert observe(removed, of(3, reported(12, {0: 200}, SIZE))).policy is None
     ended = observe(known, of(5, gone(STREAM, "g", "test", 1)))
-    assert ended.policy is None and observe(ended, of(3, told(12, {0: 200}, SIZE))) is ended
-    assert observe(known, told(11, None, None, head={0: 0})).policy is None, "without a version, time decides"
-
-
-def test_a_state_of_a_former_release_is_read() -> None:
-    state = state_of([told(10, {0: 100}, SIZE)])
-    former = {k: v for k, v in msgspec.to_builtins(state).items() if k not in ("version", "heard")}
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(former), type=RetentionState, strict=False) == state
+    assert ended.policy is None and observe(ended, of(3, reported(12, {0: 200}, SIZE))) is ended
+    assert observe(known, reported(11, None, None, head={0: 0})).policy is None, "without a version, time decides"
 
 
 def test_the_state_survives_as_json() -> None:
-    state = state_of([told(i, {0: i * 100}, SIZE, {"sc/rg": {0: 320}}) for i in range(1, 5)])
+    state = state_of([reported(i, {0: i * 100}, SIZE, {"sc/rg": {0: 320}}) for i in range(1, 5)])
     state = noted(state, decide_retention(state, NOW), NOW)
     assert msgspec.json.decode(msgspec.json.encode(state), type=RetentionState) == state
 
 
 def test_ids_follow_from_the_decision() -> None:
-    state = state_of([told(i, {0: i * 100}, SIZE) for i in range(1, 5)])
+    state = state_of([reported(i, {0: i * 100}, SIZE) for i in range(1, 5)])
     found = decide_retention(state, NOW)
     request = requests.truncation(state, found)
     assert request is not None and request == requests.truncation(state, decide_retention(state, NOW + 5))
@@ -310,7 +304,7 @@ def test_wide_cuts_make_the_set_shorter() -> None:
 
 def test_ranges_go_with_what_named_their_segments() -> None:
     ranges = {0: (0.0, 1.0), 7: (0.0, 1.0)}
-    state = state_of([told(1, {7: 9}, SIZE, {"sc/rg": {0: 5}}, head={0: 1}, ranges=ranges)])
+    state = state_of([reported(1, {7: 9}, SIZE, {"sc/rg": {0: 5}}, head={0: 1}, ranges=ranges)])
     assert state.ranges == ranges
-    state = observe(state, told(2, None, SIZE, head={7: 3}, ranges={7: (0.0, 1.0)}))
+    state = observe(state, reported(2, None, SIZE, head={7: 3}, ranges={7: (0.0, 1.0)}))
     assert state.ranges == {7: (0.0, 1.0)}

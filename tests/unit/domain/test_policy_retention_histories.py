@@ -147,7 +147,7 @@ def test_what_is_decided_leaves_the_minimum_and_what_readers_need(policy: Retent
         before = cuts.segments_between(world.stream, {}, cut)
         assert found.target.size == cuts.size_between(world.stream, {}, cut, before)
         state = noted(state, found, world.now)
-        assert decide_retention(state, world.now, pause_ms=0).target is None, "asked once"
+        assert decide_retention(state, world.now, pause_ms=0).target is None, "requested once"
         if draw(st.integers(0, 2)):
             world.truncate(cut)
 
@@ -222,7 +222,7 @@ def test_a_report_has_the_bound_of_several_subscribers_with_the_bytes_before_it(
     world.scale((0,), ((0.0, 0.5), (0.5, 1.0)))
     low, high = world.stream.active_epoch.segments
     world.lengths.update({low: 50, high: 50})
-    assert world.report().bound is None, "nobody has reported yet"
+    assert world.report().bound is None, "no reader group has reported yet"
     world.readers = {"sc/a": {low: 10, high: 40}, "sc/b": {low: 30, high: 5}}
     for name in READERS:
         world.publish(name)

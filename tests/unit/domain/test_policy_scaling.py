@@ -34,7 +34,7 @@ def segments(count: int) -> list[Segment]:
     return [Segment(i, i / count, (i + 1) / count) for i in range(count)]
 
 
-def told(
+def reported(
     segment: int, direction: Direction, of: list[Segment], at: int = NOW, splits: int = 2, **more: Any
 ) -> ScaleReport:
     its = next(s for s in of if s.id == segment)
@@ -65,17 +65,17 @@ def decided(reports: list[ScaleReport], now: int = NOW) -> ScaleDecision:
 
 
 def cold(segment: int, of: list[Segment], **more: Any) -> ScaleReport:
-    return told(segment, Direction.DOWN, of, **more)
+    return reported(segment, Direction.DOWN, of, **more)
 
 
 def hot(segment: int, of: list[Segment], **more: Any) -> ScaleReport:
-    return told(segment, Direction.UP, of, **more)
+    return reported(segment, Direction.UP, of, **more)
 
 
 @pytest.mark.parametrize(
     ("splits", "factor", "parts"), [(0, 0, 2), (1, 5, 2), (3, 2, 2), (3, 0, 2), (3, 5, 3), (9, 4, 4)]
 )
-def test_9_2_up_splits_into_what_is_asked_for_within_the_factor(splits: int, factor: int, parts: int) -> None:
+def test_9_2_up_splits_into_what_is_reported_within_the_factor(splits: int, factor: int, parts: int) -> None:
     policy = PolicyInForce(ScaleType.KBYTES, 100, factor, 1)
     found = decided([hot(1, segments(2), splits=splits, policy=policy)])
     assert (found.code, found.seals, len(found.ranges)) == (C.SPLIT, (1,), parts)
@@ -147,7 +147,7 @@ def test_a_later_report_of_a_silent_segment_counts_however_late_it_is_observed()
     replaced = state_of([*silent, cold(0, two, at=long_ago + 1, epoch=1, active=False)])
     assert decide_scaling(replaced, NOW).seals == ()
     state = state_of(silent)
-    assert observe(state, hot(0, two, at=long_ago - 1), NOW) is state, "it was heard of before"
+    assert observe(state, hot(0, two, at=long_ago - 1), NOW) is state, "it was received before"
     assert observe(state, hot(0, two, at=long_ago + 1, creation_id="other"), NOW) is state
 
 
@@ -194,7 +194,7 @@ def test_a_stream_is_left_alone_after_each_scale_requested_or_not() -> None:
     both = observe(state, hot(2, four, at=NOW + 1), NOW + 1)
     assert both is not None and decide_scaling(both, NOW + 1).code is C.COOLING_DOWN and both.decision == first
     second = decide_scaling(both, NOW + COOLDOWN_MS)
-    assert (second.seals, second.segments) == ((2,), 6), "0 was asked for"
+    assert (second.seals, second.segments) == ((2,), 6), "0 was requested"
     again = observe(both, hot(0, four), NOW + 2)
     assert again is not None and decide_scaling(again, NOW + COOLDOWN_MS).seals == (2,)
     refused = NOW + VALID_MS
@@ -320,7 +320,7 @@ def test_a_scale_that_was_not_carried_out_is_not_believed_for_ever() -> None:
     assert decide_scaling(state, NOW + VALID_MS).seals == (0, 1)
 
 
-def test_the_later_word_on_a_place_is_that_of_the_later_epoch() -> None:
+def test_the_later_report_on_a_position_is_that_of_the_later_epoch() -> None:
     two = segments(2)
     state = state_of([hot(1, two, at=NOW - 9, epoch=1, active=False), hot(1, two, at=NOW)])
     assert not state.loads[1].active and state.loads[1].at == NOW

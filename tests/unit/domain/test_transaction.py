@@ -88,13 +88,11 @@ def test_one_that_is_opened_is_answered_only_when_its_segments_exist() -> None:
     assert found.lease_ends_at == 1000 + LEASE_MS + LONGEST_CREATION_MS
     log.now = 1400
     reply = log.ready(found.uuid)
-    assert (reply.status, reply.transaction) == ("OK", found.uuid)
+    assert reply is not None and (reply.status, reply.transaction) == ("OK", found.uuid)
     assert [(s.id, s.low, s.high) for s in reply.segments] == [(0, 0.0, 0.5), (1, 0.5, 1.0)]
     assert found.ready and found.workflow is None and found.last_activity_at == 1400
     assert found.lease_ends_at == 1400 + LEASE_MS, "the lease begins when the segments exist"
-    before = log.version(f"txn:{STREAM}/{found.uuid}")
-    assert log.ready(found.uuid).status == "OK"
-    assert log.version(f"txn:{STREAM}/{found.uuid}") == before, "recorded once"
+    assert decide.decide_ready(log, found.id, 1500) == Decision(), "recorded once"
 
 
 def test_the_opener_of_one_aborted_while_opening_gets_its_reply_with_the_last_record() -> None:
@@ -109,10 +107,10 @@ def test_the_opener_of_one_aborted_while_opening_gets_its_reply_with_the_last_re
 
 
 @pytest.mark.parametrize("reached", ["committing", "committed", "aborting", "aborted", "unknown"])
-def test_one_that_ended_while_its_segments_were_created_is_refused(reached: str) -> None:
+def test_one_that_ended_while_its_segments_were_created_is_not_made_ready(reached: str) -> None:
     log = TxnLog()
-    reply = log.ready(REACHED[reached](log, "t"))
-    assert reply.status == "ENDED" and reply.reason
+    id = STREAM.transaction(REACHED[reached](log, "t"))
+    assert decide.decide_ready(log, id, 1500) == Decision()
 
 
 @pytest.mark.parametrize(
@@ -149,7 +147,7 @@ def test_a_stream_that_is_not_there_yet_has_no_transactions() -> None:
     assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
     log.decide(CreateStream("sc", "other", StreamConfig()), request="r2")
     assert answered(decide.decide_open(log, command, log.context("t"), log.limits)).status == "STREAM_NOT_FOUND"
-    assert answered(decide.decide_ready(log, TransactionId("sc", "none", transaction_id(0, "t")), 1)).status == "ENDED"
+    assert decide.decide_ready(log, TransactionId("sc", "none", transaction_id(0, "t")), 1) == Decision()
 
 
 def test_a_stream_that_is_being_sealed_opens_no_more() -> None:
@@ -231,7 +229,7 @@ def test_no_ping_makes_it_live_longer_than_its_first_lease_allows() -> None:
     dies_at = 1000 + 1000 * LEASE_MS
     assert found.dies_at == dies_at
     log.now = dies_at
-    assert log.ping(found.uuid, appended_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was asked"
+    assert log.ping(found.uuid, appended_at=dies_at - LEASE_MS).status == "OK", "what counts is when it was appended"
     refused = log.ping(found.uuid, appended_at=dies_at - LEASE_MS + 1)
     assert refused.status == "MAX_EXECUTION_TIME_EXCEEDED" and str(1000 * LEASE_MS) in refused.reason
     assert found.state is TransactionState.OPEN, "it dies when its lease runs out"
@@ -261,7 +259,7 @@ def test_no_more_than_the_limit_may_wait_for_their_commit() -> None:
     refused = log.commit(third)
     assert refused.status == "TOO_MANY_WAITING" and "2" in refused.reason
     assert log.state(third) is TransactionState.OPEN
-    assert log.commit(first).status == "SUCCESS", "what waits already is told so"
+    assert log.commit(first).status == "SUCCESS", "what waits already is accepted"
     log.begin()
     log.finish_batch()
     assert log.commit(third).status == "SUCCESS"

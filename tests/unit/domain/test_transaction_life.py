@@ -1,4 +1,4 @@
-"""Any order of what may be asked of transactions: their states only go on, and the index says what the states say."""
+"""Any order of requests about transactions: their states only go on, and the index says what the states say."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +31,7 @@ class Life:
         self.ids: dict[str, str] = {}
         self.all: set[str] = set()
         self.states: dict[str, TransactionState] = {}
-        self.asked_to_commit: list[str] = []
+        self.committed_order: list[str] = []
 
     def act(self, act: str, request: str) -> None:
         self.log.now += 1
@@ -71,9 +71,9 @@ class Life:
             assert after in NEXT[before], (before, after)
             self.states[id] = after
             if after is COMMITTING:
-                self.asked_to_commit.append(id)
-        committed = [id for id in self.asked_to_commit if self.log.state(id) is COMMITTED]
-        assert committed == self.asked_to_commit[: len(committed)], "committed in the order in which they were asked"
+                self.committed_order.append(id)
+        committed = [id for id in self.committed_order if self.log.state(id) is COMMITTED]
+        assert committed == self.committed_order[: len(committed)], "committed in the order of the requests"
 
     def of(self, state: TransactionState) -> set[str]:
         return {id for id in self.all if self.log.state(id) is state}
@@ -81,7 +81,7 @@ class Life:
     def check_index(self) -> None:
         index = self.log.index_of_all
         assert set(index.open) == self.of(OPEN)
-        assert list(index.committing) == [id for id in self.asked_to_commit if self.log.state(id) is COMMITTING]
+        assert list(index.committing) == [id for id in self.committed_order if self.log.state(id) is COMMITTING]
         assert set(index.aborting) == self.of(ABORTING)
         assert set(index.ended()) == self.of(COMMITTED) | self.of(ABORTED)
         assert len(list(index.ended())) == len(set(index.ended()))

@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Reports, dict[int, int], dict[int, int]]] = {
     "half of an older segment left is filled by its successor": (
         [(1000, {0: 5, 1: 70}), (1000, {S2: 1})], {}, {0: 5, S2: 1, S3: 0},
     ),
-    "the previous cut stays where nobody has gone on": ([(1000, {0: 90})], {0: 40, 1: 50}, {0: 90, 1: 50}),
+    "the previous cut stays where no writer has gone on": ([(1000, {0: 90})], {0: 40, 1: 50}, {0: 90, 1: 50}),
     "an unknown segment counts for nothing": ([(1000, {0: 73, S4: 5})], {}, {0: 73, 1: 0}),
     "a writer that has written nothing adds nothing": ([(1000, {})], {0: 40, 1: 50}, {0: 40, 1: 50}),
     "in the reference's first pass the previous cut does not count, but newer segments still win": (

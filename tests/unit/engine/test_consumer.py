@@ -184,7 +184,7 @@ async def test_a_take_over_whose_end_and_revocation_come_together_does_nothing(m
     assert made.owned == [("revoked", 0), ("owned", 0)] and made.begun == []
 
 
-async def test_the_identity_of_the_topic_is_asked_for_at_each_assignment(made: HandConsumer) -> None:
+async def test_the_identity_of_the_topic_is_read_at_each_assignment(made: HandConsumer) -> None:
     await made.assign(0)
     await made.take(0, "a", 0)
     await made.revoke(0)

@@ -51,7 +51,7 @@ async def test_the_same_scale_while_it_runs_is_replied_to_with_its_segments(gate
     started = StreamScaleStarted(scope="sc", stream="st", replacement=Replacement((0,), segments, 5))
     await gateway.system.stop_deciding()
     await gateway.system.append("sc/st", started)
-    asked = len(gateway.sent)
+    before = len(gateway.sent)
     answer = await gateway.stub.scale(SPLIT)
     assert (answer.status, answer.epoch) == (pb.ScaleResponse.STARTED, 0)
     assert [(s.segmentId.segmentId, s.minKey, s.maxKey) for s in answer.segments] == [
@@ -60,7 +60,7 @@ async def test_the_same_scale_while_it_runs_is_replied_to_with_its_segments(gate
     ]
     other = await gateway.stub.scale(_scale((0.0, 0.125), (0.125, 0.5)))
     assert other == pb.ScaleResponse(status=pb.ScaleResponse.FAILURE)
-    assert len(gateway.sent) == asked, "neither waits behind the one that runs"
+    assert len(gateway.sent) == before, "neither waits behind the one that runs"
 
 
 @pytest.mark.parametrize("range_", [(0.0, float("nan")), (float("inf"), 0.5)])

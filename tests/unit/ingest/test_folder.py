@@ -113,8 +113,8 @@ async def test_stopped_in_the_middle_of_a_batch_it_goes_on_behind_it(world: Worl
     world.sink.open.clear()
     feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
     async with world.node(feed):
-        await world.until(lambda: world.sink.asked > 0, "a batch is on its way")
-        # The node is told to stop while the stream is slow; what was begun comes to its end when it is quick again.
+        await world.until(lambda: world.sink.writes > 0, "a batch is on its way")
+        # The node has to stop while the stream is slow; what was begun comes to its end when it is quick again.
         asyncio.get_running_loop().call_later(0.2, world.sink.open.set)
     assert world.sink.texts, "the batch was finished"
     await world.run_to_completion(folder(world, tmp_path, once=True, window_bytes=WHOLE))
@@ -131,7 +131,7 @@ async def test_a_window_goes_on_where_its_last_note_is(
     lines = write_log(tmp_path / "a", "line", 100)
     feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
     async with world.node(feed):
-        await world.until(lambda: world.sink.asked == 6, "a batch waits")
+        await world.until(lambda: world.sink.writes == 6, "a batch waits")
     assert 20 < len(world.sink.texts) < 60
     reach, noted = await world.reach(feed), sum(len(text) + 1 for text in world.sink.texts)
     assert (reach.done, reach.finished) == (noted, False)
@@ -150,7 +150,7 @@ async def test_a_window_that_failed_goes_on_where_its_last_note_is(
     lines = write_log(tmp_path / "a", "line", 100)
     feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
     async with world.node(feed):
-        await world.until(lambda: world.sink.asked == 6, "some batches are noted, the next one waits")
+        await world.until(lambda: world.sink.writes == 6, "some batches are noted, the next one waits")
         world.sink.fails = 3
         world.sink.open.set()
         await world.until_finished(feed)
@@ -159,7 +159,7 @@ async def test_a_window_that_failed_goes_on_where_its_last_note_is(
 
 @pytest.mark.usefixtures("small_batches")
 async def test_a_store_that_is_away_for_a_moment_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the place where a window goes on nor a note of it: both are asked again."""
+    """Neither the position where a window goes on nor a note of it: both calls are repeated."""
     monkeypatch.setattr("distributed_ingest.patience.ASK_AGAIN_S", 0.001)
     store = Moody()
     world = World(store=store)
@@ -167,7 +167,7 @@ async def test_a_store_that_is_away_for_a_moment_costs_nothing(tmp_path: Path, m
     world.sink.closes_after = 5
     feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)
     async with world.node(feed):
-        await world.until(lambda: world.sink.asked == 6, "a batch waits")
+        await world.until(lambda: world.sink.writes == 6, "a batch waits")
         world.sink.open.set()
         await world.until_finished(feed)
     assert world.sink.texts == lines
@@ -235,7 +235,7 @@ async def test_a_file_renamed_before_its_turn_is_found(world: World, tmp_path: P
     assert world.tally.total.skipped == 0
 
 
-async def test_another_file_with_the_same_beginning_is_not_read_in_its_place(world: World, tmp_path: Path) -> None:
+async def test_another_file_with_the_same_beginning_is_not_read_instead(world: World, tmp_path: Path) -> None:
     """A log with a header is rotated before its window's turn: what is copied is the old one, under its new name."""
     header = f"# {'header ' * 200}\n"
     (tmp_path / "log").write_text(f"{header}old 1\nold 2\n")
@@ -257,7 +257,7 @@ async def test_a_file_rotated_while_it_is_copied_is_gone_on_with(
     old = write_log(tmp_path / "log", "old", 100)
     feed = folder(world, tmp_path, window_bytes=WHOLE)
     async with world.node(feed):
-        await world.until(lambda: world.sink.asked == 6, "a batch waits")
+        await world.until(lambda: world.sink.writes == 6, "a batch waits")
         (tmp_path / "log").rename(tmp_path / "log.1")
         new = write_log(tmp_path / "log", "new", 200)
         world.sink.open.set()

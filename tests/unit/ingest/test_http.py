@@ -1,4 +1,4 @@
-"""Endpoints that are polled: what is asked, what is written, where it goes on."""
+"""Endpoints that are polled: what is requested, what is written, where it goes on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -17,14 +17,14 @@ URL = "http://here/data"
 
 
 class Endpoint:
-    """Answers in turn, the last answer for ever; `asked` has the requests."""
+    """Answers in turn, the last answer for ever; `requests` has what came."""
 
     def __init__(self, *answers: httpx.Response | Answer) -> None:
         self.answers = list(answers)
-        self.asked: list[httpx.Request] = []
+        self.requests: list[httpx.Request] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(request)
+        self.requests.append(request)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         return answer(request) if callable(answer) else answer
 
@@ -56,7 +56,7 @@ async def test_what_has_not_changed_is_not_written_again(world: World) -> None:
     endpoint = Endpoint(body("a\nb\n"), body("a\nb\n"), body("a\nb\nc\n"))
     polling = feed(world, endpoint)
     async with world.node(polling):
-        await world.until(lambda: len(endpoint.asked) >= 5, "it is asked again and again")
+        await world.until(lambda: len(endpoint.requests) >= 5, "it is polled repeatedly")
     assert world.sink.texts == ["a", "b", "a", "b", "c"]
     assert {event.key for event in world.sink.events} == {URL}
 
@@ -68,18 +68,18 @@ async def test_it_asks_conditionally_also_after_a_restart(world: World) -> None:
     await world.run_to_completion(feed(world, endpoint, once=True))
     await world.run_to_completion(feed(world, endpoint, once=True))
     assert world.sink.texts == ["a"]
-    assert "If-None-Match" not in endpoint.asked[0].headers
-    last = endpoint.asked[-1].headers
+    assert "If-None-Match" not in endpoint.requests[0].headers
+    last = endpoint.requests[-1].headers
     assert (last["If-None-Match"], last["If-Modified-Since"]) == ('"v1"', modified)
 
 
 async def test_a_cursor_follows_pages_without_a_pause_and_goes_on_after_a_restart(world: World) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     slow = asyncio.Event()
 
     async def page(request: httpx.Request) -> httpx.Response:
         after = int(request.url.params["after"])
-        asked.append(str(after))
+        requests.append(str(after))
         if after == 3:
             await slow.wait()
         return httpx.Response(200, text="".join(f'{{"id": {n}}}\n' for n in range(after + 1, after + 4) if n < 9))
@@ -90,19 +90,19 @@ async def test_a_cursor_follows_pages_without_a_pause_and_goes_on_after_a_restar
         polling = Http(scene, urls, every_s=60, cursor_field="id", cursor_start="0", transport=transport)
         async with world.node(polling):
             if not slow.is_set():
-                await world.until(lambda: asked == ["0", "3"], "the first page is through")
+                await world.until(lambda: requests == ["0", "3"], "the first page is through")
                 assert not (await world.reach(polling)).finished
                 slow.set()
             await world.until_finished(polling)
         assert len(world.sink.events) == 8
-    assert asked == ["0", "3", "6", "8", "8"]
+    assert requests == ["0", "3", "6", "8", "8"]
 
 
 async def test_a_body_that_stays_is_written_once_and_a_wrong_field_reported(world: World) -> None:
     endpoint = Endpoint(body('{"id": 1}\n'))
     polling = feed(world, endpoint, f"{URL}?after={{cursor}}", cursor="identity")
     async with world.node(polling):
-        await world.until(lambda: len(endpoint.asked) >= 4, "it is asked again and again")
+        await world.until(lambda: len(endpoint.requests) >= 4, "it is polled repeatedly")
     assert world.sink.texts == ['{"id": 1}']
     assert "no record has the field identity that --cursor names" in world.tally.problems[0]
 

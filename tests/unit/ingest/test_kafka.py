@@ -32,7 +32,7 @@ def message(partition: int | None, offset: int, key: bytes | None, value: bytes 
 class MemoryTopic:
     """Records by partition; None is a mark that is not for readers. What is before `first` has been deleted.
 
-    `troubles`: errors that every consumer is told once, of no partition; `refusals`: how often it refuses an offset
+    `troubles`: errors that every consumer gets once, of no partition; `refusals`: how often it refuses an offset
     that it has.
     """
 
@@ -58,7 +58,7 @@ class MemoryConsumer:
     def __init__(self, topic: MemoryTopic) -> None:
         self._topic = topic
         self._at: dict[int, int] = {}
-        self._told_end: set[int] = set()
+        self._end_reported: set[int] = set()
         self._stopped: set[int] = set()
         self._troubles = [message(None, -1001, None, None, error) for error in topic.troubles]
         self._thread = threading.current_thread()
@@ -81,14 +81,14 @@ class MemoryConsumer:
         assert threading.current_thread() is self._thread
         for each in partitions:
             del self._at[each.partition]
-            self._told_end.discard(each.partition)
+            self._end_reported.discard(each.partition)
             self._stopped.discard(each.partition)
 
     def seek(self, to: Any) -> None:
         if to.partition in self._stopped:
             raise KafkaException(KafkaError(KafkaError._STATE))
         self._at[to.partition] = to.offset
-        self._told_end.discard(to.partition)
+        self._end_reported.discard(to.partition)
 
     def consume(self, count: int, timeout: float) -> list[Any]:
         assert threading.current_thread() is self._thread
@@ -105,9 +105,9 @@ class MemoryConsumer:
                 rest = [(offset, record) for offset, record in enumerate(log[at:], at) if record is not None][:count]
                 found += [message(partition, offset, *record, None) for offset, record in rest]
                 self._at[partition] = rest[-1][0] + 1 if rest else len(log)
-                self._told_end.discard(partition)
-            elif partition not in self._told_end:
-                self._told_end.add(partition)
+                self._end_reported.discard(partition)
+            elif partition not in self._end_reported:
+                self._end_reported.add(partition)
                 found.append(message(partition, at, None, None, KafkaError._PARTITION_EOF))
         if not found:
             self.closed.wait(min(timeout, 0.005))
@@ -195,7 +195,7 @@ async def test_records_that_kafka_has_deleted_are_reported(world: World, read_to
 
 
 async def test_when_all_is_deleted_that_is_reported_once(world: World, read_topic: MemoryTopic) -> None:
-    """Whoever goes on after that begins behind it, though nothing was read in between."""
+    """The next consumer begins behind it, though nothing was read in between."""
     read_topic.fill(5)
     read_topic.first = 10
     for _ in range(2):
@@ -216,9 +216,7 @@ async def test_a_topic_made_anew_is_read_from_its_beginning_and_reported(world: 
     assert "does not have offset 5 any more; going on with offset 0" in world.tally.problems[0]
 
 
-async def test_an_offset_that_is_there_and_was_refused_is_asked_for_again(
-    world: World, read_topic: MemoryTopic
-) -> None:
+async def test_an_offset_that_is_there_and_was_refused_is_fetched_again(world: World, read_topic: MemoryTopic) -> None:
     wanted, read_topic.refusals = read_topic.fill(5), 2
     await world.run_to_completion(feed(world))
     assert sorted(world.sink.texts) == sorted(wanted) and world.tally.total.skipped == 0

@@ -114,15 +114,15 @@ async def test_the_sum_is_added_once_although_its_report_is_cancelled(monkeypatc
     class Slow(MemoryStore):
         async def put(self, id: str, body: Body, expected: Version | None) -> Version:
             version = await super().put(id, body, expected)
-            asked.set()
+            written.set()
             await answered.wait()
             return version
 
-    asked, answered, tally = asyncio.Event(), asyncio.Event(), Tally()
+    written, answered, tally = asyncio.Event(), asyncio.Event(), Tally()
     totals = Totals(Slow(), "ingest/job/totals")
     tally.add("a", Counts(2, 20))
     telling = asyncio.create_task(totals.keep_telling(tally, 0.001))
-    await asyncio.wait_for(asked.wait(), 20)
+    await asyncio.wait_for(written.wait(), 20)
     telling.cancel()
     asyncio.get_running_loop().call_later(0.05, answered.set)
     await asyncio.wait((telling,))
@@ -163,22 +163,22 @@ async def test_a_name_means_one_job(store: Shaky) -> None:
         await register(store, Job("one", definition(key="source")))
 
 
-async def test_a_store_that_is_not_ready_is_asked_again(store: Shaky, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_is_not_ready_is_called_again(store: Shaky, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("distributed_ingest.job.PAUSES_S", (0.001, 0.001))
-    asked = 0
+    calls = 0
 
     async def get(id: str) -> Document | None:
-        nonlocal asked
-        asked += 1
-        if asked <= unready:
+        nonlocal calls
+        calls += 1
+        if calls <= unready:
             raise StoreUnavailableError("the index is not ready")
         return await MemoryStore.get(store, id)
 
     monkeypatch.setattr(store, "get", get)
     unready = 2
     await register(store, Job("one", definition()))
-    assert asked == 3 and await store.get("ingest/one/job") is not None
-    asked, unready = 0, 3
+    assert calls == 3 and await store.get("ingest/one/job") is not None
+    calls, unready = 0, 3
     with pytest.raises(StoreUnavailableError):
         await register(store, Job("one", definition()))
 

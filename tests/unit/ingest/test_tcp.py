@@ -55,8 +55,8 @@ async def test_while_the_stream_is_slow_the_sender_waits(world: World) -> None:
         with socket.create_connection(("127.0.0.1", port)) as sender:
             sender.setblocking(False)
             line = b"x" * 1023 + b"\n"
-            await world.until(lambda: _send(sender, line) == 0 and world.sink.asked > 0, "the sender cannot send on")
-            assert world.sink.asked == 1 and world.sink.events == []
+            await world.until(lambda: _send(sender, line) == 0 and world.sink.writes > 0, "the sender cannot send on")
+            assert world.sink.writes == 1 and world.sink.events == []
             world.sink.open.set()
             await world.until(lambda: len(world.sink.events) > 1000, "it goes on")
 

@@ -94,8 +94,8 @@ def test_windows_tile_files_at_line_ends(contents: dict[str, bytes], window_byte
         assert sum(part.size for part in slices) <= max(window_bytes, longest)
     for path, data in contents.items():
         assert reached[path] == (len(data) if tails else data.rfind(b"\n") + 1)
-        place = position.get(str(files.inodes[path]))
-        assert (place.offset if place else 0) == reached[path]
+        known = position.get(str(files.inodes[path]))
+        assert (known.offset if known else 0) == reached[path]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), CONTENT), max_size=8), st.integers(1, 30))
@@ -155,7 +155,7 @@ def test_two_files_that_change_names_keep_their_offsets(files: MemoryFiles, cutt
 
 @pytest.mark.parametrize("data", [b"x\n", b"something else, and longer\n", b"ten\ntwo\n"])
 @pytest.mark.parametrize("same_inode", [False, True], ids=["another inode", "as copytruncate does it"])
-def test_a_file_in_place_of_another_begins_anew(
+def test_a_file_that_replaces_another_begins_anew(
     files: MemoryFiles, cutting: Windows, data: bytes, same_inode: bool
 ) -> None:
     _, position = drain(files, cutting, {})

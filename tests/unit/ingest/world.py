@@ -37,7 +37,7 @@ class MemorySink:
         self.open.set()
         self.fails = 0
         self.closes_after = 0
-        self.asked = 0
+        self.writes = 0
         self.closed = False
 
     @property
@@ -46,13 +46,13 @@ class MemorySink:
 
     async def write(self, events: Sequence[Event], usable_s: float) -> None:
         assert usable_s > 0
-        self.asked += 1
+        self.writes += 1
         await self.open.wait()
         if self.fails:
             self.fails -= 1
             raise SinkError("the stream is away")
         self.events += events
-        if self.asked == self.closes_after:
+        if self.writes == self.closes_after:
             self.open.clear()
 
     async def close(self) -> None:

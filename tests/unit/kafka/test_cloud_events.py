@@ -160,12 +160,12 @@ async def dead_letter_of(source: Source) -> dict[str, str]:
 
 
 async def test_a_request_that_cannot_be_handled_keeps_its_attributes() -> None:
-    asked = request(CreateScope("sc"))
-    own = cloud_event_headers("CreateScope", asked.id, asked.by, asked.at, "sc")
-    attributes = await dead_letter_of(Source(REQUESTS_STREAMS.name, 3, 9, "sc", encode_request(asked), own))
+    failed = request(CreateScope("sc"))
+    own = cloud_event_headers("CreateScope", failed.id, failed.by, failed.at, "sc")
+    attributes = await dead_letter_of(Source(REQUESTS_STREAMS.name, 3, 9, "sc", encode_request(failed), own))
     assert {name: attributes[name] for name in attributes_of(own)} == attributes_of(own)
-    place = [attributes[name] for name in ("sluice_topic", "sluice_partition", "sluice_offset")]
-    assert place == [REQUESTS_STREAMS.name, "3", "9"]
+    origin = [attributes[name] for name in ("sluice_topic", "sluice_partition", "sluice_offset")]
+    assert origin == [REQUESTS_STREAMS.name, "3", "9"]
     assert (attributes["sluice_service"], attributes["sluice_reason"]) == ("txn-manager/0", "TypeError('no')")
 
 

@@ -31,7 +31,7 @@ class Admin:
         return 0
 
     def list_offsets(self, question: dict[Any, Any], **_options: float) -> dict[Any, Future[Any]]:
-        self._fail("asked")
+        self._fail("queried")
         answers: dict[Any, Future[Any]] = {partition: Future() for partition in question}
         for answer in answers.values():
             answer.set_result(SimpleNamespace(offset=Admin.offset))
@@ -55,11 +55,11 @@ def admin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
-    Admin.failing = ["made", "made", "asked", "made", "made"]
+    Admin.failing = ["made", "made", "queried", "made", "made"]
     ends = EndOffsets({}, "t", 1, 1.0)
     assert ends.failure is None, "not begun"
     ends.start()
-    for why in ("made", "asked", "made"):
+    for why in ("made", "queried", "made"):
         with pytest.raises(EndsUnknownError, match=why):
             await asyncio.wait_for(ends.request(), 10)
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and ends.failure is None

@@ -125,7 +125,7 @@ async def test_a_call_ends_at_its_deadline_with_the_address_in_the_error() -> No
             await client.seal_segment(NAME)
 
 
-async def test_the_token_is_asked_for_with_every_call() -> None:
+async def test_the_token_is_fetched_for_every_call() -> None:
     tokens = iter(("first", "second"))
     async with fake_store(created) as store, client_of(store, token=lambda: next(tokens)) as client:
         for _ in range(2):

@@ -11,7 +11,7 @@ from sluice.pravega.wire import appends, refusals, segments, tables
 from sluice.pravega.wire.command import LAYOUTS, Command
 
 REQUESTS = {rule.request for rule in RULES if rule.request is not None}
-NOT_ASKED = {"Hello", "KeepAlive"}
+WITHOUT_RULES = {"Hello", "KeepAlive"}
 
 
 def example(command: type[Command], **fields: Any) -> Command:
@@ -28,7 +28,7 @@ def test_every_request_has_one_reply_that_means_done() -> None:
 def test_every_command_is_a_request_or_an_answer() -> None:
     answers = {rule.answer for rule in RULES}
     assert {command for command in LAYOUTS if command not in REQUESTS | answers} == {
-        command for command in LAYOUTS if command.__name__ in NOT_ASKED
+        command for command in LAYOUTS if command.__name__ in WITHOUT_RULES
     }
 
 

@@ -15,28 +15,28 @@ NAME = "s/t/0.#epoch.0"
 
 @asynccontextmanager
 async def located(*hosts: Host) -> AsyncIterator[tuple[LocatedSegmentStores, list[str]]]:
-    """A client that is given these hosts in turn, the last one for ever, and the segments that it asked for."""
-    left, asked = list(hosts), list[str]()
+    """A client that is given these hosts in turn, the last one for ever, and the segments that it looked up."""
+    left, looked_up = list(hosts), list[str]()
 
     async def locate(segment: str) -> Host:
-        asked.append(segment)
+        looked_up.append(segment)
         if not left:
             raise ConnectionFailure(Failure.NO_ROUTE, "said the test")
         return left.pop(0) if len(left) > 1 else left[0]
 
     stores = LocatedSegmentStores(locate)
     try:
-        yield stores, asked
+        yield stores, looked_up
     finally:
         await stores.close()
 
 
 async def test_an_answer_is_remembered_for_each_segment() -> None:
-    async with fake_store(created) as store, located(store.host) as (stores, asked):
+    async with fake_store(created) as store, located(store.host) as (stores, looked_up):
         other = "s/t/0.#epoch.1"
         for name in (NAME, other, NAME, other):
             await stores.create_segment(name, 0, 0)
-        assert asked == [NAME, other] and store.connections == 1
+        assert looked_up == [NAME, other] and store.connections == 1
 
 
 async def test_segments_far_apart_do_not_share_a_connection() -> None:
@@ -57,15 +57,15 @@ async def test_after_a_failure_that_may_pass_the_next_attempt_asks_anew(
     async with (
         fake_store(answer) as first,
         fake_store(created) as second,
-        located(first.host, second.host) as (stores, asked),
+        located(first.host, second.host) as (stores, looked_up),
     ):
         with pytest.raises(error):
             await stores.create_segment(NAME, 0, 0)
         await stores.create_segment(NAME, 0, 0)
-        assert asked == [NAME, NAME]
+        assert looked_up == [NAME, NAME]
 
 
-async def test_a_store_that_is_gone_is_asked_for_anew() -> None:
+async def test_a_store_that_is_gone_is_looked_up_anew() -> None:
     async with fake_store(created) as second, located(Host("127.0.0.1", 1), second.host) as (stores, _):
         with pytest.raises(RouteStale, match="does not accept connections"):
             await stores.create_segment(NAME, 0, 0)
@@ -73,11 +73,11 @@ async def test_a_store_that_is_gone_is_asked_for_anew() -> None:
 
 
 async def test_a_refusal_leaves_the_location_remembered() -> None:
-    async with fake_store(created) as store, located(store.host) as (stores, asked):
+    async with fake_store(created) as store, located(store.host) as (stores, looked_up):
         for _ in range(2):
             with pytest.raises(SegmentMissing):
                 await stores.seal_segment(NAME)
-        assert asked == [NAME]
+        assert looked_up == [NAME]
 
 
 async def test_a_segment_without_a_location_fails_with_the_reason() -> None:

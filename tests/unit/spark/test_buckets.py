@@ -32,23 +32,23 @@ def cold(stream: str, at: int) -> list[ScaleReport]:
     return [halves(stream, at, segment, Direction.DOWN, epoch_since=at) for segment in (0, 1)]
 
 
-def asked(step: Step) -> list[str]:
+def requested(step: Step) -> list[str]:
     return [sending.key for sending in step.sendings if "scale-" in decode_request(sending.value).id]
 
 
 def test_it_wakes_up_when_the_first_of_its_keys_does_and_only_that_one_decides() -> None:
     step = BUCKET.step(None, inputs(*cold("a", NOW), *cold("b", NOW + 1000)), NOW + 1000)
-    assert asked(step) == [] and step.wake_at == NOW + COOLDOWN_MS
+    assert requested(step) == [] and step.wake_at == NOW + COOLDOWN_MS
     first = BUCKET.step(step.memory, [], NOW + COOLDOWN_MS)
-    assert asked(first) == ["s/a"]
+    assert requested(first) == ["s/a"]
     assert first.wake_at == NOW + 1000 + COOLDOWN_MS
-    assert asked(BUCKET.step(first.memory, [], first.wake_at)) == ["s/b"]
+    assert requested(BUCKET.step(first.memory, [], first.wake_at)) == ["s/b"]
 
 
 def test_reports_of_one_key_keep_no_other_from_waking_up() -> None:
     step = BUCKET.step(None, inputs(*cold("a", NOW)), NOW)
     later = BUCKET.step(step.memory, inputs(hot("b", NOW + COOLDOWN_MS)), NOW + COOLDOWN_MS)
-    assert sorted(asked(later)) == ["s/a", "s/b"]
+    assert sorted(requested(later)) == ["s/a", "s/b"]
 
 
 def test_keys_that_are_gone_are_forgotten_and_an_empty_bucket_leaves_nothing() -> None:

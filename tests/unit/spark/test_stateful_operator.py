@@ -182,16 +182,16 @@ def test_a_sample_grows_old_only_while_the_policy_is_known_to_hold() -> None:
         assert commands(newer.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
 
 
-def test_a_stream_that_is_sampled_no_more_is_not_asked_about_again_and_forgotten_after_a_day() -> None:
+def test_a_stream_sampled_no_more_is_truncated_once_and_forgotten_after_a_day() -> None:
     policy = RetentionPolicy(RetentionType.TIME, 60_000, 1 << 62)
     step = RETENTION.step(None, inputs(sampled("x", NOW, 500, policy)), NOW)
-    asked, wakes = [], 0
+    requested, wakes = [], 0
     while step.wake_at is not None:
         at = step.wake_at
         step = RETENTION.step(step.memory, [], at)
-        asked += commands(step.sendings, TruncateStream)
+        requested += commands(step.sendings, TruncateStream)
         wakes += 1
-    assert len(asked) == 1 and wakes <= HOLDS_MS // 60_000 + 2
+    assert len(requested) == 1 and wakes <= HOLDS_MS // 60_000 + 2
     assert at == NOW + DAY_MS and step.memory is None
 
 
@@ -215,22 +215,22 @@ def test_what_only_passes_is_kept_but_not_noted() -> None:
         memory = step.memory
         codes += [row.code for row in step.rows]
         notes += [note.code for note in commands(step.sendings, RecordDecision)]
-    assert codes == ["beyond-minimum", "asked"]
+    assert codes == ["beyond-minimum", "requested"]
     assert notes == ["beyond-minimum"]
 
 
 def test_another_reason_is_news_only_now_and_then() -> None:
-    told = LastReported("a", "one", NOW)
+    last = LastReported("a", "one", NOW)
     assert is_news(None, Verdict("a", "one"), NOW)
-    assert not is_news(told, Verdict("a", "one"), NOW + 2 * REPORT_AGAIN_MS)
-    assert not is_news(told, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1)
-    assert is_news(told, Verdict("a", "two"), NOW + REPORT_AGAIN_MS)
-    assert is_news(told, Verdict("b", "one"), NOW)
+    assert not is_news(last, Verdict("a", "one"), NOW + 2 * REPORT_AGAIN_MS)
+    assert not is_news(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1)
+    assert is_news(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS)
+    assert is_news(last, Verdict("b", "one"), NOW)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=30), st.integers(0, 29))
 def test_batches_may_be_cut_anywhere(moves: list[tuple[int, bool]], cut: int) -> None:
-    """At one time, what is asked for does not depend on how the reports were divided into batches."""
+    """At one time, the requests do not depend on how the reports were divided into batches."""
     reports = inputs(*(hot("x", NOW - at, direction=Direction.UP if up else Direction.DOWN) for at, up in moves))
     whole = SCALE.step(None, reports, NOW)
     first = SCALE.step(None, reports[:cut], NOW)

@@ -28,8 +28,8 @@ def panels() -> Iterator[dict[str, Any]]:
 
 
 def expressions() -> list[str]:
-    asked = [target["expr"] for panel in panels() for target in panel.get("targets", ())]
-    return [*asked, *(rule["expr"] for rule in ALERTS)]
+    expressions = [target["expr"] for panel in panels() for target in panel.get("targets", ())]
+    return [*expressions, *(rule["expr"] for rule in ALERTS)]
 
 
 def test_names_follow_the_conventions_of_prometheus() -> None:
@@ -71,12 +71,12 @@ def test_panels_have_ids_of_their_own_and_ask_something() -> None:
 
 
 def test_panels_do_not_cover_each_other() -> None:
-    places: Counter[tuple[int, int]] = Counter()
+    cells: Counter[tuple[int, int]] = Counter()
     for panel in panels():
         at = panel["gridPos"]
         assert at["x"] + at["w"] <= 24, panel["title"]
-        places.update((x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"]))
-    assert set(places.values()) == {1}
+        cells.update((x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"]))
+    assert set(cells.values()) == {1}
 
 
 def test_every_expression_is_about_metrics_that_exist() -> None:

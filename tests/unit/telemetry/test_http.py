@@ -49,7 +49,7 @@ def count(method: str, path: str, status: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("method", "asked", "path", "status"),
+    ("method", "sent", "path", "status"),
     [
         ("GET", "/greet/anna", "/greet/{name}", "200"),
         ("POST", "/greet/anna", "/greet/{name}", "405"),
@@ -57,10 +57,10 @@ def count(method: str, path: str, status: str) -> float:
         ("GET", "/fail", "/fail", "500"),
     ],
 )
-async def test_each_request_is_counted_under_its_route(method: str, asked: str, path: str, status: str) -> None:
+async def test_each_request_is_counted_under_its_route(method: str, sent: str, path: str, status: str) -> None:
     before = count(method, path, status)
     async with client() as http:
-        assert (await http.request(method, asked)).status_code == int(status)
+        assert (await http.request(method, sent)).status_code == int(status)
     assert count(method, path, status) == before + 1
 
 

@@ -47,7 +47,7 @@ async def open_one(world: World, stream: str, request: str, late_ms: int = -5_00
         await world.seed(f"sc/{stream}", ev.TransactionCommitting(**facts, at=at))
 
 
-async def test_open_waiting_and_overdue_ones_are_told_apart() -> None:
+async def test_open_waiting_and_overdue_ones_are_counted_apart() -> None:
     world = World()
     await open_one(world, "st", "a")
     await open_one(world, "st", "b", late_ms=7_000)

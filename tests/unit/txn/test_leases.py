@@ -103,7 +103,7 @@ class Scene:
         await self.seed(event(*STREAM, ID, at=self.clock.now, **more))
 
     def sent(self) -> list[tuple[str, Any]]:
-        """What was sent since this was last asked."""
+        """What was sent since the last call."""
         topics = (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
         sent = [(topic.name, request.command) for topic in topics for request in self.world.requests(topic)]
         new, self._seen = sent[self._seen :], len(sent)
@@ -175,7 +175,7 @@ async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> Non
 # A timer fires.
 
 
-async def test_a_lease_that_has_run_out_is_asked_about_or_else_that_is_an_error(scene: Scene) -> None:
+async def test_a_lease_that_has_run_out_is_checked_or_else_that_is_an_error(scene: Scene) -> None:
     await scene.own()
     await scene.open()
     scene.clock.now = DUE
@@ -277,9 +277,9 @@ async def test_an_outage_of_kafka_extends_the_lease(scene: Scene) -> None:
     await scene.open()
     for at in (OPENED, OPENED + 5_000, OPENED + 9_000):
         scene.outages.acknowledged(at)
-    asked_at = OPENED + 11_000
-    assert scene.outages.extension(scene.partition, OPENED, asked_at) == 9_000 + RETURN_MS
-    await scene.leases.passed_commits("q", QUESTION, asked_at)
+    checked_at = OPENED + 11_000
+    assert scene.outages.extension(scene.partition, OPENED, checked_at) == 9_000 + RETURN_MS
+    await scene.leases.passed_commits("q", QUESTION, checked_at)
     assert scene.sent() == []
 
 

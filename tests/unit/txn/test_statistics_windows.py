@@ -46,8 +46,8 @@ def windows(table: Table) -> Windows:
 
 
 def report(minute: int, stream: str = "st", opened: int = 1) -> bytes:
-    told = StreamStatistics("r", "t/1", minute, "sc", stream, minute, Figures(opened=opened))
-    return msgspec.json.encode(told)
+    report = StreamStatistics("r", "t/1", minute, "sc", stream, minute, Figures(opened=opened))
+    return msgspec.json.encode(report)
 
 
 def mark(at: int, partition: int = OF) -> bytes:
@@ -90,6 +90,6 @@ def test_a_full_table_takes_no_more_windows_and_keeps_counting_in_those_it_has(t
 
 
 def test_what_is_no_report_is_passed_over(table: Table, windows: Windows) -> None:
-    for value in (b"", b"{", b"\xff", b'{"type":"Unheard"}'):
+    for value in (b"", b"{", b"\xff", b'{"type":"Unknown"}'):
         windows.fold(value, 0)
     assert not table

@@ -58,12 +58,12 @@ async def owner(make: Make) -> Instance:
     return instance
 
 
-async def test_a_lease_that_runs_out_is_asked_about_once(owner: Instance, server: PrivateRedis) -> None:
+async def test_a_lease_that_runs_out_is_checked_once(owner: Instance, server: PrivateRedis) -> None:
     owner.lease(3, "soon", 30)
     owner.lease(3, "late", HOUR)
-    await until(lambda: owner.asked, "the lease runs out")
+    await until(lambda: owner.due, "the lease runs out")
     await until(lambda: set(held(server, 3)) == {"late"}, "the timer is cancelled")
-    assert owner.asked == [(3, "soon")]
+    assert owner.due == [(3, "soon")]
     assert owner.timers.problem() is None
 
 
@@ -74,16 +74,16 @@ async def test_only_owned_partitions_are_claimed(make: Make, server: PrivateRedi
     await other.own(4)
     other.timers.lease(3, "a", 0)
     owner.lease(3, "b", 0)
-    await until(lambda: owner.asked, "the owner asks")
+    await until(lambda: owner.due, "the owner asks")
     owner.timers.disown(3)
     owner.lease(3, "c", 0)
     owner.lease(3, "d", 0)
     other.lease(4, "e", 0)
-    await until(lambda: other.asked, "the other asks about its own")
-    assert other.asked == [(4, "e")] and owner.asked == [(3, "b")]
+    await until(lambda: other.due, "the other asks about its own")
+    assert other.due == [(4, "e")] and owner.due == [(3, "b")]
     other.timers.own(3)
-    await until(lambda: len(other.asked) == 3, "what the journal has is asked about by the next owner")
-    assert sorted(other.asked[1:]) == [(3, "c"), (3, "d")]
+    await until(lambda: len(other.due) == 3, "what the journal has is checked by the next owner")
+    assert sorted(other.due[1:]) == [(3, "c"), (3, "d")]
 
 
 async def test_random_leases_leave_redis_as_the_journal_is(make: Make, server: PrivateRedis) -> None:
@@ -104,7 +104,7 @@ async def test_random_leases_leave_redis_as_the_journal_is(make: Make, server: P
             await instance.filled(0, 1, 2)
     for partition in range(3):
         await until(partial(same, instance.journal, server, partition), "Redis has what the journal has")
-    assert instance.asked == [], "the later delay counts"
+    assert instance.due == [], "the later delay counts"
 
 
 async def test_a_slot_that_redis_lost_is_reloaded(make: Make, server: PrivateRedis) -> None:
@@ -120,7 +120,7 @@ async def test_a_slot_that_redis_lost_is_reloaded(make: Make, server: PrivateRed
     # Redis has them a moment before the instance has its answer.
     await until(lambda: refills("lost") > before, "the refill is counted")
     instance.lease(3, "a", 0)
-    await until(lambda: instance.asked == [(3, "a")], "what is set afterwards fires")
+    await until(lambda: instance.due == [(3, "a")], "what is set afterwards fires")
     assert refills("lost") == before + 1, "of the one slot"
 
 
@@ -148,8 +148,8 @@ async def test_nothing_is_lost_when_redis_dies_with_timers_pending(make: Make, s
         await until(lambda: not any(slot.pending for slot in instance.timers.slots.values()), "nothing is kept")
         assert "Redis away since" in (instance.timers.problem() or "")
     some(500)
-    await until(lambda: expected <= set(instance.asked), "everything is asked about")
-    assert expected == set(instance.asked)
+    await until(lambda: expected <= set(instance.due), "everything is checked")
+    assert expected == set(instance.due)
     await until(lambda: all(same(instance.journal, server, partition) for partition in range(4)), "the rest is there")
     assert instance.timers.problem() is None
 
@@ -163,7 +163,7 @@ async def test_a_frozen_redis_blocks_nothing_and_is_reloaded(owner: Instance, se
         assert now_s() - began_s < 10, "the callers do not wait"
         await until(lambda: owner.timers.problem(), "the outage is seen")
         owner.lease(3, "meanwhile", 0)
-    await until(lambda: owner.asked == [(3, "meanwhile")], "asked about as soon as Redis answers")
+    await until(lambda: owner.due == [(3, "meanwhile")], "checked as soon as Redis answers")
     await until(lambda: len(held(server, 3)) == 5_000, "all are there")
     await until(lambda: refills("redis away") > before, "it was reloaded")
 
@@ -178,7 +178,7 @@ async def test_a_redis_that_kept_everything_is_not_reloaded(make: Make, server: 
         await until(lambda: instance.timers.slots[3].state.value == "stale", "the change failed")
     await until(lambda: set(held(server, 3)) == {"a"} and not instance.timers.problem(), "the change is there")
     instance.lease(4, "b", 0)
-    await until(lambda: instance.asked == [(4, "b")], "the other slot goes on")
+    await until(lambda: instance.due == [(4, "b")], "the other slot goes on")
     assert refills("redis away") == before["redis away"] + 1
     assert refills("lost") == before["lost"]
 
@@ -190,7 +190,7 @@ async def test_timers_start_while_redis_is_away(make: Make, server: PrivateRedis
         instance = make(journal)
         instance.timers.own(3)
         await until(lambda: instance.timers.problem(), "the outage is seen")
-    await until(lambda: instance.asked == [(3, "a")], "the lease is asked about")
+    await until(lambda: instance.due == [(3, "a")], "the lease is checked")
 
 
 async def test_too_much_pending_is_left_to_a_fill(make: Make, server: PrivateRedis) -> None:
@@ -208,7 +208,7 @@ async def test_a_timer_fires_until_its_lease_ends_or_moves(make: Make) -> None:
     instance = make(claim_ms=50, ending=False)
     instance.timers.own(3)
     instance.lease(3, "a", 0)
-    await until(lambda: instance.asked.count((3, "a")) >= 3, "it fires until the lease ends or moves")
+    await until(lambda: instance.due.count((3, "a")) >= 3, "it fires until the lease ends or moves")
     instance.lease(3, "a", HOUR)
     await until(lambda: instance.timers.slots[3].pending == {}, "it is moved")
 
@@ -223,7 +223,7 @@ async def test_a_timer_fires_anew_when_its_claim_ends_and_asking_failed_or_hung(
     instance.lease(4, "b", 0)
     await until(lambda: counted("sluice_timers_on_due_failures_total") >= before + 4, "it is tried again")
     instance.trouble = ""
-    await until(lambda: {(3, "a"), (4, "b")} <= set(instance.asked), "asked in the end")
+    await until(lambda: {(3, "a"), (4, "b")} <= set(instance.due), "checked in the end")
 
 
 async def test_after_a_dead_claimer_the_next_owner_asks_about_what_is_open(make: Make, server: PrivateRedis) -> None:
@@ -232,11 +232,11 @@ async def test_after_a_dead_claimer_the_next_owner_asks_about_what_is_open(make:
     await first.own(3)
     for timer, delay_ms in {"a": 0, "b": HOUR, "c": 0}.items():
         first.lease(3, timer, delay_ms)
-    await until(lambda: len(first.asked) == 2, "the first asks, to no effect")
+    await until(lambda: len(first.due) == 2, "the first asks, to no effect")
     await first.kill()
     journal.end(3, "c")
     second.timers.own(3)
-    await until(lambda: second.asked == [(3, "a")], "the second asks")
+    await until(lambda: second.due == [(3, "a")], "the second asks")
     await until(lambda: set(held(server, 3)) == {"b"}, "only what is open stays")
 
 
@@ -246,8 +246,8 @@ async def test_more_than_one_claim_is_due_in_a_tick(make: Make) -> None:
         for number in range(900):
             instance.journal.lease(partition, f"t{number}", -5)
         instance.timers.own(partition)
-    await until(lambda: len(instance.asked) == 2_700, "all are asked about")
-    assert len(set(instance.asked)) == 2_700
+    await until(lambda: len(instance.due) == 2_700, "all are checked")
+    assert len(set(instance.due)) == 2_700
 
 
 async def test_a_load_by_another_instance_is_replaced(make: Make, server: PrivateRedis) -> None:
@@ -260,7 +260,7 @@ async def test_a_load_by_another_instance_is_replaced(make: Make, server: Privat
     await stale.close()
     await until(lambda: set(held(server, 3)) == {"a"}, "what the other did not know is there, and nothing else")
     instance.lease(3, "a", 0)
-    await until(lambda: instance.asked == [(3, "a")], "it is asked about")
+    await until(lambda: instance.due == [(3, "a")], "it is checked")
 
 
 async def test_changes_made_during_a_fill_come_after_it(make: Make, server: PrivateRedis) -> None:
@@ -274,7 +274,7 @@ async def test_changes_made_during_a_fill_come_after_it(make: Make, server: Priv
     instance.lease(3, "new", 0)
     instance.end(3, "ended")
     fill.go_on.set()
-    await until(lambda: sorted(instance.asked) == [(3, "moved"), (3, "new")], "both fire")
+    await until(lambda: sorted(instance.due) == [(3, "moved"), (3, "new")], "both fire")
     await until(lambda: held(server, 3) == {}, "all are ended")
 
 
@@ -286,7 +286,7 @@ async def test_a_fill_waits_for_a_write_under_way(owner: Instance, server: Priva
     await until(lambda: owner.timers.slots[3].state.value == "stale", "the loss is seen")
     owner.lease(3, "a", 0)
     write.go_on.set()
-    await until(lambda: owner.asked == [(3, "a")], "the older delay does not win")
+    await until(lambda: owner.due == [(3, "a")], "the older delay does not win")
 
 
 @pytest.mark.parametrize("error", [WheelUnavailableError("away"), KeyError("a defect")])
@@ -306,7 +306,7 @@ async def test_a_failed_write_keeps_the_order(owner: Instance, server: PrivateRe
     owner.end(3, "a")
     owner.lease(3, "b", 0)
     owner.lease(3, "c", HOUR)
-    await until(lambda: owner.asked == [(3, "b")], "the later delay wins")
+    await until(lambda: owner.due == [(3, "b")], "the later delay wins")
     await until(lambda: set(held(server, 3)) == {"c"}, "what ended is gone")
 
 
@@ -320,11 +320,11 @@ async def test_a_journal_that_cannot_be_read_is_logged_and_holds_up_no_other_par
     with caplog.at_level(logging.CRITICAL):
         instance.timers.own(3)
         instance.timers.own(4)
-        await until(lambda: instance.asked == [(4, "b")], "the other partition is served")
+        await until(lambda: instance.due == [(4, "b")], "the other partition is served")
         problem = instance.timers.problem()
         assert problem is not None and "partition 3 cannot be filled" in problem
         instance.journal.broken.clear()
-        await until(lambda: (3, "a") in instance.asked, "tried again")
+        await until(lambda: (3, "a") in instance.due, "tried again")
     assert instance.timers.problem() is None
 
 
@@ -335,13 +335,13 @@ async def test_a_load_that_another_one_overtook_is_repeated(make: Make, server: 
     async def overtaken(partition: int, delays_ms: dict[str, int]) -> str:
         tries.append(partition)
         if len(tries) < 3:
-            raise SlotLostError([partition])
+            raise SlotLostError(partition)
         return await refill(partition, delays_ms)
 
     instance.wheel.refill = overtaken  # type: ignore[method-assign,assignment]
     instance.journal.lease(3, "a", 0)
     instance.timers.own(3)
-    await until(lambda: instance.asked == [(3, "a")], "filled in the end")
+    await until(lambda: instance.due == [(3, "a")], "filled in the end")
 
 
 async def test_a_redis_clock_that_was_set_back_makes_all_slots_be_reloaded(owner: Instance) -> None:
@@ -362,7 +362,7 @@ async def test_a_redis_clock_that_was_set_back_makes_all_slots_be_reloaded(owner
 
 async def test_listening_is_noted_for_owned_partitions_only(make: Make, server: PrivateRedis) -> None:
     instance = make()
-    instance.heard = [3, 4]
+    instance.receiving = [3, 4]
     instance.timers.own(3)
     instance.timers.own(5)
 
@@ -371,7 +371,7 @@ async def test_listening_is_noted_for_owned_partitions_only(make: Make, server: 
 
     await until(lambda: noted(3), "listening is noted")
     assert not await noted(4) and not await noted(5)
-    instance.heard = []
+    instance.receiving = []
     at = await instance.wheel.silent_for(3) or 0
 
     async def grows() -> bool:
@@ -382,16 +382,16 @@ async def test_listening_is_noted_for_owned_partitions_only(make: Make, server: 
 
 async def test_a_freeze_before_the_note_is_not_taken_for_listening(make: Make, server: PrivateRedis) -> None:
     instance = make()
-    instance.heard = [3]
+    instance.receiving = [3]
     note = Held(instance.wheel, "mark_receiving")
     instance.timers.own(3)
     await note.begun.wait()
-    instance.heard = []
+    instance.receiving = []
     frozen_at_ms, frozen_at_s = redis_ms(server), now_s()
     await until(lambda: now_s() > frozen_at_s + 0.1, "some time passes")
     note.go_on.set()
-    await until(lambda: server.client.hget("sluice:{test}:timers:v1:heard", "3"), "noted")
-    assert int(server.client.hget("sluice:{test}:timers:v1:heard", "3")) <= frozen_at_ms
+    await until(lambda: server.client.hget("sluice:{test}:timers:v1:received", "3"), "noted")
+    assert int(server.client.hget("sluice:{test}:timers:v1:received", "3")) <= frozen_at_ms
 
 
 async def test_what_happens_is_counted(owner: Instance, server: PrivateRedis) -> None:

@@ -40,19 +40,19 @@ class Instance:
     def __init__(self, server: PrivateRedis, journal: Journal, claim_ms: int, ending: bool, **options: Any) -> None:
         self.wheel = TimerWheel(server.url, "test", claim_ms, timeout_s=10.0)
         self.journal = journal
-        self.asked: list[tuple[int, str]] = []
-        self.heard: list[int] = []
+        self.due: list[tuple[int, str]] = []
+        self.receiving: list[int] = []
         self.ending = ending
         self.trouble = ""
         timing = {"tick_s": 0.02, "flush_s": 0.005, "again_s": 0.1} | options
-        self.timers = Timers(self.wheel, self.on_due, journal.open_leases, lambda: self.heard, **timing)
+        self.timers = Timers(self.wheel, self.on_due, journal.open_leases, lambda: self.receiving, **timing)
 
     async def on_due(self, partition: int, timers: list[str]) -> None:
         if self.trouble == "asking hangs":
             await asyncio.Event().wait()
         if self.trouble == "asking fails":
             raise ConnectionError("Kafka is away")
-        self.asked += [(partition, timer) for timer in timers]
+        self.due += [(partition, timer) for timer in timers]
         if self.ending:
             for timer in timers:
                 self.end(partition, timer)

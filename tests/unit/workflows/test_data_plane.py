@@ -7,13 +7,13 @@ from sluice.workflows.data_plane import DataPlane
 
 
 async def test_ready_when_the_last_container_answers() -> None:
-    asked: dict[int, int] = {}
+    calls: dict[int, int] = {}
 
     def fault(moment: Moment, _request: str, segment: str) -> None:
         container = container_of(segment, 4)
         if moment == "before":
-            asked[container] = asked.get(container, 0) + 1
-            if asked[container] <= container:
+            calls[container] = calls.get(container, 0) + 1
+            if calls[container] <= container:
                 raise ConnectionFailure(Failure.CLOSED_BY_PEER)
 
     data_plane = DataPlane(InMemorySegmentStore(fault), 4)
@@ -21,4 +21,4 @@ async def test_ready_when_the_last_container_answers() -> None:
     assert problem is not None and "0, 1, 2, 3" in problem
     await data_plane.wait()
     assert data_plane.problem() is None
-    assert asked == {0: 1, 1: 2, 2: 3, 3: 4}
+    assert calls == {0: 1, 1: 2, 2: 3, 3: 4}

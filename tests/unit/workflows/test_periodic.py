@@ -33,14 +33,14 @@ class Job:
         self.name = name
         self.interval_s = interval_s
         self.streams = streams
-        self.asked: list[frozenset[int]] = []
+        self.looked_at: list[frozenset[int]] = []
         self.worked: list[tuple[float, str]] = []
         self.running = 0
         self.most = 0
         self.takes_s = takes_s
 
     def due(self, partitions: frozenset[int]) -> Collection[StreamId]:
-        self.asked.append(partitions)
+        self.looked_at.append(partitions)
         return self.streams
 
     async def work(self, stream: StreamId) -> None:
@@ -72,7 +72,7 @@ async def test_jobs_have_rhythms_of_their_own_and_a_failure_ends_nothing() -> No
     await run_for(Periodic(world.first.journal, lambda: {1, 2}, [slow, fast]), 25)
     assert [at for at, name in slow.worked if name == "good"] == [0, 10, 20]
     assert len(fast.worked) == 25
-    assert set(slow.asked) == {frozenset({1, 2})}
+    assert set(slow.looked_at) == {frozenset({1, 2})}
     assert failures("slow") == 3 and failures("fast") == 0
 
 
@@ -89,12 +89,12 @@ async def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_do
     owned: set[int] = set()
     periodic = Periodic(world.first.journal, lambda: owned, [job])
     await run_for(periodic, 5)
-    assert job.asked == []
+    assert job.looked_at == []
     owned.add(0)
 
     world.broker.go_away(60)
     await run_for(periodic, 3 * (ENDS_TIMEOUT_S + 1))
-    assert job.asked == [] and failures("idle") == 3
+    assert job.looked_at == [] and failures("idle") == 3
 
 
 async def test_the_index_follows_the_journal() -> None:

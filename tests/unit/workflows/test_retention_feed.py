@@ -111,9 +111,9 @@ async def test_subscribers_that_have_reported_come_with_their_cuts_and_sizes(wor
         assert reply is not None and reply.status == "SUCCESS"
     await truncate(world, {0: 40, 1: 0})
     assert await jobs.change() == 1 and await jobs.change() == 0
-    [told] = world.values(RETENTION)
-    assert told["sample"] is None and told["head"]["size"] == 40
-    assert told["subscribers"] == {
+    [report] = world.values(RETENTION)
+    assert report["sample"] is None and report["head"]["size"] == 40
+    assert report["subscribers"] == {
         "sc/far": {"cut": {"0": 60, "1": 0}, "size": 60},
         "sc/near": {"cut": {"0": 40, "1": 0}, "size": 40},
     }
@@ -184,7 +184,7 @@ async def test_a_policy_is_reported_until_the_journal_says_so(world: PeriodicWor
     await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, tags=("a",))))
     assert await jobs.change() == 0
     await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
-    assert await Jobs(world).change() == 1, "whoever comes next tells of it, too"
+    assert await Jobs(world).change() == 1, "the next instance reports it, too"
     assert await jobs.change() == 0
     assert world.values(RETENTION)[-1]["policy"] is None
     assert [e.policy for e in world.events(ev.RetentionPolicyAnnounced)] == [POLICY, None]
@@ -208,8 +208,8 @@ async def test_the_seal_of_a_stream_ends_its_policy_and_so_does_its_deletion(wor
     assert [t["policy"] is None for t in world.values(RETENTION)] == [False, True]
     await delete(world)
     await jobs.change()
-    told = world.values(RETENTION)[-1]
-    assert told["policy"] is None and told["creation_id"] == "" and told["head"] == {"cut": {}, "size": 0}
+    report = world.values(RETENTION)[-1]
+    assert report["policy"] is None and report["creation_id"] == "" and report["head"] == {"cut": {}, "size": 0}
 
 
 async def test_ids_follow_from_what_is_reported(world: PeriodicWorld, jobs: Jobs) -> None:

@@ -58,8 +58,8 @@ async def truncate(world: PeriodicWorld, name: str, at: int) -> None:
     await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, StreamId("sc", name)))
 
 
-def asked(world: PeriodicWorld) -> list[int]:
-    """Where the mark stream was asked to be truncated, each once."""
+def truncations(world: PeriodicWorld) -> list[int]:
+    """Where the mark stream was to be truncated, each once."""
     found = {request.id: request.command for request in world.requests(REQUESTS_STREAMS)}
     commands = [command for command in found.values() if isinstance(command, TruncateStream)]
     assert all((command.scope, command.stream) == ("sc", "_MARKst") for command in commands)
@@ -73,19 +73,19 @@ async def test_while_the_head_stands_still_nothing_is_looked_at(jobs: Jobs) -> N
 async def test_marks_go_when_the_head_moves_and_the_last_two_stay(world: PeriodicWorld, jobs: Jobs) -> None:
     await truncate(world, "st", 35)
     assert await jobs.look() == [STREAM]
-    assert asked(world) == [2 * SIZE], "that of 30 tells readers at the head how far time had come"
+    assert truncations(world) == [2 * SIZE], "that of 30 tells readers at the head how far time had come"
     assert await jobs.look() == [], "once is enough"
     await truncate(world, "_MARKst", 2 * SIZE)
     await truncate(world, "st", 100)
     await jobs.look()
-    assert asked(world) == [2 * SIZE, 3 * SIZE]
+    assert truncations(world) == [2 * SIZE, 3 * SIZE]
     assert world.store.segments[MARK].attributes[MARK_ATTRIBUTE] >= 3 * SIZE
 
 
 async def test_watermarks_go_on_behind_a_truncated_mark_stream(world: PeriodicWorld, jobs: Jobs) -> None:
     await truncate(world, "st", 100)
     await jobs.look()
-    await truncate(world, "_MARKst", asked(world)[0])
+    await truncate(world, "_MARKst", truncations(world)[0])
     await world.ask(NoteWriterTime(*STREAM, "w", 60, {0: 100}))
     await Jobs(world, world.process()).watermarks.work(STREAM)
     shown = world.stream(*STREAM).watermark
@@ -97,7 +97,7 @@ async def test_the_next_owner_requests_the_same_truncation(world: PeriodicWorld,
     await truncate(world, "st", 35)
     await jobs.look()
     assert await Jobs(world, world.process()).look() == [STREAM]
-    assert len(world.requests(REQUESTS_STREAMS)) == 2 and asked(world) == [2 * SIZE]
+    assert len(world.requests(REQUESTS_STREAMS)) == 2 and truncations(world) == [2 * SIZE]
 
 
 async def test_of_many_marks_some_go_each_time(world: PeriodicWorld) -> None:
@@ -105,11 +105,11 @@ async def test_of_many_marks_some_go_each_time(world: PeriodicWorld) -> None:
     await truncate(world, "st", 100)
     rounds = 0
     while await jobs.look():
-        last = asked(world)[-1]
+        last = truncations(world)[-1]
         await truncate(world, "_MARKst", last)
         rounds += 1
         assert rounds < 10
-    assert asked(world)[-1] == 3 * SIZE
+    assert truncations(world)[-1] == 3 * SIZE
 
 
 async def test_more_marks_than_a_round_takes_are_read_once_while_the_head_stands(
@@ -118,18 +118,18 @@ async def test_more_marks_than_a_round_takes_are_read_once_while_the_head_stands
     jobs = Jobs(world, world.first, most=3)
     await truncate(world, "st", 5)
     assert await jobs.look() == [STREAM]
-    assert await jobs.look() == [] and asked(world) == []
+    assert await jobs.look() == [] and truncations(world) == []
     await truncate(world, "st", 35)
     await jobs.look()
-    assert asked(world) == [2 * SIZE]
+    assert truncations(world) == [2 * SIZE]
 
 
 async def test_a_stream_that_is_gone_or_busy_is_left_alone(world: PeriodicWorld, jobs: Jobs) -> None:
     await truncate(world, "st", 35)
     await world.ask(TruncateStream("sc", "_MARKst", cut={0: SIZE}))
-    assert await jobs.look() == [STREAM] and asked(world) == []
+    assert await jobs.look() == [STREAM] and truncations(world) == []
     await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, StreamId("sc", "_MARKst")))
     await world.store.truncate_segment(MARK, SIZE)
     await jobs.look()
-    assert asked(world) == [2 * SIZE]
+    assert truncations(world) == [2 * SIZE]
     await jobs.marks.work(StreamId("sc", "none"))

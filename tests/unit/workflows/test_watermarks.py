@@ -200,17 +200,17 @@ async def test_a_stream_without_writers_is_not_looked_at_any_more(world: Periodi
 async def test_a_mark_that_the_store_has_not_cached_is_requested_twice(world: PeriodicWorld, job: Watermarks) -> None:
     for at in (1000, 2000):
         await round_after(world, job, at, {0: at})
-    real, asked = world.store.attribute, list[UUID]()
+    real, reads = world.store.attribute, list[UUID]()
 
     async def cold(name: str, attribute: UUID) -> int | None:
-        asked.append(attribute)
-        return None if len(asked) == 1 else await real(name, attribute)
+        reads.append(attribute)
+        return None if len(reads) == 1 else await real(name, attribute)
 
     world.store.attribute = cold  # type: ignore[method-assign,assignment]
     other = job_of(world, world.first)
     await note(world, 3000, {0: 3000})
     await one_round(other)
-    assert len(asked) == 2 and mark_segment(world).attributes[MARK_ATTRIBUTE] == 146
+    assert len(reads) == 2 and mark_segment(world).attributes[MARK_ATTRIBUTE] == 146
     assert [lower for lower, _ in bounds(world)] == [1000, 2000, 3000]
 
 

@@ -7,11 +7,11 @@ topic, which is followed here from its present end. Belongs to the event loop.
 from collections.abc import Sequence
 
 import msgspec
-from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+from confluent_kafka import OFFSET_END, TopicPartition
 
+from api_gateway.rest.following import follow
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.engine.ports import Message
-from sluice.kafka.poll_thread import PollThread
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime
@@ -52,19 +52,6 @@ class LastHeartbeats:
 
 def follow_heartbeats(runtime: Runtime) -> LastHeartbeats:
     """Listens as long as the service lives."""
-    signs = LastHeartbeats()
-
-    def attach(consumer: Consumer) -> None:
-        consumer.assign([TopicPartition(REQUESTS_CLUSTER.name, 0, OFFSET_END)])
-
-    config = {
-        **runtime.settings.kafka_client(),
-        "group.id": "sluice-signs-of-life",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "latest",
-    }
-    poll = PollThread("signs-of-life", config, attach, signs.observe)
-    poll.start()
-    runtime.degraded["signs of life"] = lambda: repr(poll.failure) if poll.failure else None
-    runtime.stack.push_async_callback(poll.stop)
-    return signs
+    heartbeats = LastHeartbeats()
+    follow(runtime, "signs of life", [TopicPartition(REQUESTS_CLUSTER.name, 0, OFFSET_END)], heartbeats.observe)
+    return heartbeats

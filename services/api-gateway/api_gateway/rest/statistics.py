@@ -8,12 +8,13 @@ as it is and grows old, which readers see. Belongs to the event loop.
 import logging
 
 import msgspec
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
 
+from api_gateway.rest.following import follow
 from sluice.domain.ids import StreamId
 from sluice.domain.statistics import Folded, StatisticsMark, WindowKind, WindowStatistics
 from sluice.engine.partition import partition_of
-from sluice.kafka.poll_thread import Batch, PollThread
+from sluice.kafka.poll_thread import Batch
 from sluice.kafka.topics import STATISTICS_WINDOWS
 from sluice.runtime import Runtime
 
@@ -75,18 +76,6 @@ def follow_statistics(runtime: Runtime) -> Statistics:
     """Listens as long as the service lives."""
     partitions = runtime.settings.partitions
     statistics = Statistics(partitions)
-
-    def attach(consumer: Consumer) -> None:
-        consumer.assign([TopicPartition(STATISTICS_WINDOWS.name, p, OFFSET_BEGINNING) for p in range(partitions)])
-
-    config = {
-        **runtime.settings.kafka_client(),
-        "group.id": "sluice-statistics",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-    }
-    poll = PollThread("statistics", config, attach, statistics.take_in)
-    poll.start()
-    runtime.degraded["statistics"] = lambda: repr(poll.failure) if poll.failure else None
-    runtime.stack.push_async_callback(poll.stop)
+    begin = [TopicPartition(STATISTICS_WINDOWS.name, p, OFFSET_BEGINNING) for p in range(partitions)]
+    follow(runtime, "statistics", begin, statistics.take_in)
     return statistics

@@ -1,7 +1,5 @@
 """What a call on the timer wheel can end with, beside its answer."""
 
-from collections.abc import Iterable
-
 
 class WheelError(Exception):
     """A call on the timer wheel failed."""
@@ -12,8 +10,7 @@ class WheelUnavailableError(WheelError):
 
 
 class SlotLostError(WheelError):
-    """Slots in Redis that do not hold all timers of their partitions: they have to be filled from the journal."""
+    """The slot of a partition in Redis does not hold all its timers: it has to be filled from the journal."""
 
-    def __init__(self, partitions: Iterable[int]) -> None:
-        self.partitions = tuple(partitions)
-        super().__init__(f"timers of partitions {', '.join(map(str, self.partitions))} are not complete in Redis")
+    def __init__(self, partition: int) -> None:
+        super().__init__(f"the timers of partition {partition} are not complete in Redis")

@@ -21,7 +21,7 @@ class Scripts:
         self.claim = self._register("claim")
         self.stage = self._register("stage")
         self.publish = self._register("publish")
-        self.hear = self._register("hear")
+        self.mark_receiving = self._register("mark_receiving")
         self.silence = self._register("silence")
 
     def _register(self, name: str) -> AsyncScript:

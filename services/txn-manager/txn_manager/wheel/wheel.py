@@ -14,7 +14,7 @@ the meantime, so what changes after its content was put together has to be set a
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any
@@ -33,9 +33,8 @@ FORMAT = 1
 MAX_BATCH = 1_000
 """The most timers one script works on: about two milliseconds of Redis, and what Lua can pass to one command."""
 
-CANCEL = None
 Change = int | None
-"""A delay in ms from now, or CANCEL."""
+"""A delay in ms from now, after which the timer is due; None cancels it."""
 
 _CONNECTIONS = 8
 _STAGED_MS = 60_000
@@ -84,15 +83,6 @@ class TimerWheel:
         """End the connections."""
         await self._pool.aclose()
 
-    async def set(self, partition: int, delays_ms: Mapping[str, int]) -> None:
-        """Begin timers or move them. Raises SlotLostError, WheelUnavailableError; some may be set then."""
-        if lost := await self.change({partition: delays_ms}):
-            raise SlotLostError(lost)
-
-    async def cancel(self, partition: int, timers: Iterable[str]) -> None:
-        """End timers; those of a lost slot are gone anyway. Raises WheelUnavailableError."""
-        await self.change({partition: dict.fromkeys(timers, CANCEL)})
-
     async def change(
         self, changes: Mapping[int, Mapping[str, Change]], fills: Mapping[int, str] | None = None
     ) -> list[int]:
@@ -123,12 +113,12 @@ class TimerWheel:
                 args += (timer, delay_ms - late_ms)
             members = await self.run_script(self._scripts.stage, [staging], args)
             if members < 0:
-                raise SlotLostError([partition])
+                raise SlotLostError(partition)
         if (
             await self.run_script(self._scripts.publish, [staging, self._slot(partition)], [fill, len(delays_ms) + 1])
             < 0
         ):
-            raise SlotLostError([partition])
+            raise SlotLostError(partition)
         return fill
 
     async def claim(self, partitions: Collection[int], limit: int = MAX_BATCH) -> Claimed:
@@ -150,17 +140,17 @@ class TimerWheel:
         return Claimed(due, [each for each in partitions if each not in fills], fills, at_ms)
 
     async def mark_receiving(self, partitions: Collection[int], until_ms: int | None = None) -> None:
-        """Note that partitions were listened to until now, or until `until_ms` of Redis's clock (`Claimed.at_ms`).
+        """Record that partitions were received until now, or until `until_ms` of Redis's clock (`Claimed.at_ms`).
 
-        Naming a time from before the listening was confirmed keeps the note true when this call itself comes late.
+        A time from before the assignment was confirmed keeps the record true when this call itself comes late.
         Raises WheelUnavailableError.
         """
         if partitions:
             until = "" if until_ms is None else until_ms
-            await self.run_script(self._scripts.hear, [self._last_received_key], [until, *partitions])
+            await self.run_script(self._scripts.mark_receiving, [self._last_received_key], [until, *partitions])
 
     async def silent_for(self, partition: int) -> int | None:
-        """For how many ms no instance is known to have listened to a partition; None: unknown.
+        """For how many ms no instance is known to have received a partition; None: unknown.
 
         Raises WheelUnavailableError.
         """
@@ -172,7 +162,7 @@ class TimerWheel:
 
     @property
     def _last_received_key(self) -> str:
-        return f"{self._prefix}:heard"
+        return f"{self._prefix}:received"
 
     async def run_script(self, script: AsyncScript, keys: list[str], args: list[str | int]) -> Any:
         """What one script answers. Raises WheelUnavailableError."""

@@ -47,7 +47,7 @@ class RetentionCode(Enum):
     WITHIN_MINIMUM = "within-minimum"
     HELD_BY_READERS = "held-by-readers"
     AT_HEAD = "at-head"
-    ASKED = "asked"
+    REQUESTED = "requested"
     PAUSED = "paused"
     BEYOND_MINIMUM = "beyond-minimum"
     CONSUMED = "consumed"
@@ -74,26 +74,26 @@ class RequestedTruncation(msgspec.Struct, frozen=True):
 
 
 class RetentionState(msgspec.Struct, frozen=True):
-    """What is known of a stream's retention; `told` is (at, id) of the newest report, `version` the stream's.
+    """What is known of a stream's retention; `last_report` is (at, id) of the newest report.
 
-    `asked` is the last truncation that was requested; `heard` is when the last report came, epoch ms, 0 if unknown.
+    `version` is the stream's in that report; `received_at` is when the last one came, epoch ms, 0 if unknown.
     `bound` is the furthest cut that no subscriber has yet to pass; `ranges` has the key range of every segment named.
     """
 
     scope: str
     stream: str
     creation_id: str
-    told: tuple[int, str]
+    last_report: tuple[int, str]
     policy: RetentionPolicy | None
     head: SizedCut
     subscribers: dict[str, SizedCut] = {}
     bound: SizedCut | None = None
     sampled: RetentionSet = RetentionSet()
     ranges: dict[int, tuple[float, float]] = {}
-    asked: RequestedTruncation | None = None
+    requested: RequestedTruncation | None = None
     decision: RetentionDecision | None = None
     version: int = 0
-    heard: int = 0
+    received_at: int = 0
 
     @property
     def stream_id(self) -> StreamId:
@@ -114,7 +114,7 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
         known = added(known, sample, policy.retention_type)
     seen = msgspec.structs.replace(
         state,
-        told=newest.told,
+        last_report=newest.last_report,
         version=newest.version,
         policy=newest.policy,
         head=newest.head,
@@ -127,13 +127,13 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
 
 def held_until(state: RetentionState, now: int) -> int:
     """The time to decide at: `now`, but not when the newest report does not hold any more; all in epoch ms."""
-    return min(now, state.told[0] + HOLDS_MS)
+    return min(now, state.last_report[0] + HOLDS_MS)
 
 
 def noted(state: RetentionState, decision: RetentionDecision, now: int) -> RetentionState:
     """What is known once the decision is on its way."""
-    requested = RequestedTruncation(decision.target, now) if decision.target is not None else state.asked
-    return msgspec.structs.replace(state, asked=requested, decision=decision)
+    requested = RequestedTruncation(decision.target, now) if decision.target is not None else state.requested
+    return msgspec.structs.replace(state, requested=requested, decision=decision)
 
 
 def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) -> RetentionDecision:
@@ -255,7 +255,7 @@ def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_m
     if choice.target is None:
         return choice
     code, why = None, ""
-    requested = state.asked
+    requested = state.requested
     if compare(choice.target.cut, state.head.cut, state.ranges) is not Order.AFTER:
         reader, reader_at = _last_reader(state)
         if choice.code is RetentionCode.CONSUMED:
@@ -266,7 +266,7 @@ def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_m
         ago = now - requested.at
         is_after = compare(choice.target.cut, requested.target.cut, state.ranges) is Order.AFTER
         if not is_after and ago < TRUNCATION_RETRY_MS:
-            code, why = RetentionCode.ASKED, f"asked for {duration(max(ago, 0))} ago already"
+            code, why = RetentionCode.REQUESTED, f"requested {duration(max(ago, 0))} ago already"
         elif ago < pause_ms:
             left = duration(pause_ms - max(ago, 0))
             code, why = RetentionCode.PAUSED, f"truncated {duration(max(ago, 0))} ago, again in {left}"
@@ -275,7 +275,7 @@ def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_m
 
 def _is_newer(report: RetentionReport, state: RetentionState) -> bool:
     """Whether the report is newer than all that were received before; 0 is no version."""
-    reported, known = (report.at, report.id), state.told
+    reported, known = (report.at, report.id), state.last_report
     if report.version and state.version:
         return (report.version, *reported) > (state.version, *known)
     return reported > known
@@ -287,7 +287,7 @@ def _begun(report: RetentionReport) -> RetentionState:
         scope=report.scope,
         stream=report.stream,
         creation_id=report.creation_id,
-        told=(report.at, report.id),
+        last_report=(report.at, report.id),
         version=report.version,
         policy=report.policy,
         head=report.head,
@@ -314,8 +314,8 @@ def _named_once(state: RetentionState) -> set[int]:
     """The segments that the state names outside the sampled cuts."""
     cuts = [s.cut for s in (state.head, state.sampled.last, state.bound) if s is not None]
     cuts += [s.cut for s in state.subscribers.values()]
-    if state.asked is not None:
-        cuts.append(state.asked.target.cut)
+    if state.requested is not None:
+        cuts.append(state.requested.target.cut)
     return set().union(*cuts)
 
 

@@ -98,7 +98,7 @@ class Scaled(msgspec.Struct, frozen=True):
 
 
 class ScalingState(msgspec.Struct, frozen=True):
-    """What is known of a stream's load; `told` is (epoch, at, id) of the newest report on the stream.
+    """What is known of a stream's load; `last_report` is (epoch, at, id) of the newest one on the stream.
 
     The active epoch is number `epoch`, since `epoch_since` (epoch ms), with `epoch_segments` segments.
     """
@@ -106,7 +106,7 @@ class ScalingState(msgspec.Struct, frozen=True):
     scope: str
     stream: str
     creation_id: str
-    told: tuple[int, int, str]
+    last_report: tuple[int, int, str]
     policy: PolicyInForce
     epoch: int
     epoch_since: int
@@ -132,7 +132,7 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
         state = _begun(report)
     elif report.creation_id != state.creation_id:
         return state
-    newest = _begun(report) if _report_order(report) > state.told else state
+    newest = _begun(report) if _report_order(report) > state.last_report else state
     loads = {id: held for id, held in state.loads.items() if held.holds(now) and not _is_outdated(state, held, now)}
     known = loads.get(report.segment)
     loads[report.segment] = _joined(known, load) if known is not None else load
@@ -198,7 +198,7 @@ def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingStat
 
 
 def muted_until(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS) -> int:
-    """Until when, in epoch ms, the stream is left alone: after its last scale, whoever requested it.
+    """Until when, in epoch ms, the stream is left alone: after its last scale, also one that a client requested.
 
     Clocks may have been wrong: a scale that is yet to come delays no other.
     """
@@ -350,7 +350,7 @@ def _begun(report: ScaleReport) -> ScalingState:
         scope=report.scope,
         stream=report.stream,
         creation_id=report.creation_id,
-        told=_report_order(report),
+        last_report=_report_order(report),
         policy=report.policy,
         epoch=report.epoch,
         epoch_since=report.epoch_since,

@@ -6,7 +6,6 @@ import msgspec
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
-from sluice.domain.errors import BusyError
 from sluice.domain.ids import GroupId
 from sluice.domain.names import is_user_name
 from sluice.domain.reader_group import events as ev
@@ -15,7 +14,7 @@ from sluice.domain.reader_group.state import ReaderGroup, find_group
 from sluice.domain.scope.fences import missing_scope
 from sluice.domain.status import Status
 from sluice.domain.stream import decide as streams
-from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
+from sluice.domain.workflow import WorkflowKind, can_cancel, check_idle, last_reply, running_as
 
 _STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollover_size_bytes=4 * 1024 * 1024)
 
@@ -25,14 +24,12 @@ def _idle_group(reader: Reader, id: GroupId, creation_id: str = "") -> ReaderGro
     group = find_group(reader, id)
     if group is None or creation_id not in ("", group.creation_id):
         return None
-    if group.workflow is not None:
-        raise BusyError(f"{id}: {group.workflow.kind.value} is running")
+    check_idle(id, group)
     return group
 
 
 def _running(reader: Reader, id: GroupId, kind: WorkflowKind) -> ReaderGroup | None:
-    group = find_group(reader, id)
-    return group if group and group.workflow and group.workflow.kind is kind else None
+    return running_as(kind, find_group(reader, id))
 
 
 def decide_create(reader: Reader, command: CreateReaderGroup, context: Context) -> Decision:

@@ -3,19 +3,19 @@
 from typing import Any
 
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refusal, refuse
-from sluice.domain.errors import BusyError, ViewBehindError
+from sluice.domain.errors import ViewBehindError
 from sluice.domain.listings import in_words
 from sluice.domain.names import is_scope_name
 from sluice.domain.scope import events as ev
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.scope.state import Scope, find_scope, is_deleted_plainly
 from sluice.domain.status import Status
+from sluice.domain.workflow import check_idle
 
 
 def _idle_scope(reader: Reader, name: str) -> Scope | None:
     scope = find_scope(reader, name)
-    if scope is not None and scope.workflow is not None:
-        raise BusyError(f"scope {name}: {scope.workflow.kind.value} is running")
+    check_idle(f"scope {name}", scope)
     return scope
 
 

@@ -22,7 +22,7 @@ class ScopeCreated(ScopeEvent, frozen=True):
 
 
 class ScopeDeletionStarted(ScopeEvent, frozen=True):
-    """Whoever sees this creates nothing in the scope before its end.
+    """A view that shows this decides on no creation in the scope before its end.
 
     With `recursive` everything in it is being deleted, else it goes only if nothing is in it.
     """
@@ -41,7 +41,7 @@ class ScopeKept(ScopeEvent, frozen=True):
 
 
 class FenceRaised(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
-    """Whoever creates something in the partition of `partition_key` has folded that of `behind` up to `position`."""
+    """A creation in the partition of `partition_key` counts only by a view that has folded that of `behind` so far."""
 
     partition_key: str
     behind: str

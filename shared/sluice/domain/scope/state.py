@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from sluice.domain.names import scope_aggregate
-from sluice.domain.workflow import Workflow, WorkflowKind, running
+from sluice.domain.workflow import Workflow, WorkflowKind, running_as
 
 
 class Scope(msgspec.Struct):
@@ -32,14 +32,9 @@ def find_scope(reader: Gets, name: str) -> Scope | None:
 
 def is_deleted_plainly(scope: Scope | None) -> bool:
     """Whether it is being found out if the scope goes."""
-    return _runs(scope, WorkflowKind.DELETE_SCOPE)
+    return running_as(WorkflowKind.DELETE_SCOPE, scope) is not None
 
 
 def is_deleted_recursively(scope: Scope | None) -> bool:
     """Whether the scope goes for good, with all that is in it."""
-    return _runs(scope, WorkflowKind.DELETE_SCOPE_RECURSIVE)
-
-
-def _runs(scope: Scope | None, kind: WorkflowKind) -> bool:
-    workflow = running(scope)
-    return workflow is not None and workflow.kind is kind
+    return running_as(WorkflowKind.DELETE_SCOPE_RECURSIVE, scope) is not None

@@ -12,7 +12,7 @@ import msgspec
 
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
-from sluice.domain.errors import BusyError, InvalidArgumentError, NotFoundError
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.names import is_stream_name
 from sluice.domain.scope.fences import missing_scope
@@ -43,7 +43,7 @@ from sluice.domain.stream.events import (
     WorkflowQueued,
 )
 from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream
-from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply, running
+from sluice.domain.workflow import WorkflowKind, can_cancel, check_idle, last_reply, running, running_as
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
@@ -64,8 +64,7 @@ def decide_create(reader: Reader, command: CreateStream, context: Context) -> De
     if refused := missing_scope(reader, command.scope, context):
         return refused
     if stream is not None:
-        if stream.workflow is not None:
-            raise BusyError(f"{command.scope}/{command.stream}: {stream.workflow.kind.value} is running")
+        check_idle(command.stream_id, stream)
         return refuse(Status.STREAM_EXISTS)
     if wrong := _wrong_with(command.config):
         return refuse(Status.FAILURE, wrong)
@@ -228,8 +227,7 @@ def finish_delete(reader: Reader, id: StreamId) -> Decision:
 
 
 def _running(reader: Reader, id: StreamId, kind: WorkflowKind) -> Stream | None:
-    stream = find_stream(reader, id)
-    return stream if stream and stream.workflow and stream.workflow.kind is kind else None
+    return running_as(kind, find_stream(reader, id))
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:

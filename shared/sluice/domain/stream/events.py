@@ -199,7 +199,7 @@ class ReportsForwarded(StreamEvent, frozen=True):
 
 
 class RetentionPolicyAnnounced(StreamEvent, frozen=True):
-    """Whoever decides on retention has been told the policy, None for none."""
+    """The policy was written to the retention topic; None for none."""
 
     policy: RetentionPolicy | None
 

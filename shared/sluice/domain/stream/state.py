@@ -13,13 +13,12 @@ import msgspec
 
 from sluice.domain.config import RetentionPolicy, StreamConfig
 from sluice.domain.decision import Reader
-from sluice.domain.errors import BusyError
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import Replacement
 from sluice.domain.stream.history import NONE, Epoch, History
-from sluice.domain.workflow import Workflow, running
+from sluice.domain.workflow import Workflow, check_idle
 
 
 class StreamState(Enum):
@@ -146,10 +145,7 @@ def idle_stream(reader: Reader, id: StreamId, creation_id: str = "") -> Stream |
     """
     stream = find_created(reader, id, creation_id)
     if stream is not None:
-        for state in (stream, reader.get(id.commits)):
-            workflow = running(state)
-            if workflow is not None:
-                raise BusyError(f"{id}: {workflow.kind.value} is running")
+        check_idle(id, stream, reader.get(id.commits))
     return stream
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from sluice.domain.config import MAX_SEGMENTS
 from sluice.domain.decision import Context, Decide, Decision, Reader, refuse
-from sluice.domain.errors import BusyError
 from sluice.domain.ids import TableId
 from sluice.domain.names import is_user_name
 from sluice.domain.scope.fences import missing_scope
@@ -13,7 +12,7 @@ from sluice.domain.stream.decide import initial_segments
 from sluice.domain.table import events as ev
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.table.state import DeletedTable, Table, find_table
-from sluice.domain.workflow import WorkflowKind, can_cancel, last_reply
+from sluice.domain.workflow import WorkflowKind, can_cancel, check_idle, last_reply, running_as
 
 
 def _idle_table(reader: Reader, id: TableId, creation_id: str = "") -> Table | None:
@@ -21,14 +20,12 @@ def _idle_table(reader: Reader, id: TableId, creation_id: str = "") -> Table | N
     table = find_table(reader, id)
     if table is None or creation_id not in ("", table.creation_id):
         return None
-    if table.workflow is not None:
-        raise BusyError(f"{id}: {table.workflow.kind.value} is running")
+    check_idle(id, table)
     return table
 
 
 def _running(reader: Reader, id: TableId, kind: WorkflowKind) -> Table | None:
-    table = find_table(reader, id)
-    return table if table and table.workflow and table.workflow.kind is kind else None
+    return running_as(kind, find_table(reader, id))
 
 
 def decide_create(reader: Reader, command: CreateTable, context: Context) -> Decision:

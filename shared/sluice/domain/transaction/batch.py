@@ -24,7 +24,7 @@ from sluice.domain.transaction.events import CommitBatchEnded, CommitBatchStarte
 from sluice.domain.transaction.ids import epoch_of
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import Transaction, find_transaction
-from sluice.domain.workflow import Workflow, WorkflowKind, running
+from sluice.domain.workflow import Workflow, WorkflowKind, running, running_as
 
 Positions = Mapping[str, Mapping[int, int]]
 """For each transaction how far it reaches: byte offsets by segment id."""
@@ -186,8 +186,7 @@ def end_roll(reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[
 
 
 def _running(reader: Reader, id: StreamId, kind: WorkflowKind) -> Commits | None:
-    commits = find_commits(reader, id)
-    return commits if commits is not None and commits.workflow is not None and commits.workflow.kind is kind else None
+    return running_as(kind, find_commits(reader, id))
 
 
 def _ended(commits: Commits, context: Context) -> list[Event]:

@@ -44,7 +44,7 @@ class CommitTransaction(TransactionCommand, frozen=True):
 
 
 class AbortReason(Enum):
-    """Why a transaction was aborted: its client wanted it, nobody pinged it, or its stream was sealed."""
+    """Why a transaction was aborted: its client wanted it, its lease ran out, or its stream was sealed."""
 
     USER = "user"
     LEASE = "lease"
@@ -52,7 +52,7 @@ class AbortReason(Enum):
 
 
 class AbortTransaction(TransactionCommand, frozen=True):
-    """With `version` it holds only while the transaction has that version: nothing was heard of it since."""
+    """With `version` it holds only while the transaction has that version: it was not pinged since."""
 
     reason: AbortReason = AbortReason.USER
     version: int | None = None

@@ -69,14 +69,15 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
 
 
 def decide_ready(reader: Reader, id: TransactionId, at: int) -> Decision:
-    """Its segments exist: the lease begins and the client learns where to write. No more than that if it has ended."""
+    """Its segments exist: the lease begins and the client learns where to write.
+
+    Nothing if it is ready already, or its end was decided: then `finish_abort` replies.
+    """
     stream = find_stream(reader, id.stream_id)
     found = open_transaction(reader, id)
-    if stream is None or found is None:
-        return refuse(Status.ENDED, "the transaction was ended while its segments were created")
+    if stream is None or found is None or found.ready:
+        return Decision()
     reply = Reply(Status.OK, transaction=id.transaction, segments=tuple(segments_to_write(stream, id.transaction)))
-    if found.ready:
-        return Decision(reply=reply)
     return Decision((ev.TransactionReady(*id, at=at),), reply)
 
 

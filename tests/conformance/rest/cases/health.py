@@ -40,11 +40,11 @@ case("readiness", rest("GET", "/v1/health/readiness").until((200, True)))
 case("liveness", rest("GET", "/v1/health/liveness").until((200, True)))
 case("status", rest("GET", "/v1/health/status").until((200, "UP")))
 case("details", rest("GET", "/v1/health/details").gives((200, {})))
-case("of_nobody", rest("GET", "/v1/health/nobody").gives(404))
-case("readiness_of_nobody", rest("GET", "/v1/health/readiness/nobody").gives(404))
-case("liveness_of_nobody", rest("GET", "/v1/health/liveness/nobody").gives(404))
-case("status_of_nobody", rest("GET", "/v1/health/status/nobody").gives(404))
-case("details_of_nobody", rest("GET", "/v1/health/details/nobody").gives(404))
+case("of_unknown", rest("GET", "/v1/health/unknown").gives(404))
+case("readiness_of_unknown", rest("GET", "/v1/health/readiness/unknown").gives(404))
+case("liveness_of_unknown", rest("GET", "/v1/health/liveness/unknown").gives(404))
+case("status_of_unknown", rest("GET", "/v1/health/status/unknown").gives(404))
+case("details_of_unknown", rest("GET", "/v1/health/details/unknown").gives(404))
 
 WHY = "the components of Sluice have other names"
 

@@ -18,8 +18,8 @@ SPLIT_AT, MERGED_AT = 5_000_000_000_000, 6_000_000_000_000
 """Far in the future: a scale takes the time it is given, if that is later than the one before."""
 
 
-def event(place: int, segments: list[str], splits: int = 0, merges: int = 0) -> dict[str, Any]:
-    return {"place": place, "segments": segments, "splits": splits, "merges": merges}
+def event(index: int, segments: list[str], splits: int = 0, merges: int = 0) -> dict[str, Any]:
+    return {"index": index, "segments": segments, "splits": splits, "merges": merges}
 
 
 def times(_run: Run, answer: Any) -> list[bool]:

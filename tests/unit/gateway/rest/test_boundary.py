@@ -6,7 +6,7 @@ from unit.gateway.rest.world import World
 from api_gateway.rest.boundary import Slots
 
 
-async def test_a_call_too_many_is_refused_at_once_and_health_is_told_still(world: World) -> None:
+async def test_a_call_too_many_is_refused_at_once_and_health_is_still_shown(world: World) -> None:
     slots = world.app.state.slots = Slots(1)
     with slots.taken():
         ours, pravegas = await world.call("GET", "/sluice/v1/scopes"), await world.call("GET", "/v1/scopes")
@@ -18,7 +18,7 @@ async def test_a_call_too_many_is_refused_at_once_and_health_is_told_still(world
     assert (await world.call("GET", "/sluice/v1/scopes")).status_code == 200
 
 
-async def test_a_call_that_failed_gives_its_place_back(world: World) -> None:
+async def test_a_call_that_failed_gives_its_permit_back(world: World) -> None:
     world.app.state.slots = Slots(1)
     assert (await world.call("GET", "/sluice/v1/scopes/none")).status_code == 404
     assert (await world.call("GET", "/sluice/v1/scopes")).status_code == 200
@@ -26,14 +26,14 @@ async def test_a_call_that_failed_gives_its_place_back(world: World) -> None:
 
 async def test_a_slash_within_a_name_ends_no_name(world: World, stream: str) -> None:
     assert (await world.call("POST", f"{stream}/seal")).status_code == 200
-    asked = len(world.sent)
+    before = len(world.sent)
     for path in ("/sluice/v1/scopes/sc%2Fstreams%2fst", "/v1/scopes/sc%2fstreams%2Fst"):
         assert (await world.call("DELETE", path)).status_code == 404
     ours = await world.call("GET", "/sluice/v1/scopes/sc%2Fstreams")
     assert problem(ours) == (404, None)
     pravegas = await world.call("GET", "/v1/scopes/sc%2Fstreams")
     assert (pravegas.status_code, pravegas.content) == (404, b"")
-    assert len(world.sent) == asked
+    assert len(world.sent) == before
 
 
 async def test_dots_are_a_name_like_any_other(world: World) -> None:

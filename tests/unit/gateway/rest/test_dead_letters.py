@@ -22,8 +22,8 @@ async def values(world: World) -> list[str]:
     return [item["value"] for item in (await world.get(LETTERS))["items"]]
 
 
-def path_of(place: tuple[int, int]) -> str:
-    return f"{LETTERS}/{place[0]}/{place[1]}"
+def path_of(origin: tuple[int, int]) -> str:
+    return f"{LETTERS}/{origin[0]}/{origin[1]}"
 
 
 async def test_a_letter_is_shown_as_it_came(world: World) -> None:
@@ -46,13 +46,13 @@ async def test_a_letter_is_shown_as_it_came(world: World) -> None:
 
 
 async def test_one_letter_is_shown_by_partition_and_offset(world: World) -> None:
-    place = world.letters.letter("sc/st", b"hello")
-    path = path_of(place)
+    origin = world.letters.letter("sc/st", b"hello")
+    path = path_of(origin)
     (item,) = (await world.get(LETTERS))["items"]
     assert await world.get(path) == item
     await world.call("POST", f"{path}/drop")
     assert await world.get(path) == {**item, "settled": "dropped"}
-    assert problem(await world.call("GET", f"{LETTERS}/{place[0]}/99")) == (404, None)
+    assert problem(await world.call("GET", f"{LETTERS}/{origin[0]}/99")) == (404, None)
     assert problem(await world.call("GET", f"{path}/replay")) == (405, None)
 
 
@@ -95,9 +95,9 @@ async def test_a_reading_has_a_deadline_and_goes_on_from_where_it_ended(
 
 
 async def test_of_several_settlements_a_replay_counts(world: World) -> None:
-    place = world.letters.letter("sc/st", b"report", "sluice.scale")
-    path = path_of(place)
-    world.meanwhile = lambda: _settle(world, place, Settlement.REPLAYED)
+    origin = world.letters.letter("sc/st", b"report", "sluice.scale")
+    path = path_of(origin)
+    world.meanwhile = lambda: _settle(world, origin, Settlement.REPLAYED)
     assert problem(await world.call("POST", f"{path}/drop")) == (409, None)
     assert (await world.get(path))["settled"] == "replayed"
     other = world.letters.letter("sc/st", b"report", "sluice.scale")
@@ -106,9 +106,9 @@ async def test_of_several_settlements_a_replay_counts(world: World) -> None:
     assert (await world.get(path_of(other)))["settled"] == "replayed"
 
 
-def _settle(world: World, place: tuple[int, int], how: Settlement) -> None:
+def _settle(world: World, origin: tuple[int, int], how: Settlement) -> None:
     """As another gateway does at the same moment."""
-    settled = DeadLetterSettled(partition=place[0], offset=place[1], how=how, at=1, by="api-gateway/other")
+    settled = DeadLetterSettled(partition=origin[0], offset=origin[1], how=how, at=1, by="api-gateway/other")
     world.letters.append("sc/st", msgspec.json.encode(settled), [("ce_type", "DeadLetterSettled")])
 
 
@@ -166,10 +166,10 @@ async def test_a_dropped_letter_is_left_out(world: World) -> None:
 
 
 async def test_another_gateway_sees_what_was_settled(world: World) -> None:
-    place = world.letters.letter("sc/st", b"hello")
-    await world.call("POST", f"{path_of(place)}/drop")
+    origin = world.letters.letter("sc/st", b"hello")
+    await world.call("POST", f"{path_of(origin)}/drop")
     page = await world.dead_letters().page(10, None, True)
-    assert [(letter.record_offset, how) for letter, _, how in page.letters] == [(place, Settlement.DROPPED)]
+    assert [(letter.record_offset, how) for letter, _, how in page.letters] == [(origin, Settlement.DROPPED)]
 
 
 async def test_a_replayed_request_is_a_new_one_and_is_decided(world: World) -> None:
@@ -195,14 +195,14 @@ async def test_two_replays_of_one_request_are_two_requests(world: World) -> None
     request = encode_request(Request(id="r-1", at=5, by="api-gateway/a", command=CreateScope(scope="sc")))
     ids = set()
     for _ in range(2):
-        place = world.letters.letter("sc", request, REQUESTS_STREAMS.name)
-        ids.add((await world.call("POST", f"{path_of(place)}/replay")).json()["request"])
+        origin = world.letters.letter("sc", request, REQUESTS_STREAMS.name)
+        ids.add((await world.call("POST", f"{path_of(origin)}/replay")).json()["request"])
     assert len(ids) == 2
 
 
 async def test_what_is_no_request_is_replayed_as_it_is(world: World) -> None:
-    place = world.letters.letter("sc/st", b"\xffreport", "sluice.scale", extra="kept")
-    answer = await world.call("POST", f"{path_of(place)}/replay")
+    origin = world.letters.letter("sc/st", b"\xffreport", "sluice.scale", extra="kept")
+    answer = await world.call("POST", f"{path_of(origin)}/replay")
     assert "request" not in answer.json()
     (record,) = world.records("sluice.scale")
     assert (record.key(), record.value(), record.headers()) == (b"sc/st", b"\xffreport", [("extra", b"kept")])
@@ -210,8 +210,8 @@ async def test_what_is_no_request_is_replayed_as_it_is(world: World) -> None:
 
 @pytest.mark.parametrize("topic", ["", "elsewhere", "sluice.journal", DEAD_LETTERS.name])
 async def test_not_everything_can_be_replayed(world: World, topic: str) -> None:
-    place = world.letters.letter("sc/st", b"hello", topic)
-    assert problem(await world.call("POST", f"{path_of(place)}/replay")) == (409, None)
+    origin = world.letters.letter("sc/st", b"hello", topic)
+    assert problem(await world.call("POST", f"{path_of(origin)}/replay")) == (409, None)
     assert len(world.records(DEAD_LETTERS.name)) == 1
 
 
@@ -232,8 +232,8 @@ async def test_while_kafka_is_away_dead_letters_are_unavailable(world: World) ->
 
 
 async def test_a_letter_about_a_settlement_is_a_letter(world: World) -> None:
-    place = world.letters.letter("sc/st", b"hello", ce_type="DeadLetterSettled")
+    origin = world.letters.letter("sc/st", b"hello", ce_type="DeadLetterSettled")
     (letter,) = world.records(DEAD_LETTERS.name)
     assert settled_in(letter) is None
-    await world.call("POST", f"{path_of(place)}/drop")
+    await world.call("POST", f"{path_of(origin)}/drop")
     assert isinstance(settled_in(world.records(DEAD_LETTERS.name)[-1]), DeadLetterSettled)

@@ -119,7 +119,7 @@ async def test_the_life_of_a_transaction(world: World, stream: str) -> None:
     assert problem(await world.call("POST", f"{one}/abort")) == (409, "FAILURE")
     assert problem(await world.call("POST", f"{one}/ping", {"leaseMs": 20_000})) == (409, "COMMITTED")
     waiting = (await world.get(f"{ST}/transactions", state="waiting"))["items"]
-    assert [(t["id"], t["place"], t["writer"]) for t in waiting] == [(id, 0, "w")]
+    assert [(t["id"], t["queuePosition"], t["writer"]) for t in waiting] == [(id, 0, "w")]
 
 
 async def test_a_commit_needs_no_body(world: World, stream: str) -> None:

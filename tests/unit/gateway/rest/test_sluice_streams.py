@@ -222,10 +222,10 @@ async def test_where_no_route_is_the_answer_has_the_form_of_its_interface(world:
 
 async def test_an_existing_stream_is_not_updated_with_if_none_match(world: World, stream: str) -> None:
     before = (await world.get(stream))["config"]
-    asked = len(world.sent)
+    sent = len(world.sent)
     only_new = {"If-None-Match": "*"}
     refused = await world.client.put(stream, json={}, headers=only_new)
-    assert problem(refused) == (412, "STREAM_EXISTS") and len(world.sent) == asked
+    assert problem(refused) == (412, "STREAM_EXISTS") and len(world.sent) == sent
     assert (await world.get(stream))["config"] == before
     assert (await world.client.put(f"{stream}2", json={}, headers=only_new)).status_code == 201
     await world.system.answer_all(Reply(Status.STREAM_EXISTS))

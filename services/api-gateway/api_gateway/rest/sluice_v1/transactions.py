@@ -49,7 +49,7 @@ class TransactionModel(Model):
     lease_ends_at: int | None = Field(default=None, description="When it may be aborted unless its client pings.")
     dies_at: int | None = Field(default=None, description="When it may be aborted in any case.")
     writer: str | None = Field(default=None, description="Who committed it, if the commit named a writer.")
-    place: int | None = Field(default=None, description="How many commits of the stream come before this one.")
+    queue_position: int | None = Field(default=None, description="How many commits of the stream come before this one.")
     ended_at: int | None = None
     reason: str | None = Field(default=None, description="Why it was aborted: user, lease or seal.", examples=["lease"])
     workflow: RunningWorkflow | None = Field(default=None, description="Its abort, if that is under way.")
@@ -132,8 +132,8 @@ async def list_transactions(
     found = (f for ids in wanted for _, f in known(ids) if isinstance(f, Transaction))
     living = sorted(((f"{f.opened_at:020d}.{f.uuid}", f) for f in found), key=lambda pair: pair[0])
     rest = [(order, one) for order, one in living if order > behind]
-    places = {id: place for place, id in enumerate(index.committing)}
-    items = [_model(one, places.get(one.uuid)) for _, one in rest[:limit]]
+    positions = {id: queue_position for queue_position, id in enumerate(index.committing)}
+    items = [_model(one, positions.get(one.uuid)) for _, one in rest[:limit]]
     return as_json(TransactionList(items=items, next=token_of(rest[limit - 1][0]) if len(rest) > limit else None))
 
 
@@ -231,7 +231,7 @@ async def _end(backend: Backend, submit: Submission, command: Ending) -> Respons
     return as_json(TransactionStateModel(state=found.state.value if found is not None else "UNKNOWN"))
 
 
-def _model(found: Found, place: int | None) -> TransactionModel:
+def _model(found: Found, queue_position: int | None) -> TransactionModel:
     reason = found.reason.value if found.reason is not None else None
     if isinstance(found, EndedTransaction):
         return TransactionModel(id=found.uuid, state=found.state.value, ended_at=found.at, reason=reason)
@@ -244,7 +244,7 @@ def _model(found: Found, place: int | None) -> TransactionModel:
         lease_ends_at=found.lease_ends_at,
         dies_at=found.dies_at,
         writer=found.writer or None,
-        place=place,
+        queue_position=queue_position,
         reason=reason,
         workflow=workflow_model(found.workflow),
     )

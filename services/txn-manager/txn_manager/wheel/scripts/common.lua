@@ -27,7 +27,7 @@ local function fill_of(slot, run)
   return false
 end
 
--- Whether the slot that is being filled aside still holds everything that this fill has put there, and is nobody else's.
+-- Whether the slot that is being filled aside still holds everything that this fill has put there, and is of no other fill.
 local function is_staged(staging, token, members)
   return redis.call('ZSCORE', staging, token) and redis.call('ZCARD', staging) == members
 end

@@ -6,7 +6,7 @@ if not is_staged(staging, ARGV[1], tonumber(ARGV[2])) then
 end
 redis.call('ZREM', staging, ARGV[1])
 redis.call('ZADD', staging, 'inf', marker_of(run_id(), ARGV[1]))
--- A renamed key keeps its expiry, and renaming onto a large key would free it while everybody waits.
+-- A renamed key keeps its expiry, and renaming onto a large key would free it while all clients wait.
 redis.call('PERSIST', staging)
 redis.call('UNLINK', slot)
 redis.call('RENAME', staging, slot)

@@ -327,7 +327,7 @@ async def test_a_controller_that_never_answers_costs_a_few_connections(fake: Fak
     fake.answers["createScope"] = [grpc.StatusCode.DEADLINE_EXCEEDED]
     async with Controller(way.address, Patience(first_pause_s=0.001, longest_pause_s=0.001)) as controller:
         call = asyncio.create_task(controller.create_scope("sc"))
-        await eventually_async(lambda: len(fake.requests) > 10, 10.0, "it was asked often")
+        await eventually_async(lambda: len(fake.requests) > 10, 10.0, "it was called often")
     with pytest.raises(ClientClosed):
         await call
     assert way.connections == 5

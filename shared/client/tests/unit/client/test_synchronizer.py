@@ -235,10 +235,10 @@ async def test_a_state_that_cannot_be_read_leaves_the_copy_as_it_was(
 ) -> None:
     other, stream = synchronizer(store), RevisionedStream(store, SEGMENT)
     await other.update(lambda _: [2])
-    place = await stream.tail()
+    tail = await stream.tail()
     await stream.append(records.state_record(b"no numbers"))
-    await stream.set_mark(place, None)
-    await stream.truncate(place)
+    await stream.set_mark(tail, None)
+    await stream.truncate(tail)
     before = (one.state, one.revision)
     with pytest.raises(ValueError, match="JSON"):
         await one.fetch()

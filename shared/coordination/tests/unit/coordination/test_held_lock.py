@@ -39,11 +39,11 @@ class Faulty(MemoryStore):
         self.lost = 0
         self.twice = False
         self.slow: Callable[[str, Body], bool] = lambda _id, _body: False
-        self.asked = asyncio.Event()
+        self.putting = asyncio.Event()
 
     async def put(self, id: str, body: Body, expected: Version | None) -> Version:
         if self.slow(id, body):
-            self.asked.set()
+            self.putting.set()
             await asyncio.sleep(0.5)
             version = await super().put(id, body, expected)
             await asyncio.sleep(0.5)
@@ -84,7 +84,7 @@ async def test_who_is_cancelled_while_it_takes_a_lock_gives_it_back() -> None:
         raise AssertionError("it was cancelled before")
 
     leader = asyncio.create_task(Leader(Leases(store, LEASE, LoopClock()), "leader").campaign(duty))
-    await store.asked.wait()
+    await store.putting.wait()
     for _ in range(3):
         leader.cancel()
         await asyncio.sleep(0.1)
@@ -131,7 +131,7 @@ async def test_a_task_that_has_ended_when_its_node_stops_counts_as_done() -> Non
 
     async with Node(store, "t", functions, settings=QUICK, clock=LoopClock()) as node:
         await node.submit("f", key="one")
-        await store.asked.wait()
+        await store.putting.wait()
     body = await body_of(store, "t/task/one")
     assert body["state"] == "done" and body["outcome"]["result"] == 5
 

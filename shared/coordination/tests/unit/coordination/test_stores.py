@@ -242,12 +242,12 @@ async def test_what_a_redis_url_says_of_tls_is_kept_and_what_would_undo_promises
 
 async def test_no_write_is_repeated_when_a_kept_connection_breaks() -> None:
     """Aiohttp would repeat PUT and DELETE by itself; the second one would meet what the first one did."""
-    asked: list[str] = []
+    paths: list[str] = []
 
     async def answer(request: web.Request) -> web.Response:
         if request.path.endswith("_mapping"):
-            return web.json_response({"work": {"mappings": {"_meta": {"sluice_format": FORMAT}}}})
-        asked.append(f"{request.method} {request.path}")
+            return web.json_response({"tasks": {"mappings": {"_meta": {"sluice_format": FORMAT}}}})
+        paths.append(f"{request.method} {request.path}")
         assert request.transport is not None
         request.transport.abort()
         return web.Response()
@@ -256,7 +256,7 @@ async def test_no_write_is_repeated_when_a_kept_connection_breaks() -> None:
     await server.setup()
     await web.TCPSite(server, "127.0.0.1", 0).start()
     try:
-        async with open_store(f"opensearch://127.0.0.1:{server.addresses[0][1]}/work", timeout_s=10) as store:
+        async with open_store(f"opensearch://127.0.0.1:{server.addresses[0][1]}/tasks", timeout_s=10) as store:
             assert isinstance(store, SearchStore)
             for write in (store.put("a", {}, None), store.delete("a", Version(1, 2))):
                 # Each on a connection that has been used and kept open.
@@ -265,7 +265,7 @@ async def test_no_write_is_repeated_when_a_kept_connection_breaks() -> None:
                     await write
     finally:
         await server.cleanup()
-    assert asked == ["POST /work/_doc/a", "POST /work/_bulk"]
+    assert paths == ["POST /tasks/_doc/a", "POST /tasks/_bulk"]
 
 
 def _app(answer: Callable[[web.Request], Awaitable[web.Response]]) -> web.Application:
