@@ -44,8 +44,8 @@ class Cli:
         self.calls: list[tuple[str, Any]] = []
         self.history = History()
 
-    def __call__(self, *arguments: object) -> Run:
-        result = CliRunner().invoke(app, [str(a) for a in arguments])
+    def __call__(self, *arguments: object, typed: str | bytes | None = None) -> Run:
+        result = CliRunner().invoke(app, [str(a) for a in arguments], input=typed)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Run(result.exit_code, result.stdout, result.stderr)
 
