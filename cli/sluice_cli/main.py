@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from sluice_cli.command import command
+from sluice_cli.command import Api, Json, Kafka, command
 from sluice_cli.commands import (
     cluster,
+    context,
     dead_letter,
     decision,
     reader_group,
@@ -45,6 +46,10 @@ def root(
     _version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and end.")
     ] = False,
+    # The command reads these from the context, where completion finds them, too.
+    api: Api = None,
+    kafka: Kafka = None,
+    json: Json = False,
 ) -> None:
     """Command Sluice, and look into it."""
 
@@ -59,6 +64,7 @@ app.add_typer(workflow.app, name="workflow")
 app.add_typer(decision.app, name="decision")
 app.add_typer(cluster.containers, name="container")
 app.add_typer(cluster.members, name="member")
+app.add_typer(context.app, name="context")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(topic.app, name="topic")
 command(app, "trace")(trace.trace)

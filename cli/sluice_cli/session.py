@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sluice_cli.addresses import Address, find
 from sluice_cli.output import Output
 
 if TYPE_CHECKING:
     from sluice_cli.api import Answer, Api
     from sluice_cli.records.source import Source
-
-DEFAULT_API = "http://127.0.0.1:10080"
-DEFAULT_KAFKA = "127.0.0.1:9092"
-API_VARIABLE = "SLUICE_API"
-KAFKA_VARIABLE = "SLUICE_KAFKA_BOOTSTRAP"
 
 
 def open_api(base: str) -> Api:
@@ -40,18 +35,26 @@ def open_source(bootstrap: str) -> Source:
     return KafkaSource(bootstrap)
 
 
-def api_address() -> str:
-    """Where the API is unless the command line names another one."""
-    return os.environ.get(API_VARIABLE) or DEFAULT_API
-
-
 @dataclass
 class Session:
-    """One run of one command. `api` is a URL, `kafka` Kafka's bootstrap servers."""
+    """One run of one command. `given` are the addresses of the command line, by the names of their options."""
 
-    api: str
-    kafka: str
+    given: Mapping[str, str]
     json: bool
+
+    @cached_property
+    def api(self) -> str:
+        """The URL of an api-gateway. Raises UsageError, as the other addresses do."""
+        return find(Address.API, self.given).value
+
+    @cached_property
+    def kafka(self) -> str:
+        """Kafka's bootstrap servers."""
+        return find(Address.KAFKA, self.given).value
+
+    def controller(self, given: str | None) -> str:
+        """The controller's `tcp://HOST:PORT`; `given` is that of the command's own option."""
+        return find(Address.CONTROLLER, {"controller": given} if given else {}).value
 
     @cached_property
     def out(self) -> Output:
@@ -99,6 +102,13 @@ class Session:
         else:
             traced = f"  (request {answer.request})" if answer.request else ""
             self.out.text(f"{sentence}{traced}")
+
+    def said(self, sentence: str, document: Any) -> None:
+        """Say what was done on this machine: a document for programs, or a sentence."""
+        if self.json:
+            self.out.document(document)
+        else:
+            self.out.text(sentence)
 
     def close(self) -> None:
         """Close what was opened."""

@@ -27,10 +27,15 @@ TRANSACTION = re.compile(r"transaction ([0-9a-f-]{36})")
 class Tour:
     """Runs examples in this process, as one after the other would type them."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, configuration: Path) -> None:
         self.scope = f"demo{uuid4().hex[:8]}"
         self.request = self.transaction = ""
-        self._environment = {"SLUICE_API": system.rest_url, "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap}
+        self._environment = {
+            "SLUICE_API": system.rest_url,
+            "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap,
+            "SLUICE_CONTROLLER": f"tcp://{system.grpc_address}",
+            "XDG_CONFIG_HOME": str(configuration),
+        }
 
     def run(self, line: str) -> str:
         """What the command prints; `$REQUEST` is the last change, `$TRANSACTION` the last one begun."""
@@ -48,8 +53,8 @@ class Tour:
 
 
 @pytest.fixture
-def tour(system: System) -> Tour:
-    return Tour(system)
+def tour(system: System, tmp_path: Path) -> Tour:
+    return Tour(system, tmp_path)
 
 
 def test_every_example_of_the_reference_works(tour: Tour) -> None:
