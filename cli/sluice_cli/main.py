@@ -10,6 +10,7 @@ from sluice_cli.commands import (
     context,
     dead_letter,
     decision,
+    event,
     reader_group,
     scaling,
     scope,
@@ -56,6 +57,7 @@ def root(
 
 app.add_typer(scope.app, name="scope")
 stream.app.add_typer(scaling.app)
+stream.app.add_typer(event.app)
 app.add_typer(stream.app, name="stream")
 app.add_typer(reader_group.app, name="reader-group")
 app.add_typer(table.app, name="table")

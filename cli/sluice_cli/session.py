@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,10 @@ from sluice_cli.output import Output
 if TYPE_CHECKING:
     from sluice_cli.api import Answer, Api
     from sluice_cli.records.source import Source
+    from sluice_client import Client
+
+ANSWER_S = 30.0
+"""How long a controller may take to reply."""
 
 
 def open_api(base: str) -> Api:
@@ -35,6 +40,13 @@ def open_source(bootstrap: str) -> Source:
     return KafkaSource(bootstrap)
 
 
+def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
+    """The client library's client, for events."""
+    import sluice_client
+
+    return sluice_client.open_client(controller, sluice_client.Patience(deadline_s=ANSWER_S))
+
+
 @dataclass
 class Session:
     """One run of one command. `given` are the addresses of the command line, by the names of their options."""
@@ -53,8 +65,16 @@ class Session:
         return find(Address.KAFKA, self.given).value
 
     def controller(self, given: str | None) -> str:
-        """The controller's `tcp://HOST:PORT`; `given` is that of the command's own option."""
-        return find(Address.CONTROLLER, {"controller": given} if given else {}).value
+        """The controller's `tcp://HOST:PORT`; `given` is that of the command's own option. Raises UsageError."""
+        from sluice_cli.errors import UsageError
+
+        address, source = find(Address.CONTROLLER, {"controller": given} if given else {})
+        scheme, separator, _ = address.rpartition("://")
+        if separator and scheme != "tcp":
+            raise UsageError(
+                f"{address!r} ({source}) is no controller", "write it as tcp://HOST:PORT; TLS is not there yet"
+            )
+        return address
 
     @cached_property
     def out(self) -> Output:

@@ -10,7 +10,7 @@ from sluice_cli.command import command, group
 from sluice_cli.confirmation import Yes, confirm, stream_losses, truncation_losses
 from sluice_cli.session import Session
 
-app = group("Streams: create, look at, scale, truncate, seal, delete.")
+app = group("Streams: create, look at, write, read, scale, truncate, seal, delete.")
 
 _Segments = Annotated[int | None, typer.Option("--segments", min=1, metavar="N", help="A fixed number of segments.")]
 _Scale = Annotated[

@@ -26,10 +26,9 @@ from at_least_once.settings import (
 )
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import run_workers
-from at_least_once.writing import NoSegments
 from sluice_client import Client, ClientError, MalformedEvents, Patience, SegmentStoreError, open_client
 
-ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, NoSegments, MalformedEvents, NoSuchFunction)
+ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, MalformedEvents, NoSuchFunction)
 """What ends a program with a message: an outage longer than the patience, and what is not as it should be."""
 
 
