@@ -10,6 +10,7 @@ from sluice_cli.commands import (
     context,
     dead_letter,
     decision,
+    diagnose,
     event,
     reader_group,
     scaling,
@@ -69,6 +70,7 @@ app.add_typer(cluster.members, name="member")
 app.add_typer(context.app, name="context")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(topic.app, name="topic")
+command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
 
 

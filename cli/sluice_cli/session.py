@@ -22,15 +22,15 @@ ANSWER_S = 30.0
 """How long a controller may take to reply."""
 
 
-def open_api(base: str) -> Api:
-    """A connection to an api-gateway."""
-    from sluice_cli.api import Api
+def open_api(base: str, read_s: float | None = None) -> Api:
+    """A connection to an api-gateway; an answer may take `read_s` seconds, or as long as the gateway waits itself."""
+    from sluice_cli.api import READ_S, Api
 
     def waiting() -> None:
         sys.stderr.write(f"Still waiting for {base}. Ctrl-C ends the waiting, but not the requested operation.\n")
         sys.stderr.flush()
 
-    return Api(base, waiting=waiting)
+    return Api(base, waiting=waiting, read_s=READ_S if read_s is None else read_s)
 
 
 def open_source(bootstrap: str) -> Source:
@@ -83,6 +83,10 @@ class Session:
     @cached_property
     def rest(self) -> Api:
         return open_api(self.api)
+
+    def rest_within(self, read_s: float) -> Api:
+        """A connection of its own whose answers take `read_s` seconds at most; the caller closes it."""
+        return open_api(self.api, read_s=read_s)
 
     @cached_property
     def records(self) -> Source:

@@ -57,7 +57,8 @@ def tour(system: System, tmp_path: Path) -> Tour:
     return Tour(system, tmp_path)
 
 
-def test_every_example_of_the_reference_works(tour: Tour) -> None:
+def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     examples = EXAMPLE.findall(REFERENCE.read_text())
     assert len(examples) > 50
     said = {}
@@ -72,6 +73,8 @@ def test_every_example_of_the_reference_works(tour: Tour) -> None:
     assert "clicks" in said["stream list demo --tag web"] and "orders" not in said["stream list demo --tag web"]
     assert said["stream segments demo/orders"].count("#epoch.1") == 8
     assert said["stream segments demo/orders --epoch 0"].count("#epoch.0") == 4
+    assert said["stream read demo/orders"] == "first\nsecond\n"
+    assert "readiness.json" in said["diagnose"] and "\nwithout " not in said["diagnose"]
     assert "StreamEpochAdded" in said["topic tail journal --from -10m --stream demo/orders"]
     assert "made so by  " in said["stream show demo/orders --at now"]
     past = json.loads(said["stream show demo/orders --at now --json"])

@@ -84,6 +84,6 @@ def configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
     run = Cli()
     monkeypatch.setattr(typer.testing, "_get_command", lambda _app: COMMAND)
-    monkeypatch.setattr(session, "open_api", lambda base: Api(base, transport=httpx.MockTransport(run.answer)))
+    monkeypatch.setattr(session, "open_api", lambda base, **_: Api(base, transport=httpx.MockTransport(run.answer)))
     monkeypatch.setattr(session, "open_source", lambda _bootstrap: run.history.source)
     return run
