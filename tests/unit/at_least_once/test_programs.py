@@ -244,7 +244,7 @@ def test_functions_are_found_by_name() -> None:
         ([], 2, "generator"),
         (["--help"], 0, "redis-sink"),
         (["dance"], 2, "COMMAND"),
-        (["app", "--heartbeat-s", "0"], 2, "heartbeat_s"),
+        (["app", "--heartbeat-s", "0"], 2, "--heartbeat-s is '0': it must be more than 0"),
         (["app", "--controller", "memory:", "--function", "no.such:function"], 1, "no.such"),
         (["members", "--controller", "memory:"], 0, ""),
         (["members", "--controller", "127.0.0.1:1", "--patience-s", "0.2"], 1, "did not answer"),
