@@ -132,6 +132,15 @@ class Api:
                 return
             left = None if left is None else left - len(items)
 
+    def readiness(self) -> dict[str, Any]:
+        """What /readyz answers, whether that is ready or not. Raises UnreachableError."""
+        response = self._send("GET", "/readyz", None, {}, None)
+        try:
+            found = response.json()
+        except ValueError:
+            found = response.text
+        return {"status": response.status_code, "answer": found}
+
     def _call(
         self,
         method: str,
@@ -140,10 +149,24 @@ class Api:
         parameters: dict[str, object],
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
+        response = self._send(method, path, body, parameters, headers)
+        request = response.headers.get("Sluice-Request", "")
+        if response.is_success:
+            return Answer(response.status_code, _document(response), request)
+        raise _refusal(response, request)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        parameters: dict[str, object],
+        headers: Mapping[str, str] | None,
+    ) -> httpx.Response:
         sent = {name: _text(value) for name, value in parameters.items() if value is not None}
         try:
             with _notice_after(PATIENCE_S, self._waiting):
-                response = self._client.request(method, path, params=sent, json=body, headers=headers)
+                return self._client.request(method, path, params=sent, json=body, headers=headers)
         except UnicodeEncodeError as error:
             raise UsageError(f"{error.object!r} is no text", "write it in UTF-8") from None
         except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
@@ -156,10 +179,6 @@ class Api:
                 f"cannot reach the API at {self.base}: {error}",
                 "is Sluice running (`make status`)? Another address: --api URL or SLUICE_API",
             ) from error
-        request = response.headers.get("Sluice-Request", "")
-        if response.is_success:
-            return Answer(response.status_code, _document(response), request)
-        raise _refusal(response, request)
 
 
 @contextmanager

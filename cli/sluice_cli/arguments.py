@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from sluice_cli import completion
+from sluice_cli.addresses import Address
+from sluice_cli.command import rule
 
 Scope = Annotated[str, typer.Argument(metavar="SCOPE", autocompletion=completion.scopes, show_default=False)]
 Stream = Annotated[str, typer.Argument(metavar="SCOPE/STREAM", autocompletion=completion.streams, show_default=False)]
@@ -12,6 +14,12 @@ Group = Annotated[str, typer.Argument(metavar="SCOPE/GROUP", autocompletion=comp
 Table = Annotated[str, typer.Argument(metavar="SCOPE/TABLE", autocompletion=completion.tables, show_default=False)]
 Transaction = Annotated[str, typer.Argument(metavar="TRANSACTION", help="Its id, a UUID.", show_default=False)]
 
+Controller = Annotated[
+    str | None,
+    typer.Option(
+        "--controller", metavar="URL", help=f"The controller, by gRPC; {rule(Address.CONTROLLER)}.", show_default=False
+    ),
+]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most so many; else all.")]
 At = Annotated[
     str | None,

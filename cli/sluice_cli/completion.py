@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import typer
 
-from sluice_cli.session import api_address
+from sluice_cli.addresses import Address, find
 
 TIMEOUT_S = 0.5
 MOST = 100
@@ -14,9 +14,10 @@ def _names(context: typer.Context, path: tuple[str, ...], prefix: str) -> list[s
     from sluice_cli.api import Api, path_of
 
     # Whatever goes wrong here would be written into the line that is being typed.
-    address = context.params.get("api") or api_address()
     try:
-        with Api(str(address), connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as api:
+        before, after = context.find_root().params.get("api"), context.params.get("api")
+        address = find(Address.API, {"api": after or before or ""}).value
+        with Api(address, connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as api:
             found = [str(item["name"]) for item in api.pages(path_of(*path), MOST, prefix=prefix or None)]
     except Exception:  # noqa: BLE001 - see above
         return []

@@ -39,6 +39,10 @@ class NoAnswerError(UnreachableError):
     """No answer came in time; the requested operation may go on all the same."""
 
 
+class DeclinedError(CommandError):
+    """The user said no; nothing was done."""
+
+
 class StoppedError(CommandError):
     """Ctrl-C ended the waiting for something that goes on."""
 

@@ -4,11 +4,14 @@ from typing import Annotated
 
 import typer
 
-from sluice_cli.command import command
+from sluice_cli.command import Api, Json, Kafka, command
 from sluice_cli.commands import (
     cluster,
+    context,
     dead_letter,
     decision,
+    diagnose,
+    event,
     reader_group,
     scaling,
     scope,
@@ -45,12 +48,17 @@ def root(
     _version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and end.")
     ] = False,
+    # The command reads these from the context, where completion finds them, too.
+    api: Api = None,
+    kafka: Kafka = None,
+    json: Json = False,
 ) -> None:
     """Command Sluice, and look into it."""
 
 
 app.add_typer(scope.app, name="scope")
 stream.app.add_typer(scaling.app)
+stream.app.add_typer(event.app)
 app.add_typer(stream.app, name="stream")
 app.add_typer(reader_group.app, name="reader-group")
 app.add_typer(table.app, name="table")
@@ -59,8 +67,10 @@ app.add_typer(workflow.app, name="workflow")
 app.add_typer(decision.app, name="decision")
 app.add_typer(cluster.containers, name="container")
 app.add_typer(cluster.members, name="member")
+app.add_typer(context.app, name="context")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(topic.app, name="topic")
+command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
 
 

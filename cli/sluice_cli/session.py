@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sluice_cli.addresses import Address, find
 from sluice_cli.output import Output
 
 if TYPE_CHECKING:
     from sluice_cli.api import Answer, Api
     from sluice_cli.records.source import Source
+    from sluice_client import Client
 
-DEFAULT_API = "http://127.0.0.1:10080"
-DEFAULT_KAFKA = "127.0.0.1:9092"
-API_VARIABLE = "SLUICE_API"
-KAFKA_VARIABLE = "SLUICE_KAFKA_BOOTSTRAP"
+ANSWER_S = 30.0
+"""How long a controller may take to reply."""
 
 
-def open_api(base: str) -> Api:
-    """A connection to an api-gateway."""
-    from sluice_cli.api import Api
+def open_api(base: str, read_s: float | None = None) -> Api:
+    """A connection to an api-gateway; an answer may take `read_s` seconds, or as long as the gateway waits itself."""
+    from sluice_cli.api import READ_S, Api
 
     def waiting() -> None:
         sys.stderr.write(f"Still waiting for {base}. Ctrl-C ends the waiting, but not the requested operation.\n")
         sys.stderr.flush()
 
-    return Api(base, waiting=waiting)
+    return Api(base, waiting=waiting, read_s=READ_S if read_s is None else read_s)
 
 
 def open_source(bootstrap: str) -> Source:
@@ -40,18 +40,41 @@ def open_source(bootstrap: str) -> Source:
     return KafkaSource(bootstrap)
 
 
-def api_address() -> str:
-    """Where the API is unless the command line names another one."""
-    return os.environ.get(API_VARIABLE) or DEFAULT_API
+def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
+    """The client library's client, for events."""
+    import sluice_client
+
+    return sluice_client.open_client(controller, sluice_client.Patience(deadline_s=ANSWER_S))
 
 
 @dataclass
 class Session:
-    """One run of one command. `api` is a URL, `kafka` Kafka's bootstrap servers."""
+    """One run of one command. `given` are the addresses of the command line, by the names of their options."""
 
-    api: str
-    kafka: str
+    given: Mapping[str, str]
     json: bool
+
+    @cached_property
+    def api(self) -> str:
+        """The URL of an api-gateway. Raises UsageError, as the other addresses do."""
+        return find(Address.API, self.given).value
+
+    @cached_property
+    def kafka(self) -> str:
+        """Kafka's bootstrap servers."""
+        return find(Address.KAFKA, self.given).value
+
+    def controller(self, given: str | None) -> str:
+        """The controller's `tcp://HOST:PORT`; `given` is that of the command's own option. Raises UsageError."""
+        from sluice_cli.errors import UsageError
+
+        address, source = find(Address.CONTROLLER, {"controller": given} if given else {})
+        scheme, separator, _ = address.rpartition("://")
+        if separator and scheme != "tcp":
+            raise UsageError(
+                f"{address!r} ({source}) is no controller", "write it as tcp://HOST:PORT; TLS is not there yet"
+            )
+        return address
 
     @cached_property
     def out(self) -> Output:
@@ -60,6 +83,10 @@ class Session:
     @cached_property
     def rest(self) -> Api:
         return open_api(self.api)
+
+    def rest_within(self, read_s: float) -> Api:
+        """A connection of its own whose answers take `read_s` seconds at most; the caller closes it."""
+        return open_api(self.api, read_s=read_s)
 
     @cached_property
     def records(self) -> Source:
@@ -99,6 +126,13 @@ class Session:
         else:
             traced = f"  (request {answer.request})" if answer.request else ""
             self.out.text(f"{sentence}{traced}")
+
+    def said(self, sentence: str, document: Any) -> None:
+        """Say what was done on this machine: a document for programs, or a sentence."""
+        if self.json:
+            self.out.document(document)
+        else:
+            self.out.text(sentence)
 
     def close(self) -> None:
         """Close what was opened."""

@@ -1,11 +1,18 @@
 """The settings all services share, from the environment with the prefix SLUICE_."""
 
 import logging
+import re
 import secrets
 import socket
-from typing import Any
+import sys
+from typing import Any, TypeVar
 
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+
+from sluice.validation import sentence
+
+S = TypeVar("S", bound=BaseSettings)
 
 
 class ServiceSettings(BaseSettings):
@@ -44,3 +51,22 @@ class ServiceSettings(BaseSettings):
             "topic.metadata.refresh.interval.ms": 5_000,
             "logger": logging.getLogger("librdkafka"),
         }
+
+
+def settings_of(kind: type[S]) -> S:
+    """The settings of the environment. Ends the process with exit code 2 and a line on stderr for each wrong one."""
+    prefix = str(kind.model_config.get("env_prefix", ""))
+    try:
+        return kind()
+    except ValidationError as error:
+        wrongs = [
+            sentence(dict(one), f"{prefix}{'_'.join(str(part) for part in one['loc'])}".upper())
+            for one in error.errors()
+        ]
+    except SettingsError as error:
+        # Of a structured setting that is no JSON only the text says which one it is.
+        named = re.search(r'field "(\w+)"', str(error))
+        wrongs = [f"{prefix}{named[1].upper()}: it must be JSON" if named else str(error)]
+    for wrong in wrongs:
+        sys.stderr.write(f"setting {wrong}\n")
+    raise SystemExit(2)

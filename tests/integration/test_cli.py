@@ -27,10 +27,15 @@ TRANSACTION = re.compile(r"transaction ([0-9a-f-]{36})")
 class Tour:
     """Runs examples in this process, as one after the other would type them."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, configuration: Path) -> None:
         self.scope = f"demo{uuid4().hex[:8]}"
         self.request = self.transaction = ""
-        self._environment = {"SLUICE_API": system.rest_url, "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap}
+        self._environment = {
+            "SLUICE_API": system.rest_url,
+            "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap,
+            "SLUICE_CONTROLLER": f"tcp://{system.grpc_address}",
+            "XDG_CONFIG_HOME": str(configuration),
+        }
 
     def run(self, line: str) -> str:
         """What the command prints; `$REQUEST` is the last change, `$TRANSACTION` the last one begun."""
@@ -48,24 +53,28 @@ class Tour:
 
 
 @pytest.fixture
-def tour(system: System) -> Tour:
-    return Tour(system)
+def tour(system: System, tmp_path: Path) -> Tour:
+    return Tour(system, tmp_path)
 
 
-def test_every_example_of_the_reference_works(tour: Tour) -> None:
+def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     examples = EXAMPLE.findall(REFERENCE.read_text())
     assert len(examples) > 50
     said = {}
     for line in examples:
         out = tour.run(line)
         said[line] = out.replace(tour.scope, "demo")
-        if "--json" in line and "tail" not in line:
-            assert json.loads(out), line
+        if "--json" in line:
+            documents = out.splitlines() if line.startswith(("topic tail", "stream read")) else [out]
+            assert all(json.loads(one) for one in documents), line
     assert "events:100 per segment and second, factor 2" in said["stream show demo/clicks"]
     assert "time=1h..2d" in said["stream show demo/clicks"]
     assert "clicks" in said["stream list demo --tag web"] and "orders" not in said["stream list demo --tag web"]
     assert said["stream segments demo/orders"].count("#epoch.1") == 8
     assert said["stream segments demo/orders --epoch 0"].count("#epoch.0") == 4
+    assert said["stream read demo/orders"] == "first\nsecond\n"
+    assert "readiness.json" in said["diagnose"] and "\nwithout " not in said["diagnose"]
     assert "StreamEpochAdded" in said["topic tail journal --from -10m --stream demo/orders"]
     assert "made so by  " in said["stream show demo/orders --at now"]
     past = json.loads(said["stream show demo/orders --at now --json"])

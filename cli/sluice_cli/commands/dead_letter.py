@@ -1,11 +1,12 @@
 """`sluice dead-letter`: records that could not be handled, and what becomes of them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sluice_cli.arguments import Limit
 from sluice_cli.command import command, group
+from sluice_cli.confirmation import Yes, confirm, letter_losses
 from sluice_cli.session import Session
 
 app = group("Dead letters: records that could not be handled. Replay them once the reason is gone, or drop them.")
@@ -39,17 +40,9 @@ def list_letters(session: Session, settled: _Settled = False, limit: Limit = Non
 @command(app, "show")
 def show(session: Session, record_offset: _RecordOffset) -> None:
     """Show a dead letter with its value."""
-    from sluice_cli.api import path_of
-    from sluice_cli.errors import RefusedError
     from sluice_cli.rendering import draw_letter
 
-    try:
-        letter = session.rest.get(path_of("dead-letters", *record_offset_of(record_offset)))
-    except RefusedError as error:
-        if error.status == 404:
-            error.hint = "`sluice dead-letter list --settled` shows all there are"
-        raise
-    session.show(letter, draw_letter)
+    session.show(_letter(session, record_offset), draw_letter)
 
 
 @command(app, "replay")
@@ -59,9 +52,28 @@ def replay(session: Session, record_offset: _RecordOffset) -> None:
 
 
 @command(app, "drop")
-def drop(session: Session, record_offset: _RecordOffset) -> None:
-    """Record that a dead letter needs no more attention."""
+def drop(session: Session, record_offset: _RecordOffset, yes: Yes = False) -> None:
+    """Record that a dead letter needs no more attention; asks first at a terminal."""
+    confirm(
+        session,
+        f"Dropping dead letter {record_offset}",
+        lambda: letter_losses(_letter(session, record_offset)),
+        yes=yes,
+    )
     _settle(session, record_offset, "drop", "is dropped")
+
+
+def _letter(session: Session, record_offset: str) -> dict[str, Any]:
+    from sluice_cli.api import path_of
+    from sluice_cli.errors import RefusedError
+
+    try:
+        letter: dict[str, Any] = session.rest.get(path_of("dead-letters", *record_offset_of(record_offset)))
+    except RefusedError as error:
+        if error.status == 404:
+            error.hint = "`sluice dead-letter list --settled` shows all there are"
+        raise
+    return letter
 
 
 def _settle(session: Session, record_offset: str, what: str, done: str) -> None:

@@ -6,6 +6,7 @@ import typer
 
 from sluice_cli.arguments import Group, Limit, Scope
 from sluice_cli.command import command, group
+from sluice_cli.confirmation import Yes, confirm, group_losses
 from sluice_cli.session import Session
 
 app = group("Reader groups: who reads what, and what is kept for them.")
@@ -120,9 +121,11 @@ def update(
 
 
 @command(app, "delete")
-def delete(session: Session, group: Group) -> None:
-    """Delete a reader group; its streams stay."""
-    session.done(f"reader group {group} deleted", session.rest.change("DELETE", _path(group)))
+def delete(session: Session, group: Group, yes: Yes = False) -> None:
+    """Delete a reader group; its streams stay; asks first at a terminal."""
+    one = _path(group)
+    confirm(session, f"Deleting reader group {group}", lambda: group_losses(session, one), yes=yes)
+    session.done(f"reader group {group} deleted", session.rest.change("DELETE", one))
 
 
 def _streams(streams: list[str] | None, starts: list[str] | None, ends: list[str] | None) -> dict[str, Any]:

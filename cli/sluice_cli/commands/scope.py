@@ -6,6 +6,7 @@ import typer
 
 from sluice_cli.arguments import At, Limit, Scope
 from sluice_cli.command import command, group
+from sluice_cli.confirmation import Yes, confirm, scope_losses
 from sluice_cli.session import Session
 
 app = group("Scopes: the folders that streams, reader groups and tables live in.")
@@ -53,12 +54,14 @@ def delete(
     recursive: Annotated[
         bool, typer.Option("--recursive", help="With everything in it: all data of all its streams is gone.")
     ] = False,
+    yes: Yes = False,
 ) -> None:
-    """Delete a scope, which must be empty unless --recursive is given."""
+    """Delete a scope, which must be empty unless --recursive is given; asks first at a terminal."""
     from sluice_cli.api import path_of
     from sluice_cli.deletion import delete_all
 
     if recursive:
+        confirm(session, f"Deleting scope {scope} with everything in it", lambda: scope_losses(session, scope), yes=yes)
         answer = delete_all(session.rest, scope, session.out.progress)
     else:
         answer = session.rest.change("DELETE", path_of("scopes", scope))

@@ -7,9 +7,10 @@ import typer
 
 from sluice_cli.arguments import At, Limit, Scope, Stream
 from sluice_cli.command import command, group
+from sluice_cli.confirmation import Yes, confirm, stream_losses, truncation_losses
 from sluice_cli.session import Session
 
-app = group("Streams: create, look at, scale, truncate, seal, delete.")
+app = group("Streams: create, look at, write, read, scale, truncate, seal, delete.")
 
 _Segments = Annotated[int | None, typer.Option("--segments", min=1, metavar="N", help="A fixed number of segments.")]
 _Scale = Annotated[
@@ -161,13 +162,14 @@ def truncate(
             show_default=False,
         ),
     ],
+    yes: Yes = False,
 ) -> None:
-    """Drop everything of a stream that lies before a cut."""
+    """Drop everything of a stream that lies before a cut; asks first at a terminal."""
     from sluice_cli.units import cut_of
 
-    session.done(
-        f"stream {stream} truncated", session.rest.change("POST", path(stream, "truncate"), {"cut": cut_of(cut)})
-    )
+    begin, one = cut_of(cut), path(stream)
+    confirm(session, f"Truncating stream {stream}", lambda: truncation_losses(session, one, begin), yes=yes)
+    session.done(f"stream {stream} truncated", session.rest.change("POST", path(stream, "truncate"), {"cut": begin}))
 
 
 @command(app, "seal")
@@ -177,9 +179,11 @@ def seal(session: Session, stream: Stream) -> None:
 
 
 @command(app, "delete")
-def delete(session: Session, stream: Stream) -> None:
-    """Delete a stream, which must be sealed, with all its data."""
-    session.done(f"stream {stream} deleted", session.rest.change("DELETE", path(stream)))
+def delete(session: Session, stream: Stream, yes: Yes = False) -> None:
+    """Delete a stream, which must be sealed, with all its data; asks first at a terminal."""
+    one = path(stream)
+    confirm(session, f"Deleting stream {stream}", lambda: stream_losses(session, one), yes=yes)
+    session.done(f"stream {stream} deleted", session.rest.change("DELETE", one))
 
 
 def _settings(

@@ -6,6 +6,7 @@ import typer
 
 from sluice_cli.arguments import Limit, Scope, Table
 from sluice_cli.command import command, group
+from sluice_cli.confirmation import Yes, confirm, table_losses
 from sluice_cli.session import Session
 
 app = group("Key-value tables.")
@@ -65,6 +66,8 @@ def create(
 
 
 @command(app, "delete")
-def delete(session: Session, table: Table) -> None:
-    """Delete a key-value table with all that is in it."""
-    session.done(f"table {table} deleted", session.rest.change("DELETE", _path(table)))
+def delete(session: Session, table: Table, yes: Yes = False) -> None:
+    """Delete a key-value table with all that is in it; asks first at a terminal."""
+    one = _path(table)
+    confirm(session, f"Deleting table {table}", lambda: table_losses(session, one), yes=yes)
+    session.done(f"table {table} deleted", session.rest.change("DELETE", one))

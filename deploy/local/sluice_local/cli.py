@@ -8,6 +8,7 @@ import sys
 
 from pydantic import ValidationError
 
+from sluice.validation import sentence
 from sluice_local import background, launch, supervisor
 from sluice_local.errors import AlreadyUp, LocalError, NotUp
 from sluice_local.settings import LocalSettings, variable_of
@@ -37,7 +38,7 @@ def main() -> int:
         for problem in error.errors():
             field = "_".join(str(one) for one in problem["loc"])
             name = field if field.isupper() else variable_of(field)
-            print(f"setting {name}: {problem['msg']} (it is {problem['input']!r})", file=sys.stderr)
+            print(f"setting {sentence(dict(problem), name)}", file=sys.stderr)
         return 2
     except NotUp as error:
         print(error, file=sys.stderr)

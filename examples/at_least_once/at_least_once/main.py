@@ -26,10 +26,10 @@ from at_least_once.settings import (
 )
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import run_workers
-from at_least_once.writing import NoSegments
+from sluice.validation import sentence
 from sluice_client import Client, ClientError, MalformedEvents, Patience, SegmentStoreError, open_client
 
-ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, NoSegments, MalformedEvents, NoSuchFunction)
+ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, MalformedEvents, NoSuchFunction)
 """What ends a program with a message: an outage longer than the patience, and what is not as it should be."""
 
 
@@ -63,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = CliApp.run(command.settings, cli_args=given[1:])
     except ValidationError as error:
-        print(error, file=sys.stderr)
+        for problem in error.errors():
+            # Of a value that could be of several kinds the place says which kind was tried, too.
+            print(f"--{sentence(dict(problem), str(problem['loc'][0]).replace('_', '-'))}", file=sys.stderr)
         return 2
     logging.basicConfig(
         level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr

@@ -5,8 +5,7 @@ from typing import Protocol
 from at_least_once.functions import Result
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream, open_writer
-from at_least_once.writing import EventWriter
-from sluice_client import Client
+from sluice_client import Client, EventWriter
 
 
 class Output(Protocol):

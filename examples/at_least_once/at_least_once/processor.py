@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from at_least_once.functions import Function, Result
 from at_least_once.output import Output
 from at_least_once.reader_group import ReaderGroup
-from at_least_once.reading import Piece, Reads
+from at_least_once.reading import Reads
 from at_least_once.settings import AppSettings
-from sluice_client import Client, StoredEvent
+from sluice_client import Client, Piece, StoredEvent
 
 _PIECE_BYTES = 64 * 1024
 _LONGEST_PAUSE_S = 0.25

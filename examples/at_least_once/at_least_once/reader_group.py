@@ -17,9 +17,8 @@ from at_least_once.group_state import (
     rebalance,
     record,
 )
-from at_least_once.head import Start
 from at_least_once.streams import open_state_stream
-from sluice_client import Client, JsonCodec, RevisionedStream, StateSynchronizer
+from sluice_client import Client, JsonCodec, RevisionedStream, Start, StateSynchronizer
 
 
 class ReaderGroup:

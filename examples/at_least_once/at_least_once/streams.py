@@ -1,8 +1,7 @@
 """The streams of the example: made if they are not there, and opened."""
 
 from at_least_once.settings import Settings
-from at_least_once.writing import EventWriter
-from sluice_client import Client, RevisionedStream
+from sluice_client import Client, EventWriter, RevisionedStream
 
 
 async def ensure_stream(client: Client, scope: str, stream: str, segments: int) -> None:

@@ -4,9 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from at_least_once.group_state import Decision, GroupState, begin, come_online, complete, evolve, rebalance, record
-from at_least_once.head import find_start
-from at_least_once.reading import read_piece
-from sluice_client import Client, StoredEvent
+from sluice_client import Client, StoredEvent, find_start, read_piece
 
 _PIECE_BYTES = 1024 * 1024
 _ALONE = "alone"

@@ -12,7 +12,6 @@ from secrets import token_hex
 
 from at_least_once.functions import Function
 from at_least_once.group_state import NotOnline, NotTheReader
-from at_least_once.head import find_start
 from at_least_once.membership import Membership
 from at_least_once.membership_state import Gone
 from at_least_once.output import Output
@@ -22,7 +21,7 @@ from at_least_once.pruner import Pruner
 from at_least_once.reader_group import ReaderGroup
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream
-from sluice_client import Client
+from sluice_client import Client, find_start
 
 _DEPARTURE_S = 5.0
 _log = logging.getLogger(__name__)

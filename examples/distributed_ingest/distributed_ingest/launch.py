@@ -71,6 +71,7 @@ def launch(session: Session, common: Common, plan: Plan, make_feed: Callable[[Sc
     state = session.rest.get(path_of("scopes", scope, "streams", name))["state"]
     if state not in _WRITABLE:
         raise RefusedError(f"the stream {scope}/{name} is {state}", "nothing can be written into it")
+    controller = session.controller(common.controller)
     run = Run(
         job=job,
         store_url=common.store or default_url(job.name),
@@ -78,7 +79,7 @@ def launch(session: Session, common: Common, plan: Plan, make_feed: Callable[[Sc
         workers=common.workers,
         once=once,
         display=Display(bars=common.progress, verbose=common.verbose),
-        make_sink=lambda: StreamSink(common.controller, scope, name),
+        make_sink=lambda: StreamSink(controller, scope, name),
         make_feed=make_feed,
     )
     summary = run.run()

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from sluice_cli.command import command
+from sluice_cli.addresses import Address
+from sluice_cli.command import command, rule
 from sluice_cli.errors import UsageError
 from sluice_cli.session import Session
 from sluice_cli.units import duration_of, size_of
@@ -46,9 +47,9 @@ class Common:
     name: Annotated[
         str | None, option("--name", "The job; else made from source and stream. Its nodes give the same.", "NAME")
     ] = None
-    controller: Annotated[str, option("--controller", "The controller that the writer asks.", "URL")] = (
-        "tcp://127.0.0.1:9090"
-    )
+    controller: Annotated[
+        str | None, option("--controller", f"The controller, by gRPC; {rule(Address.CONTROLLER)}.", "URL")
+    ] = None
     workers: Annotated[int, option("--workers", "Tasks at a time on this node.", "N", min=1, max=256)] = 4
     lease: Annotated[str, option("--lease", "So long after a node has died its work goes to others.", "DURATION")] = (
         "15s"

@@ -22,6 +22,7 @@ from api_gateway.rest.statistics import follow_statistics
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.runtime import Runtime, run_service
+from sluice.settings import settings_of
 from sluice.workflows.data_plane import connect
 
 
@@ -73,7 +74,7 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
 
 def main() -> None:
     """Run the service with the settings of the environment."""
-    settings = GatewaySettings()
+    settings = settings_of(GatewaySettings)
     apps: list[FastAPI] = []
 
     def serve(runtime: Runtime) -> FastAPI:

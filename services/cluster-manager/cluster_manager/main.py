@@ -22,6 +22,7 @@ from sluice.engine.executor import Permit
 from sluice.kafka.dead_letters import send_dead_letter, source_of
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime, run_service
+from sluice.settings import settings_of
 from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
@@ -122,7 +123,7 @@ class ClusterManager:
 
 def main() -> None:
     """Run one instance until it is stopped."""
-    settings = ClusterManagerSettings()
+    settings = settings_of(ClusterManagerSettings)
 
     async def start(runtime: Runtime) -> None:
         ClusterManager(runtime, settings).start()

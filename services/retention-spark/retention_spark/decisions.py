@@ -4,6 +4,7 @@ import sys
 
 from retention_spark.history import last_decisions, line_of
 from retention_spark.settings import SparkSettings
+from sluice.settings import settings_of
 
 COUNT = 20
 
@@ -14,7 +15,7 @@ def main(arguments: list[str]) -> int:
     if not slash:
         print("which stream? decisions SCOPE/STREAM", file=sys.stderr)
         return 2
-    folder = SparkSettings().spark_history
+    folder = settings_of(SparkSettings).spark_history
     rows = last_decisions(folder, scope, stream, int(arguments[1]) if len(arguments) > 1 else COUNT)
     for row in rows:
         print(line_of(row))

@@ -27,6 +27,7 @@ from retention_spark.query_supervisor import QueryRunner
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import SERVICE
+from sluice.settings import settings_of
 from sluice.telemetry.health import Checks, health_server
 from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop
@@ -42,7 +43,7 @@ SESSION_ENDS_S = 2.0
 
 def main() -> None:
     """Run until SIGTERM or SIGINT. Exits with status 2 if topics or checkpoints do not fit, or the port is taken."""
-    settings = SparkSettings()
+    settings = settings_of(SparkSettings)
     set_up_logs(SERVICE, settings.instance, settings.log_level)
     describe_process(SERVICE, settings.instance)
     # What fails in a batch ends its query, and is logged there.

@@ -2,6 +2,7 @@
 
 from sluice.domain.statistics import OperationCounter
 from sluice.runtime import Runtime, run_service
+from sluice.settings import settings_of
 from sluice.workflows.data_plane import open_data_plane
 from sluice.workflows.statistics import StatisticsReporter
 from stream_workflows.periodic_jobs import periodic_work
@@ -10,7 +11,7 @@ from stream_workflows.settings import WorkflowSettings
 
 
 def main() -> None:
-    settings = WorkflowSettings()
+    settings = settings_of(WorkflowSettings)
 
     async def start(runtime: Runtime) -> None:
         store = open_data_plane(runtime, settings.store_timeout_s)

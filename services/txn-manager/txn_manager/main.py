@@ -2,6 +2,7 @@
 
 from sluice.domain.statistics import TransactionCounter
 from sluice.runtime import Runtime, run_service
+from sluice.settings import settings_of
 from sluice.workflows.data_plane import open_data_plane
 from sluice.workflows.statistics import StatisticsReporter
 from txn_manager.service import TxnService
@@ -10,7 +11,7 @@ from txn_manager.statistics.supervisor import StatisticsProcess
 
 
 def main() -> None:
-    settings = TxnSettings()
+    settings = settings_of(TxnSettings)
 
     async def start(runtime: Runtime) -> None:
         store = open_data_plane(runtime, settings.store_timeout_s)

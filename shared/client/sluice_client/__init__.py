@@ -1,4 +1,4 @@
-"""A client for revisioned streams, and shared state on top of them.
+"""A client for revisioned streams, shared state on top of them, and the events of ordinary streams.
 
 A revisioned stream is an ordinary stream with one segment; one appends to it on condition that no other client did
 since one last looked. From that follows a state that many processes share. See `docs/client-library.md`.
@@ -15,7 +15,7 @@ from sluice.pravega import (
     TryLater,
 )
 from sluice.pravega.event_frames import MalformedEvents, StoredEvent, split_events
-from sluice_client.attempts import Patience
+from sluice_client.attempts import PASSING, Patience, patiently
 from sluice_client.codec import Codec, JsonCodec
 from sluice_client.controller import Controller, ControllerApi
 from sluice_client.errors import (
@@ -35,12 +35,16 @@ from sluice_client.errors import (
     StreamSealed,
     Unavailable,
 )
+from sluice_client.event_reading import Piece, read_piece
+from sluice_client.event_writer import EventWriter
+from sluice_client.head import Start, find_start, start_at
 from sluice_client.opening import Client, open_client
 from sluice_client.revision import Revision
 from sluice_client.revisioned_stream import RevisionedStream
 from sluice_client.synchronizer import StateSynchronizer
 
 __all__ = [
+    "PASSING",
     "Client",
     "ClientClosed",
     "ClientError",
@@ -50,12 +54,14 @@ __all__ = [
     "ControllerApi",
     "EntryMalformed",
     "EntryTooLarge",
+    "EventWriter",
     "JsonCodec",
     "MalformedEvents",
     "NotASingleSegment",
     "NotSent",
     "Patience",
     "Permanent",
+    "Piece",
     "Refused",
     "Revision",
     "RevisionAhead",
@@ -68,6 +74,7 @@ __all__ = [
     "SegmentStore",
     "SegmentStoreError",
     "SegmentTruncated",
+    "Start",
     "StateLost",
     "StateSynchronizer",
     "StoredEvent",
@@ -75,6 +82,10 @@ __all__ = [
     "StreamSealed",
     "TryLater",
     "Unavailable",
+    "find_start",
     "open_client",
+    "patiently",
+    "read_piece",
     "split_events",
+    "start_at",
 ]

@@ -5,6 +5,7 @@ side by side.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar, cast
@@ -25,6 +26,12 @@ from sluice.pravega.wire.refusals import SegmentIsTruncated
 from sluice_client import errors
 
 R = TypeVar("R")
+
+
+PASSING = (RouteStale, TryLater, errors.Unavailable, errors.Contended)
+"""What goes away by itself."""
+
+_log = logging.getLogger(__name__)
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -71,4 +78,24 @@ async def answered(attempt: Callable[[], Awaitable[R]], patience: Patience, left
         raise
     except Permanent as error:
         raise errors.Refused(str(error)) from error
+    raise AssertionError("the pauses never end")
+
+
+async def patiently(
+    call: Callable[[], Awaitable[R]], patience_s: float, passing: tuple[type[Exception], ...] = PASSING
+) -> R:
+    """The result of a call, which is made again after a passing failure until `patience_s` are over; then it raises.
+
+    For what is harmless to do twice: reads, and appends under the same number.
+    """
+    clock = asyncio.get_running_loop().time
+    end = clock() + patience_s
+    for pause in Patience().pauses():
+        try:
+            return await call()
+        except passing as error:
+            if clock() >= end:
+                raise
+            _log.info("once more after %s", error)
+        await asyncio.sleep(pause)
     raise AssertionError("the pauses never end")

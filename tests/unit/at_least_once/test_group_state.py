@@ -18,8 +18,7 @@ from at_least_once.group_state import (
     rebalance,
     record,
 )
-from at_least_once.head import find_start
-from sluice_client import ControllerApi
+from sluice_client import ControllerApi, find_start
 
 _CHOICE = st.integers(0, 1000)
 _ROUNDS = 200

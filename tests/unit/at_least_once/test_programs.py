@@ -34,9 +34,8 @@ from at_least_once.settings import (
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import as_environment
 from at_least_once.tally import Summary, Tally
-from at_least_once.writing import NoSegments
 from harness import eventually_async
-from sluice_client import Client, MalformedEvents, Unavailable
+from sluice_client import Client, MalformedEvents, StreamSealed, Unavailable
 
 MISSED = 3
 
@@ -245,7 +244,7 @@ def test_functions_are_found_by_name() -> None:
         ([], 2, "generator"),
         (["--help"], 0, "redis-sink"),
         (["dance"], 2, "COMMAND"),
-        (["app", "--heartbeat-s", "0"], 2, "heartbeat_s"),
+        (["app", "--heartbeat-s", "0"], 2, "--heartbeat-s is '0': it must be more than 0"),
         (["app", "--controller", "memory:", "--function", "no.such:function"], 1, "no.such"),
         (["members", "--controller", "memory:"], 0, ""),
         (["members", "--controller", "127.0.0.1:1", "--patience-s", "0.2"], 1, "did not answer"),
@@ -263,7 +262,12 @@ def test_what_is_amiss_is_said(
 
 @pytest.mark.parametrize(
     "error",
-    [NoSegments(), MalformedEvents(109, "type 7"), redis.exceptions.ConnectionError("away"), Unavailable("60 s")],
+    [
+        StreamSealed("demo/orders"),
+        MalformedEvents(109, "type 7"),
+        redis.exceptions.ConnectionError("away"),
+        Unavailable("60 s"),
+    ],
 )
 @pytest.mark.parametrize("deep", [False, True])
 def test_a_program_ends_with_a_message(
@@ -280,7 +284,7 @@ def test_a_program_ends_with_a_message(
 
 def test_a_program_that_is_wrong_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(client: Client, settings: GroupSettings, stop: asyncio.Event) -> int:
-        raise ExceptionGroup("tasks", [KeyError("x"), NoSegments()])
+        raise ExceptionGroup("tasks", [KeyError("x"), StreamSealed("demo/orders")])
 
     monkeypatch.setitem(COMMANDS, "members", COMMANDS["members"]._replace(run=fail))
     with pytest.raises(ExceptionGroup) as raised:

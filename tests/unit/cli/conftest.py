@@ -1,6 +1,7 @@
 """The command line run in this process, on a fake of the API and on topics in memory."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from unit.cli.memory import History
 
 from sluice_cli import session
+from sluice_cli.addresses import VARIABLES
 from sluice_cli.api import Api
 from sluice_cli.main import app
 
@@ -44,8 +46,8 @@ class Cli:
         self.calls: list[tuple[str, Any]] = []
         self.history = History()
 
-    def __call__(self, *arguments: object) -> Run:
-        result = CliRunner().invoke(app, [str(a) for a in arguments])
+    def __call__(self, *arguments: object, typed: str | bytes | None = None) -> Run:
+        result = CliRunner().invoke(app, [str(a) for a in arguments], input=typed)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return Run(result.exit_code, result.stdout, result.stderr)
 
@@ -69,12 +71,19 @@ def problem(status: int, detail: str, reason: str = "", request: str = "") -> ht
     return httpx.Response(status, json=body | ({"reason": reason} if reason else {}), headers=headers)
 
 
+@pytest.fixture(autouse=True)
+def configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The user's folder for configuration, empty; no variable of the environment names an address."""
+    for variable in VARIABLES.values():
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config"
+
+
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
     run = Cli()
     monkeypatch.setattr(typer.testing, "_get_command", lambda _app: COMMAND)
-    monkeypatch.delenv(session.API_VARIABLE, raising=False)
-    monkeypatch.delenv(session.KAFKA_VARIABLE, raising=False)
-    monkeypatch.setattr(session, "open_api", lambda base: Api(base, transport=httpx.MockTransport(run.answer)))
+    monkeypatch.setattr(session, "open_api", lambda base, **_: Api(base, transport=httpx.MockTransport(run.answer)))
     monkeypatch.setattr(session, "open_source", lambda _bootstrap: run.history.source)
     return run

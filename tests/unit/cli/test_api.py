@@ -124,7 +124,7 @@ def test_the_waiting_is_announced_on_stderr(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made: list[Any] = []
-    monkeypatch.setattr(module, "Api", lambda base, waiting: made.append((base, waiting)))
+    monkeypatch.setattr(module, "Api", lambda base, waiting, **_: made.append((base, waiting)))
     session.open_api("http://gateway")
     ((base, waiting),) = made
     waiting()

@@ -419,21 +419,6 @@ def test_wrong_usage_is_exit_code_2_and_asks_nothing(cli: Cli, command: list[str
     assert found.code == 2 and cli.calls == []
 
 
-def test_addresses_come_from_options_or_the_environment(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    hosts = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        hosts.append(str(request.url.copy_with(path="/", query=None)))
-        return httpx.Response(200, json=items())
-
-    cli.answers["GET /scopes"] = answer
-    cli("scope", "list")
-    monkeypatch.setenv("SLUICE_API", "http://env:1")
-    cli("scope", "list")
-    cli("scope", "list", "--api", "http://option:2/")
-    assert hosts == ["http://127.0.0.1:10080/", "http://env:1/", "http://option:2/"]
-
-
 def test_every_command_has_the_options_of_all() -> None:
     """None is forgotten when one is added."""
     command = typer.main.get_command(app)
@@ -449,8 +434,8 @@ def test_every_command_has_the_options_of_all() -> None:
     walk("", command)
     assert len(leaves) > 40
     assert {name.partition(" ")[0] for name in leaves} == {
-        "container", "dead-letter", "decision", "member", "reader-group", "scope", "stream", "table", "topic", "trace",
-        "transaction", "workflow",
+        "container", "context", "dead-letter", "decision", "diagnose", "member", "reader-group", "scope", "stream",
+        "table", "topic", "trace", "transaction", "workflow",
     }  # fmt: skip
     for name, leaf in leaves.items():
         assert {"json", "api", "kafka"} <= {parameter.name for parameter in leaf.params}, name

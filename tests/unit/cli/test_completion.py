@@ -66,7 +66,13 @@ def test_the_shell_is_offered_streams(api: str) -> None:
 
 
 def offered(complete: Callable[..., list[str]], incomplete: str, api: str | None = None) -> list[str]:
-    return complete(SimpleNamespace(params={"api": api} if api else {}), incomplete)
+    context = SimpleNamespace(params={"api": api} if api else {})
+    context.find_root = lambda: context
+    return complete(context, incomplete)
+
+
+def test_the_address_before_the_command_counts_too(api: str) -> None:
+    assert complete("http://127.0.0.1:9", f"sluice --api {api} stream show demo/o") == ["demo/orders", "demo/omens"]
 
 
 def test_scopes_and_what_is_in_them(api: str, monkeypatch: pytest.MonkeyPatch) -> None:

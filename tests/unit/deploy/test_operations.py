@@ -8,7 +8,7 @@ import yaml
 from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
 from retention_spark.settings import SparkSettings
-from sluice_cli.session import API_VARIABLE
+from sluice_cli.addresses import VARIABLES
 from sluice_local.settings import LocalSettings
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.settings import TxnSettings
@@ -40,7 +40,9 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_every_setting_it_names_exists() -> None:
-    known = {f"SLUICE_{field.upper()}" for settings in SETTINGS for field in settings.model_fields} | {API_VARIABLE}
+    known = {f"SLUICE_{field.upper()}" for settings in SETTINGS for field in settings.model_fields} | set(
+        VARIABLES.values()
+    )
     assert set(re.findall(r"\bSLUICE_[A-Z_]+\b", GUIDE)) <= known
 
 

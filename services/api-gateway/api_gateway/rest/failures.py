@@ -17,6 +17,7 @@ from sluice.engine.journal import JournalError
 from sluice.engine.ports import RecordTooLargeError, SendError
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
 from sluice.pravega.errors import SegmentStoreError
+from sluice.validation import sentences
 
 _MAX_DETAIL = 500
 
@@ -67,7 +68,7 @@ def failure_of(error: Exception) -> Failure:
     if isinstance(error, RefusedError):
         return Failure(error.status, str(error)[:_MAX_DETAIL], error.reason)
     if isinstance(error, RequestValidationError):
-        return Failure(400, _details(error)[:_MAX_DETAIL])
+        return Failure(400, "; ".join(sentences(error.errors()))[:_MAX_DETAIL])
     if isinstance(error, HTTPException):
         return Failure(error.status_code, str(error.detail)[:_MAX_DETAIL])
     for kind, status in _STATUSES:
@@ -75,12 +76,3 @@ def failure_of(error: Exception) -> Failure:
             reason = error.reason if isinstance(error, MissingError) else ""
             return Failure(status, str(error)[:_MAX_DETAIL], reason)
     return Failure(500, "something went wrong inside; the log of the gateway says what", level=logging.ERROR)
-
-
-def _details(error: RequestValidationError) -> str:
-    """What is wrong with a request, and where, without the names of our models."""
-    wrongs = []
-    for one in error.errors():
-        where = ".".join(str(part) for part in one["loc"])
-        wrongs.append(f"{where}: {one['msg']}")
-    return "; ".join(wrongs)

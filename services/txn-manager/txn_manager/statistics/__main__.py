@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from sluice.kafka.topics import STATISTICS, STATISTICS_WINDOWS
+from sluice.settings import settings_of
 from sluice.telemetry.logs import set_up_logs
 from txn_manager.settings import TxnSettings
 from txn_manager.statistics.app import run
@@ -22,7 +23,7 @@ KAFKA_RETRY_S = 0.5
 
 def main() -> None:
     """Status 1 if the app ended by itself: the supervisor starts it anew."""
-    settings = TxnSettings()
+    settings = settings_of(TxnSettings)
     set_up_logs("txn-manager", f"{settings.instance}/statistics", settings.log_level)
     logging.getLogger("faust.agents.actor").addFilter(_is_no_rebalance)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -5,13 +5,15 @@ of the process would stop with it. Concurrency: one task adds and flushes; the s
 """
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from uuid import UUID, uuid4
 
-from at_least_once.patience import patiently
-from at_least_once.routing import key_position, segment_at
-from sluice_client import SegmentMissing, SegmentSealed, SegmentStore
+from sluice.pravega import SegmentMissing, SegmentSealed, SegmentStore
+from sluice.pravega.event_routing import key_position, segment_at
+from sluice_client.attempts import patiently
+from sluice_client.errors import StreamSealed
 
 Ranges = Sequence[tuple[float, str]]
 """The upper ends of the ranges of keys of a stream's current segments, in order, each with its segment."""
@@ -21,13 +23,6 @@ _BLOCK_EVENTS = 500
 _SCALING_PAUSE_S = 0.05
 _ENDED = (SegmentSealed, SegmentMissing)
 """What is said of a segment that was scaled away, and was truncated by now (segment-store-wire-protocol 2.9)."""
-
-
-class NoSegments(Exception):
-    """The stream is sealed: it has no segment to write to."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
 
 
 class _Lane:
@@ -73,12 +68,15 @@ class EventWriter:
         self._lanes: dict[str, _Lane] = {}
         self._new: list[tuple[float, bytes]] = []
 
-    def add(self, key: str, data: bytes) -> None:
-        """Takes an event; it is stored when the next `flush` returns. Events of a key keep their order."""
-        self._new.append((key_position(key), data))
+    def add(self, key: str | None, data: bytes) -> None:
+        """Takes an event; it is stored when the next `flush` returns. Events of a key keep their order.
+
+        Those without a key are spread over the segments by chance.
+        """
+        self._new.append((random.random() if key is None else key_position(key), data))
 
     async def flush(self) -> None:
-        """Stores all that was added. Raises SegmentStoreError or ClientError when the patience is over, NoSegments.
+        """Stores all that was added. Raises SegmentStoreError or ClientError when the patience is over, StreamSealed.
 
         After a failure it is not known what of it is stored; another flush goes on with the rest, and stores nothing
         again that is stored already.
@@ -112,7 +110,7 @@ class EventWriter:
             if not self._ranges:
                 self._ranges = await self._ask()
             if not self._ranges:
-                raise NoSegments
+                raise StreamSealed("it has no segment to write to")
             for position, data in self._new:
                 segment = segment_at(position, self._ranges)
                 lane = self._lanes.setdefault(segment, _Lane(segment))

@@ -1,0 +1,1 @@
+"""Events of streams, written and read through the client library."""

@@ -1,0 +1,61 @@
+"""Printing the events of a stream: a line each for users, an object each for programs."""
+
+import sys
+from base64 import b64encode
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any
+
+from sluice.domain.segment import parse_segment_name
+from sluice_cli.events.failures import as_command_errors
+from sluice_cli.events.reading import ReadEvent, Reading
+from sluice_cli.events.selection import Selection
+from sluice_cli.session import Session
+from sluice_cli.units import segment_text
+from sluice_client import Client
+
+
+async def print_events(
+    session: Session,
+    opened: AbstractAsyncContextManager[Client],
+    controller: str,
+    selection: Selection,
+    count: int | None,
+    *,
+    follow: bool,
+) -> None:
+    """Print what is selected, at most `count` events; followed, for ever. Raises CommandError."""
+    printed = 0
+    with as_command_errors(controller, f"{selection.scope}/{selection.stream}"):
+        async with opened as client:
+            reading = Reading(client, await selection.start(client), selection.wanted, follow=follow)
+            async with aclosing(reading.events()) as events:
+                async for found in events:
+                    if session.json:
+                        session.out.line(document(found))
+                    else:
+                        _write(found.event.data)
+                    printed += 1
+                    if printed == count:
+                        return
+
+
+def document(found: ReadEvent) -> dict[str, Any]:
+    """`text` if the event is UTF-8, else `base64`; `next` is the offset where the segment's next event begins."""
+    try:
+        data = {"text": found.event.data.decode()}
+    except UnicodeDecodeError:
+        data = {"base64": b64encode(found.event.data).decode()}
+    segment = segment_text(parse_segment_name(found.segment)[2])
+    return {"segment": segment, "offset": found.event.start, "next": found.event.end, **data}
+
+
+def _write(event: bytes) -> None:
+    """The bytes as they are; on a terminal without what would command it."""
+    sys.stdout.buffer.write((harmless(event) if sys.stdout.isatty() else event) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def harmless(event: bytes) -> bytes:
+    """The event as text; `\\x1b` and the like for what is no character that can be seen."""
+    text = event.decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in text).encode()
