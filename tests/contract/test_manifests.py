@@ -206,6 +206,7 @@ def test_a_site_says_all_that_the_components_leave_to_it() -> None:
     rendered = manifests.kept("site")
     assert "said-by-the-overlay.invalid" not in rendered
     assert "said by a replacement" not in rendered
+    assert "192.0.2.0/32" not in rendered
 
 
 def test_services_reach_the_collector_they_are_told_of() -> None:
@@ -219,3 +220,21 @@ def test_services_reach_the_collector_they_are_told_of() -> None:
     (where,) = rule["to"]
     assert where["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": address[1]}
     assert rule["ports"] == [{"protocol": "TCP", "port": int(address[2])}]
+
+
+@pytest.mark.parametrize(("port", "label"), [("grpc", "sluice-grpc"), ("health", "sluice-rest")])
+def test_pods_reach_grpc_and_rest_by_a_label_of_their_own(
+    rendered: list[manifests.Manifest], port: str, label: str
+) -> None:
+    labels = {"matchLabels": {label: "allowed"}}
+    policies = [m["spec"] for m in rendered if m["kind"] == "NetworkPolicy" and "Ingress" in m["spec"]["policyTypes"]]
+    opened = [rule for policy in policies for rule in policy.get("ingress", ()) if rule["ports"][0]["port"] == port]
+    by_label = [peer for rule in opened for peer in rule["from"] if peer.get("podSelector") == labels]
+    assert by_label == [{"podSelector": labels, "namespaceSelector": labels}]
+
+
+def test_the_segment_store_may_report_to_the_gateway() -> None:
+    objects = manifests.objects(manifests.kept("dev"))
+    (namespace,) = (m["metadata"]["labels"] for m in objects if m["kind"] == "Namespace")
+    (store,) = (pod["metadata"]["labels"] for name, pod in manifests.pods(objects) if name.endswith("/segment-store"))
+    assert namespace["sluice-grpc"] == store["sluice-grpc"] == "allowed"
