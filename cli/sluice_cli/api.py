@@ -30,6 +30,7 @@ _HINTS = {
     "STREAM_NOT_SEALED": "seal it first: `sluice stream seal SCOPE/STREAM`",
     "TABLE_EXISTS": "a table never changes its configuration; delete it first, with its data, or take another name",
     "PRECONDITION_FAILED": "`sluice stream show SCOPE/STREAM` shows its segments and the fewest its policy allows",
+    "CONFIG_CHANGED": "another caller has changed it this very moment: nothing was done, run the command once more",
     "NOT_RUNNING": "`sluice workflow list` shows what is under way",
     "RG_NOT_FOUND": "`sluice reader-group list SCOPE` shows the reader groups there are",
     "TABLE_NOT_FOUND": "`sluice table list SCOPE` shows the tables there are",
@@ -42,11 +43,15 @@ _HINTS_BY_STATUS = {
 
 
 class Answer(NamedTuple):
-    """What a change was answered with, {} for nothing; `request` is its id, for `sluice trace`."""
+    """What a call was answered with, {} for nothing; `request` is the id of a change, for `sluice trace`.
+
+    `etag` is that of what was read, for `If-Match` of an update; empty for what is not updated.
+    """
 
     status: int
     body: Any
     request: str
+    etag: str = ""
 
 
 class Document(dict[str, Any]):
@@ -111,6 +116,10 @@ class Api:
         """The body of the answer; parameters that are None are left out."""
         return self._call("GET", path, None, parameters).body
 
+    def read(self, path: str) -> Answer:
+        """What is to be updated, with its ETag."""
+        return self._call("GET", path, None, {})
+
     def change(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, **parameters: object
     ) -> Answer:
@@ -152,7 +161,7 @@ class Api:
         response = self._send(method, path, body, parameters, headers)
         request = response.headers.get("Sluice-Request", "")
         if response.is_success:
-            return Answer(response.status_code, _document(response), request)
+            return Answer(response.status_code, _document(response), request, response.headers.get("ETag", ""))
         raise _refusal(response, request)
 
     def _send(

@@ -5,7 +5,10 @@ The renderings are those kept in the clone; `make k8s-check` compares them with 
 
 import json
 import re
+import socket
+import subprocess
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +209,7 @@ def test_a_site_says_all_that_the_components_leave_to_it() -> None:
     rendered = manifests.kept("site")
     assert "said-by-the-overlay.invalid" not in rendered
     assert "said by a replacement" not in rendered
+    assert "192.0.2.0/32" not in rendered
 
 
 def test_services_reach_the_collector_they_are_configured_with() -> None:
@@ -219,3 +223,83 @@ def test_services_reach_the_collector_they_are_configured_with() -> None:
     (where,) = rule["to"]
     assert where["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": address[1]}
     assert rule["ports"] == [{"protocol": "TCP", "port": int(address[2])}]
+
+
+@pytest.mark.parametrize(("port", "label"), [("grpc", "sluice-grpc"), ("health", "sluice-rest")])
+def test_pods_reach_grpc_and_rest_by_a_label_of_their_own(
+    rendered: list[manifests.Manifest], port: str, label: str
+) -> None:
+    labels = {"matchLabels": {label: "allowed"}}
+    policies = [m["spec"] for m in rendered if m["kind"] == "NetworkPolicy" and "Ingress" in m["spec"]["policyTypes"]]
+    opened = [rule for policy in policies for rule in policy.get("ingress", ()) if rule["ports"][0]["port"] == port]
+    by_label = [peer for rule in opened for peer in rule["from"] if peer.get("podSelector") == labels]
+    assert by_label == [{"podSelector": labels, "namespaceSelector": labels}]
+
+
+def test_the_segment_store_may_report_to_the_gateway() -> None:
+    objects = manifests.objects(manifests.kept("dev"))
+    (namespace,) = (m["metadata"]["labels"] for m in objects if m["kind"] == "Namespace")
+    (store,) = (pod["metadata"]["labels"] for name, pod in manifests.pods(objects) if name.endswith("/segment-store"))
+    assert namespace["sluice-grpc"] == store["sluice-grpc"] == "allowed"
+
+
+WAIT_S = 20
+NODE = {"cpu": 2.0, "memory": 4096.0}
+OF_THE_NODE = {"cpu": 1.0, "memory": 1100.0}
+"""What it has for itself and its own pods, where the control plane runs on it, too: cores and MiB."""
+
+_UNITS = {"m": 0.001, "Mi": 1.0, "Gi": 1024.0}
+
+
+def amount(text: str) -> float:
+    """Cores, or MiB."""
+    found = re.fullmatch(r"(\d+)(m|Mi|Gi)?", text)
+    assert found is not None, text
+    return int(found[1]) * _UNITS.get(found[2], 1.0)
+
+
+def requested(pod: manifests.Manifest, what: str) -> float:
+    """What the scheduler counts: the containers together, or the largest of those before them if that is more."""
+    own, before = pod["spec"]["containers"], pod["spec"].get("initContainers", [])
+    of_one = [amount(container["resources"]["requests"][what]) for container in before]
+    return max(sum(amount(container["resources"]["requests"][what]) for container in own), *of_one, 0.0)
+
+
+@pytest.mark.parametrize("what", NODE)
+def test_the_dev_overlay_fits_a_node_of_two_cores_and_4_gib(what: str) -> None:
+    rendered = manifests.objects(manifests.kept("dev"))
+    workloads = [m["spec"] for m in rendered if m["kind"] in ("Deployment", "StatefulSet")]
+    assert {spec["replicas"] for spec in workloads} == {1}
+    assert sum(requested(spec["template"], what) for spec in workloads) <= NODE[what] - OF_THE_NODE[what]
+
+
+@pytest.mark.parametrize("overlay", manifests.OVERLAYS)
+def test_txn_manager_has_room_for_its_child(overlay: str) -> None:
+    """It is a service as stream-workflows is, and has a second process, of 78 MB."""
+    found = deployments(manifests.objects(manifests.kept(overlay)))
+    of_service = {name: found[name]["spec"]["template"]["spec"]["containers"][0]["resources"] for name in found}
+    for kind in ("requests", "limits"):
+        plain, with_child = (of_service[name][kind]["memory"] for name in ("stream-workflows", "txn-manager"))
+        assert amount(with_child) - amount(plain) >= 78e6 / 2**20, kind
+
+
+@pytest.mark.parametrize(("store", "needs"), [("bookie", ["zookeeper"]), ("segment-store", ["zookeeper", "bookie"])])
+def test_a_store_waits_for_those_it_needs(store: str, needs: list[str], unused_tcp_port_factory: Any) -> None:
+    pods = dict(manifests.pods(manifests.objects(manifests.kept("dev"))))
+    wait = pods[f"StatefulSet/{store}"]["spec"]["initContainers"][0]
+    (script,) = wait["args"]
+    ports = {name: unused_tcp_port_factory() for name in needs}
+    for name, port in ports.items():
+        script, count = re.subn(rf"\b{name}/\d+", f"127.0.0.1/{port}", script)
+        assert count == 1, name
+    with (
+        subprocess.Popen([*wait["command"], script], stdout=subprocess.PIPE, text=True) as waiting,
+        ExitStack() as stack,
+    ):
+        stack.callback(waiting.kill)
+        assert waiting.stdout is not None
+        for port in ports.values():
+            line = next(line for line in waiting.stdout if str(port) in line)
+            assert (line, waiting.poll()) == (f"waiting for 127.0.0.1/{port}\n", None)
+            stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        assert waiting.wait(WAIT_S) == 0

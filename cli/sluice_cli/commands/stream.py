@@ -114,10 +114,12 @@ def update(
     scales = scaling != (None, None, None, None)
     if not changes and not scales:
         raise UsageError("nothing to change", "`sluice stream update --help` shows what can be changed")
-    config = session.rest.get(path(stream))["config"]
+    present = session.rest.read(path(stream))
+    config = present.body["config"]
     if scales:
         changes["scaling"] = changed_scaling(config["scaling"], *scaling)
-    session.done(f"stream {stream} updated", session.rest.change("PUT", path(stream), {**config, **changes}))
+    answer = session.rest.change("PUT", path(stream), {**config, **changes}, {"If-Match": present.etag})
+    session.done(f"stream {stream} updated", answer)
 
 
 @command(app, "show")

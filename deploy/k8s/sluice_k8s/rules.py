@@ -23,6 +23,7 @@ def problems(manifests: list[Manifest]) -> list[str]:
         *_references(manifests),
         *_variables(manifests),
         *_isolation(manifests),
+        *_gateway(manifests),
     ]
 
 
@@ -199,3 +200,32 @@ def _isolation(manifests: list[Manifest]) -> Iterator[str]:
     policies = {m["metadata"]["name"]: m["spec"] for m in manifests if m["kind"] == "NetworkPolicy"}
     if policies.get("default-deny") != {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}:
         yield "there is no policy that denies everything else"
+
+
+GATEWAY = "api-gateway"
+ANYWHERE = ("0.0.0.0/0", "::/0")
+
+
+def _gateway(manifests: list[Manifest]) -> Iterator[str]:
+    """Who may connect may do everything: so only pods by label, and addresses; and each rule opens gRPC or REST."""
+    for manifest in manifests:
+        spec = manifest.get("spec") or {}
+        if manifest["kind"] != "NetworkPolicy" or not _selects(spec["podSelector"], GATEWAY):
+            continue
+        for rule in spec.get("ingress", []):
+            if len(rule.get("ports", [])) != 1:
+                yield f"{name_of(manifest)}: opens more than one port of {GATEWAY}"
+            if not rule.get("from") or any(map(_is_anyone, rule["from"])):
+                yield f"{name_of(manifest)}: lets anyone connect to {GATEWAY}"
+
+
+def _selects(selector: Manifest, name: str) -> bool:
+    key, expressions = "app.kubernetes.io/name", selector.get("matchExpressions", [])
+    named = selector.get("matchLabels", {}).get(key) == name
+    return not selector or named or any(one["key"] == key and name in one["values"] for one in expressions)
+
+
+def _is_anyone(peer: Manifest) -> bool:
+    if "ipBlock" in peer:
+        return peer["ipBlock"]["cidr"] in ANYWHERE
+    return not (peer.get("podSelector") or {}).get("matchLabels")

@@ -1,7 +1,8 @@
 """The programs the checks run: kustomize and a Kubernetes API server, built once from the Go module proxy.
 
 Their versions and the hashes of everything they consist of stand in `tools/*/go.mod` and `go.sum`. What is built lies
-in the state folder under a name that follows from those files: a new version is built anew. etcd is the machine's.
+in the state folder under a name that follows from those files: a new version is built anew. etcd is the machine's. What
+lies in the folder that KUBEBUILDER_ASSETS names, where setup-envtest puts an API server and etcd, is used before all.
 """
 
 import hashlib
@@ -37,6 +38,8 @@ API_SERVER = Tool("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "api
 
 def built(tool: Tool, home: Path, say: Callable[[str], None]) -> Path:
     """Return the path of a program, built if it is not there yet. Raises ToolError."""
+    if (ready := _of_envtest(tool.name)) is not None:
+        return ready
     module = FOLDER / "tools" / tool.folder
     version = hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()[:12]
     program = home / "k8s" / f"{tool.name}-{version}"
@@ -67,7 +70,13 @@ def built(tool: Tool, home: Path, say: Callable[[str], None]) -> Path:
 
 def installed(name: str, package: str) -> Path:
     """Return the path of a program of this machine. Raises ToolError."""
-    found = shutil.which(name)
+    found = _of_envtest(name) or shutil.which(name)
     if found is None:
         raise ToolError(f"{name} is not on the path (on Debian: apt-get install {package})")
     return Path(found)
+
+
+def _of_envtest(name: str) -> Path | None:
+    folder = os.environ.get("KUBEBUILDER_ASSETS")
+    program = Path(folder) / name if folder else None
+    return program if program is not None and program.exists() else None

@@ -59,6 +59,7 @@ STATUS_FIELDS: dict[type[Command], str] = {
 }
 
 OTHERWISE_CALLED: Mapping[type[Command], Mapping[str, str]] = {
+    UpdateStream: {"CONFIG_CHANGED": "FAILURE"},
     NoteWriterTime: {"FAILURE": "INTERNAL_ERROR"},
     RemoveWriter: {"FAILURE": "INTERNAL_ERROR"},
 }

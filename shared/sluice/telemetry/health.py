@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from sluice.telemetry.metrics import CHECKS, READY
+from sluice.telemetry.process import VERSION
 from sluice.telemetry.scrape import exposition, on_scrape
 
 log = logging.getLogger(__name__)
@@ -83,7 +84,12 @@ class HttpServer:
     def __init__(self, app: Starlette, host: str, port: int) -> None:
         self._address = (host, port)
         config = uvicorn.Config(
-            app, log_config=None, lifespan="off", access_log=False, timeout_graceful_shutdown=STOP_GRACE_S
+            app,
+            log_config=None,
+            lifespan="off",
+            access_log=False,
+            headers=[("Server", f"Sluice/{VERSION}")],
+            timeout_graceful_shutdown=STOP_GRACE_S,
         )
         self._server = uvicorn.Server(config)
         self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]

@@ -7,10 +7,13 @@ from sluice.telemetry.metrics import EVENT_LOOP_LAG, PROCESS
 
 TICK_S = 0.25
 
+VERSION = version("sluice-streams")
+"""That of all of Sluice: its distributions are released together."""
+
 
 def describe_process(service: str, instance: str) -> None:
     """Say which service this is; not by the labels `service` and `instance`, which Prometheus sets itself."""
-    PROCESS.info({"name": service, "member": instance, "version": version("sluice-streams")})
+    PROCESS.info({"name": service, "member": instance, "version": VERSION})
 
 
 async def watch_event_loop() -> None:

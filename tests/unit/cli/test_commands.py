@@ -338,6 +338,20 @@ def test_an_update_changes_what_is_given_and_keeps_the_rest(cli: Cli) -> None:
     assert cli.calls[-1][1] == {"config": {**GROUP_CONFIG, "refreshMs": 1000}, "generation": 4}
 
 
+def test_an_update_is_refused_if_another_caller_has_changed_the_stream_meanwhile(cli: Cli) -> None:
+    conditions = []
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        conditions.append(request.headers.get("If-Match"))
+        return problem(412, "stream demo/orders has another configuration by now", "CONFIG_CHANGED")
+
+    cli.answers[f"GET {ONE}"] = httpx.Response(200, json=STREAM, headers={"ETag": '"e1"'})
+    cli.answers[f"PUT {ONE}"] = refuse
+    found = cli("stream", "update", "demo/orders", "--retain", "none")
+    assert found.code == 1 and "once more" in found.err
+    assert conditions == ['"e1"']
+
+
 def test_a_list_is_read_page_by_page_up_to_its_limit(cli: Cli) -> None:
     cli.answers["GET /scopes?limit=1000"] = {"items": [{"name": "a"}], "next": "t1"}
     cli.answers["GET /scopes?limit=1000&after=t1"] = {"items": [], "next": "t2"}

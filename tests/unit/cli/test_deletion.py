@@ -79,7 +79,7 @@ def test_a_deletion_whose_reply_does_not_come_in_time_is_waited_for(reply: Any, 
     gateway.decided.set()
     gateway.looks += [under_way, BUSY, {**under_way, "streams": 1}, httpx.ReadTimeout, GONE]
     answer, steps = gateway.delete()
-    assert answer == (204, {}, request_id) and sum(steps) == 2
+    assert answer == Answer(204, {}, request_id) and sum(steps) == 2
 
 
 def test_a_deletion_without_any_answer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

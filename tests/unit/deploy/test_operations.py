@@ -9,6 +9,7 @@ from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
 from retention_spark.settings import SparkSettings
 from sluice_cli.addresses import VARIABLES
+from sluice_k8s import manifests
 from sluice_local.settings import LocalSettings
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.settings import TxnSettings
@@ -51,3 +52,16 @@ def test_every_file_and_target_it_names_exists() -> None:
         assert (CLONE / path).exists(), path
     targets = set(re.findall(r"^([a-z0-9-]+):", (CLONE / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"`make ([a-z0-9-]+)`", GUIDE)) <= targets
+
+
+def test_the_lines_that_load_images_name_all_that_the_dev_overlay_runs() -> None:
+    dev = CLONE / "deploy" / "k8s" / "overlays" / "dev" / "kustomization.yaml"
+    images = {
+        container["image"]
+        for _, pod in manifests.pods(manifests.objects(manifests.kept("dev")))
+        for container in manifests.containers(pod)
+    }
+    for text in (GUIDE, dev.read_text()):
+        (names,) = re.findall(r"for image in ([\w -]+); do", text)
+        (tag,) = set(re.findall(r"sluice/\$image:([\w.]+)", text))
+        assert {f"sluice/{name}:{tag}" for name in names.split()} == {i for i in images if i.startswith("sluice/")}

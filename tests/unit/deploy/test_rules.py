@@ -28,6 +28,12 @@ def driver(objects: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def ingress(objects: dict[str, Any], policy: str) -> dict[str, Any]:
+    (rule,) = objects[f"NetworkPolicy/{policy}"]["spec"]["ingress"]
+    found: dict[str, Any] = rule
+    return found
+
+
 BREACHES: dict[str, Breach] = {
     "may run as root": lambda o: pod(o)["securityContext"].pop("runAsUser"),
     "has no seccomp profile": lambda o: pod(o)["securityContext"].pop("seccompProfile"),
@@ -69,6 +75,17 @@ BREACHES: dict[str, Breach] = {
     "SLUICE_SPARK_CONF needs POD_IP": lambda o: driver(o)["env"].pop(0),
     "is called with POD_IP, which it is not given": lambda o: container(o).update(args=["$(POD_IP)", "$$(TEXT)"]),
     "no policy that denies": lambda o: o.pop("NetworkPolicy/default-deny"),
+    "clients-to-grpc: lets anyone connect": lambda o: ingress(o, "clients-to-grpc").pop("from"),
+    "operators-to-rest: lets anyone connect": lambda o: ingress(o, "operators-to-rest")["from"][0].pop("podSelector"),
+    "monitoring-to-services: lets anyone connect": lambda o: ingress(o, "monitoring-to-services")["from"].append(
+        {"namespaceSelector": {}}
+    ),
+    "external-clients-to-grpc: lets anyone connect": lambda o: ingress(o, "external-clients-to-grpc")["from"][0][
+        "ipBlock"
+    ].update(cidr="0.0.0.0/0"),
+    "clients-to-grpc: opens more than one port": lambda o: ingress(o, "clients-to-grpc")["ports"].append(
+        {"protocol": "TCP", "port": "health"}
+    ),
 }
 
 

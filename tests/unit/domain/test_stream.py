@@ -93,6 +93,18 @@ def test_update_of_tags_is_one_record_and_of_scaling_a_workflow() -> None:
     assert decide.finish_update(log, STREAM, {}).events == ()
 
 
+def test_an_update_of_what_has_changed_meanwhile_is_refused() -> None:
+    log = StreamLog()
+    seen, life = stream_of(log).config, stream_of(log).creation_id
+    mine = UpdateStream(*STREAM, config(tags=("mine",)), expected=seen, creation_id=life)
+    assert log.ask(UpdateStream(*STREAM, config(tags=("theirs",)))).status == "SUCCESS"
+    assert log.ask(mine).status == "CONFIG_CHANGED"
+    assert stream_of(log).config.tags == ("theirs",)
+    assert log.ask(UpdateStream(*STREAM, seen)).status == "SUCCESS"
+    assert log.ask(UpdateStream(*STREAM, seen, expected=seen, creation_id="another")).status == "CONFIG_CHANGED"
+    assert log.ask(mine).status == "SUCCESS"
+
+
 def test_truncation_moves_the_head_at_once() -> None:
     log = StreamLog(segments=2)
     begun = log.decide(TruncateStream(*STREAM, {0: 10, 1: 5}), request="r2")

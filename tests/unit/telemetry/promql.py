@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _OPEN, _CLOSE = "({", ")}"
-_FUNCTIONS = frozenset({"rate", "increase", "delta", "histogram_quantile", "vector", "label_replace"})
+_FUNCTIONS = frozenset({"rate", "increase", "delta", "histogram_quantile", "vector", "label_replace", "absent"})
 _AGGREGATIONS = frozenset({"sum", "max", "min", "avg", "count"})
 _WORDS = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right", "and", "or", "unless", "bool"})
 _OF_COUNTERS = frozenset({"rate", "increase"})

@@ -5,9 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 import httpx
+import pytest
 import yaml
 from google.protobuf.message import DecodeError
 from unit.gateway.rest.world import World
+from unit.telemetry.catalogue import MODULES
 
 from api_gateway import errors
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
@@ -15,6 +17,9 @@ from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
 from sluice.kafka.topics import REQUESTS_CLUSTER, STATISTICS, TOPICS, Topic
 from sluice.telemetry.metrics import HTTP_SECONDS
+from sluice_k8s import manifests
+from sluice_local import services
+from sluice_local.settings import LocalSettings
 
 RULES = Path(__file__).resolve().parents[3] / "deploy/observability/alerts.yaml"
 EXPRESSIONS = {
@@ -92,3 +97,39 @@ def test_a_topic_without_consumers_counts_as_unowned() -> None:
 def is_divided(topic: Topic) -> bool:
     """Whether the instances of one service divide the topic's partitions, and callers wait for that."""
     return topic.read_by in (("stream-workflows",), ("txn-manager",)) and topic is not STATISTICS
+
+
+def test_each_service_that_has_vanished_is_missed() -> None:
+    """Without an instance there is no series, and a comparison with nothing never holds."""
+    names = re.findall(r'absent\(sluice_process_info\{name="([\w-]+)"\}\)', EXPRESSIONS["SluiceServiceMissing"])
+    assert sorted(names) == sorted(service for service in MODULES if service != "All services")
+
+
+@pytest.mark.parametrize("name", ["kubernetes", "local"])
+def test_the_scrape_configuration_has_what_the_alerts_expect(name: str) -> None:
+    configuration = yaml.safe_load((RULES.parent / f"prometheus-{name}.yaml").read_text())
+    assert [(RULES.parent / rules).resolve() for rules in configuration["rule_files"]] == [RULES]
+    assert configuration["global"]["external_labels"]["sluice_docs"].startswith("https://")
+    ((job,), (pattern,)) = configuration["scrape_configs"], matched("SluiceInstanceDown", "job")
+    assert re.fullmatch(pattern, job["job_name"])
+
+
+def test_the_local_scrape_configuration_has_the_ports_of_make_up() -> None:
+    configuration = yaml.safe_load((RULES.parent / "prometheus-local.yaml").read_text())
+    (static,) = configuration["scrape_configs"][0]["static_configs"]
+    addresses = (part.address.rpartition("http://")[2] for part in services.parts(LocalSettings()))
+    assert static["targets"] == list(addresses)
+
+
+def test_the_scrape_configuration_finds_the_pods_of_the_services() -> None:
+    configuration = yaml.safe_load((RULES.parent / "prometheus-kubernetes.yaml").read_text())
+    job = configuration["scrape_configs"][0]
+    (discovery,), (kept, *_) = job["kubernetes_sd_configs"], job["relabel_configs"]
+    assert (kept["action"], kept["source_labels"]) == ("keep", ["__meta_kubernetes_pod_container_port_name"])
+    found = set()
+    for name, pod in manifests.pods(manifests.objects(manifests.kept("dev"))):
+        for port in (port for container in manifests.containers(pod) for port in container.get("ports", [])):
+            if re.fullmatch(kept["regex"], port["name"]):
+                found.add(name.removeprefix("Deployment/"))
+    assert found == set(MODULES) - {"All services"}
+    assert discovery["namespaces"]["names"] == ["sluice"]

@@ -17,6 +17,8 @@ PAGE = CLONE / "docs" / "telemetry.md"
 DASHBOARD = json.loads((CLONE / "deploy/observability/grafana/sluice.json").read_text())
 RULES = yaml.safe_load((CLONE / "deploy/observability/alerts.yaml").read_text())
 ALERTS = [rule for group in RULES["groups"] for rule in group["rules"]]
+DOCS_ADDRESS = "{{ or $externalLabels.sluice_docs `docs` }}"
+"""Given where Prometheus is configured; without it the path in the clone."""
 DURATION = re.compile(r"\d+[smhd]")
 EXPOSED_NAME = re.compile(r"sluice_[a-z0-9]+(_[a-z0-9]+)*")
 
@@ -107,13 +109,14 @@ def test_alerts_say_what_is_seen_what_it_means_and_where_to_read_on() -> None:
         notes = rule["annotations"]
         assert set(notes) == {"summary", "description", "runbook_url"}, rule["alert"]
         assert len(notes["description"]) > 60, rule["alert"]
-        assert notes["runbook_url"] == f"docs/operations.md#{rule['alert'].lower()}"
+        assert notes["runbook_url"] == f"{DOCS_ADDRESS}/operations.md#{rule['alert'].lower()}"
 
 
 def test_alerts_use_labels_that_their_expression_leaves() -> None:
     for rule in ALERTS:
         named = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
         kept = set(re.findall(r"\w+", " ".join(re.findall(r"by \(([^)]*)\)", rule["expr"])))) - {"le"}
+        kept |= set(re.findall(r"absent\(\w+\{(\w+)=\"", rule["expr"]))
         plain = "by (" not in rule["expr"] and "sum(" not in rule["expr"]
         assert named <= (kept | (TARGET_LABELS if plain else set())), rule["alert"]
 

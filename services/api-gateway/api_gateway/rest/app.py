@@ -20,6 +20,7 @@ from api_gateway.rest.pravega_v1.health import HealthTree
 from sluice.runtime import Runtime
 from sluice.telemetry.health import health_routes
 from sluice.telemetry.http import HttpTelemetry
+from sluice.telemetry.process import VERSION
 
 
 def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
@@ -30,7 +31,7 @@ def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
     """
     app = FastAPI(
         title="Sluice",
-        version="1",
+        version=VERSION,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,

@@ -1,5 +1,6 @@
 """What the routes of HTTP have at hand once the journal is loaded, and how they submit a change."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -61,8 +62,7 @@ async def _submission(request: Request, backend: Served) -> Submission:
 Submit = Annotated[Submission, Depends(_submission)]
 
 
-def as_json(model: BaseModel, status: int = 200) -> Response:
+def as_json(model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """The model as an answer, without what is None."""
-    return Response(
-        model.model_dump_json(by_alias=True, exclude_none=True), status_code=status, media_type="application/json"
-    )
+    body = model.model_dump_json(by_alias=True, exclude_none=True)
+    return Response(body, status_code=status, headers=headers, media_type="application/json")

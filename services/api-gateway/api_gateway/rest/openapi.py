@@ -42,8 +42,20 @@ TAGS = (
 )
 
 
+PATHS = {
+    "documentation": "/docs",
+    "openapi": "/openapi.json",
+    "sluice": "/sluice/v1",
+    "pravega": "/v1",
+    "alive": "/livez",
+    "ready": "/readyz",
+    "metrics": "/metrics",
+}
+"""What is served, for a caller who has the address alone."""
+
+
 def describe(app: FastAPI) -> None:
-    """Have the application describe itself: at /openapi.json for programs, at /docs for users.
+    """Have the application describe itself: at /openapi.json for programs, at /docs for users; at / where all that is.
 
     It takes a second to put together, which a thread does at the first request.
     """
@@ -52,6 +64,9 @@ def describe(app: FastAPI) -> None:
         if app.openapi_schema is None:
             app.openapi_schema = _description(app)
         return app.openapi_schema
+
+    async def index(_request: Request) -> Response:
+        return JSONResponse({"name": app.title, "version": app.version, "paths": PATHS})
 
     async def for_programs(_request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(app.openapi))
@@ -69,6 +84,7 @@ def describe(app: FastAPI) -> None:
     # The page works where there is no internet.
     files = StaticFiles(packages=[("fastapi_offline", "static")])
     app.router.routes += [
+        Route("/", index),
         Route("/openapi.json", for_programs),
         Route("/docs", for_people),
         Mount(f"/{_FILES}", files),

@@ -32,7 +32,14 @@ class CreateStream(StreamCommand, frozen=True):
 
 
 class UpdateStream(StreamCommand, frozen=True):
+    """`expected` is the configuration that it replaces: a stream with another one by now stays as it is.
+
+    `creation_id` names the life of the stream that is meant; "" is whichever.
+    """
+
     config: StreamConfig
+    expected: StreamConfig | None = None
+    creation_id: str = ""
 
 
 class TruncateStream(StreamCommand, frozen=True):

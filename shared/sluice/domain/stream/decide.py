@@ -126,6 +126,8 @@ def decide_update(reader: Reader, command: UpdateStream, context: Context) -> De
         return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
         return refuse(Status.STREAM_SEALED)
+    if command.expected not in (None, stream.config) or command.creation_id not in ("", stream.creation_id):
+        return refuse(Status.CONFIG_CHANGED, "the stream has another configuration by now")
     if wrong := _wrong_with(command.config):
         return refuse(Status.FAILURE, wrong)
     unchanged = command.config.scaling == stream.config.scaling

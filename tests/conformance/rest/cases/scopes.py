@@ -92,7 +92,13 @@ case("put_on_all", rest("PUT", SCOPES, {}).gives(405))
 case("delete_all", rest("DELETE", SCOPES).gives(405))
 case("patch_one", create_scope(), rest("PATCH", SCOPE, {}).gives(405))
 case("post_on_one", create_scope(), rest("POST", SCOPE, {}).gives(405))
-case("nowhere", rest("GET", "/v1").gives(404), rest("GET", "/v1/nothing").gives(404), rest("GET", "/").gives(404))
+case("nowhere", rest("GET", "/v1").gives(404), rest("GET", "/v1/nothing").gives(404))
+case(
+    "root",
+    rest("GET", "/", view=lambda _run, answer: answer["name"]).differs(
+        peer=404, sluice=(200, "Sluice"), why="a caller who has the address alone finds the rest"
+    ),
+)
 case("ping", rest("GET", "/ping").gives(HTTPStatus.OK))
 case("post_ping", rest("POST", "/ping", {}).gives(405))
 case("put_health", rest("PUT", "/v1/health", {}).gives(405))

@@ -81,7 +81,7 @@ _WHY = {
     404: "There is no such resource.",
     408: "The body did not come in time.",
     409: "The state of the resource does not allow it; `reason` says which rule of Pravega.",
-    412: "There is something already where nothing should be.",
+    412: "A condition does not hold: If-None-Match, it is there already; If-Match, its configuration is another one.",
     413: "The request is larger than Sluice can take.",
     503: "Sluice cannot answer at the moment: it is starting, overloaded, or Kafka is away. Try again.",
     504: "No answer came in time; the requested operation goes on.",

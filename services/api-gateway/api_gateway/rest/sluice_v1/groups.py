@@ -9,6 +9,7 @@ from pydantic import Field
 
 from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Served, Submit, as_json
+from api_gateway.rest.etags import SHOWN, IfMatch, config_changed, etag_of, matching
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
@@ -31,6 +32,7 @@ from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_
 from sluice.domain.ids import GroupId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
+from sluice.domain.status import Status
 
 routes = router("reader groups")
 
@@ -134,13 +136,13 @@ async def list_groups(
     return as_json(GroupList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
 
 
-@routes.get(_ONE, operation_id="describeGroup", response_model=GroupDescription, responses=refusals(404))
+@routes.get(_ONE, operation_id="describeGroup", response_model=GroupDescription, responses={**SHOWN, **refusals(404)})
 async def describe_group(backend: Served, scope: ScopeName, group: GroupName) -> Response:
     """Describe a reader group. How far it has read stands in the descriptions of its streams."""
     found = await backend.reads.group_or_none(GroupId(scope, group))
     if found is None:
         raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
-    return as_json(_description(found))
+    return as_json(_description(found), headers={"ETag": etag_of(found)})
 
 
 @routes.put(
@@ -150,13 +152,17 @@ async def describe_group(backend: Served, scope: ScopeName, group: GroupName) ->
     responses={
         200: changed("It was updated.", GroupDescription),
         201: changed("It was created.", GroupDescription),
-        **refusals(404, 409, is_change=True),
+        **refusals(404, 409, 412, is_change=True),
     },
 )
-async def put_group(backend: Served, submit: Submit, scope: ScopeName, group: GroupName, body: GroupBody) -> Response:
+async def put_group(
+    backend: Served, submit: Submit, scope: ScopeName, group: GroupName, body: GroupBody, if_match: IfMatch = None
+) -> Response:
     """Create a reader group, or give one that is there this configuration instead of the one it has."""
     about = f"reader group {scope}/{group}"
     found = await backend.reads.group_or_none(GroupId(scope, group))
+    if if_match is not None:
+        found = matching(if_match, found, about)
     if found is None:
         config = _config(scope, group, body.config, str(uuid4()), 0)
         done(await submit(CreateReaderGroup(scope=scope, group=group, config=config)), about)
@@ -164,7 +170,10 @@ async def put_group(backend: Served, submit: Submit, scope: ScopeName, group: Gr
     else:
         generation = found.config.generation if body.generation is None else body.generation
         config = _config(scope, group, body.config, found.config.id, generation)
-        done(await submit(UpdateReaderGroup(scope=scope, group=group, config=config)), about)
+        reply = await submit(UpdateReaderGroup(scope=scope, group=group, config=config))
+        if if_match is not None and reply.status == Status.INVALID_CONFIG:
+            raise config_changed(f"{about}: {reply.reason}")
+        done(reply, about)
         status = 200
     stored = backend.reads.known_group(GroupId(scope, group))
     if stored is None or stored.config.id != config.id:

@@ -39,6 +39,7 @@ STATUSES: Mapping[Status, int] = {
     Status.COMMITTED: 409,
     Status.ABORTED: 409,
     Status.MAX_EXECUTION_TIME_EXCEEDED: 409,
+    Status.CONFIG_CHANGED: 412,
     Status.TOO_MANY_OPEN: 503,
     Status.TOO_MANY_WAITING: 503,
 }

@@ -4,9 +4,11 @@ from itertools import islice, takewhile
 from typing import Annotated, Literal
 
 from fastapi import Header, Query, Response
+from msgspec.structs import replace
 
 from api_gateway.reads import missing_scope, streams_after, streams_with_tag
 from api_gateway.rest.backend import Served, Submit, as_json
+from api_gateway.rest.etags import SHOWN, IfMatch, etag_of, matching
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
@@ -83,7 +85,7 @@ def _item(stream: Stream) -> StreamItem:
     )
 
 
-@routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses=refusals(404))
+@routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses={**SHOWN, **refusals(404)})
 async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
     """Describe a stream: its configuration, where it stands and what is being done with it."""
     full = await backend.reads.stream_in_full(StreamId(scope, stream))
@@ -121,7 +123,8 @@ async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName)
             watermark=WatermarkModel(lower=watermark.lower, upper=watermark.upper, at=watermark.at)
             if watermark is not None
             else None,
-        )
+        ),
+        headers={"ETag": etag_of(found)},
     )
 
 
@@ -155,16 +158,23 @@ async def put_stream(
     if_none_match: Annotated[
         Literal["*"] | None, Header(description="With * a stream that is there stays as it is, which is 412.")
     ] = None,
+    if_match: IfMatch = None,
 ) -> Response:
     """Create a stream, or give one that is there this configuration instead of the one it has."""
     config, about = config_of(body), f"stream {scope}/{stream}"
-    if await backend.reads.stream_or_none(StreamId(scope, stream)) is None:
+    found = await backend.reads.stream_or_none(StreamId(scope, stream))
+    update = UpdateStream(scope=scope, stream=stream, config=config)
+    if if_match is not None:
+        present = matching(if_match, found, about)
+        if if_match != "*":
+            update = replace(update, expected=present.config, creation_id=present.creation_id)
+    elif found is None:
         reply = await submit(CreateStream(scope=scope, stream=stream, config=config))
         if reply.status != Status.STREAM_EXISTS:
             return as_json(Taken(status=done(reply, about).status), 201)
     if if_none_match is not None:
         raise RefusedError(412, f"{about} exists already", "STREAM_EXISTS")
-    reply = await submit(UpdateStream(scope=scope, stream=stream, config=config))
+    reply = await submit(update)
     return as_json(Taken(status=done(reply, about).status))
 
 
