@@ -92,7 +92,12 @@ def test_everything_is_written_below_the_state_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("SLUICE_KAFKA_PORT", "0"), ("SLUICE_REST_PORT", "x"), ("SEGMENT_STORES", "-1")]
+    ("variable", "value"),
+    [
+        ("SLUICE_KAFKA_PORT", "0"),
+        ("SLUICE_REST_PORT", "x"),
+        ("SEGMENT_STORES", "-1"),
+    ],
 )
 def test_a_bad_setting_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, value: str
@@ -100,6 +105,6 @@ def test_a_bad_setting_is_named(
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValidationError):
         LocalSettings()
-    monkeypatch.setattr("sys.argv", ["sluice_local", "status"])
+    monkeypatch.setattr("sys.argv", ["sluice_local", "up"])
     assert main() == 2
     assert f"setting {variable}:" in capsys.readouterr().err

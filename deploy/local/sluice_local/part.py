@@ -39,7 +39,6 @@ class Part:
     """Where it is reached, for people."""
     claims: tuple[PortClaim, ...]
     probe: Probe
-    """Answers None when the part is ready, else why not."""
     stop_rank: StopRank
     starts_after: tuple[str, ...] = ()
     """Parts that must be ready before this one is started."""

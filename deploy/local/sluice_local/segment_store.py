@@ -4,12 +4,12 @@ A segment store is ready when its port is open. It serves segments only once clu
 ZooKeeper, which containers are its own.
 """
 
-from functools import partial
-
-from sluice_local import java, probes
+from sluice_local import java
+from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.settings import LocalSettings
 
 KIND = "segment-store"
 _CACHE_BYTES = 256 * 1024 * 1024
@@ -38,7 +38,7 @@ def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> 
         log=settings.logs_dir / f"{name}.log",
         address=f"{HOST}:{port}",
         claims=(PortClaim(port, name, f"SLUICE_SEGMENT_STORE_PORT (plus {index})"),),
-        probe=partial(probes.tcp, port),
+        probe=Probe(ProbeKind.TCP, port),
         stop_rank=StopRank.SEGMENT_STORE,
         starts_after=starts_after,
         files={config: java.properties(store_properties(settings, port)), logback: java.logback()},

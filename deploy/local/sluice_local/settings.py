@@ -10,11 +10,11 @@ from typing import Annotated
 from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from sluice_local import home as state_folder
+from sluice_local.home import DEFAULT_HOME, HOST
+
 Port = Annotated[int, Field(ge=1, le=65535)]
 Count = Annotated[int, Field(ge=0, le=64)]
-
-HOST = "127.0.0.1"
-CLONE = Path(__file__).resolve().parents[3]
 
 
 def variable_of(field: str) -> str:
@@ -29,7 +29,7 @@ class LocalSettings(BaseSettings):
         env_prefix="SLUICE_", env_ignore_empty=True, frozen=True, populate_by_name=True, extra="forbid"
     )
 
-    home: Path = CLONE / ".sluice"
+    home: Path = DEFAULT_HOME
     """The one folder with everything the system writes."""
     jars: Path | None = None
     """Where the jars are; inside `home` if not given."""
@@ -93,12 +93,12 @@ class LocalSettings(BaseSettings):
     @property
     def logs_dir(self) -> Path:
         """The folder that holds one log file per part."""
-        return (self.home / "logs").absolute()
+        return state_folder.logs_dir(self.home)
 
     @property
     def run_dir(self) -> Path:
         """The folder that tells which processes run."""
-        return (self.home / "run").absolute()
+        return state_folder.run_dir(self.home)
 
     @property
     def kafka_address(self) -> str:

@@ -22,6 +22,7 @@ from sluice_local.part import Part
 from sluice_local.parts import parts_of
 from sluice_local.ports import require_free
 from sluice_local.process import Child, ProcessRecord, Spawner, log_tail
+from sluice_local.running import process_record_path
 from sluice_local.settings import LocalSettings
 
 _POLL_S = 0.05
@@ -187,7 +188,7 @@ class System:
     def _wait_ready(self, part: Part, limit_s: float, cancelled: threading.Event) -> None:
         child = self.child(part.name)
         deadline = time.monotonic() + limit_s
-        while (reason := part.probe()) is not None:
+        while (reason := part.probe.problem()) is not None:
             if child.wait(_POLL_S):
                 raise PartFailed(self.obituary(part.name))
             if time.monotonic() > deadline:
@@ -202,16 +203,11 @@ class System:
             raise PartFailed(self.obituary(part.name))
 
     def _record_path(self, name: str) -> Path:
-        return record_path(self.settings, name)
+        return process_record_path(self.settings.home, name)
 
 
 class _GivenUp(PartFailed):
     """A part whose start was abandoned because of something else."""
-
-
-def record_path(settings: LocalSettings, name: str) -> Path:
-    """Return the file that tells about the process of a part."""
-    return settings.run_dir / f"{name}.json"
 
 
 def addresses(parts: Iterable[Part]) -> str:
