@@ -25,7 +25,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSettings:
     settings.run_dir.mkdir()
     (settings.run_dir / "settings.json").write_text(settings.model_dump_json())
     SupervisorRecord(os.getpid(), start_ticks(os.getpid()) or 0, "ready", "", 1).write(settings.home)
-    kafka = KnownPart("kafka", "127.0.0.1:9092", "kafka.log", Probe(ProbeKind.KAFKA, 9092))
+    kafka = KnownPart("kafka", "127.0.0.1:9092", "kafka.log", Probe(ProbeKind.KAFKA, 9092), may_be_late=False)
     ready = Status(kafka, os.getpid(), True, "ready")
     monkeypatch.setattr(background, "statuses", lambda _home: iter([ready]))
     return settings

@@ -35,6 +35,7 @@ class KnownPart:
     address: str
     log: str
     probe: Probe
+    may_be_late: bool
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> Self:
@@ -44,7 +45,7 @@ class KnownPart:
 
 def write_parts(home: Path, parts: Iterable[Part]) -> None:
     """Write to `run/parts.json` what other processes need to know of the parts; replace the file at once."""
-    known = [KnownPart(part.name, part.address, str(part.log), part.probe) for part in parts]
+    known = [KnownPart(part.name, part.address, str(part.log), part.probe, part.may_be_late) for part in parts]
     path = _parts_path(home)
     new = path.with_suffix(f".{os.getpid()}.new")
     new.write_text(json.dumps([asdict(part) for part in known], indent=2) + "\n")

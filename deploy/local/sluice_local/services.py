@@ -105,6 +105,7 @@ def _part(
         claims=claims,
         probe=Probe(ProbeKind.SERVICE, health_port),
         stop_rank=StopRank.SERVICE,
+        may_be_late=service is RETENTION_SPARK,
         environment={
             "SLUICE_KAFKA_BOOTSTRAP": settings.kafka_address,
             "SLUICE_REDIS_URL": settings.redis_address,

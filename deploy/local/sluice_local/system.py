@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from sluice_local.errors import PartFailed
+from sluice_local.errors import NotReadyInTime, PartFailed
 from sluice_local.part import Part
 from sluice_local.parts import parts_of
 from sluice_local.ports import require_free
@@ -60,8 +60,9 @@ class System:
     def start(self) -> None:
         """Start everything that does not run and return when all is ready.
 
-        Raises PortTaken before anything is started, or PartFailed for the first part that fails; what was started
-        stays, so that the caller can look at it, until `close`.
+        A part that may be late is reported and left to itself when it is not ready in time. Raises PortTaken before
+        anything is started, or PartFailed for the first part that fails; what was started stays, so that the caller can
+        look at it, until `close`.
         """
         missing = [part for part in self.parts.values() if not self.is_running(part.name)]
         require_free([claim for part in missing for claim in part.claims])
@@ -174,6 +175,12 @@ class System:
                 raise _GivenUp(f"{part.name} was not started")
             self.start_part(part.name)
             self._wait_ready(part, self.settings.start_timeout_s, start.cancelled)
+        except NotReadyInTime as error:
+            if part.may_be_late:
+                self._report(f"{error}\nnothing else needs {part.name}, so the start goes on without it")
+                return
+            start.cancelled.set()
+            raise
         except BaseException:
             start.cancelled.set()
             raise
@@ -192,7 +199,7 @@ class System:
             if child.wait(_POLL_S):
                 raise PartFailed(self.obituary(part.name))
             if time.monotonic() > deadline:
-                raise PartFailed(
+                raise NotReadyInTime(
                     f"{part.name} is not ready after {limit_s:.0f} s: {reason}; log {part.log}, its last lines:\n"
                     + _indented(log_tail(part.log))
                 )
