@@ -4,11 +4,12 @@ Everything that can be changed is changed through the environment; no other modu
 once made, so any thread may read it.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AliasChoices, Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from sluice_local import home as state_folder
 from sluice_local.home import DEFAULT_HOME, HOST
@@ -20,6 +21,22 @@ Count = Annotated[int, Field(ge=0, le=64)]
 def variable_of(field: str) -> str:
     """Return the environment variable of a field."""
     return "SEGMENT_STORES" if field == "segment_stores" else f"SLUICE_{field.upper()}"
+
+
+def _parsed(value: object) -> object:
+    """The object of which a variable has the JSON."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _property_text(value: object) -> object:
+    """A JSON number or truth value, as a properties file has it."""
+    return json.dumps(value) if isinstance(value, int | float) else value
+
+
+PropertyText = Annotated[str, BeforeValidator(_property_text)]
+
+
+StoreOptions = Annotated[dict[str, PropertyText], NoDecode, BeforeValidator(_parsed)]
 
 
 class LocalSettings(BaseSettings):
@@ -43,7 +60,7 @@ class LocalSettings(BaseSettings):
 
     segment_stores: Count = Field(default=1, validation_alias=AliasChoices("segment_stores", "SEGMENT_STORES"))
     """Embedded segment stores; 0 starts neither a segment store nor a bookie."""
-    segment_store_options: dict[str, str] = Field(default={})
+    segment_store_options: StoreOptions = {}
     """More of the segment stores' own settings, by their full names; in the environment as JSON."""
     api_gateways: Count = 1
     stream_workflows: Count = 1
