@@ -29,6 +29,7 @@ from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics, is_control
 from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
+from sluice.telemetry.disk import disk_problem
 from sluice.telemetry.health import Checks, Facts, HttpServer, health_app
 from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop
@@ -53,7 +54,7 @@ class Runtime:
         self.source = f"{name}/{settings.instance}"
         self.endpoints: dict[str, str] = {}
         self.checks: Checks = {}
-        self.degraded: Checks = {}
+        self.degraded: Checks = {"disk": disk_problem}
         self.facts: Facts = {}
         self.on_heartbeat: list[Callable[[], None]] = []
         self.stack = AsyncExitStack()

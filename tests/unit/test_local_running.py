@@ -2,10 +2,12 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from unit.test_local_ports import listening
@@ -15,7 +17,7 @@ from sluice_local.ownership import SupervisorRecord
 from sluice_local.part import Part, StopRank
 from sluice_local.probes import Probe, ProbeKind
 from sluice_local.process import ProcessRecord, start_ticks
-from sluice_local.running import process_record_path, write_parts
+from sluice_local.running import process_record_path, status_table, write_parts
 
 ENDS_S = 30.0
 
@@ -72,6 +74,20 @@ def test_status_needs_no_packages_and_no_valid_settings(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (3, "")
     states = {cells[0]: cells[2] for line in done.stdout.splitlines() if (cells := re.split(r"\s{2,}", line))}
     assert (states["kafka"], states["redis"]) == ("ready", "not started")
+
+
+@pytest.mark.usefixtures("supervisor")
+def test_status_names_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = part(tmp_path, "kafka", ProbeKind.KAFKA, 1)
+    Path(ended.log).write_text("java.io.IOException: No space left on device\n")
+    ProcessRecord("kafka", os.getpid(), 0, 0.0, "", "").write(process_record_path(tmp_path, "kafka"))
+    write_parts(tmp_path, [ended])
+    assert "ended: no space left on device" in status_table(tmp_path)[0]
+    write_parts(tmp_path, [])
+    assert status_table(tmp_path)[1], "there is room"
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=5 * 2**20))
+    table, ready = status_table(tmp_path)
+    assert "no space left on device: 5 MiB are free" in table and not ready
 
 
 def test_status_without_a_system_says_how_to_start_one(tmp_path: Path) -> None:

@@ -19,10 +19,13 @@ from sluice_local.errors import AlreadyUp, LocalError, NotUp
 from sluice_local.home import logs_dir, run_dir
 from sluice_local.ownership import Ownership, SupervisorRecord
 from sluice_local.part import Part
-from sluice_local.probes import Probe
-from sluice_local.process import ProcessRecord
+from sluice_local.probes import Look, Probe
+from sluice_local.process import ProcessRecord, log_tail
 
 _LOOK_S = 0.1
+_NO_SPACE = "no space left on device"
+_FULL_BYTES = 64 * 2**20
+"""Kafka and BookKeeper allocate files in larger pieces than that."""
 _PAUSE = threading.Event()
 """Never set: waiting for it is waiting for the time limit."""
 
@@ -88,13 +91,28 @@ def _status(home: Path, part: KnownPart) -> Status:
     if record is None:
         return Status(part, None, False, "not started")
     if not record.is_alive():
-        return Status(part, None, False, "ended")
+        return Status(part, None, False, f"ended{_no_space_in(part.log)}")
     ready, remark = part.probe.look()
     return Status(part, record.pid, ready, remark or "ready")
 
 
+def _no_space_in(log: str) -> str:
+    """What to add to the end of a part whose last words are that the disk was full."""
+    return f": {_NO_SPACE}" if _NO_SPACE in log_tail(Path(log), lines=100, limit_bytes=65_536).lower() else ""
+
+
+def _disk(home: Path) -> Look:
+    """Whether the disk of the state folder has room."""
+    free = shutil.disk_usage(home).free
+    text = f"{free // 2**20:,} MiB are free"
+    return Look(False, f"{_NO_SPACE}: {text}") if free < _FULL_BYTES else Look(True, text)
+
+
 def status_table(home: Path) -> tuple[str, bool]:
-    """Return the table for people, and whether all parts are ready; raise NotUp if there is no system."""
+    """Return the table for people, and whether all parts are ready and the disk has room.
+
+    Raises NotUp if there is no system.
+    """
     supervisor = SupervisorRecord.read(home)
     if supervisor is None:
         raise NotUp(f"no system is up on {home}: start one with `make up` or `make run`")
@@ -102,9 +120,11 @@ def status_table(home: Path) -> tuple[str, bool]:
     rows = [("part", "pid", "state", "address", "log")]
     rows += [(one.part.name, str(one.pid or "-"), one.reason, one.part.address, one.part.log) for one in found]
     rows.append(("supervisor", str(supervisor.pid), supervisor.state, "-", str(logs_dir(home) / "supervisor.log")))
+    disk = _disk(home)
+    rows.append(("disk", "-", disk.remark, str(home), "-"))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join(lines), all(one.ready for one in found)
+    return "\n".join(lines), disk.ready and all(one.ready for one in found)
 
 
 def down(home: Path) -> bool:

@@ -54,6 +54,11 @@ class HealthTree:
         """From now on the others are known."""
         self._reads = reads
 
+    def problems(self) -> str:
+        """What is wrong with this process, in words; empty if nothing is."""
+        found = {**problems(self._checks), **problems(self._degraded)}
+        return "; ".join(f"{name}: {problem}" for name, problem in found.items())
+
     def root(self) -> HealthResult:
         """Up if the process is ready, starting as long as something is missing for that."""
         wrong, lesser = problems(self._checks), problems(self._degraded)
