@@ -106,6 +106,7 @@ def test_everything_is_written_below_the_state_folder(tmp_path: Path) -> None:
         ("SEGMENT_STORES", "-1"),
         ("SLUICE_SEGMENT_STORE_OPTIONS", "{"),
         ("SLUICE_SEGMENT_STORE_OPTIONS", '{"a": []}'),
+        ("SLUICE_SEGMENT_STORE_OPTIONS", '{"pravegaservice.cache.size.max": 1000}'),
     ],
 )
 def test_a_bad_setting_is_named(

@@ -8,13 +8,14 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from sluice_local import home as state_folder
 from sluice_local.home import DEFAULT_HOME, HOST
 
 Port = Annotated[int, Field(ge=1, le=65535)]
+CACHE_SIZE = "pravegaservice.cache.size.max"
 Count = Annotated[int, Field(ge=0, le=64)]
 
 
@@ -33,10 +34,16 @@ def _property_text(value: object) -> object:
     return json.dumps(value) if isinstance(value, int | float) else value
 
 
+def _without_memory(options: dict[str, str]) -> dict[str, str]:
+    if CACHE_SIZE in options:
+        raise ValueError(f"{CACHE_SIZE} follows from SLUICE_SEGMENT_STORE_MEMORY_MIB: set that instead")
+    return options
+
+
 PropertyText = Annotated[str, BeforeValidator(_property_text)]
 
 
-StoreOptions = Annotated[dict[str, PropertyText], NoDecode, BeforeValidator(_parsed)]
+StoreOptions = Annotated[dict[str, PropertyText], NoDecode, BeforeValidator(_parsed), AfterValidator(_without_memory)]
 
 
 class LocalSettings(BaseSettings):
@@ -60,6 +67,8 @@ class LocalSettings(BaseSettings):
 
     segment_stores: Count = Field(default=1, validation_alias=AliasChoices("segment_stores", "SEGMENT_STORES"))
     """Embedded segment stores; 0 starts neither a segment store nor a bookie."""
+    segment_store_memory_mib: Annotated[int, Field(ge=512, le=1024 * 1024)] = 1024
+    """Memory of each embedded segment store: one half is its heap, one quarter its cache, one quarter its buffers."""
     segment_store_options: StoreOptions = {}
     """More of the segment stores' own settings, by their full names; in the environment as JSON."""
     api_gateways: Count = 1
