@@ -5,8 +5,18 @@ SLUICE_HOME ?= $(CURDIR)/.sluice
 override SLUICE_HOME := $(abspath $(SLUICE_HOME))
 export SLUICE_HOME
 
-BIN := $(SLUICE_HOME)/venv/bin
-LOCAL := $(BIN)/python -m sluice_local
+# Not by way of the link: what runs stays in the environment it began in when `make setup` puts another one in place.
+BIN = $(or $(realpath $(SLUICE_HOME)/venv),$(SLUICE_HOME)/venv)/bin
+LOCAL = $(BIN)/python -m sluice_local
+# The first Python that runs and is new enough: these commands need no environment.
+define BARE
+	@for python in $(BIN)/python $(PYTHON) python3; do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			PYTHONPATH=deploy/local PYTHONDONTWRITEBYTECODE=1 exec $$python -m sluice_local $(1); \
+		fi; \
+	done; \
+	echo "Python is missing: no python3.11 runs; name one: make PYTHON=..." >&2; exit 1
+endef
 # Where the embedded system keeps what Spark writes and needs; a variable that is set already is left as it is.
 SPARK = SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KAFKA_PORT:-9092}} \
 	SLUICE_SPARK_HISTORY=$${SLUICE_SPARK_HISTORY:-$(SLUICE_HOME)/data/retention-spark/history} \
@@ -31,10 +41,10 @@ up: setup ## the whole system in the background; returns when it is ready
 	@$(LOCAL) up
 
 down: ## stop what `make up` started
-	@if [ -x $(BIN)/python ]; then $(LOCAL) down; else echo "nothing to stop: nothing is set up"; fi
+	$(call BARE,down)
 
 status: ## every part with its process, address, readiness and log
-	@if [ -x $(BIN)/python ]; then $(LOCAL) status; else echo "nothing is set up"; exit 3; fi
+	$(call BARE,status)
 
 decisions: setup ## the last decisions on scaling and retention of a stream: STREAM=scope/name, COUNT=20
 	@$(SPARK) $(BIN)/python -m retention_spark.decisions $(STREAM) $(COUNT)
@@ -88,4 +98,4 @@ lock: setup ## write requirements.lock anew from requirements.in
 	@if grep -nE '://|^-|file:' requirements.lock; then echo "requirements.lock names an address: see above" >&2; exit 1; fi
 
 clean: ## remove the state folder, data included; refused while the system is up
-	@if [ -x $(BIN)/python ]; then $(LOCAL) clean; else rm -rf $(SLUICE_HOME); fi
+	$(call BARE,clean)

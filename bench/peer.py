@@ -18,8 +18,9 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice_local import jars, java, setup
 from sluice_local.errors import PartFailed
+from sluice_local.home import HOST
 from sluice_local.process import Child, Spawner, log_tail
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.settings import LocalSettings
 
 _READY_LIMIT_S = 180.0
 _STOP_LIMIT_S = 10.0

@@ -11,7 +11,7 @@ from sluice_cli.units import segment_text, show_age, show_duration, show_size, s
 WORKFLOW_COLUMNS = ("on", "kind", "since", "for", "step", ">attempts", "last error", "can cancel")
 TRANSACTION_COLUMNS = ("transaction", "state", "opened", "lease ends", "ended", "reason", ">queue position")
 LETTER_COLUMNS = ("partition/offset", "at", "from", "key", "reason", "settled")
-MEMBER_COLUMNS = ("service", "instance", "endpoints", "since", "last heartbeat")
+MEMBER_COLUMNS = ("service", "instance", "endpoints", "since", "last heartbeat", "problems")
 SEGMENT_COLUMNS = ("segment", ">id", ">from", ">to", ">container", "segment store")
 STREAM_COLUMNS = ("stream", "state", ">epoch", ">segments", "tags")
 
@@ -50,12 +50,18 @@ def member_row(member: dict[str, Any], now_ms: int) -> tuple[object, ...]:
     endpoints = ", ".join(f"{protocol} {address}" for protocol, address in sorted(member["endpoints"].items()))
     seen = member.get("lastSeen")
     last = f"{show_age(seen, now_ms)} ago" if seen is not None else ""
-    return member["service"], member["instance"], endpoints, show_time(member["since"]), last
+    problems = "; ".join(f"{check}: {problem}" for check, problem in member.get("problems", {}).items())
+    return member["service"], member["instance"], endpoints, show_time(member["since"]), last, problems
 
 
 def segment_row(segment: dict[str, Any]) -> tuple[object, ...]:
     id = segment["id"]
-    return segment_text(id), id, segment["low"], segment["high"], segment.get("container"), segment.get("store")
+    return segment_text(id), id, segment["low"], segment["high"], segment.get("container"), store_text(segment)
+
+
+def store_text(found: dict[str, Any], nowhere: str = "") -> str:
+    """The segment store that runs a container, and what is wrong with that container."""
+    return ", ".join(filter(None, (found.get("store") or nowhere, found.get("problem"))))
 
 
 def stream_row(stream: dict[str, Any]) -> tuple[object, ...]:
@@ -64,7 +70,7 @@ def stream_row(stream: dict[str, Any]) -> tuple[object, ...]:
 
 def draw_containers(out: Output, found: dict[str, Any]) -> None:
     """The container map, and segment stores that run nothing."""
-    rows = ((item["container"], item.get("store") or "no store") for item in found["items"])
+    rows = ((item["container"], store_text(item, "no store")) for item in found["items"])
     out.table((">container", "segment store"), rows, empty="there are no containers")
     idle = set(found["stores"]) - {item.get("store") for item in found["items"]}
     changed = found.get("assignedAt")

@@ -9,7 +9,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 
 import uvloop
@@ -29,7 +29,8 @@ from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics, is_control
 from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
-from sluice.telemetry.health import Checks, Facts, HttpServer, health_app
+from sluice.telemetry.disk import disk_problem
+from sluice.telemetry.health import Checks, Facts, HttpServer, health_app, problems
 from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop
 
@@ -44,7 +45,7 @@ class Runtime:
 
     `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
     `endpoints` are made known to the other services. `on_heartbeat` is called whenever Kafka has acknowledged the
-    instance's heartbeat.
+    instance's heartbeat. `unresponsive_containers` are the segment containers that do not answer this instance.
     """
 
     def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:
@@ -53,8 +54,9 @@ class Runtime:
         self.source = f"{name}/{settings.instance}"
         self.endpoints: dict[str, str] = {}
         self.checks: Checks = {}
-        self.degraded: Checks = {}
+        self.degraded: Checks = {"disk": disk_problem}
         self.facts: Facts = {}
+        self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
         self.on_heartbeat: list[Callable[[], None]] = []
         self.stack = AsyncExitStack()
         self.connections: Connections = connections or KafkaConnections(settings.kafka_client(), settings.partitions)
@@ -193,8 +195,14 @@ async def _heartbeat(runtime: Runtime) -> None:
     instance = runtime.settings.instance
     acknowledged = time.monotonic()
     runtime.checks["kafka"] = lambda: kafka_silence(time.monotonic() - acknowledged)
-    beat = Heartbeat(service=runtime.name, instance=instance, endpoints=runtime.endpoints)
     while True:
+        beat = Heartbeat(
+            service=runtime.name,
+            instance=instance,
+            endpoints=runtime.endpoints,
+            problems=dict(problems(runtime.degraded)),
+            unresponsive=tuple(sorted(runtime.unresponsive_containers())),
+        )
         try:
             await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{instance}-{runtime.clock.now_ms()}", beat))
             acknowledged = time.monotonic()

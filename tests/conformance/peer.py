@@ -16,9 +16,10 @@ from harness import eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice_local import jars, java, setup
+from sluice_local.home import HOST
 from sluice_local.ports import find_block
 from sluice_local.process import Spawner, log_tail
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.settings import LocalSettings
 
 _READY_S = 90.0
 _OPTIONS = ("-XX:+UseSerialGC", "-Xmx768m", "-XX:MaxDirectMemorySize=512m", "-Djava.net.preferIPv4Stack=true")

@@ -14,8 +14,8 @@ from testcontainers.core.network import Network
 
 from containers.images import KAFKA_OUTSIDE_PORT, KAFKA_PORT, REDIS_PORT, ZOOKEEPER_PORT
 from harness import eventually
+from sluice_local.home import HOST
 from sluice_local.ports import find_block
-from sluice_local.settings import HOST
 
 STARTS_S = 60.0
 

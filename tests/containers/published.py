@@ -23,7 +23,7 @@ from sluice.kafka.topics import (
     TOPICS,
     topic_of,
 )
-from sluice_local.settings import CLONE
+from sluice_local.home import CLONE
 
 FOLDER = CLONE / "docs" / "schemas"
 

@@ -14,7 +14,7 @@ from testcontainers.core.network import Network
 
 from containers.backing import Backing
 from harness import eventually
-from sluice_local.settings import HOST
+from sluice_local.home import HOST
 
 log = logging.getLogger(__name__)
 

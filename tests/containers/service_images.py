@@ -15,7 +15,7 @@ from typing import Any, cast
 from testcontainers.core.docker_client import DockerClient
 
 from containers.images import BACKING, REPOSITORY
-from sluice_local.settings import CLONE
+from sluice_local.home import CLONE
 
 log = logging.getLogger(__name__)
 

@@ -18,10 +18,11 @@ from typing import Any, Self
 from support.processes import stands_still
 from support.wait import eventually
 
+from sluice_local.home import HOST
 from sluice_local.parts import parts_of
 from sluice_local.ports import find_block
 from sluice_local.services import SERVICES
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.settings import LocalSettings
 from sluice_local.system import System as LocalSystem
 
 _FREEZES_S = 60.0
@@ -145,7 +146,7 @@ class System:
 
     def is_ready(self, name: str) -> bool:
         """Whether the process says that it is ready, now."""
-        return self.is_running(name) and self._local.parts[name].probe() is None
+        return self.is_running(name) and self._local.parts[name].probe.look().ready
 
     def wait_ended(self, name: str, deadline_s: float) -> bool:
         """Wait for the end of a process that another one ends; return whether it has come."""

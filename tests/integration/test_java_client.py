@@ -18,8 +18,9 @@ import pytest
 
 from harness import System
 from sluice_local import java, progress, stamp
+from sluice_local.home import CLONE
 from sluice_local.process import log_tail
-from sluice_local.settings import CLONE, LocalSettings
+from sluice_local.settings import LocalSettings
 
 # The first test waits for the client's jars to be fetched where they are not there yet.
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from sluice_local import background
-from sluice_local.background import Status
 from sluice_local.cli import main
+from sluice_local.ownership import SupervisorRecord
+from sluice_local.probes import Probe, ProbeKind
 from sluice_local.process import start_ticks
+from sluice_local.running import KnownPart, Status
 from sluice_local.settings import LocalSettings
-from sluice_local.supervisor import SupervisorRecord
 
 
 @pytest.fixture
@@ -23,9 +24,10 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSettings:
     settings = LocalSettings(stream_workflows=2, redis_url="redis://:secret@r:6379/0")
     settings.run_dir.mkdir()
     (settings.run_dir / "settings.json").write_text(settings.model_dump_json())
-    SupervisorRecord(os.getpid(), start_ticks(os.getpid()) or 0, "ready", "", 1).write(settings)
-    ready = Status("kafka", os.getpid(), True, "ready", "127.0.0.1:9092", tmp_path / "kafka.log")
-    monkeypatch.setattr(background, "statuses", lambda _settings: iter([ready]))
+    SupervisorRecord(os.getpid(), start_ticks(os.getpid()) or 0, "ready", "", 1).write(settings.home)
+    kafka = KnownPart("kafka", "127.0.0.1:9092", "kafka.log", Probe(ProbeKind.KAFKA, 9092), may_be_late=False)
+    ready = Status(kafka, os.getpid(), True, "ready")
+    monkeypatch.setattr(background, "statuses", lambda _home: iter([ready]))
     return settings
 
 

@@ -49,6 +49,12 @@ def test_segment_stores_share_their_long_term_storage(settings: LocalSettings) -
     assert len(roots) == 1
 
 
+def test_the_memory_of_a_segment_store_is_divided(tmp_path: Path) -> None:
+    store = segment_store.part(LocalSettings(home=tmp_path, segment_store_memory_mib=4096), 0, ())
+    assert {"-Xmx2048m", "-XX:MaxDirectMemorySize=2048m"} <= set(store.command)
+    assert any(f"pravegaservice.cache.size.max={2**30}\n" in text for text in store.files.values())
+
+
 def test_no_part_is_stopped_before_those_that_use_it(settings: LocalSettings) -> None:
     parts = {part.name: part for part in parts_of(settings)}
     for part in parts.values():

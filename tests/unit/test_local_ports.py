@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from sluice_local.errors import PortTaken
+from sluice_local.home import HOST
 from sluice_local.ports import PortClaim, find_block, is_free, require_free
-from sluice_local.settings import HOST
 
 
 @contextmanager

@@ -83,6 +83,13 @@ def test_instances_have_consecutive_ports_and_names_of_their_own() -> None:
     assert instances == [part.name for part in parts_of(settings)]
 
 
+def test_options_of_the_segment_store_are_json_of_any_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SEGMENT_STORE_OPTIONS", '{"a.count": 5, "a.share": 0.5, "a.on": true, "a.name": "5"}')
+    store = next(part for part in parts_of(LocalSettings()) if part.name == "segment-store-0")
+    written = "".join(text for path, text in store.files.items() if path.suffix == ".properties")
+    assert {"a.count=5", "a.share=0.5", "a.on=true", "a.name=5"} <= set(written.splitlines())
+
+
 def test_everything_is_written_below_the_state_folder(tmp_path: Path) -> None:
     settings = LocalSettings(home=tmp_path, segment_stores=2)
     for part in parts_of(settings):
@@ -92,7 +99,15 @@ def test_everything_is_written_below_the_state_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("SLUICE_KAFKA_PORT", "0"), ("SLUICE_REST_PORT", "x"), ("SEGMENT_STORES", "-1")]
+    ("variable", "value"),
+    [
+        ("SLUICE_KAFKA_PORT", "0"),
+        ("SLUICE_REST_PORT", "x"),
+        ("SEGMENT_STORES", "-1"),
+        ("SLUICE_SEGMENT_STORE_OPTIONS", "{"),
+        ("SLUICE_SEGMENT_STORE_OPTIONS", '{"a": []}'),
+        ("SLUICE_SEGMENT_STORE_OPTIONS", '{"pravegaservice.cache.size.max": 1000}'),
+    ],
 )
 def test_a_bad_setting_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, value: str
@@ -100,6 +115,6 @@ def test_a_bad_setting_is_named(
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValidationError):
         LocalSettings()
-    monkeypatch.setattr("sys.argv", ["sluice_local", "status"])
+    monkeypatch.setattr("sys.argv", ["sluice_local", "up"])
     assert main() == 2
     assert f"setting {variable} is {value!r}: it must be " in capsys.readouterr().err

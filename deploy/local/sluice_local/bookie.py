@@ -11,11 +11,13 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 
-from sluice_local import java, probes
+from sluice_local import java
 from sluice_local.errors import PartFailed
+from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.settings import LocalSettings
 
 NAME = "bookie"
 _LIMIT_S = 60.0
@@ -38,7 +40,7 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
         log=settings.logs_dir / f"{NAME}.log",
         address=f"{HOST}:{settings.bookie_port}",
         claims=(PortClaim(settings.bookie_port, NAME, "SLUICE_BOOKIE_PORT"),),
-        probe=partial(_probe, settings),
+        probe=Probe(ProbeKind.TCP, settings.bookie_port),
         stop_rank=StopRank.BOOKIE,
         starts_after=starts_after,
         files={config: java.properties(bookkeeper_conf(settings)), logback: java.logback()},
@@ -99,7 +101,3 @@ def init_cluster_once(settings: LocalSettings, jars: Path, config: Path, log_opt
     done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False, cwd=config.parent)
     if done.returncode != 0:
         raise PartFailed(f"{NAME}: the cluster could not be initialised:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-
-
-def _probe(settings: LocalSettings) -> str | None:
-    return probes.tcp(settings.bookie_port)

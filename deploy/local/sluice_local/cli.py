@@ -1,17 +1,17 @@
-"""The command line: `python -m sluice_local COMMAND`. One thread; each command is one function of another module."""
+"""The command line: `python -m sluice_local COMMAND`. One thread; each command is one function of another module.
+
+`down`, `status` and `clean` import nothing but the standard library and look at no setting but the state folder: they
+work when the set-up or the settings are broken.
+"""
 
 import argparse
 import os
-import shutil
 import signal
 import sys
 
-from pydantic import ValidationError
-
-from sluice.validation import sentence
-from sluice_local import background, launch, supervisor
-from sluice_local.errors import AlreadyUp, LocalError, NotUp
-from sluice_local.settings import LocalSettings, variable_of
+from sluice_local import launch, running
+from sluice_local.errors import LocalError, NotUp
+from sluice_local.home import home_of_environment
 
 _COMMANDS = {
     "run": "start everything in the foreground; Ctrl-C stops it",
@@ -33,13 +33,9 @@ def main() -> int:
             command.add_argument("--with-parent", action="store_true", help="stop when the calling process ends")
     arguments = parser.parse_args()
     try:
-        return _run(arguments.command, LocalSettings(), getattr(arguments, "with_parent", False))
-    except ValidationError as error:
-        for problem in error.errors():
-            field = "_".join(str(one) for one in problem["loc"])
-            name = field if field.isupper() else variable_of(field)
-            print(f"setting {sentence(dict(problem), name)}", file=sys.stderr)
-        return 2
+        if arguments.command in ("run", "up", "supervise"):
+            return _start(arguments.command, getattr(arguments, "with_parent", False))
+        return _look(arguments.command)
     except NotUp as error:
         print(error, file=sys.stderr)
         return 3
@@ -50,32 +46,38 @@ def main() -> int:
         return 130
 
 
-def _run(command: str, settings: LocalSettings, with_parent: bool) -> int:
+def _look(command: str) -> int:
+    home = home_of_environment()
     match command:
-        case "run" | "supervise":
-            if with_parent:
-                launch.die_with_parent(os.getppid(), signal.SIGTERM)
-            return supervisor.supervise(settings, supervisor.say)
-        case "up":
-            background.up(settings)
         case "down":
-            print("stopped" if background.down(settings) else "nothing to stop: no system is up")
+            print("stopped" if running.down(home) else "nothing to stop: no system is up")
         case "status":
-            table, ready = background.status_table(settings)
+            table, ready = running.status_table(home)
             print(table)
             return 0 if ready else 3
         case "clean":
-            _clean(settings)
+            print(f"removed {home}" if running.clean(home) else "nothing to remove")
     return 0
 
 
-def _clean(settings: LocalSettings) -> None:
-    if not settings.home.exists():
-        print("nothing to remove")
-        return
+def _start(command: str, with_parent: bool) -> int:
+    from pydantic import ValidationError
+
+    from sluice.validation import sentence
+    from sluice_local import background, supervisor
+    from sluice_local.settings import LocalSettings, variable_of
+
     try:
-        with supervisor.Ownership(settings):
-            shutil.rmtree(settings.home)
-    except AlreadyUp:
-        raise AlreadyUp(f"a system is up on {settings.home}: stop it first, with `make down`") from None
-    print(f"removed {settings.home}")
+        settings = LocalSettings()
+    except ValidationError as error:
+        for problem in error.errors():
+            field = "_".join(str(one) for one in problem["loc"])
+            name = field if field.isupper() else variable_of(field)
+            print(f"setting {sentence(dict(problem), name)}", file=sys.stderr)
+        return 2
+    if command == "up":
+        background.up(settings)
+        return 0
+    if with_parent:
+        launch.die_with_parent(os.getppid(), signal.SIGTERM)
+    return supervisor.supervise(settings, supervisor.say)

@@ -25,6 +25,10 @@ class PartFailed(LocalError):
     """A part ended, or was not ready in time."""
 
 
+class NotReadyInTime(PartFailed):
+    """A part runs, but was not ready in time."""
+
+
 class AlreadyUp(LocalError):
     """Another supervisor runs on the same state folder."""
 

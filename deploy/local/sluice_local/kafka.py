@@ -10,11 +10,13 @@ import uuid
 from functools import partial
 from pathlib import Path
 
-from sluice_local import java, probes
+from sluice_local import java
 from sluice_local.errors import PartFailed
+from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.settings import LocalSettings
 
 NAME = "kafka"
 _FORMAT_LIMIT_S = 60.0
@@ -49,7 +51,7 @@ def part(settings: LocalSettings) -> Part:
             PortClaim(settings.kafka_port, NAME, "SLUICE_KAFKA_PORT"),
             PortClaim(settings.kafka_controller_port, NAME, "SLUICE_KAFKA_CONTROLLER_PORT"),
         ),
-        probe=partial(probes.kafka, settings.kafka_port),
+        probe=Probe(ProbeKind.KAFKA, settings.kafka_port),
         stop_rank=StopRank.STORE,
         files={config: java.properties(server_properties(settings)), log4j: _LOG4J},
         prepare=partial(format_once, jars, config, folder / "log"),

@@ -39,8 +39,9 @@ class Part:
     """Where it is reached, for people."""
     claims: tuple[PortClaim, ...]
     probe: Probe
-    """Answers None when the part is ready, else why not."""
     stop_rank: StopRank
+    may_be_late: bool = False
+    """Whether the system counts as started without it: nothing else needs it. If it ends, the start has failed."""
     starts_after: tuple[str, ...] = ()
     """Parts that must be ready before this one is started."""
     files: Mapping[Path, str] = field(default_factory=dict)

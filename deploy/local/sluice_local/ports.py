@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sluice_local.errors import PortTaken
-from sluice_local.settings import HOST
+from sluice_local.home import HOST
 
 # Outgoing connections draw their ports from 32768 on; a port below that stays free between being found and being used.
 _LOWEST_FREE, _HIGHEST_FREE = 20_000, 32_000

@@ -1,34 +1,92 @@
 """Questions that tell whether a part is ready.
 
-Each probe asks once and answers with None for "ready" or with the reason why not; waiting is the caller's business. A
-probe may be called from any thread, has a time limit of its own, and leaves no connection open.
+A probe is data, so that the supervisor can write it down for other processes. It asks once; waiting is the caller's
+business. It may be used from any thread, has a time limit of its own, and leaves no connection open.
 """
 
 import http.client
+import json
 import socket
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-
-from sluice_local.settings import HOST
-
-Probe = Callable[[], str | None]
+from sluice_local.home import HOST
 
 _LIMIT_S = 2.0
+_PAGE_BYTES = 65_536
 
 
-def tcp(port: int, host: str = HOST) -> str | None:
-    """Ready when its port is open."""
+class ProbeKind(StrEnum):
+    """What is asked."""
+
+    TCP = "tcp"
+    """Ready when a server listens."""
+    REDIS = "redis"
+    """Ready when the data is loaded."""
+    ZOOKEEPER = "zookeeper"
+    """Ready when the server serves requests."""
+    KAFKA = "kafka"
+    """Ready when the broker is a member of its own cluster, which is later than the opening of its port."""
+    SERVICE = "service"
+    """Ready when one of our services says so on its health port."""
+
+
+class Look(NamedTuple):
+    """What a probe saw. `remark`: why the part is not ready, or what is wrong with it although it is; else empty."""
+
+    ready: bool
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One question to a port of this machine."""
+
+    kind: ProbeKind
+    port: int
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> "Probe":
+        """Return the probe that was written down as JSON."""
+        return cls(ProbeKind(described["kind"]), described["port"])
+
+    def look(self) -> Look:
+        """Ask once."""
+        match self.kind:
+            case ProbeKind.TCP:
+                return _unless(_tcp(self.port))
+            case ProbeKind.REDIS:
+                return _unless(_spoken(self.port, b"PING\r\n", b"+PONG\r\n"))
+            case ProbeKind.ZOOKEEPER:
+                # The one short command that it answers by default.
+                return _unless(_spoken(self.port, b"srvr", b"Zookeeper version"))
+            case ProbeKind.KAFKA:
+                return _unless(_kafka(self.port))
+            case ProbeKind.SERVICE:
+                return _service(self.port)
+
+    def problem(self) -> str | None:
+        """Ask once; None when the part is ready, else why it is not."""
+        ready, remark = self.look()
+        return None if ready else remark
+
+
+def _unless(problem: str | None) -> Look:
+    return Look(problem is None, problem or "")
+
+
+def _tcp(port: int) -> str | None:
     try:
-        socket.create_connection((host, port), timeout=_LIMIT_S).close()
+        socket.create_connection((HOST, port), timeout=_LIMIT_S).close()
     except OSError as error:
-        return f"no connection to {host}:{port}: {error.strerror or error}"
+        return f"no connection to {HOST}:{port}: {error.strerror or error}"
     return None
 
 
-def spoken(port: int, question: bytes, expected: bytes) -> str | None:
-    """Ready when a line sent is answered with something that begins as expected."""
+def _spoken(port: int, question: bytes, expected: bytes) -> str | None:
+    """Send a line and compare the beginning of the answer."""
     try:
         with socket.create_connection((HOST, port), timeout=_LIMIT_S) as connection:
             connection.sendall(question)
@@ -38,35 +96,42 @@ def spoken(port: int, question: bytes, expected: bytes) -> str | None:
     return None if answer == expected else f"{HOST}:{port} answers {answer!r}"
 
 
-def redis(port: int) -> str | None:
-    """Ready when the data is loaded."""
-    return spoken(port, b"PING\r\n", b"+PONG\r\n")
-
-
-def zookeeper(port: int) -> str | None:
-    """Ready when the server serves requests; `srvr` is the one short command it answers by default."""
-    return spoken(port, b"srvr", b"Zookeeper version")
-
-
-def http_ok(port: int, path: str) -> str | None:
-    """Ready when the page is answered with 200."""
+def _service(port: int) -> Look:
+    """The page says what is missing for readiness, and what the service does without for a while."""
     connection = http.client.HTTPConnection(HOST, port, timeout=_LIMIT_S)
     try:
-        connection.request("GET", path)
+        connection.request("GET", "/readyz")
         response = connection.getresponse()
-        body = response.read(300).decode(errors="replace").strip()
+        body = response.read(_PAGE_BYTES).decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
-        return f"http://{HOST}:{port}{path}: {error}"
+        return Look(False, f"http://{HOST}:{port}/readyz: {error}")
     finally:
         connection.close()
-    return None if response.status == http.HTTPStatus.OK else f"{path} answers {response.status}: {body}"
+    ready = response.status == http.HTTPStatus.OK
+    try:
+        page = json.loads(body)
+        wrong, lesser = _listed(page["not_ready"]), _listed(page["degraded"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Look(ready, "" if ready else f"/readyz answers {response.status}: {body[:300]}")
+    if ready:
+        return Look(True, f"ready, but {lesser}" if lesser else "")
+    return Look(False, "; ".join(filter(None, (wrong, lesser))))
 
 
-def kafka(port: int) -> str | None:
-    """Ready when the broker is a member of its own cluster, which is later than the opening of its port."""
+def _listed(problems: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {problem}" for name, problem in problems.items())
+
+
+def _kafka(port: int) -> str | None:
     # Without this look first, librdkafka would report a broker that has not started yet on standard error.
-    if (reason := tcp(port)) is not None:
-        return reason
+    if (problem := _tcp(port)) is not None:
+        return problem
+    try:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+    except ImportError:
+        # `make status` without an environment: that the port is open is all that can be seen.
+        return None
     client = AdminClient({"bootstrap.servers": f"{HOST}:{port}", "log_level": 0})
     try:
         brokers = client.list_topics(timeout=_LIMIT_S).brokers

@@ -2,14 +2,14 @@
 
 import importlib.util
 import os
-from functools import partial
 from pathlib import Path
 
-from sluice_local import probes
 from sluice_local.errors import MissingPrerequisite
+from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.settings import LocalSettings
 
 NAME = "redis"
 
@@ -25,7 +25,7 @@ def part(settings: LocalSettings) -> Part:
         log=settings.logs_dir / f"{NAME}.log",
         address=settings.redis_address,
         claims=(PortClaim(settings.redis_port, NAME, "SLUICE_REDIS_PORT"),),
-        probe=partial(probes.redis, settings.redis_port),
+        probe=Probe(ProbeKind.REDIS, settings.redis_port),
         stop_rank=StopRank.STORE,
         files={config: redis_conf(settings)},
     )

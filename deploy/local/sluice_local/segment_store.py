@@ -4,15 +4,36 @@ A segment store is ready when its port is open. It serves segments only once clu
 ZooKeeper, which containers are its own.
 """
 
-from functools import partial
+from dataclasses import dataclass
+from typing import Self
 
-from sluice_local import java, probes
+from sluice_local import java
+from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.settings import CACHE_SIZE, LocalSettings
 
 KIND = "segment-store"
-_CACHE_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How a segment store's memory is divided.
+
+    The program insists that the cache fits into the direct memory. The rest of that are the buffers of the network and
+    of BookKeeper: appends under way, and what a container that recovers reads; without room for them it does not.
+    """
+
+    heap_mib: int
+    direct_mib: int
+    cache_mib: int
+
+    @classmethod
+    def of(cls, settings: LocalSettings) -> Self:
+        """Return the division of the memory that the settings give."""
+        total = settings.segment_store_memory_mib
+        return cls(heap_mib=total // 2, direct_mib=total // 2, cache_mib=total // 4)
 
 
 def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> Part:
@@ -22,10 +43,10 @@ def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> 
     folder = settings.data_dir / name
     config = folder / "segment-store.properties"
     logback = folder / "logback.xml"
-    # The program itself insists that the cache fits into the direct memory, and both memories into the machine.
+    memory = Memory.of(settings)
     options = (
-        "-Xmx512m",
-        "-XX:MaxDirectMemorySize=512m",
+        f"-Xmx{memory.heap_mib}m",
+        f"-XX:MaxDirectMemorySize={memory.direct_mib}m",
         f"-Dpravega.configurationFile={config}",
         f"-Dlogback.configurationFile={logback}",
     )
@@ -38,7 +59,7 @@ def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> 
         log=settings.logs_dir / f"{name}.log",
         address=f"{HOST}:{port}",
         claims=(PortClaim(port, name, f"SLUICE_SEGMENT_STORE_PORT (plus {index})"),),
-        probe=partial(probes.tcp, port),
+        probe=Probe(ProbeKind.TCP, port),
         stop_rank=StopRank.SEGMENT_STORE,
         starts_after=starts_after,
         files={config: java.properties(store_properties(settings, port)), logback: java.logback()},
@@ -62,7 +83,7 @@ def store_properties(settings: LocalSettings, port: int) -> dict[str, str | int 
         "bookkeeper.ensemble.size": 1,
         "bookkeeper.write.quorum.size": 1,
         "bookkeeper.ack.quorum.size": 1,
-        "pravegaservice.cache.size.max": _CACHE_BYTES,
+        CACHE_SIZE: Memory.of(settings).cache_mib * 2**20,
         "pravegaservice.threadPool.core.size": 8,
         "pravegaservice.threadPool.storage.size": 20,
         "pravegaservice.rest.listener.enable": False,

@@ -7,12 +7,12 @@ Services start together with everything else and wait for what they need, so non
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
-from sluice_local import probes
+from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.settings import LocalSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,9 @@ def _part(
         log=settings.logs_dir / f"{name}.log",
         address=address,
         claims=claims,
-        probe=partial(probes.http_ok, health_port, "/readyz"),
+        probe=Probe(ProbeKind.SERVICE, health_port),
         stop_rank=StopRank.SERVICE,
+        may_be_late=service is RETENTION_SPARK,
         environment={
             "SLUICE_KAFKA_BOOTSTRAP": settings.kafka_address,
             "SLUICE_REDIS_URL": settings.redis_address,

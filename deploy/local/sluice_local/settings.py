@@ -4,22 +4,46 @@ Everything that can be changed is changed through the environment; no other modu
 once made, so any thread may read it.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AliasChoices, Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from sluice_local import home as state_folder
+from sluice_local.home import DEFAULT_HOME, HOST
 
 Port = Annotated[int, Field(ge=1, le=65535)]
+CACHE_SIZE = "pravegaservice.cache.size.max"
 Count = Annotated[int, Field(ge=0, le=64)]
-
-HOST = "127.0.0.1"
-CLONE = Path(__file__).resolve().parents[3]
 
 
 def variable_of(field: str) -> str:
     """Return the environment variable of a field."""
     return "SEGMENT_STORES" if field == "segment_stores" else f"SLUICE_{field.upper()}"
+
+
+def _parsed(value: object) -> object:
+    """The object of which a variable has the JSON."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _property_text(value: object) -> object:
+    """A JSON number or truth value, as a properties file has it."""
+    return json.dumps(value) if isinstance(value, int | float) else value
+
+
+def _without_memory(options: dict[str, str]) -> dict[str, str]:
+    if CACHE_SIZE in options:
+        raise ValueError(f"{CACHE_SIZE} follows from SLUICE_SEGMENT_STORE_MEMORY_MIB: set that instead")
+    return options
+
+
+PropertyText = Annotated[str, BeforeValidator(_property_text)]
+
+
+StoreOptions = Annotated[dict[str, PropertyText], NoDecode, BeforeValidator(_parsed), AfterValidator(_without_memory)]
 
 
 class LocalSettings(BaseSettings):
@@ -29,7 +53,7 @@ class LocalSettings(BaseSettings):
         env_prefix="SLUICE_", env_ignore_empty=True, frozen=True, populate_by_name=True, extra="forbid"
     )
 
-    home: Path = CLONE / ".sluice"
+    home: Path = DEFAULT_HOME
     """The one folder with everything the system writes."""
     jars: Path | None = None
     """Where the jars are; inside `home` if not given."""
@@ -43,7 +67,9 @@ class LocalSettings(BaseSettings):
 
     segment_stores: Count = Field(default=1, validation_alias=AliasChoices("segment_stores", "SEGMENT_STORES"))
     """Embedded segment stores; 0 starts neither a segment store nor a bookie."""
-    segment_store_options: dict[str, str] = Field(default={})
+    segment_store_memory_mib: Annotated[int, Field(ge=512, le=1024 * 1024)] = 1024
+    """Memory of each embedded segment store: one half is its heap, one quarter its cache, one quarter its buffers."""
+    segment_store_options: StoreOptions = {}
     """More of the segment stores' own settings, by their full names; in the environment as JSON."""
     api_gateways: Count = 1
     stream_workflows: Count = 1
@@ -93,12 +119,12 @@ class LocalSettings(BaseSettings):
     @property
     def logs_dir(self) -> Path:
         """The folder that holds one log file per part."""
-        return (self.home / "logs").absolute()
+        return state_folder.logs_dir(self.home)
 
     @property
     def run_dir(self) -> Path:
         """The folder that tells which processes run."""
-        return (self.home / "run").absolute()
+        return state_folder.run_dir(self.home)
 
     @property
     def kafka_address(self) -> str:

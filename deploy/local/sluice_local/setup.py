@@ -14,8 +14,9 @@ from pathlib import Path
 
 from sluice_local import checks, jars, progress, stamp
 from sluice_local.errors import LocalError
+from sluice_local.home import CLONE, home_of_environment
+from sluice_local.ownership import SupervisorRecord
 
-CLONE = Path(__file__).resolve().parents[3]
 LOCK_FILE = CLONE / "requirements.lock"
 PROJECTS = (
     "shared",
@@ -51,53 +52,73 @@ def set_up(home: Path) -> None:
         # Both wait for the network most of the time.
         with ThreadPoolExecutor(max_workers=1) as beside:
             fetched = beside.submit(jars.fetch, Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute(), say)
-            environment(home / "venv")
+            environment(home)
             fetched.result()
     say(f"done in {time.monotonic() - began:.1f} s")
 
 
-def environment(venv: Path) -> None:
-    """Make the virtual environment with exactly the locked packages and the project's own."""
+def environment(home: Path) -> None:
+    """Have the link `venv` lead to an environment with exactly the locked packages and the project's own.
+
+    A new one is built in a folder of its own below `venvs`; when it is complete the link is replaced, at once. So a
+    failure leaves the environment that worked. Former ones go, unless a system is up, which may run in one of them.
+    """
     projects = [CLONE / name / "pyproject.toml" for name in PROJECTS]
-    packages = stamp.digest([LOCK_FILE], sys.version)
-    own = stamp.digest(projects, packages, str(CLONE))
-    if stamp.is_current(venv / _STAMP, own):
-        return
-    pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
-    if not stamp.is_current(venv / f"{_STAMP}-packages", packages):
-        say("virtual environment: creating")
+    wanted = stamp.digest([LOCK_FILE, *projects], sys.version, str(CLONE))
+    venv = home / "venvs" / wanted[:16]
+    if not ((venv / "bin" / "python").exists() and stamp.is_current(venv / _STAMP, wanted)):
         shutil.rmtree(venv, ignore_errors=True)
-        progress.run_quietly(
-            [sys.executable, "-m", "venv", str(venv)],
-            "the virtual environment could not be made (on Debian, Python's venv is a package: python3.11-venv)",
-        )
-        count = sum("==" in line and not line.startswith((" ", "#")) for line in LOCK_FILE.read_text().splitlines())
-        progress.run_counting(
-            [*pip, "--require-hashes", "--progress-bar", "off", "-r", str(LOCK_FILE)],
-            counted="Collecting",
-            show=lambda done: say(f"virtual environment: {done} of {count} locked packages"),
-            failure="the locked packages could not be installed: is a Python package index reachable from here?",
-        )
-        say(f"virtual environment: {count} locked packages installed")
-        stamp.set_current(venv / f"{_STAMP}-packages", packages)
-    say("virtual environment: linking the project's own packages")
-    editable = [argument for name in PROJECTS for argument in ("--editable", str(CLONE / name))]
+        _build(venv)
+        stamp.set_current(venv / _STAMP, wanted)
+    _put_in_place(venv, home / "venv")
+    if SupervisorRecord.read(home) is None:
+        for former in venv.parent.iterdir():
+            if former != venv:
+                shutil.rmtree(former)
+
+
+def _build(venv: Path) -> None:
+    say("virtual environment: creating")
     progress.run_quietly(
-        [*pip, "--no-deps", "--no-build-isolation", *editable], "the project's own packages could not be linked"
+        [sys.executable, "-m", "venv", str(venv)],
+        "the virtual environment could not be made (on Debian, Python's venv is a package: python3.11-venv)",
     )
-    stamp.set_current(venv / _STAMP, own)
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
+    count = sum("==" in line and not line.startswith((" ", "#")) for line in LOCK_FILE.read_text().splitlines())
+    progress.run_counting(
+        [*pip, "--require-hashes", "--progress-bar", "off", "-r", str(LOCK_FILE)],
+        counted="Collecting",
+        show=lambda done: say(f"virtual environment: {done} of {count} locked packages"),
+        failure="the locked packages could not be installed: is a Python package index reachable from here?",
+    )
+    say(f"virtual environment: {count} locked packages installed; linking the project's own")
+    editable = [argument for name in PROJECTS for argument in ("--editable", str(CLONE / name))]
+    progress.run_quietly([*pip, "--no-build-isolation", *editable], "the project's own packages could not be linked")
+
+
+def _put_in_place(venv: Path, link: Path) -> None:
+    target = venv.relative_to(link.parent)
+    if link.is_symlink() and link.readlink() == target:
+        return
+    if link.is_dir() and not link.is_symlink():
+        # As earlier versions made it.
+        link.rename(venv.with_name("former"))
+    new = link.with_name("venv.new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    new.replace(link)
 
 
 def main() -> int:
     """Set up the state folder that the environment names."""
-    home = Path(os.environ.get("SLUICE_HOME") or CLONE / ".sluice").absolute()
+    home = home_of_environment()
     try:
         set_up(home)
     except LocalError as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("setup: interrupted; the next one goes on where this one was", file=sys.stderr)
+        print("setup: interrupted; the environment that was there is as it was", file=sys.stderr)
         return 130
     return 0
 

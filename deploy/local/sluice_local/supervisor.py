@@ -7,84 +7,23 @@ Concurrency: one supervisor per state folder, held by a file lock that the kerne
 turned into events on the main thread, which does all the work.
 """
 
-import fcntl
-import json
 import os
 import signal
 import sys
 import threading
 import time
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import IO, Literal, Self
+from types import FrameType
 
 from sluice_local import checks
-from sluice_local.errors import AlreadyUp, LocalError, UnusableState
+from sluice_local.errors import LocalError
+from sluice_local.ownership import Ownership, State, SupervisorRecord, record_path
 from sluice_local.process import start_ticks
+from sluice_local.running import write_parts
 from sluice_local.settings import LocalSettings
 from sluice_local.system import Report, System, addresses
 
 _LOOK_S = 0.2
-State = Literal["starting", "ready", "failed", "stopping"]
-
-
-@dataclass(frozen=True, slots=True)
-class SupervisorRecord:
-    """What is written to `run/supervisor.json`."""
-
-    pid: int
-    start_ticks: int
-    state: State
-    message: str
-    """Why the last start failed, if it did."""
-    starts: int
-    """How many starts of the parts are complete; so that who asks for another one knows when it was done."""
-
-    def write(self, settings: LocalSettings) -> None:
-        """Replace the file at once."""
-        new = settings.run_dir / f"supervisor.{os.getpid()}.new"
-        new.write_text(json.dumps(asdict(self)) + "\n")
-        new.replace(_record_path(settings))
-
-    @classmethod
-    def read(cls, settings: LocalSettings) -> Self | None:
-        """Return the record of a supervisor that lives, or None."""
-        try:
-            record = cls(**json.loads(_record_path(settings).read_text()))
-        except FileNotFoundError:
-            return None
-        return record if start_ticks(record.pid) == record.start_ticks else None
-
-
-def _record_path(settings: LocalSettings) -> Path:
-    return settings.run_dir / "supervisor.json"
-
-
-class Ownership(AbstractContextManager["Ownership"]):
-    """The right to run a system on a state folder, as a context."""
-
-    def __init__(self, settings: LocalSettings) -> None:
-        self._settings = settings
-        self._file: IO[str] | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._settings.run_dir.mkdir(parents=True, exist_ok=True)
-            self._file = (self._settings.run_dir / "supervisor.lock").open("w")
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AlreadyUp(f"a system is up already on {self._settings.home}: see `make status`") from None
-        except OSError as error:
-            raise UnusableState(f"the state folder {self._settings.home} cannot be written: {error}") from error
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
 
 
 class _Wishes:
@@ -130,12 +69,13 @@ def supervise(settings: LocalSettings, report: Report) -> int:
     """Run a system until a signal ends it. Return the exit code: 0 if it was ready before."""
     checks.require_java()
     checks.require_state_folder(settings.home)
-    with Ownership(settings):
+    with Ownership(settings.home):
         wishes = _Wishes()
         wishes.install()
         _settings_path(settings).write_text(settings.model_dump_json(indent=2) + "\n")
-        _note(settings, "starting")
         system = System(settings, report)
+        write_parts(settings.home, system.parts.values())
+        _note(settings, "starting")
         try:
             failure = _start(system, settings, wishes, report)
             if failure is None and not wishes.end:
@@ -146,13 +86,13 @@ def supervise(settings: LocalSettings, report: Report) -> int:
             report(failure)
             _note(settings, "failed", failure)
             return 1
-        (settings.run_dir / "supervisor.json").unlink(missing_ok=True)
+        record_path(settings.home).unlink(missing_ok=True)
         return 0
 
 
 def _note(settings: LocalSettings, state: State, message: str = "", starts: int = 0) -> None:
     pid = os.getpid()
-    SupervisorRecord(pid, start_ticks(pid) or 0, state, message, starts).write(settings)
+    SupervisorRecord(pid, start_ticks(pid) or 0, state, message, starts).write(settings.home)
 
 
 def _start(system: System, settings: LocalSettings, wishes: _Wishes, report: Report) -> str | None:

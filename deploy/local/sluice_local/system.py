@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from sluice_local.errors import PartFailed
+from sluice_local.errors import NotReadyInTime, PartFailed
 from sluice_local.part import Part
 from sluice_local.parts import parts_of
 from sluice_local.ports import require_free
 from sluice_local.process import Child, ProcessRecord, Spawner, log_tail
+from sluice_local.running import process_record_path
 from sluice_local.settings import LocalSettings
 
 _POLL_S = 0.05
@@ -59,8 +60,9 @@ class System:
     def start(self) -> None:
         """Start everything that does not run and return when all is ready.
 
-        Raises PortTaken before anything is started, or PartFailed for the first part that fails; what was started
-        stays, so that the caller can look at it, until `close`.
+        A part that may be late is reported and left to itself when it is not ready in time. Raises PortTaken before
+        anything is started, or PartFailed for the first part that fails; what was started stays, so that the caller can
+        look at it, until `close`.
         """
         missing = [part for part in self.parts.values() if not self.is_running(part.name)]
         require_free([claim for part in missing for claim in part.claims])
@@ -173,6 +175,12 @@ class System:
                 raise _GivenUp(f"{part.name} was not started")
             self.start_part(part.name)
             self._wait_ready(part, self.settings.start_timeout_s, start.cancelled)
+        except NotReadyInTime as error:
+            if part.may_be_late:
+                self._report(f"{error}\nnothing else needs {part.name}, so the start goes on without it")
+                return
+            start.cancelled.set()
+            raise
         except BaseException:
             start.cancelled.set()
             raise
@@ -187,11 +195,11 @@ class System:
     def _wait_ready(self, part: Part, limit_s: float, cancelled: threading.Event) -> None:
         child = self.child(part.name)
         deadline = time.monotonic() + limit_s
-        while (reason := part.probe()) is not None:
+        while (reason := part.probe.problem()) is not None:
             if child.wait(_POLL_S):
                 raise PartFailed(self.obituary(part.name))
             if time.monotonic() > deadline:
-                raise PartFailed(
+                raise NotReadyInTime(
                     f"{part.name} is not ready after {limit_s:.0f} s: {reason}; log {part.log}, its last lines:\n"
                     + _indented(log_tail(part.log))
                 )
@@ -202,16 +210,11 @@ class System:
             raise PartFailed(self.obituary(part.name))
 
     def _record_path(self, name: str) -> Path:
-        return record_path(self.settings, name)
+        return process_record_path(self.settings.home, name)
 
 
 class _GivenUp(PartFailed):
     """A part whose start was abandoned because of something else."""
-
-
-def record_path(settings: LocalSettings, name: str) -> Path:
-    """Return the file that tells about the process of a part."""
-    return settings.run_dir / f"{name}.json"
 
 
 def addresses(parts: Iterable[Part]) -> str:

@@ -1,11 +1,11 @@
 """The embedded ZooKeeper: one durable server. Segment stores and bookies register there."""
 
-from functools import partial
-
-from sluice_local import java, probes
+from sluice_local import java
+from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.settings import LocalSettings
 
 NAME = "zookeeper"
 
@@ -33,7 +33,7 @@ def part(settings: LocalSettings) -> Part:
         log=settings.logs_dir / f"{NAME}.log",
         address=settings.zookeeper_address,
         claims=(PortClaim(settings.zookeeper_port, NAME, "SLUICE_ZOOKEEPER_PORT"),),
-        probe=partial(probes.zookeeper, settings.zookeeper_port),
+        probe=Probe(ProbeKind.ZOOKEEPER, settings.zookeeper_port),
         stop_rank=StopRank.STORE,
         files={config: java.properties(zoo_cfg(settings)), logback: java.logback()},
     )

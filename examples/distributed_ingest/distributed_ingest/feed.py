@@ -16,13 +16,15 @@ from sluice_coordination import DocumentStore, Functions, Source, SourceState
 class Reach:
     """How far the whole job is, over all nodes. `unit` is what `done` and `total` count; no total: it has no end.
 
-    `finished`: everything that was there when this process began is in the stream.
+    `finished`: everything that was there when this process began is in the stream, but what `missed` names with the
+    reason, which could not be read.
     """
 
     done: int
     total: int | None
     unit: str
     finished: bool
+    missed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import msgspec
 from distributed_ingest.feed import Reach, Scene
 from distributed_ingest.ledger import Ledger, positions
 from distributed_ingest.outlet import BATCH_BYTES
+from distributed_ingest.patience import PAUSES_S
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, field_of, records_of
 from distributed_ingest.settle import together
 from sluice_cli.errors import UsageError
@@ -33,6 +34,8 @@ NAME = "http"
 CURSOR = "{cursor}"
 _FUNCTION = "poll"
 CONNECT_S, READ_S, POLL_S = 5.0, 30.0, 300.0
+MAX_FAILURES = len(PAUSES_S) + 1
+"""So many polls in a row without a usable answer, and `--once` ends without the URL."""
 MAX_BODY_BYTES = 64 * 1024 * 1024
 LONGEST_PAUSE_S = 24 * 3600.0
 """For how long an endpoint may ask to be left alone."""
@@ -43,6 +46,8 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `polls`: how often everything that it had was fetched and is through; with a cursor that is a row of polls up to
     one that brings no other cursor.
+    `attempts`: polls with and without a usable answer. `failures`: those without one since the last with one, as the
+    task that polls has seen; `failure`: what the last of them failed with.
     """
 
     url: str = ""
@@ -51,6 +56,19 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     modified: str = ""
     digest: str = ""
     cursor: str = ""
+    attempts: int = 0
+    failures: int = 0
+    failure: str = ""
+
+    def succeeded(self, *, through: bool, **changed: str) -> "State":
+        """After a poll with a usable answer. `through`: it has brought everything that the URL had."""
+        return msgspec.structs.replace(
+            self, polls=self.polls + through, attempts=self.attempts + 1, failures=0, failure="", **changed
+        )
+
+    def failed(self, url: str, failures: int, failure: str) -> "State":
+        """After a poll without one."""
+        return msgspec.structs.replace(self, url=url, attempts=self.attempts + 1, failures=failures, failure=failure)
 
 
 class PollError(Exception):
@@ -82,7 +100,7 @@ class Http:
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(READ_S, connect=CONNECT_S), follow_redirects=True, transport=transport
         )
-        self._wanted: dict[str, int] = {}
+        self._before: dict[str, State] = {}
 
     async def open(self) -> None:
         """See Feed."""
@@ -97,7 +115,7 @@ class Http:
                     "give http:// or https:// URLs; {cursor} in them together with --cursor FIELD, or neither",
                 )
         noted = await positions(self._scene.store, self._scene.job.progress())
-        self._wanted = {_part(url): _state(noted.get(_part(url), {})).polls + 1 for url in self._urls}
+        self._before = {url: _state(noted.get(_part(url), {})) for url in self._urls}
 
     def register(self, functions: Functions) -> None:
         """See Feed."""
@@ -108,12 +126,19 @@ class Http:
         return PartitionedSource(NAME, self._partition, self._scene.settle_s)
 
     async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - positions say it all
-        """See Feed. Finished when each URL was polled to its end since this process began."""
+        """See Feed. Finished when each URL was polled to its end, or given up, since this process began."""
         noted = await positions(self._scene.store, self._scene.job.progress())
-        polls = {part: _state(noted.get(part, {})).polls for part in self._wanted}
-        finished = all(polls[part] >= wanted for part, wanted in self._wanted.items())
-        done = sum(polls[part] >= wanted for part, wanted in self._wanted.items())
-        return Reach(done, len(self._wanted) if self._scene.once else None, "URLs", finished)
+        now = {url: _state(noted.get(_part(url), {})) for url in self._urls}
+        done = sum(now[url].polls > before.polls for url, before in self._before.items())
+        missed = tuple(
+            f"{url}: no usable answer {now[url].failures} times in a row, the last time: {now[url].failure}"
+            for url, before in self._before.items()
+            if now[url].polls == before.polls
+            and now[url].attempts > before.attempts
+            and now[url].failures >= MAX_FAILURES
+        )
+        finished = done + len(missed) == len(self._urls)
+        return Reach(done, len(self._urls) if self._scene.once else None, "URLs", finished, missed)
 
     async def close(self) -> None:
         """See Feed."""
@@ -135,16 +160,27 @@ class Http:
     async def _poll_one(self, context: TaskContext, url: str) -> None:
         store, job = self._scene.store, self._scene.job
         ledger = await Ledger.begin(store, job.progress(_part(url)), context)
+        failures = 0
         while True:
             context.check()
             pause_s = self._every_s
             try:
-                if await self._once(context, url, ledger):
+                moved = await self._once(context, url, ledger)
+                failures = 0
+                if moved:
                     continue
             except (httpx.HTTPError, PollError) as error:
-                self._scene.outlet.tally.problem(f"{url}: {error or type(error).__name__}")
-                pause_s = max(pause_s, min(LONGEST_PAUSE_S, getattr(error, "wait_s", 0.0)))
+                why = str(error) or type(error).__name__
+                self._scene.outlet.tally.problem(f"{url}: {why}")
+                failures += 1
+                await ledger.note(_noted(_state(ledger.position).failed(url, failures, why)))
+                pause_s = max(self._pause_s(failures), min(LONGEST_PAUSE_S, getattr(error, "wait_s", 0.0)))
             await asyncio.sleep(pause_s)
+
+    def _pause_s(self, failures: int) -> float:
+        """How long to pause after so many failures in a row: with `--once` the first ones follow each other soon."""
+        soon = self._scene.once and failures <= len(PAUSES_S)
+        return min(self._every_s, PAUSES_S[failures - 1]) if soon else self._every_s
 
     async def _once(self, context: TaskContext, url: str, ledger: Ledger) -> bool:
         """Poll once; return whether the cursor has moved. Raises PollError, httpx.HTTPError, SinkError."""
@@ -154,7 +190,7 @@ class Http:
         answer, body = await self._get(url.replace(CURSOR, quote(cursor, safe="")), headers)
         digest = hashlib.sha256(body).hexdigest()
         if answer.status_code == httpx.codes.NOT_MODIFIED or digest == before.digest:
-            await ledger.note(_noted(msgspec.structs.replace(before, polls=before.polls + 1)))
+            await ledger.note(_noted(before.succeeded(through=True)))
             return False
         try:
             records, too_large = records_of(body, self._scene.job.definition.records)
@@ -162,9 +198,9 @@ class Http:
             raise PollError(f"the body is {error}; --records says how it is cut") from error
         reached = self._cursor_after(url, records) or before.cursor
         moved = reached != before.cursor
-        after = State(
+        after = before.succeeded(
+            through=not moved,
             url=url,
-            polls=before.polls + (not moved),
             etag=answer.headers.get("ETag", ""),
             modified=answer.headers.get("Last-Modified", ""),
             digest=digest,

@@ -15,7 +15,7 @@ from distributed_ingest.run import Run, Timing
 from distributed_ingest.stores import default_url
 from distributed_ingest.stream_sink import StreamSink
 from sluice_cli.api import path_of
-from sluice_cli.errors import RefusedError, UsageError
+from sluice_cli.errors import RefusedError, UnreachableError, UsageError
 from sluice_cli.session import Session
 from sluice_cli.units import scoped
 
@@ -84,6 +84,10 @@ def launch(session: Session, common: Common, plan: Plan, make_feed: Callable[[Sc
     )
     summary = run.run()
     session.show(summary.document(), summary.draw)
+    if summary.missed:
+        raise UnreachableError(
+            "\n".join(summary.missed), "see that the addresses answer; what was read is in the stream"
+        )
     if once and not summary.finished:
         raise typer.Exit(EXIT_BY_SIGNAL[summary.stopped_by])
     if summary.tally.total.skipped:

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from distributed_ingest.display import Display
-from distributed_ingest.feed import Feed, Scene
+from distributed_ingest.feed import Feed, Reach, Scene
 from distributed_ingest.job import Job, register
 from distributed_ingest.outlet import Outlet
 from distributed_ingest.records import KeyRule
@@ -120,19 +120,21 @@ class Run:
             with stopping.handled():
                 self.display.say(f"job {self.job.name}, node {token}; Ctrl-C stops it and keeps the position")
                 async with node, _alongside(totals.keep_telling(tally, max(1.0, self.timing.look_s))):
-                    finished = await self._until_end(store, node, feed, totals, tally, stopping)
-                if not finished:
+                    reach = await self._until_end(store, node, feed, totals, tally, stopping)
+                if reach is None:
                     self.display.say(f"stopped by {stopping.by}")
                 try:
                     await totals.tell(tally)
                 except CoordinationError as error:
                     tally.problem(f"the sum over all nodes lacks the last records of this one: {error}")
-        return Summary(self.job, token, time.monotonic() - began, tally, totals.known, finished, stopping.by)
+        missed = reach.missed if reach is not None else ()
+        seconds, finished = time.monotonic() - began, reach is not None and not missed
+        return Summary(self.job, token, seconds, tally, totals.known, finished, stopping.by, missed)
 
     async def _until_end(
         self, store: DocumentStore, node: Node, feed: Feed, totals: Totals, tally: Tally, stopping: "_Stopping"
-    ) -> bool:
-        """Watch until stopped (False) or until everything that was there is through (True, with `once` only)."""
+    ) -> Reach | None:
+        """Watch until stopped (None) or, with `once` only, until everything that was there is through or given up."""
         source, nodes = node.board.id("source", feed.source().name), node.board.id("nodes")
         while not await stopping.within(self.timing.look_s):
             try:
@@ -146,8 +148,8 @@ class Run:
             busy = len(node.workers.running)
             self.display.show(reach, tally.total, totals.known, busy, self.workers, count)
             if self.once and reach.finished:
-                return True
-        return False
+                return reach
+        return None
 
 
 class _Stopping:

@@ -2,7 +2,7 @@
 
 As JSON: `{"job", "kind", "stream", "node", "seconds", "records", "bytes", "recordsPerS", "bytesPerS", "skipped",
 "unkeyed", "finished", "stoppedBy", "sources": [{"source", "records", "bytes", "skipped"}], "allNodes": {"records",
-"bytes", "skipped", "unkeyed"}, "problems"}`. All but `allNodes` is about this process.
+"bytes", "skipped", "unkeyed"}, "missed", "problems"}`. All but `allNodes` is about this process.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,10 @@ _ROWS = 20
 
 @dataclass(frozen=True)
 class Summary:
-    """`finished`: `--once` reached its end; `stopped_by`: the signal that ended the process, empty for none."""
+    """`finished`: `--once` reached its end; `stopped_by`: the signal that ended the process, empty for none.
+
+    `missed`: what `--once` has given up, each with the reason.
+    """
 
     job: Job
     node: str
@@ -29,6 +32,7 @@ class Summary:
     all_nodes: Counts
     finished: bool
     stopped_by: str
+    missed: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the summary as JSON."""
@@ -52,6 +56,7 @@ class Summary:
                 for origin, counts in self._by_size()
             ],
             "allNodes": msgspec.to_builtins(self.all_nodes),
+            "missed": list(self.missed),
             "problems": list(self.tally.problems),
         }
 
@@ -71,6 +76,8 @@ class Summary:
                 empty="",
             )
         ending = "everything that was there is in the stream" if self.finished else "stopped; the same command goes on"
+        if self.missed:
+            ending = f"{len(self.missed)} could not be read; the same command tries them once more"
         out.fields(
             [
                 ("job", self.job.name),

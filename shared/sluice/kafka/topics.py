@@ -1,12 +1,15 @@
 """The topics, declared once: this declaration creates them and is what the documentation of topics is made from."""
 
 import logging
+import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import msgspec
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from sluice.domain.cluster.commands import Heartbeat
@@ -25,6 +28,7 @@ log = logging.getLogger(__name__)
 _DAY_MS = 24 * 3600 * 1000
 _COMPACTED_AFTER_MS = 3600 * 1000
 """Kafka compacts what is no longer written to; a consumer that reads a topic from its beginning waits for the rest."""
+LEADERS_PAUSE_S = 0.2
 MAX_RECORD_BYTES = 8 * 1024 * 1024
 MAX_REQUEST_BYTES = 7 * 1024 * 1024
 """Of what a client requests: so there is room in the records that decide on it and pass it on."""
@@ -184,9 +188,10 @@ class TopicsUnfitError(Exception):
 
 
 def ensure_topics(client: dict[str, Any], partitions: int, replication: int, timeout_s: float = 10.0) -> None:
-    """Create what is missing and check what is there; blocking.
+    """Create what is missing, check what is there and wait until every partition has a leader; blocking.
 
-    Raises TopicsUnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached.
+    Raises TopicsUnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached or
+    partitions have no leader.
     """
     admin = AdminClient(client)
     present = admin.list_topics(timeout=timeout_s).topics
@@ -204,3 +209,31 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
     for name, topic in present.items():
         if name in wanted and len(topic.partitions) != wanted[name]:
             raise TopicsUnfitError(f"{name} has {len(topic.partitions)} partitions, configured are {wanted[name]}")
+    _await_leaders(client, wanted, timeout_s)
+
+
+def _await_leaders(client: dict[str, Any], topics: Mapping[str, int], timeout_s: float) -> None:
+    """A broker lists a new topic before it leads its partitions: each is requested for its end until it has one.
+
+    Raises KafkaException with what the last attempt failed with.
+    """
+    ends = {TopicPartition(name, p): OffsetSpec.latest() for name, count in topics.items() for p in range(count)}  # type: ignore[no-untyped-call]
+    deadline = time.monotonic() + timeout_s
+    while True:
+        # A new client each time: one that failed goes by the leaders it remembers. It must live until it has answered.
+        admin = AdminClient(client)
+        answers = admin.list_offsets(ends, request_timeout=timeout_s)
+        errors = [error for answer in answers.values() if (error := _failure_of(answer)) is not None]
+        if not errors:
+            return
+        if time.monotonic() > deadline:
+            raise errors[0]
+        time.sleep(LEADERS_PAUSE_S)
+
+
+def _failure_of(answer: Future[Any]) -> BaseException | None:
+    error = answer.exception()
+    if error is None and answer.result().offset < 0:
+        # A broker that does not answer in time is no error to the client: it gives an offset that is none.
+        return KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
+    return error

@@ -32,6 +32,7 @@ def open_data_plane(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
     data_plane = DataPlane(store, runtime.settings.container_count)
     runtime.checks["segment stores"] = data_plane.never_answered
     runtime.degraded["segment stores"] = data_plane.problem
+    runtime.unresponsive_containers = lambda: data_plane.silent
     runtime.spawn(data_plane.watch(), "data plane probe")
     on_scrape("data plane", lambda: metrics.SILENT_CONTAINERS.set(len(data_plane.silent)))
     return store

@@ -18,8 +18,9 @@ from support.processes import stands_still
 from support.wait import eventually
 
 from sluice_local import java, stamp
+from sluice_local.home import HOST
 from sluice_local.ports import find_block
-from sluice_local.settings import HOST, LocalSettings
+from sluice_local.settings import LocalSettings
 
 HERE = Path(__file__).parent / "opensearch"
 STARTS_S = 120.0

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sluice_cli import session
 from sluice_cli.api import Api
 from sluice_cli.output import Output
 from sluice_coordination import Leases, LeaseSettings, open_store
+from sluice_local.ports import find_block
 
 Ingest = Callable[..., tuple[int, str, str]]
 STREAMS = {"demo/lines": "ACTIVE", "demo/sealed": "SEALED"}
@@ -95,6 +97,15 @@ def test_nothing_to_do_is_done(ingest: Ingest, tmp_path: Path) -> None:
     assert json.loads(ingest("status", name, "--json")[1])["origins"] == [str(tmp_path / "inbox")]
     again = ingest("folder", str(tmp_path), "demo/lines", "--once", "--name", name)
     assert again[0] == 1 and f"the job {name} is another one" in again[2]
+
+
+def test_once_ends_with_an_error_if_an_address_never_answers(ingest: Ingest) -> None:
+    url = f"http://127.0.0.1:{find_block(1).start}/data"
+    options = ("--once", "--json", "--every", "10ms", "--lease", "1s")
+    ended, out, error = ingest("http", url, "demo/lines", *options)
+    (missed,) = json.loads(out)["missed"]
+    assert re.fullmatch(f"{url}: no usable answer \\d+ times in a row, the last time: All connection .* failed", missed)
+    assert ended == 3 and missed in " ".join(error.split()) and not json.loads(out)["finished"]
 
 
 def filled(path: Path, *, lives: bool) -> str:

@@ -1,6 +1,7 @@
 """Endpoints that are polled: what is requested, what is written, where it goes on."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
 
@@ -158,6 +159,28 @@ async def test_failures_are_reported_and_waited_out(world: World) -> None:
     await world.run_to_completion(feed(world, endpoint, once=True))
     assert world.sink.texts == ["a"]
     assert list(world.tally.problems) == [f"{URL}: no route", f"{URL}: answered 503 Service Unavailable"]
+
+
+async def test_once_gives_up_a_url_without_an_answer_and_reads_the_others(world: World) -> None:
+    dead = "http://there/data"
+    away = True
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.host == "there" and away:
+            raise httpx.ConnectError("no route", request=request)
+        return httpx.Response(200, text=f"{request.url.host}\n")
+
+    for _ in range(2):
+        endpoint = Endpoint(answer)
+        polling = feed(world, endpoint, URL, dead, once=True)
+        async with world.node(polling):
+            await world.until_finished(polling)
+            (missed,) = (await world.reach(polling)).missed
+            assert re.fullmatch(f"{dead}: no usable answer \\d+ times in a row, the last time: no route", missed)
+        assert sum(request.url.host == "there" for request in endpoint.requested) >= 6, "each run tries anew"
+    away = False
+    await world.run_to_completion(polling := feed(world, Endpoint(answer), URL, dead, once=True))
+    assert (await world.reach(polling)).missed == () and world.sink.texts == ["here", "there"]
 
 
 async def test_items_of_an_array(world: World) -> None:

@@ -78,7 +78,7 @@ class AsPravegaRoutes:
 def open_app(app: FastAPI, backend: Backend) -> None:
     """Answer from now on."""
     app.state.backend = backend
-    app.state.health.open(backend.reads)
+    app.state.health.open(backend)
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, nullcontext
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -23,13 +24,16 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from api_gateway.errors import BadRequestError, OverloadedError
-from api_gateway.rest.failures import JSON_TYPE, Failure, RefusedError, failure_of
+from api_gateway.rest.failures import JSON_TYPE, MAX_DETAIL, Failure, RefusedError, failure_of
 from sluice.kafka.topics import MAX_REQUEST_BYTES
 
 log = logging.getLogger(__name__)
 
 REQUEST_HEADER = "Sluice-Request"
 PROBLEM_TYPE = "application/problem+json"
+
+_MAY_BE_OURS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""Answers that also say what is wrong with this process, which may be the cause."""
 
 MOST_BODY_BYTES = MAX_REQUEST_BYTES
 """No request can be larger than what a topic takes."""
@@ -181,6 +185,8 @@ def _noted(request: Request, path: str, error: Exception, not_a_number: HTTPStat
             failure = Failure(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body must be {JSON_TYPE}")
         elif any(one["loc"][0] == "query" and one["type"] != "missing" and one["input"] for one in error.errors()):
             failure = Failure(not_a_number, failure.detail)
+    if failure.status in _MAY_BE_OURS and (wrong := request.app.state.health.problems()):
+        failure = msgspec.structs.replace(failure, detail=f"{failure.detail}; {wrong[:MAX_DETAIL]}")
     if log.isEnabledFor(failure.level):
         facts = {"method": request.method, "path": path, "status": failure.status, "error": repr(error)}
         log.log(failure.level, "call failed", extra=facts, exc_info=error if failure.level >= logging.ERROR else None)

@@ -19,7 +19,7 @@ from sluice.kafka.dead_letters import DeadLettersUnavailableError
 from sluice.pravega.errors import SegmentStoreError
 from sluice.validation import sentences
 
-_MAX_DETAIL = 500
+MAX_DETAIL = 500
 
 JSON_TYPE = "application/json"
 
@@ -66,13 +66,13 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
 def failure_of(error: Exception) -> Failure:
     """The status for an exception; an unexpected one is 500, shows nothing of its inside, and is an ERROR of ours."""
     if isinstance(error, RefusedError):
-        return Failure(error.status, str(error)[:_MAX_DETAIL], error.reason)
+        return Failure(error.status, str(error)[:MAX_DETAIL], error.reason)
     if isinstance(error, RequestValidationError):
-        return Failure(400, "; ".join(sentences(error.errors()))[:_MAX_DETAIL])
+        return Failure(400, "; ".join(sentences(error.errors()))[:MAX_DETAIL])
     if isinstance(error, HTTPException):
-        return Failure(error.status_code, str(error.detail)[:_MAX_DETAIL])
+        return Failure(error.status_code, str(error.detail)[:MAX_DETAIL])
     for kind, status in _STATUSES:
         if isinstance(error, kind):
             reason = error.reason if isinstance(error, MissingError) else ""
-            return Failure(status, str(error)[:_MAX_DETAIL], reason)
+            return Failure(status, str(error)[:MAX_DETAIL], reason)
     return Failure(500, "something went wrong inside; the log of the gateway says what", level=logging.ERROR)

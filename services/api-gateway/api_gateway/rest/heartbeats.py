@@ -1,7 +1,7 @@
-"""When each instance of our services sent its last heartbeat.
+"""When each instance of our services sent its last heartbeat, and what it said of itself and of the segment containers.
 
-The journal knows who is a member and since when, but not the time of each heartbeat; those pass through the cluster's
-topic, which is followed here from its present end. Belongs to the event loop.
+The journal knows who is a member and since when, but not each heartbeat; those pass through the cluster's topic, which
+is followed here from its present end. Belongs to the event loop.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,35 @@ from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime
 
 REMEMBERED_MS = 3600 * 1000
+CURRENT_MS = 10_000
+"""What an instance said longer than that before the newest heartbeat of all says nothing about the present."""
 
 
 class LastHeartbeats:
     """The times, in epoch ms as the broker counts them, by instance; of those with a heartbeat in the last hour."""
 
     def __init__(self) -> None:
-        self._last_at: dict[str, int] = {}
+        self._last: dict[str, tuple[int, Heartbeat]] = {}
+        self._newest_at = 0
         self._pruned_at = 0
 
     def last(self, instance: str) -> int | None:
         """None if no heartbeat came since this process began to listen."""
-        return self._last_at.get(instance)
+        found = self._last.get(instance)
+        return found[0] if found is not None else None
+
+    def problems(self, instance: str) -> dict[str, str]:
+        """What the instance does without, by check, in words; empty if nothing or not known at present."""
+        at, beat = self._last.get(instance, (0, None))
+        return dict(beat.problems) if beat is not None and self._is_current(at) else {}
+
+    def container_problem(self, container: int) -> str | None:
+        """Say which instances get no answer from a segment container; None if there are none at present."""
+        found = [i for i, (at, beat) in self._last.items() if self._is_current(at) and container in beat.unresponsive]
+        return f"does not answer {', '.join(sorted(found))}" if found else None
+
+    def _is_current(self, at: int) -> bool:
+        return self._newest_at - at <= CURRENT_MS
 
     def observe(self, batch: Sequence[Message]) -> None:
         """Take in records of the topic. What is no heartbeat is cluster-manager's to report."""
@@ -41,13 +58,14 @@ class LastHeartbeats:
             except msgspec.DecodeError:
                 continue
             if isinstance(command, Heartbeat):
-                self._last_at[command.instance] = at
+                self._last[command.instance] = at, command
+                self._newest_at = max(self._newest_at, at)
                 self._prune(at)
 
     def _prune(self, now: int) -> None:
         if now - self._pruned_at > REMEMBERED_MS:
             self._pruned_at = now
-            self._last_at = {i: at for i, at in self._last_at.items() if at > now - REMEMBERED_MS}
+            self._last = {i: (at, beat) for i, (at, beat) in self._last.items() if at > now - REMEMBERED_MS}
 
 
 def follow_heartbeats(runtime: Runtime) -> LastHeartbeats:

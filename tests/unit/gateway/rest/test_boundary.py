@@ -18,6 +18,14 @@ async def test_a_call_too_many_is_refused_at_once_and_health_is_still_shown(worl
     assert (await world.call("GET", "/sluice/v1/scopes")).status_code == 200
 
 
+async def test_an_answer_of_unavailability_says_what_is_wrong_with_the_process(world: World) -> None:
+    world.app.state.slots = Slots(0)
+    world.runtime.degraded["disk"] = lambda: "no space left on device"
+    refused = await world.call("GET", "/sluice/v1/scopes")
+    said = "calls in progress: 0, no more may be; disk: no space left on device"
+    assert (refused.status_code, refused.json()["detail"]) == (503, said)
+
+
 async def test_a_call_that_failed_gives_its_permit_back(world: World) -> None:
     world.app.state.slots = Slots(1)
     assert (await world.call("GET", "/sluice/v1/scopes/none")).status_code == 404

@@ -116,6 +116,7 @@ async def test_health_is_about_this_process_and_shows_the_others(world: World) -
     assert (whole["name"], whole["status"], whole["readiness"], whole["liveness"]) == ("", "UP", True, True)
     assert {name: child["status"] for name, child in whole["children"].items()} == {
         "journal": "UP",
+        "disk": "UP",
         "segment stores": "DOWN",
         "api-gateway": "DOWN",
         "cluster-manager": "DOWN",

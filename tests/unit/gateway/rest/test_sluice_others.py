@@ -7,6 +7,7 @@ from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 from unit.gateway.support import creation_started
 
+from api_gateway.rest.heartbeats import CURRENT_MS
 from sluice.domain.cluster.commands import Heartbeat, Host
 from sluice.domain.cluster.events import ContainersAssigned, MemberJoined
 from sluice.domain.decision import Reply
@@ -174,8 +175,29 @@ async def test_the_container_map(world: World) -> None:
     assert (shown["stores"], shown["assignedAt"]) == (["store:1"], 5)
 
 
-def heartbeat(instance: str, at: int) -> MemoryMessage:
-    beat = Heartbeat(service="txn-manager", instance=instance, endpoints={})
+async def test_a_container_that_does_not_answer_shows_wherever_it_matters(world: World, stream: str) -> None:
+    host = Host("store", 1)
+    joined = MemberJoined(service="txn-manager", instance="a", endpoints={}, at=3)
+    assigned = ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=5)
+    await world.system.append("cluster", joined, assigned)
+    silent: int = (await world.get(stream))["segments"][0]["container"]
+    problems = {"segment stores": f"containers {silent} do not answer: closed"}
+    world.last_heartbeats.observe([heartbeat("a", 7, problems=problems, unresponsive=(silent,))])
+
+    shown = {item["container"]: item.get("problem") for item in (await world.get(f"{S}/containers"))["items"]}
+    assert shown == {n: "does not answer a" if n == silent else None for n in range(4)}
+    assert (await world.all_items(f"{S}/members"))[0]["problems"] == problems
+    for segment in (await world.get(stream))["segments"]:
+        assert ("problem" in segment) == (segment["container"] == silent)
+    assert (await world.get("/v1/health/details/segment-stores"))[f"container {silent}"] == "does not answer a"
+    assert "closed" in (await world.get("/v1/health/details/txn-manager"))["a"]
+
+    world.last_heartbeats.observe([heartbeat("b", 7 + CURRENT_MS + 1)])
+    assert all("problem" not in item for item in (await world.get(f"{S}/containers"))["items"]), "a is silent itself"
+
+
+def heartbeat(instance: str, at: int, **more: Any) -> MemoryMessage:
+    beat = Heartbeat(service="txn-manager", instance=instance, endpoints={}, **more)
     return in_cluster_topic(encode_request(Request(id="i", at=0, by="x", command=beat)), at)
 
 

@@ -11,8 +11,7 @@ from typing import Annotated
 from fastapi import Path, Request, Response
 from pydantic import TypeAdapter
 
-from api_gateway.reads import Reads
-from api_gateway.rest.backend import as_json
+from api_gateway.rest.backend import Backend, as_json
 from api_gateway.rest.boundary import VitalRoute
 from api_gateway.rest.pravega_v1.base import refusals, router
 from api_gateway.rest.pravega_v1.models import HealthResult, Status
@@ -48,11 +47,16 @@ class HealthTree:
     def __init__(self, checks: Checks, degraded: Checks) -> None:
         self._checks = checks
         self._degraded = degraded
-        self._reads: Reads | None = None
+        self._backend: Backend | None = None
 
-    def open(self, reads: Reads) -> None:
+    def open(self, backend: Backend) -> None:
         """From now on the others are known."""
-        self._reads = reads
+        self._backend = backend
+
+    def problems(self) -> str:
+        """What is wrong with this process, in words; empty if nothing is."""
+        found = {**problems(self._checks), **problems(self._degraded)}
+        return "; ".join(f"{name}: {problem}" for name, problem in found.items())
 
     def root(self) -> HealthResult:
         """Up if the process is ready, starting as long as something is missing for that."""
@@ -69,18 +73,25 @@ class HealthTree:
         return found
 
     def _others(self) -> dict[str, HealthResult]:
-        if self._reads is None:
+        backend = self._backend
+        if backend is None:
             return {name: _result(name, "UNKNOWN", {}, {}) for name in (*SERVICES, "segment-stores")}
-        cluster = self._reads.cluster()
+        cluster, heartbeats = backend.reads.cluster(), backend.last_heartbeats
         found: dict[str, HealthResult] = {}
         for service in SERVICES:
             members = [m for m in cluster.members.values() if m.service == service]
             details = {m.instance: ", ".join(f"{k} {v}" for k, v in sorted(m.endpoints.items())) for m in members}
+            for member in members:
+                wrong = [f"{check}: {problem}" for check, problem in heartbeats.problems(member.instance).items()]
+                details[member.instance] = "; ".join(filter(None, (details[member.instance], *wrong)))
             found[service] = _result(service, "UP" if members else "DOWN", details, {})
         stores = {f"{host.address}:{host.port}": 0 for host in cluster.hosts}
         for host in cluster.containers.values():
             stores[f"{host.address}:{host.port}"] = stores.get(f"{host.address}:{host.port}", 0) + 1
         details = {store: f"{count} containers" for store, count in sorted(stores.items())}
+        for container in cluster.containers:
+            if problem := heartbeats.container_problem(container):
+                details[f"container {container}"] = problem
         found["segment-stores"] = _result("segment-stores", "UP" if cluster.containers else "DOWN", details, {})
         return found
 

@@ -15,6 +15,9 @@ class ContainerItem(Model):
 
     container: int
     store: str | None = Field(default=None, description="host:port of the segment store that runs it, if any does.")
+    problem: str | None = Field(
+        default=None, description="Which instances of our services it does not answer; left out if there are none."
+    )
 
 
 class ContainerMap(Model):
@@ -35,6 +38,9 @@ class MemberItem(Model):
     last_seen: int | None = Field(
         default=None, description="Its last heartbeat, epoch ms; left out if this gateway has received none yet."
     )
+    problems: dict[str, str] | None = Field(
+        default=None, description="What it does without at present, by check; left out if that is nothing."
+    )
 
 
 class MemberList(Model):
@@ -51,7 +57,9 @@ async def containers(backend: Served) -> Response:
     items = []
     for container in range(backend.container_count):
         host = cluster.containers.get(container)
-        items.append(ContainerItem(container=container, store=f"{host.address}:{host.port}" if host else None))
+        store = f"{host.address}:{host.port}" if host else None
+        problem = backend.last_heartbeats.container_problem(container)
+        items.append(ContainerItem(container=container, store=store, problem=problem))
     stores = [f"{host.address}:{host.port}" for host in cluster.hosts]
     return as_json(ContainerMap(items=items, stores=stores, assigned_at=cluster.assigned_at))
 
@@ -69,6 +77,7 @@ async def members(backend: Served, limit: Limit = DEFAULT, after: After = "") ->
             endpoints=dict(member.endpoints),
             since=member.since,
             last_seen=backend.last_heartbeats.last(member.instance),
+            problems=backend.last_heartbeats.problems(member.instance) or None,
         )
         for _, member in rest[:limit]
     ]

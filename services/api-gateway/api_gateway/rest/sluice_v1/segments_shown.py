@@ -1,4 +1,4 @@
-"""Segments as they are shown: with their container and the segment store that runs it."""
+"""Segments as they are shown: with their container, the segment store that runs it, and whether that answers."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,6 +16,7 @@ class Shown:
         self._stream = id
         self._count = backend.container_count
         self._hosts = backend.reads.cluster().containers
+        self._heartbeats = backend.last_heartbeats
 
     def container(self, segment: int) -> int:
         return container_of(segment_name(*self._stream, segment), self._count)
@@ -35,4 +36,5 @@ class Shown:
                 high=segment.high,
                 container=container,
                 store=self.store(container),
+                problem=self._heartbeats.container_problem(container),
             )

@@ -38,6 +38,10 @@ class SegmentModel(Model):
     store: str | None = Field(
         default=None, description="host:port of the segment store that runs the container, if known."
     )
+    problem: str | None = Field(
+        default=None,
+        description="Which instances of our services its container does not answer; left out if there are none.",
+    )
 
 
 class SegmentList(Model):

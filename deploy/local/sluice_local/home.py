@@ -1,0 +1,27 @@
+"""Where a local system keeps everything, and what stays the same whatever its settings say.
+
+It exists so that `down`, `status` and `clean` need no valid setting but the state folder, and nothing but the standard
+library: they must work when the set-up has failed. Functions without state.
+"""
+
+import os
+from pathlib import Path
+
+HOST = "127.0.0.1"
+CLONE = Path(__file__).resolve().parents[3]
+DEFAULT_HOME = CLONE / ".sluice"
+
+
+def home_of_environment() -> Path:
+    """Return the state folder that the environment names."""
+    return Path(os.environ.get("SLUICE_HOME") or DEFAULT_HOME).absolute()
+
+
+def run_dir(home: Path) -> Path:
+    """Return the folder that tells which processes run."""
+    return (home / "run").absolute()
+
+
+def logs_dir(home: Path) -> Path:
+    """Return the folder that holds one log file per part."""
+    return (home / "logs").absolute()

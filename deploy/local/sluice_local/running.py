@@ -1,0 +1,150 @@
+"""A system that runs, as another process sees it: what its parts are, whether they are ready, and how to end it.
+
+It goes by what the supervisor wrote into `run` when it started the parts, not by the settings of the environment, which
+may have changed or become invalid since. Only the standard library is used, so that it works without an environment.
+Each command is a process of its own with one thread.
+"""
+
+import json
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from sluice_local.errors import AlreadyUp, LocalError, NotUp
+from sluice_local.home import logs_dir, run_dir
+from sluice_local.ownership import Ownership, SupervisorRecord
+from sluice_local.part import Part
+from sluice_local.probes import Look, Probe
+from sluice_local.process import ProcessRecord, log_tail
+
+_LOOK_S = 0.1
+_NO_SPACE = "no space left on device"
+_FULL_BYTES = 64 * 2**20
+"""Kafka and BookKeeper allocate files in larger pieces than that."""
+_PAUSE = threading.Event()
+"""Never set: waiting for it is waiting for the time limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPart:
+    """What `run/parts.json` says of a part."""
+
+    name: str
+    address: str
+    log: str
+    probe: Probe
+    may_be_late: bool
+
+    @classmethod
+    def of(cls, described: dict[str, Any]) -> Self:
+        """Return the part that was written down as JSON."""
+        return cls(**{**described, "probe": Probe.of(described["probe"])})
+
+
+def write_parts(home: Path, parts: Iterable[Part]) -> None:
+    """Write to `run/parts.json` what other processes need to know of the parts; replace the file at once."""
+    known = [KnownPart(part.name, part.address, str(part.log), part.probe, part.may_be_late) for part in parts]
+    path = _parts_path(home)
+    new = path.with_suffix(f".{os.getpid()}.new")
+    new.write_text(json.dumps([asdict(part) for part in known], indent=2) + "\n")
+    new.replace(path)
+
+
+def _parts_path(home: Path) -> Path:
+    return run_dir(home) / "parts.json"
+
+
+def process_record_path(home: Path, name: str) -> Path:
+    """Return the file that tells about the process of a part."""
+    return run_dir(home) / f"{name}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is known about one part at this moment."""
+
+    part: KnownPart
+    pid: int | None
+    ready: bool
+    reason: str
+
+
+def statuses(home: Path) -> Iterator[Status]:
+    """Ask every part whether it is ready."""
+    try:
+        parts = json.loads(_parts_path(home).read_text())
+    except FileNotFoundError:
+        raise LocalError(
+            f"{_parts_path(home)} is missing: the system was started by another version; "
+            "end it with `make down`, which keeps the data"
+        ) from None
+    return (_status(home, KnownPart.of(part)) for part in parts)
+
+
+def _status(home: Path, part: KnownPart) -> Status:
+    record = ProcessRecord.read(process_record_path(home, part.name))
+    if record is None:
+        return Status(part, None, False, "not started")
+    if not record.is_alive():
+        return Status(part, None, False, f"ended{_no_space_in(part.log)}")
+    ready, remark = part.probe.look()
+    return Status(part, record.pid, ready, remark or "ready")
+
+
+def _no_space_in(log: str) -> str:
+    """What to add to the end of a part whose last words are that the disk was full."""
+    return f": {_NO_SPACE}" if _NO_SPACE in log_tail(Path(log), lines=100, limit_bytes=65_536).lower() else ""
+
+
+def _disk(home: Path) -> Look:
+    """Whether the disk of the state folder has room."""
+    free = shutil.disk_usage(home).free
+    text = f"{free // 2**20:,} MiB are free"
+    return Look(False, f"{_NO_SPACE}: {text}") if free < _FULL_BYTES else Look(True, text)
+
+
+def status_table(home: Path) -> tuple[str, bool]:
+    """Return the table for people, and whether all parts are ready and the disk has room.
+
+    Raises NotUp if there is no system.
+    """
+    supervisor = SupervisorRecord.read(home)
+    if supervisor is None:
+        raise NotUp(f"no system is up on {home}: start one with `make up` or `make run`")
+    found = list(statuses(home))
+    rows = [("part", "pid", "state", "address", "log")]
+    rows += [(one.part.name, str(one.pid or "-"), one.reason, one.part.address, one.part.log) for one in found]
+    rows.append(("supervisor", str(supervisor.pid), supervisor.state, "-", str(logs_dir(home) / "supervisor.log")))
+    disk = _disk(home)
+    rows.append(("disk", "-", disk.remark, str(home), "-"))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join(lines), disk.ready and all(one.ready for one in found)
+
+
+def down(home: Path) -> bool:
+    """End a system and wait for the end; return whether there was one."""
+    record = SupervisorRecord.read(home)
+    if record is None:
+        return False
+    os.kill(record.pid, signal.SIGTERM)
+    while SupervisorRecord.read(home) is not None:
+        _PAUSE.wait(_LOOK_S)
+    return True
+
+
+def clean(home: Path) -> bool:
+    """Remove the state folder; return whether there was one. Raises AlreadyUp while a system is up on it."""
+    if not home.exists():
+        return False
+    try:
+        with Ownership(home):
+            shutil.rmtree(home)
+    except AlreadyUp:
+        raise AlreadyUp(f"a system is up on {home}: stop it first, with `make down`") from None
+    return True

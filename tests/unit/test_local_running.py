@@ -1,0 +1,96 @@
+"""`down` and `status` by a Python without any package, in an environment with invalid settings."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from unit.test_local_ports import listening
+
+from sluice_local.home import CLONE, run_dir
+from sluice_local.ownership import SupervisorRecord
+from sluice_local.part import Part, StopRank
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.process import ProcessRecord, start_ticks
+from sluice_local.running import process_record_path, status_table, write_parts
+
+ENDS_S = 30.0
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that stands for the supervisor of a system on the folder."""
+    run_dir(tmp_path).mkdir()
+    with subprocess.Popen(["sleep", "600"]) as process:
+        SupervisorRecord(process.pid, start_ticks(process.pid) or 0, "ready", "", 1).write(tmp_path)
+        yield process
+        process.kill()
+
+
+def bare(command: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command by a Python without packages (-S), with a setting that is invalid."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(CLONE / "deploy" / "local"),
+        "SLUICE_HOME": str(home),
+        "SLUICE_KAFKA_PORT": "none",
+    }
+    command_line = [sys.executable, "-S", "-m", "sluice_local", command]
+    return subprocess.run(command_line, env=environment, capture_output=True, text=True, timeout=ENDS_S, check=False)
+
+
+def test_down_needs_no_packages_and_no_valid_settings(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    done = bare("down", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
+    assert supervisor.wait(ENDS_S) != 0
+
+
+def test_make_down_needs_no_environment(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    command = ["make", "--silent", "-C", str(CLONE), "down", f"SLUICE_HOME={tmp_path}", "SLUICE_KAFKA_PORT=none"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ENDS_S, check=False)
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+    assert supervisor.wait(ENDS_S) != 0
+
+
+def part(folder: Path, name: str, kind: ProbeKind, port: int) -> Part:
+    log, address, probe = folder / f"{name}.log", f"127.0.0.1:{port}", Probe(kind, port)
+    return Part(name, ("true",), folder, log, address, (), probe, StopRank.STORE)
+
+
+@pytest.mark.usefixtures("supervisor")
+def test_status_needs_no_packages_and_no_valid_settings(tmp_path: Path) -> None:
+    with listening() as port:
+        kafka = part(tmp_path, "kafka", ProbeKind.KAFKA, port)
+        ticks = start_ticks(os.getpid()) or 0
+        record = ProcessRecord("kafka", os.getpid(), ticks, 0.0, kafka.address, "log")
+        record.write(process_record_path(tmp_path, "kafka"))
+        write_parts(tmp_path, [kafka, part(tmp_path, "redis", ProbeKind.REDIS, port)])
+        done = bare("status", tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    states = {cells[0]: cells[2] for line in done.stdout.splitlines() if (cells := re.split(r"\s{2,}", line))}
+    assert (states["kafka"], states["redis"]) == ("ready", "not started")
+
+
+@pytest.mark.usefixtures("supervisor")
+def test_status_names_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = part(tmp_path, "kafka", ProbeKind.KAFKA, 1)
+    Path(ended.log).write_text("java.io.IOException: No space left on device\n")
+    ProcessRecord("kafka", os.getpid(), 0, 0.0, "", "").write(process_record_path(tmp_path, "kafka"))
+    write_parts(tmp_path, [ended])
+    assert "ended: no space left on device" in status_table(tmp_path)[0]
+    write_parts(tmp_path, [])
+    assert status_table(tmp_path)[1], "there is room"
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=5 * 2**20))
+    table, ready = status_table(tmp_path)
+    assert "no space left on device: 5 MiB are free" in table and not ready
+
+
+def test_status_without_a_system_says_how_to_start_one(tmp_path: Path) -> None:
+    done = bare("status", tmp_path)
+    assert done.returncode == 3
+    assert "make up" in done.stderr

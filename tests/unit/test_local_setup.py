@@ -1,0 +1,71 @@
+"""The set-up's environment: built beside the one that works. A real one, without packages and without a network."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sluice_local import setup
+from sluice_local.errors import LocalError
+from sluice_local.ownership import SupervisorRecord, record_path
+from sluice_local.process import start_ticks
+
+BACKEND = """\
+import zipfile
+
+def build_editable(folder, config=None, metadata=None):
+    name = "own-1-py3-none-any.whl"
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
+        wheel.writestr("own.py", "")
+        wheel.writestr("own-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: own\\nVersion: 1\\n")
+        wheel.writestr("own-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("own-1.dist-info/RECORD", "")
+    return name
+"""
+PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+
+
+@pytest.fixture
+def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The lock file of a clone that has one project; no package can be fetched."""
+    clone = tmp_path / "clone"
+    project = clone / "own"
+    project.mkdir(parents=True)
+    (project / "pyproject.toml").write_text(PROJECT)
+    (project / "backend.py").write_text(BACKEND)
+    monkeypatch.setattr(setup, "CLONE", clone)
+    monkeypatch.setattr(setup, "PROJECTS", ("own",))
+    monkeypatch.setattr(setup, "LOCK_FILE", clone / "requirements.lock")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    (clone / "requirements.lock").write_text("# nothing\n")
+    return clone / "requirements.lock"
+
+
+def test_an_environment_is_replaced_only_by_a_complete_one(lock: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "run").mkdir(parents=True)
+    setup.environment(home)
+    first = (home / "venv").resolve()
+    assert has_own(home / "venv")
+
+    lock.write_text(f"absent==1 --hash=sha256:{'0' * 64}\n")
+    with pytest.raises(LocalError, match="locked packages could not be installed"):
+        setup.environment(home)
+    assert (home / "venv").resolve() == first and has_own(home / "venv")
+
+    lock.write_text("# nothing else\n")
+    SupervisorRecord(os.getpid(), start_ticks(os.getpid()) or 0, "ready", "", 1).write(home)
+    setup.environment(home)
+    assert (home / "venv").resolve() != first and has_own(home / "venv")
+    assert has_own(first), "a system that is up may run in it"
+
+    record_path(home).unlink()
+    setup.environment(home)
+    assert list((home / "venvs").iterdir()) == [(home / "venv").resolve()]
+
+
+def has_own(venv: Path) -> bool:
+    """Whether the environment runs and has the project."""
+    return subprocess.run([venv / "bin" / "python", "-c", "import own"], check=False).returncode == 0

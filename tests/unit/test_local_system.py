@@ -1,0 +1,60 @@
+"""The start of a system: which parts it waits for. Real processes that do nothing, behind a port where none listens."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sluice_local.errors import PartFailed
+from sluice_local.part import Part, StopRank
+from sluice_local.ports import find_block
+from sluice_local.probes import Probe, ProbeKind
+from sluice_local.settings import LocalSettings
+from sluice_local.system import System
+
+
+class Reported(list[str]):
+    """What the system has reported."""
+
+
+@pytest.fixture
+def reported() -> Reported:
+    return Reported()
+
+
+@pytest.fixture
+def system(tmp_path: Path, reported: Reported) -> Iterator[System]:
+    system = System(LocalSettings(home=tmp_path, start_timeout_s=0.2), reported.append)
+    system.parts.clear()
+    yield system
+    system.close()
+
+
+def never_ready(folder: Path, *command: str) -> Part:
+    probe = Probe(ProbeKind.TCP, find_block(1).start)
+    return Part("late", command, folder, folder / "late.log", "nowhere", (), probe, StopRank.SERVICE)
+
+
+def test_the_start_goes_on_without_a_part_that_may_be_late(system: System, reported: Reported, tmp_path: Path) -> None:
+    system.parts["late"] = replace(never_ready(tmp_path, "sleep", "600"), may_be_late=True)
+    system.start()
+    assert "late is not ready after 0 s: no connection" in reported[0]
+    assert system.is_running("late")
+
+
+def test_the_start_fails_for_any_other_part_that_is_late(system: System, tmp_path: Path) -> None:
+    system.parts["late"] = never_ready(tmp_path, "sleep", "600")
+    with pytest.raises(PartFailed, match="late is not ready"):
+        system.start()
+
+
+def test_the_start_fails_for_a_part_that_ends_also_if_it_may_be_late(tmp_path: Path) -> None:
+    system = System(LocalSettings(home=tmp_path))
+    system.parts.clear()
+    system.parts["late"] = replace(never_ready(tmp_path, "false"), may_be_late=True)
+    try:
+        with pytest.raises(PartFailed, match="late ended with exit code 1"):
+            system.start()
+    finally:
+        system.close()
