@@ -4,6 +4,8 @@ The journal holds the history of the examples when the service starts; the reque
 """
 
 from collections.abc import Iterator
+from typing import cast
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -19,6 +21,8 @@ from sluice.catalog import examples
 from sluice.catalog.examples import Example
 from sluice.catalog.examples.names import ABORTED, STREAM
 from sluice.domain.scope.events import ScopeCreated, ScopeDeleted
+from sluice.domain.segment import segment_name
+from sluice.domain.stream.commands import TruncateStream
 from sluice.domain.stream.events import DecisionRecorded, StreamDeletionStarted, StreamSealStarted
 from sluice.domain.table.events import TableCreationStarted
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction
@@ -63,6 +67,15 @@ def standing(neighbours: Neighbours, store: SegmentStoreServer) -> object:
     return store.contents, neighbours.journal.versions(), len(others), len(neighbours.dead_letters())
 
 
+def write_up_to(request: Example, store: SegmentStoreServer) -> None:
+    """What clients have written: up to the cut that is requested."""
+    command = cast(TruncateStream, decode_request(request.value).command)
+    for segment, at in command.cut.items():
+        name = segment_name(*command.stream_id, segment)
+        if at > 0:
+            store.run(store.store.append(name, uuid4(), bytes(at)))
+
+
 @pytest.mark.usefixtures("service")
 @pytest.mark.parametrize(
     ("scope", "version", "status"),
@@ -74,6 +87,8 @@ def test_each_request_is_replied_to_once(
     """From services of this, a later and the first version."""
     offsets = []
     for request in (relocated(version(example), scope) for example in client_requests()):
+        if request.type == "TruncateStream":
+            write_up_to(request, store)
         offsets += neighbours.send(request)
         if request.type != UNANSWERED:
             assert (request.type, neighbours.answered(request)) == (request.type, status.get(request.type, "SUCCESS"))

@@ -16,12 +16,23 @@ from sluice.engine.fold import PartitionView
 from sluice.engine.record import Entry, Record
 
 
+class Lengths(dict[int, int]):
+    """Of segments, in bytes. Those not named are long enough for every cut."""
+
+    def __contains__(self, _segment: object) -> bool:
+        return True
+
+    def __missing__(self, _segment: int) -> int:
+        return 1 << 62
+
+
 class Log:
     """Holds the states of all aggregates; a Reader, too. These scopes are there from the start."""
 
     def __init__(self, *scopes: str) -> None:
         self.view = PartitionView(DomainModel())
         self._requests = 0
+        self.measured = Lengths()
         self.fold(*(ScopeCreated(scope=scope, creation_id=f"scope-{scope}", at=0) for scope in scopes))
 
     @property
@@ -60,7 +71,7 @@ class Log:
 
     def decide(self, command: Command, request: str | None = None, now: int = 1000) -> Decision:
         self._requests += 1
-        context = Context(now, request or f"request-{self._requests}", caught_up=True)
+        context = Context(now, request or f"request-{self._requests}", caught_up=True, measured=self.measured)
         return self.apply(decide(self, command, context))
 
     def ask(self, command: Command, request: str | None = None) -> Reply:

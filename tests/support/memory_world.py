@@ -26,6 +26,7 @@ from sluice.memory.log import MemoryLog
 from sluice.pravega.memory import InMemorySegmentStore
 from sluice.runtime import Runtime
 from sluice.settings import ServiceSettings
+from support.domain_log import Lengths
 
 PARTITIONS = 4
 BEGAN_MS = 1_000_000
@@ -128,7 +129,11 @@ class MemoryWorld:
 
     async def ask(self, command: Command, request: str | None = None) -> Reply | None:
         """Have the command decided under its key, and nothing more done. Raises BusyError."""
-        decision = await self.do(command.key, lambda reader, context: decide(reader, command, context), request)
+
+        def rule(reader: Reader, context: Context) -> Decision:
+            return decide(reader, command, msgspec.structs.replace(context, measured=Lengths()))
+
+        decision = await self.do(command.key, rule, request)
         reply: Reply | None = decision.reply
         return reply
 

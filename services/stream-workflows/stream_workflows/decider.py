@@ -1,11 +1,12 @@
 """Has a request decided, however long it takes: views that lag, workflows that run, a scope that may be deleted.
 
-A request that waits releases its permit, and is decided anew when the view shows what it waits for.
+A request that waits releases its permit, and is decided anew when the view shows what it waits for. A truncation rests
+on the lengths of segments, which the segment stores say. They only grow, so a cut that is within them stays so.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from sluice.domain import registry
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision
-from sluice.domain.errors import BusyError, ScopeBusyError, ViewBehindError
+from sluice.domain.errors import BusyError, LengthsUnknownError, ScopeBusyError, ViewBehindError
 from sluice.domain.scope.state import find_scope, is_deleted_plainly
 from sluice.domain.stream.commands import DeleteStream
 from sluice.engine.executor import Permit
@@ -22,7 +23,10 @@ from sluice.engine.journal import Journal, JournalError
 from sluice.engine.offsets import Origin
 from sluice.engine.ports import RecordTooLargeError
 from sluice.engine.retry import delays
+from sluice.engine.step import all_done
 from sluice.kafka.requests import Request
+from sluice.pravega.errors import Permanent, SegmentStoreError
+from sluice.pravega.store import SegmentStore
 from stream_workflows.fairness import ExclusiveCommand, Fairness
 
 log = logging.getLogger(__name__)
@@ -32,19 +36,25 @@ RECHECK_S = 10.0
 
 
 class Decider:
-    def __init__(self, journal: Journal, fairness: Fairness) -> None:
+    def __init__(self, journal: Journal, fairness: Fairness, store: SegmentStore) -> None:
         self._journal = journal
         self._fairness = fairness
+        self._store = store
 
     async def decide(
         self, request: Request, permit: Permit, origin: Origin | None = None, appended_at: int = 0
     ) -> None:
-        """Return when the request is decided. Raises JournalError for one that no record can hold."""
+        """Return when the request is decided.
+
+        Raises JournalError for one that no record can hold, Permanent if a segment that it names cannot be measured.
+        """
         command = request.command
         caught_up = False
+        measured: dict[int, int] = {}
 
         def decided(reader: GuardedReader, context: Context) -> Decision:
-            return registry.decide(reader, command, msgspec.structs.replace(context, caught_up=caught_up))
+            known = msgspec.structs.replace(context, caught_up=caught_up, measured=measured)
+            return registry.decide(reader, command, known)
 
         for wait in delays(chance=self._journal.chance):
             try:
@@ -55,6 +65,9 @@ class Decider:
             except ViewBehindError as error:
                 async with permit.released():
                     caught_up = await self._reached(error, wait) or caught_up
+            except LengthsUnknownError as error:
+                async with permit.released():
+                    measured |= await self._lengths(error.segments, command, wait)
             except (JournalError, BusyError) as error:
                 if isinstance(error.__cause__, RecordTooLargeError):
                     raise
@@ -75,6 +88,23 @@ class Decider:
             log.warning("request waits for the journal", extra={"keys": list(behind.keys), "error": str(error)})
             await asyncio.sleep(wait)
         return False
+
+    async def _lengths(self, segments: Mapping[int, str], command: Command, wait: float) -> dict[int, int]:
+        """The present lengths of segments in bytes; nothing, after a while, if a store does not answer.
+
+        Raises Permanent.
+        """
+        try:
+            infos = await all_done(self._store.segment_info(name) for name in segments.values())
+        except Permanent:
+            raise
+        except SegmentStoreError as error:
+            log.warning("request waits for a segment store", extra={"key": command.key, "error": str(error)})
+            if isinstance(command, ExclusiveCommand):
+                await self._fairness.note_queued(command)
+            await asyncio.sleep(wait)
+            return {}
+        return {s: info.length for s, info in zip(segments, infos, strict=True)}
 
     async def _until(self, key: str, holds: Callable[[PartitionView], bool]) -> None:
         """Return when that holds, or after a while. Raises JournalError."""

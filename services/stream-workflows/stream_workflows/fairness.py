@@ -12,7 +12,7 @@ from contextlib import suppress
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import ScaleStream, SealStream, StreamCommand, TruncateStream, UpdateStream
-from sluice.domain.stream.decide import note_waiting
+from sluice.domain.stream.decide import note_queued, note_waiting
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.batch import YIELD_MS, find_commits
 from sluice.domain.transaction.index import transactions_of
@@ -66,6 +66,16 @@ class Fairness:
 
         await self._journal.propose(command.key, note)
         await self._until(command.key, REPEAT_S, lambda view: _is_free(view, stream))
+
+    async def note_queued(self, command: ExclusiveCommand) -> None:
+        """Show on the stream that the request waits for something outside. If the journal is away it does not show."""
+        stream = command.stream_id
+
+        def note(reader: Reader, context: Context) -> Decision:
+            return note_queued(reader, stream, type(command).__name__, context)
+
+        with suppress(JournalError):
+            await self._journal.propose(command.key, note)
 
     async def _until(self, key: str, most_s: float, holds: Callable[[Reader], bool]) -> None:
         with suppress(TimeoutError, JournalError):

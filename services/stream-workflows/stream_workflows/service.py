@@ -49,7 +49,7 @@ class WorkflowService:
         self._sender = Sender(runtime)
         self._crash_points = CrashPoints(settings.crash_at)
         self._fairness = Fairness(runtime.journal)
-        self._decider = Decider(runtime.journal, self._fairness)
+        self._decider = Decider(runtime.journal, self._fairness, store)
         self._runner = Runner(
             self._journal,
             runtime.model,

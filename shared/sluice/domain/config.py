@@ -15,6 +15,9 @@ MAX_TAG_LENGTH = 255
 MAX_SEGMENTS = 10_000
 """Segments of one epoch: what a record of the journal still holds with room to spare."""
 
+MAX_KEY_LENGTH = 256
+"""Bytes of a table's keys, both parts together: a segment store makes no segment for longer ones (protocol, 5.3)."""
+
 
 class ScaleType(Enum):
     """How a stream decides its number of segments; the values are Pravega's names."""

@@ -3,7 +3,7 @@
 Refusals that depend on the state are replies (`replies.Reply`), not exceptions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class DomainError(Exception):
@@ -44,3 +44,11 @@ class ViewBehindError(DomainError):
         super().__init__(f"views are behind: those of the partitions of {', '.join(keys)}")
         self.keys = keys
         self.position = position
+
+
+class LengthsUnknownError(DomainError):
+    """The decision rests on the lengths of these segments, ids to names: decide again with `Context.measured`."""
+
+    def __init__(self, segments: Mapping[int, str]) -> None:
+        super().__init__(f"lengths are not known: those of {', '.join(segments.values())}")
+        self.segments = segments

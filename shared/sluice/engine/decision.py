@@ -4,7 +4,7 @@ Everything a decision depends on stands in the log: the state it read, guarded b
 enters with the request. No clock, no randomness here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -15,12 +15,14 @@ class Context(msgspec.Struct, frozen=True):
 
     `appended_at` is when the broker appended the request, 0 without one; `now` is not before that. `caught_up` says
     that the views of other partitions which a refusal rests on hold all that was acknowledged before the request came.
+    `measured` is what was measured outside for this decision, by what the domain calls it.
     """
 
     now: int
     request: str | None = None
     appended_at: int = 0
     caught_up: bool = False
+    measured: Mapping[Any, int] = {}
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -25,6 +25,9 @@ from sluice.telemetry import metrics, tracing
 
 log = logging.getLogger(__name__)
 
+MIN_ALIKE = 16
+"""After so many attempts that ended alike, which take some 45 s, operators see that the trouble may not pass."""
+
 
 class ForeseenError(Exception):
     """An outside system does not serve now: worth a line in the log, not a stack trace."""
@@ -38,9 +41,25 @@ def _span(name: str, aggregate: str) -> tracing.Span:
     return tracing.child(name, "internal", {"sluice.aggregate": aggregate}) if tracing.is_on() else tracing.NOTHING
 
 
-def _in_words(error: Exception) -> str:
-    """With nothing in it that a record cannot hold."""
-    return f"{type(error).__name__}: {error}".encode(errors="replace").decode()
+class _Attempts:
+    """Those that failed since the last progress; the last `alike` of them with the same kind of error."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.alike = 0
+        self._error: type[Exception] | None = None
+
+    def failed(self, error: Exception) -> None:
+        self.count += 1
+        self.alike = self.alike + 1 if type(error) is self._error else 1
+        self._error = type(error)
+
+    def in_words(self, error: Exception) -> str:
+        """The last error, with nothing in it that a record cannot hold, and whether it looks like a passing one."""
+        text = f"{type(error).__name__}: {error}"
+        if self.alike >= MIN_ALIKE:
+            text += f"; each of the last {self.alike} attempts ended like this"
+        return text.encode(errors="replace").decode()
 
 
 class Runner(Generic[StepContextT]):
@@ -75,7 +94,7 @@ class Runner(Generic[StepContextT]):
     async def run_to_completion(self, aggregate: str, permit: Permit) -> None:
         """Return when the aggregate has no workflow any more that runs here."""
         waits = delays(chance=self._journal.chance)
-        attempts = 0
+        attempts = _Attempts()
         dependencies: Dependencies | None = None
         try:
             while (workflow := self.workflow_of(self._state(aggregate))) is not None:
@@ -88,13 +107,14 @@ class Runner(Generic[StepContextT]):
                         await self._attempt(aggregate, dependencies, permit, progress)
                     now_ms = self._journal.clock.now_ms()
                     metrics.WORKFLOW_SECONDS.labels(kind.value).observe((now_ms - since) / 1000)
-                    attempts, waits = 0, delays(chance=self._journal.chance)
+                    attempts, waits = _Attempts(), delays(chance=self._journal.chance)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the workflow must go on, and show it
-                    attempts += 1
-                    self._report(aggregate, kind, progress[0], attempts, error)
+                    attempts.failed(error)
+                    self._report(aggregate, kind, progress[0], attempts.count, error)
                     async with permit.released():
-                        if attempts >= 2 and not attempts & (attempts - 1):
-                            await self._record_step(aggregate, kind, progress[0], attempts, _in_words(error))
+                        if attempts.count >= 2 and not attempts.count & (attempts.count - 1):
+                            text = attempts.in_words(error)
+                            await self._record_step(aggregate, kind, progress[0], attempts.count, text)
                         await self._wait(aggregate, seen, next(waits))
         finally:
             if dependencies is not None:

@@ -37,6 +37,10 @@ class TryLater(SegmentStoreError):
     """The segment store cannot do it at the moment: try again after a while."""
 
 
+class ConnectionClosed(TryLater):
+    """The segment store closed the connection instead of answering: it is not ready, or never takes this request."""
+
+
 class Permanent(SegmentStoreError):
     """The segment store will never do this."""
 
@@ -184,7 +188,7 @@ RULES: tuple[Rule, ...] = (
     _refusal(None, Failure.TIMED_OUT, RouteStale),
     _refusal(None, Failure.NO_ROUTE, TryLater),
     # A store closes the connection when a container is not running yet, and when it has no reply for an error (4.1).
-    _refusal(None, Failure.CLOSED_BY_PEER, TryLater),
+    _refusal(None, Failure.CLOSED_BY_PEER, ConnectionClosed),
     _refusal(None, Failure.MALFORMED, TryLater),
     _refusal(None, Failure.INCOMPATIBLE, TryLater),
     _refusal(None, Failure.OVERLOADED, TryLater),

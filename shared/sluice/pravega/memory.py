@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from sluice.domain.config import MAX_KEY_LENGTH
 from sluice.pravega.calls import RequestChannel, SegmentCalls
 from sluice.pravega.event_frames import frame_event
 from sluice.pravega.failure import ConnectionFailure, Failure
@@ -127,6 +128,8 @@ class InMemorySegmentStore(SegmentCalls):
     def _create(self, request: segments.CreateSegment | tables.CreateTableSegment) -> Command:
         if request.segment in self.segments:
             return refusals.SegmentAlreadyExists(request.request_id, request.segment)
+        if isinstance(request, tables.CreateTableSegment) and request.key_length > MAX_KEY_LENGTH:
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER, "keys that are too long")
         segment = MemorySegment(last_modified_ms=self._clock_ms())
         segment.rollover_size_bytes = max(0, request.rollover_size_bytes)
         if isinstance(request, tables.CreateTableSegment):

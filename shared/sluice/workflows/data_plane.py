@@ -15,7 +15,7 @@ from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import SegmentMissing, SegmentStoreError
 from sluice.pravega.host import Host
 from sluice.pravega.routing import container_of
-from sluice.pravega.store import SegmentStore
+from sluice.pravega.store import ScaleType, SegmentStore
 from sluice.runtime import Runtime
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
@@ -52,7 +52,11 @@ def connect(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
 
 
 class DataPlane:
-    """Probes containers with a segment that does not exist. `silent` are those without an answer last time, and why."""
+    """Probes each container with a question about an empty segment, which the first probe of all creates.
+
+    A question about a segment that does not exist would be a warning in the store's log, several times a minute.
+    `silent` are the containers without an answer last time, and why.
+    """
 
     def __init__(self, store: SegmentStore, container_count: int) -> None:
         self._store = store
@@ -92,11 +96,18 @@ class DataPlane:
 
     async def _probe(self, container: int) -> None:
         try:
-            await self._store.segment_info(self._names[container])
-        except SegmentMissing:
-            self.silent.pop(container, None)
+            await self._query(self._names[container])
         except SegmentStoreError as error:
             self.silent[container] = str(error)
+        else:
+            self.silent.pop(container, None)
+
+    async def _query(self, segment: str) -> None:
+        """Raises SegmentStoreError."""
+        try:
+            await self._store.segment_info(segment)
+        except SegmentMissing:
+            await self._store.create_segment(segment, ScaleType.NO_SCALING, 0)
 
 
 def _name_in(container: int, count: int) -> str:

@@ -46,6 +46,15 @@ case(
     truncate({0: 30, 1: 10}).gives("FAILURE"),
     head().gives({0: 20, 1: 20}),
 )
+_EVENTS_TO_COME = "the events written next would lie before the head, and none would ever be read"
+case(
+    "truncate_beyond_the_end",
+    *STREAM,
+    write(40),
+    truncate({0: 41}).differs(peer="SUCCESS", sluice="FAILURE", why=_EVENTS_TO_COME),
+    head().differs(peer={0: 41}, sluice={0: 0}, why=_EVENTS_TO_COME),
+    fate(0).gives("open"),
+)
 case("truncate_with_gap", *TWO_SEGMENTS, truncate({0: 0}).gives("FAILURE"), head().gives({0: 0, 1: 0}))
 case("truncate_where_no_segment_is", *STREAM, *(truncate(cut).gives("FAILURE") for cut in ({}, {7: 0}, {0: -1})))
 case(

@@ -58,6 +58,17 @@ _WRONG: tuple[dict[str, Any], ...] = (
     {"rollover": -1},
 )
 case("create_malformed", create_scope(), *(create_table(**wrong).gives(MALFORMED) for wrong in _WRONG))
+case("create_with_the_longest_key", create_scope(), create_table(primary=200, secondary=56))
+case(
+    "create_with_too_long_a_key",
+    create_scope(),
+    *(
+        create_table(primary=primary, secondary=secondary).gives("FAILURE")
+        for primary, secondary in ((257, 0), (200, 57), (8193, 0), (2**31 - 1, 2**31 - 1))
+    ),
+    create_table(),
+    peer_not_asked="its segment store makes no segment for it, and the call hangs",
+)
 case("create_with_rollover", create_scope(), create_table(rollover=1 << 20))
 case(
     "beside_a_stream_of_its_name",

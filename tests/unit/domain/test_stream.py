@@ -120,6 +120,21 @@ def test_truncation_moves_the_head_at_once() -> None:
     assert again.events and stream.cut_size == 15
 
 
+def test_a_truncation_beyond_the_end_of_a_segment_is_refused_with_its_length() -> None:
+    log = StreamLog(segments=2)
+    log.measured.update({0: 40, 1: 7})
+    for cut, why in (
+        ({0: 41, 1: 0}, "offset 41 of segment sc/st/0.#epoch.0, which has 40 bytes"),
+        ({0: 40, 1: 999}, "offset 999 of segment sc/st/1.#epoch.0, which has 7 bytes"),
+        ({0: 41, 1: 8}, "which has 40 bytes, and 1 more end before it"),
+    ):
+        reply = log.ask(TruncateStream(*STREAM, cut))
+        assert reply.status == "FAILURE" and why in reply.reason, cut
+    assert queries.head(stream_of(log)) == {0: 0, 1: 0}
+    log.truncate({0: 40, 1: 7})
+    assert queries.head(stream_of(log)) == {0: 40, 1: 7}
+
+
 def test_a_truncation_by_a_policy_that_is_another_one_by_now_is_refused() -> None:
     log = StreamLog(segments=1)
     policy = RetentionPolicy(RetentionType.SIZE, 0, 0)

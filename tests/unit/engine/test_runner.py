@@ -134,6 +134,20 @@ async def test_a_step_that_fails_is_tried_until_it_succeeds_and_shows_each_doubl
     assert shown[0].error == "OSError: no such file: ?" and made.state.total == 5
 
 
+async def test_attempts_that_all_end_alike_show_that_the_trouble_may_not_pass(world: EngineWorld) -> None:
+    failing = Failing(33, OSError("closed"))
+    made = Scene(world, Step("look", failing, counted), Step("end", succeed, ended))
+    done = await made.begin()
+    await asyncio.sleep(75)
+    failing.error = TimeoutError("away")
+    await asyncio.wait_for(done, 3600)
+    assert [(e.attempts, e.error) for e in made.events(WorkFailed)[2:]] == [
+        (8, "OSError: closed"),
+        (16, "OSError: closed; each of the last 16 attempts ended like this"),
+        (32, "TimeoutError: away"),
+    ]
+
+
 async def test_only_the_step_that_failed_is_tried_anew_with_those_before_it(world: EngineWorld) -> None:
     first, second = Failing(0, ValueError()), Failing(1, ValueError("once"))
     made = Scene(world, Step("first", first), Step("second", second), Step("end", succeed, ended))

@@ -2,6 +2,7 @@
 
 from unit.gateway.conftest import Gateway
 
+from api_gateway.handlers.submitting import REASON
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream.commands import CreateStream, SealStream
@@ -15,6 +16,7 @@ async def test_a_stream_lives_is_sealed_and_goes(gateway: Gateway, stream: pb.St
     assert (await gateway.stub.checkStreamExists(stream)).exists
     assert (await gateway.stub.updateStream(update)).status == status.SUCCESS
     assert await gateway.stub.getStreamConfiguration(stream) == update
+    gateway.system.store.segments["sc/st/0.#epoch.0"].data = bytes(5)
     assert (await gateway.stub.truncateStream(cut)).status == status.SUCCESS
     head = await gateway.stub.getSegments(pb.GetSegmentsRequest(streamInfo=stream))
     assert {s.segmentId.segmentId: s.offset for s in head.segments} == {0: 5, 1: 0}
@@ -24,6 +26,13 @@ async def test_a_stream_lives_is_sealed_and_goes(gateway: Gateway, stream: pb.St
     assert (await gateway.stub.deleteStream(stream)).status == deleted.SUCCESS
     assert not (await gateway.stub.checkStreamExists(stream)).exists
     assert (await gateway.stub.deleteStream(stream)).status == deleted.STREAM_NOT_FOUND
+
+
+async def test_a_refusal_says_why_in_the_trailing_metadata(gateway: Gateway, stream: pb.StreamInfo) -> None:
+    call = gateway.stub.truncateStream(pb.StreamCut(streamInfo=stream, cut={0: 999, 1: 0}))
+    assert (await call).status == pb.UpdateStreamStatus.FAILURE
+    why = dict(await call.trailing_metadata())[REASON]
+    assert why == "the cut is at offset 999 of segment sc/st/0.#epoch.0, which has 0 bytes"
 
 
 async def test_requests_go_to_their_topic_under_the_key_they_belong_to(gateway: Gateway, stream: pb.StreamInfo) -> None:

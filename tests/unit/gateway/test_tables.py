@@ -6,6 +6,7 @@ import grpc
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, failure, table_message
 
+from api_gateway.handlers.submitting import REASON
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import TableConfig
 from sluice.domain.segment import Segment
@@ -20,6 +21,16 @@ async def test_a_table_is_stored_as_sent(gateway: Gateway) -> None:
     sent = table_message(secondaryKeyLength=3, rolloverSizeBytes=1 << 40)
     assert (await gateway.stub.createKeyValueTable(sent)).status == CREATED.SUCCESS
     assert await gateway.stub.getKeyValueTableConfiguration(KV) == CONFIGURED(config=sent)
+
+
+async def test_a_table_of_keys_longer_than_a_store_takes_is_refused_with_the_limit(gateway: Gateway) -> None:
+    await create_scope(gateway)
+    call = gateway.stub.createKeyValueTable(table_message(primaryKeyLength=200, secondaryKeyLength=57))
+    assert (await call).status == CREATED.FAILURE
+    why = dict(await call.trailing_metadata())[REASON]
+    assert why == "keys have at most 256 bytes, both parts together, not 257"
+    longest = table_message(primaryKeyLength=200, secondaryKeyLength=56)
+    assert (await gateway.stub.createKeyValueTable(longest)).status == CREATED.SUCCESS, "the name is free"
 
 
 async def test_a_missing_table_is_not_found_and_named(gateway: Gateway) -> None:

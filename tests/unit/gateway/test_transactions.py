@@ -7,7 +7,8 @@ import pytest
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, failure
 
-from api_gateway.handlers.transactions import LISTED_MOST, REASON
+from api_gateway.handlers.submitting import REASON
+from api_gateway.handlers.transactions import LISTED_MOST
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event

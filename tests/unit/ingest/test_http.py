@@ -177,7 +177,7 @@ async def test_once_gives_up_a_url_without_an_answer_and_reads_the_others(world:
             await world.until_finished(polling)
             (missed,) = (await world.reach(polling)).missed
             assert re.fullmatch(f"{dead}: no usable answer \\d+ times in a row, the last time: no route", missed)
-        assert sum(request.url.host == "there" for request in endpoint.requested) >= 6, "each run tries anew"
+        assert sum(request.url.host == "there" for request in endpoint.requests) >= 6, "each run tries anew"
     away = False
     await world.run_to_completion(polling := feed(world, Endpoint(answer), URL, dead, once=True))
     assert (await world.reach(polling)).missed == () and world.sink.texts == ["here", "there"]

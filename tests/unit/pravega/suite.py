@@ -8,6 +8,7 @@ from uuid import UUID, uuid5
 
 import pytest
 
+from sluice.domain.config import MAX_KEY_LENGTH
 from sluice.domain.segment import kvt_segment_name, segment_id, segment_name, transaction_segment_name
 from sluice.pravega import (
     NO_VERSION,
@@ -24,6 +25,7 @@ from sluice.pravega import (
     TableKey,
     TableNotEmpty,
 )
+from sluice.pravega.errors import ConnectionClosed
 from sluice.pravega.event_frames import frame_event
 
 NAMESPACE = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
@@ -198,6 +200,14 @@ class SegmentStoreSuite:
         assert (present.key, present.value) == (TableKey(b"k", second), b"w")
         assert (absent.key, absent.value) == (TableKey(b"other", NOT_EXISTS), b"")
         assert (await store.table_info(name)).length > 0
+
+    async def test_a_table_segment_for_longer_keys_is_refused_by_closing_the_connection(
+        self, store: SegmentStore, scope: str
+    ) -> None:
+        for length in (MAX_KEY_LENGTH + 1, 8193):
+            with pytest.raises(ConnectionClosed):
+                await store.create_table_segment(kvt_segment_name(scope, "kv", 0), length)
+        await store.create_table_segment(kvt_segment_name(scope, "kv", 0), MAX_KEY_LENGTH)
 
     async def test_a_table_is_deleted_and_deleting_again_is_done_already(self, store: SegmentStore, scope: str) -> None:
         name = kvt_segment_name(scope, "t", 0)

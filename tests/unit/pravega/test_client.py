@@ -12,6 +12,7 @@ from unit.pravega.fake_store import CLOSE, FakeStore, created, fake_store, set_u
 from harness import eventually_async
 from sluice.pravega import RouteStale, SegmentStoreClient, TryLater, container_of
 from sluice.pravega.connection import ConnectionLimits
+from sluice.pravega.errors import ConnectionClosed
 from sluice.pravega.wire.command import Command
 from sluice.pravega.wire.segments import SealSegment, SegmentSealed
 
@@ -94,7 +95,7 @@ async def test_a_container_that_does_not_run_yet_costs_the_calls_to_others_nothi
         call = asyncio.create_task(client.seal_segment(other))
         await eventually_async(lambda: len(waiting) == 1, 5.0, "the request is under way")
         for _ in range(5):
-            with pytest.raises(TryLater, match="closed the connection"):
+            with pytest.raises(ConnectionClosed, match="or never takes this request"):
                 await client.create_segment(NAME, 0, 0)
         assert not call.done()
         store.send_first(SegmentSealed(waiting[0].request_id, other))

@@ -1,5 +1,6 @@
 """Readiness of the data plane: every container must have answered."""
 
+import asyncio
 import shutil
 from types import SimpleNamespace
 
@@ -17,7 +18,7 @@ from sluice.pravega.memory import InMemorySegmentStore, Moment
 from sluice.pravega.routing import container_of
 from sluice.runtime import Runtime
 from sluice.settings import ServiceSettings
-from sluice.workflows.data_plane import DataPlane, open_data_plane
+from sluice.workflows.data_plane import ROUND_S, DataPlane, open_data_plane
 
 
 async def test_ready_when_the_last_container_answers() -> None:
@@ -35,7 +36,7 @@ async def test_ready_when_the_last_container_answers() -> None:
     assert problem is not None and "0, 1, 2, 3" in problem
     await data_plane.wait()
     assert data_plane.problem() is None
-    assert calls == {0: 1, 1: 2, 2: 3, 3: 4}
+    assert calls == {0: 2, 1: 3, 2: 4, 3: 5}, "and created"
 
 
 async def test_heartbeats_say_which_containers_do_not_answer_and_that_the_disk_is_full(
@@ -55,3 +56,18 @@ async def test_heartbeats_say_which_containers_do_not_answer_and_that_the_disk_i
     assert isinstance(beat, Heartbeat) and beat.unresponsive == (0, 1)
     assert "containers 0, 1 do not answer" in beat.problems["segment stores"]
     assert "no space left on device: 0 MiB are free" in beat.problems["disk"]
+
+
+async def test_containers_are_probed_with_segments_that_are_there() -> None:
+    missing: list[str] = []
+
+    def fault(moment: Moment, request: str, segment: str) -> None:
+        if moment == "before" and request != "CreateSegment" and segment not in store.segments:
+            missing.append(segment)
+
+    store = InMemorySegmentStore(fault)
+    for _ in range(2):
+        watching = asyncio.create_task(DataPlane(store, 4).watch())
+        await asyncio.sleep(3 * ROUND_S)
+        watching.cancel()
+    assert sorted(missing) == sorted(store.segments) and len(missing) == 4, "only until the first probe has created it"

@@ -1,19 +1,25 @@
 """The service in memory: which workflows it runs, whatever recorded their beginning."""
 
 import asyncio
+from typing import cast
 
 import pytest
 from support.memory_world import MemoryWorld, settle, until
 
+from sluice.domain.commands import Command
 from sluice.domain.config import StreamConfig, TableConfig
+from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId, TableId
 from sluice.domain.names import MARK_PREFIX
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.segment import Segment
-from sluice.domain.stream.commands import CreateStream
-from sluice.domain.stream.state import StreamState, find_stream
+from sluice.domain.stream.commands import CreateStream, TruncateStream
+from sluice.domain.stream.events import StreamTruncationStarted, WorkflowQueued
+from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.table.events import TableCreationStarted
 from sluice.domain.table.state import TableState, find_table
+from sluice.pravega.failure import ConnectionFailure, Failure
+from sluice.pravega.memory import Moment
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
 
@@ -32,6 +38,16 @@ class Scene(MemoryWorld):
         created = TableCreationStarted("sc", "kv", "i", config=TableConfig(1, 4), created_at=0, segments=segments)
         await self.seed("sc/kv", created)
 
+    def stream(self, name: str) -> Stream:
+        found = find_stream(self.view(f"sc/{name}"), StreamId("sc", name))
+        assert found is not None
+        return found
+
+    async def reply_to(self, id: str, command: Command) -> Reply:
+        reply = self.first.journal.expect_reply(id, (command.key,))
+        self.request(id, command)
+        return cast(Reply, await asyncio.wait_for(reply, 60))
+
     def is_table_there(self) -> bool:
         found = find_table(self.view("sc/kv"), TableId("sc", "kv"))
         return found is not None and found.state is TableState.ACTIVE
@@ -49,13 +65,44 @@ async def scene() -> Scene:
 
 async def test_a_stream_is_created_with_its_segments_and_the_reply(scene: Scene) -> None:
     command = CreateStream("sc", "st", StreamConfig())
-    reply = scene.first.journal.expect_reply("b", (command.key,))
-    scene.request("b", command)
-    assert (await asyncio.wait_for(reply, 5)).status == "SUCCESS"
-    found = find_stream(scene.view(command.key), StreamId("sc", "st"))
-    assert found is not None and found.state is StreamState.ACTIVE
+    assert (await scene.reply_to("b", command)).status == "SUCCESS"
+    assert scene.stream("st").state is StreamState.ACTIVE
     created = {name for name in scene.store.segments if name.startswith("sc/")}
     assert created == {"sc/st/0.#epoch.0", f"sc/{MARK_PREFIX}st/0.#epoch.0"}
+
+
+async def test_a_truncation_rests_on_the_lengths_in_the_segment_store(scene: Scene) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
+    scene.store.segments["sc/st/0.#epoch.0"].data = bytes(40)
+    beyond = await scene.reply_to("c", TruncateStream("sc", "st", {0: 41}))
+    assert beyond.status == "FAILURE" and "which has 40 bytes" in beyond.reason
+    assert not scene.events(StreamTruncationStarted)
+    assert (await scene.reply_to("d", TruncateStream("sc", "st", {0: 40}))).status == "SUCCESS"
+
+
+async def test_a_truncation_waits_for_a_segment_store_that_does_not_answer(scene: Scene) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
+
+    def away(moment: Moment, _request: str, segment: str) -> None:
+        if segment.startswith("sc/st/"):
+            raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+    scene.store.fault = away
+    reply = asyncio.create_task(scene.reply_to("c", TruncateStream("sc", "st", {0: 1})))
+    other = await scene.reply_to("d", CreateStream("sc", "other", StreamConfig()))
+    await asyncio.sleep(30)
+    assert other.status == "SUCCESS" and not reply.done()
+    assert scene.stream("st").waiting is not None and len(scene.events(WorkflowQueued)) == 1, "it shows"
+    scene.store.fault = None
+    assert "which has 0 bytes" in (await reply).reason and scene.stream("st").waiting is None
+
+
+async def test_a_truncation_of_a_segment_that_its_store_has_lost_is_refused(scene: Scene) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
+    del scene.store.segments["sc/st/0.#epoch.0"]
+    lost = await scene.reply_to("c", TruncateStream("sc", "st", {0: 1}))
+    assert lost.status == "FAILURE" and "SegmentMissing" in lost.reason
+    assert (await scene.reply_to("d", TruncateStream("sc", "gone", {0: 1}))).status == "STREAM_NOT_FOUND"
 
 
 async def test_a_workflow_that_a_late_entry_of_an_earlier_owner_begins_is_run(scene: Scene) -> None:

@@ -11,11 +11,10 @@ from google.protobuf.message import Message
 from api_gateway.convert import scope_of
 from api_gateway.convert_groups import group_config_message, group_config_of, id_of
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.submitting import submit
+from api_gateway.handlers.submitting import answered, submit
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
-from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.ids import GroupId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
@@ -67,7 +66,7 @@ class GroupHandlers:
         await self._reads.group_or_none(id)
         command = UpdateReaderGroup(*id, config=config)
         reply = await self._requests.submit(command, trace_of(context))
-        answer: pb.UpdateReaderGroupResponse = response(command, reply)
+        answer: pb.UpdateReaderGroupResponse = answered(command, reply, context)
         succeeded = answer.status == pb.UpdateReaderGroupResponse.SUCCESS
         answer.generation = reply.generation if succeeded else config.generation
         return answer

@@ -2,10 +2,10 @@
 
 from api_gateway.convert import epoch_of, fill_range, ranges_of, stream_of
 from api_gateway.handlers import Context, Handler
+from api_gateway.handlers.submitting import answered
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
-from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.errors import NotFoundError
 from sluice.domain.stream.commands import ScaleStream
@@ -45,7 +45,7 @@ class ScaleHandlers:
         reply = answer_at_once(await self._reads.stream_or_none(id), command)
         if reply is None:
             reply = await self._requests.submit(command, trace_of(context))
-        answer: pb.ScaleResponse = response(command, reply)
+        answer: pb.ScaleResponse = answered(command, reply, context)
         answer.epoch = reply.epoch
         for segment in reply.segments:
             fill_range(answer.segments.add(), id, segment)

@@ -9,10 +9,10 @@ from typing import Any
 from api_gateway.convert import fill_range, stream_of
 from api_gateway.errors import OverloadedError
 from api_gateway.handlers import Context, Handler
+from api_gateway.handlers.submitting import answered
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
-from api_gateway.statuses import response
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
@@ -34,11 +34,6 @@ _REFUSALS: dict[str, type[Exception]] = {
     "TOO_MANY_WAITING": OverloadedError,
 }
 """Refusals that the responses have no status for: gRPC says them."""
-
-REASON = "sluice-reason"
-"""The trailing metadata with the reason of a refusal, for users."""
-
-_REASON_MOST = 500
 
 
 class TransactionHandlers:
@@ -106,18 +101,11 @@ class TransactionHandlers:
         reply = await self._requests.submit(command, trace_of(context))
         if reply.status == Status.TOO_MANY_WAITING:
             raise _refusal(reply)
-        if reply.reason:
-            context.set_trailing_metadata(((REASON, _as_metadata(reply.reason)),))
-        return response(command, reply)
+        return answered(command, reply, context)
 
 
 def _id_of(id: pb.TxnId) -> str:
     return text_of(id.highBits, id.lowBits)
-
-
-def _as_metadata(reason: str) -> str:
-    """gRPC fails a call whose metadata is anything but printable ASCII, or too long for the client."""
-    return "".join(c if " " <= c <= "~" else "?" for c in reason[:_REASON_MOST])
 
 
 def _refusal(reply: Reply) -> Exception:

@@ -9,9 +9,9 @@ Rules: stream-and-transaction-semantics 7.5, 7.8, 8.1, 8.2, 8.4; controller-grpc
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 
-from sluice.domain.errors import InvalidArgumentError, NotFoundError
+from sluice.domain.errors import InvalidArgumentError, LengthsUnknownError, NotFoundError
 from sluice.domain.policy.cut_order import Order, compare, positions
-from sluice.domain.segment import Segment, epoch_of
+from sluice.domain.segment import Segment, epoch_of, segment_name
 from sluice.domain.stream.state import Stream
 
 Cut = Mapping[int, int]
@@ -77,6 +77,23 @@ def is_valid(stream: Stream, cut: Cut) -> bool:
     if gaps is None or not all(_covered(gap, future) for gap in gaps):
         return False
     return _reachable(stream, cut, current_index, gaps)
+
+
+def beyond_end(stream: Stream, cut: Cut, lengths: Mapping[int, int]) -> str:
+    """Why a valid cut lies beyond what is written, naming the first segment that ends before it; "" if it does not.
+
+    `lengths` are bytes by segment id and may be old: segments only grow. Raises LengthsUnknownError for those missing.
+    """
+    reached = {s: at for s, at in sorted(cut.items()) if at > 0}
+    unknown = {s: segment_name(*stream.id, s) for s in reached if s not in lengths}
+    if unknown:
+        raise LengthsUnknownError(unknown)
+    short = [s for s, at in reached.items() if lengths[s] < at]
+    if not short:
+        return ""
+    first, more = short[0], f", and {len(short) - 1} more end before it" if len(short) > 1 else ""
+    name = segment_name(*stream.id, first)
+    return f"the cut is at offset {reached[first]} of segment {name}, which has {lengths[first]} bytes{more}"
 
 
 def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:

@@ -145,7 +145,10 @@ def decide_update(reader: Reader, command: UpdateStream, context: Context) -> De
 
 
 def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -> Decision:
-    """Move the head to a valid cut that is not behind it; the same cut again is done already."""
+    """Move the head to a valid cut that is neither behind it nor beyond what is written; the same cut is done already.
+
+    Raises BusyError, LengthsUnknownError.
+    """
     stream = idle_stream(reader, command.stream_id)
     if stream is None:
         return refuse(Status.STREAM_NOT_FOUND)
@@ -158,6 +161,8 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
             return refuse(Status.FAILURE, "not a valid cut of the stream")
         if stream.cut and not cuts.is_equal_or_after(stream, command.cut, stream.cut):
             return refuse(Status.FAILURE, "the cut lies behind the present head of the stream")
+        if beyond := cuts.beyond_end(stream, command.cut, context.measured):
+            return refuse(Status.FAILURE, beyond)
     except (InvalidArgumentError, NotFoundError) as error:
         return refuse(Status.FAILURE, str(error))
     passed = cuts.segments_between(stream, stream.cut, command.cut)
@@ -196,6 +201,14 @@ def note_waiting(reader: Reader, id: StreamId, kind: str, context: Context) -> D
     """Say that a request of this kind waits for the batch of commits that is running."""
     stream = find_stream(reader, id)
     if stream is None or running(reader.get(id.commits)) is None:
+        return Decision()
+    return Decision((WorkflowQueued(*id, kind=kind, at=context.now),))
+
+
+def note_queued(reader: Reader, id: StreamId, kind: str, context: Context) -> Decision:
+    """Say once that a request of this kind waits for something outside, such as a segment store."""
+    stream = find_stream(reader, id)
+    if stream is None or stream.waiting is not None:
         return Decision()
     return Decision((WorkflowQueued(*id, kind=kind, at=context.now),))
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sluice.domain.config import MAX_SEGMENTS
+from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS
 from sluice.domain.decision import Context, Decide, Decision, Reader, refuse
 from sluice.domain.ids import TableId
 from sluice.domain.names import is_user_name
@@ -40,6 +40,9 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
     count = command.config.partitions
     if count > MAX_SEGMENTS:
         return refuse(Status.FAILURE, f"a table has at most {MAX_SEGMENTS} partitions, not {count}")
+    length = command.config.primary_key_length + command.config.secondary_key_length
+    if length > MAX_KEY_LENGTH:
+        return refuse(Status.FAILURE, f"keys have at most {MAX_KEY_LENGTH} bytes, both parts together, not {length}")
     gone = reader.get(command.aggregate)
     first = gone.next_number if isinstance(gone, DeletedTable) else 0
     started = ev.TableCreationStarted(

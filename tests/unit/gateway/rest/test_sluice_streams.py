@@ -179,11 +179,16 @@ async def test_seal_and_delete(world: World, stream: str) -> None:
 
 
 async def test_truncate(world: World, stream: str) -> None:
+    for segment, length in ((0, 10), (1, 20)):
+        world.system.store.segments[f"sc/st/{segment}.#epoch.0"].data = bytes(length)
     assert (await world.call("POST", f"{ST}/truncate", {"cut": {"0": 10, "1": 20}})).status_code == 200
     assert (await world.get(ST))["headCut"] == {"0": 10, "1": 20}
     behind = await world.call("POST", f"{ST}/truncate", {"cut": {"0": 0, "1": 0}})
     assert problem(behind) == (409, "FAILURE")
     assert "behind the present head" in behind.json()["detail"]
+    beyond = await world.call("POST", f"{ST}/truncate", {"cut": {"0": 10, "1": 999}})
+    assert problem(beyond) == (409, "FAILURE")
+    assert "offset 999 of segment sc/st/1.#epoch.0, which has 20 bytes" in beyond.json()["detail"]
     assert problem(await world.call("POST", f"{ST}/truncate", {"cut": {"x": 0}})) == (400, None)
     assert problem(await world.call("POST", f"{ST}/truncate", {"cut": {"0": -2}})) == (400, None)
 

@@ -195,7 +195,7 @@ async def seal_stream(submit: Submit, scope: ScopeName, stream: StreamName) -> R
     responses={200: changed("It begins at the cut now.", Taken), **refusals(404, 409, is_change=True)},
 )
 async def truncate_stream(submit: Submit, scope: ScopeName, stream: StreamName, body: TruncateBody) -> Response:
-    """Drop everything of a stream that lies before a cut."""
+    """Drop everything of a stream that lies before a cut. A cut beyond the end of a segment is refused."""
     reply = await submit(TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut)))
     return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
 

@@ -10,7 +10,6 @@ from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
 from api_gateway.rest.sluice_v1.base import (
-    INT32_MAX,
     INT64_MAX,
     Body,
     Model,
@@ -23,7 +22,7 @@ from api_gateway.rest.sluice_v1.base import (
 )
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
-from sluice.domain.config import MAX_SEGMENTS, TableConfig, check_table_config
+from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS, TableConfig, check_table_config
 from sluice.domain.ids import TableId
 from sluice.domain.status import Status
 from sluice.domain.table.commands import CreateTable, DeleteTable
@@ -37,9 +36,12 @@ class TableSettings(Body):
     """The configuration of a key-value table; it never changes."""
 
     partition_count: int = Field(ge=1, le=MAX_SEGMENTS, description="How many partitions it has.", examples=[4])
-    primary_key_length: int = Field(ge=1, le=INT32_MAX, description="Bytes of a primary key.", examples=[16])
+    primary_key_length: int = Field(ge=1, le=MAX_KEY_LENGTH, description="Bytes of a primary key.", examples=[16])
     secondary_key_length: int = Field(
-        default=0, ge=0, le=INT32_MAX, description="Bytes of a secondary key; 0: there is none."
+        default=0,
+        ge=0,
+        le=MAX_KEY_LENGTH,
+        description=f"Bytes of a secondary key; 0: there is none. With the primary one at most {MAX_KEY_LENGTH}.",
     )
     rollover_size_bytes: int = Field(
         default=0, ge=0, le=INT64_MAX, description="Of parts of segments; 0: as stores do."
