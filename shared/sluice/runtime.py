@@ -60,10 +60,15 @@ class Runtime:
         self.connections: Connections = connections or KafkaConnections(settings.kafka_client(), settings.partitions)
         self.producer = self.connections.producer
         self.clock = self.connections.clock
+        self.started_at = self.clock.now_ms()
         self.model = DomainModel()
         self.journal = Journal(
             self.connections.log, self.model, self.source, clock=self.clock, chance=self.connections.chance
         )
+
+    def heartbeat(self) -> Heartbeat:
+        """What says that this instance is alive, since when, and where it listens."""
+        return Heartbeat(self.name, self.settings.instance, self.endpoints, self.started_at)
 
     def request(self, id: str, command: Command) -> Request:
         return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command)
@@ -190,13 +195,12 @@ async def _topics(runtime: Runtime) -> None:
 
 
 async def _heartbeat(runtime: Runtime) -> None:
-    instance = runtime.settings.instance
     acknowledged = time.monotonic()
     runtime.checks["kafka"] = lambda: kafka_silence(time.monotonic() - acknowledged)
-    beat = Heartbeat(service=runtime.name, instance=instance, endpoints=runtime.endpoints)
+    beat = runtime.heartbeat()
     while True:
         try:
-            await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{instance}-{runtime.clock.now_ms()}", beat))
+            await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{beat.instance}-{runtime.clock.now_ms()}", beat))
             acknowledged = time.monotonic()
             for listener in runtime.on_heartbeat:
                 listener()

@@ -47,11 +47,14 @@ def scope_at(source: Source, name: str, at_ms: int, progress: Progress) -> dict[
     if not isinstance(state, Scope) or cause is None:
         raise _absent(f"scope {name}", at_ms, cause)
     members = [members_of(one.view, name) for one in everything]
-    names = {kind: sorted(found for one in members for found in one.names[kind]) for kind in ResourceKind}
+    names = {
+        kind: sorted(found for one in members for found in one.after(kind, "", internal=False)) for kind in ResourceKind
+    }
     return {
         "name": state.name,
         "createdAt": state.created_at,
         "streams": len(names[ResourceKind.STREAM]),
+        "internalStreams": sum(one.internal_streams for one in members),
         "readerGroups": len(names[ResourceKind.READER_GROUP]),
         "tables": len(names[ResourceKind.TABLE]),
         "names": {

@@ -75,6 +75,7 @@ _HEARTBEAT = Heartbeat(
     service="api-gateway",
     instance="api-gateway-0",
     endpoints={"grpc": "10.0.4.17:9090", "rest": "10.0.4.17:10080"},
+    started_at=n.at(0),
 )
 
 

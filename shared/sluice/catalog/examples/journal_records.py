@@ -103,7 +103,7 @@ def journal_records() -> list[Example]:
 def _cluster(history: History) -> None:
     east, west = Host(*n.EAST), Host(*n.WEST)
     endpoints = {"grpc": "10.0.4.17:9090", "rest": "10.0.4.17:10080"}
-    joined = MemberJoined("api-gateway", "api-gateway-0", endpoints, at=n.at(0))
+    joined = MemberJoined("api-gateway", "api-gateway-0", endpoints, at=n.at(0), started_at=n.at(0))
     history.append(0, n.CLUSTER, joined)
     assigned = ContainersAssigned({0: east, 1: west, 2: east, 3: west}, (east, west), at=n.at(0.1))
     history.append(0.1, n.CLUSTER, assigned)

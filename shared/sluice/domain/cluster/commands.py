@@ -11,11 +11,15 @@ class Host(msgspec.Struct, frozen=True, order=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
-    """A service instance is alive; `endpoints` maps a protocol ("grpc", "rest") to host:port."""
+    """A service instance is alive since `started_at` (epoch ms, 0 if it does not say).
+
+    `endpoints` maps a protocol ("grpc", "rest") to host:port.
+    """
 
     service: str
     instance: str
     endpoints: dict[str, str]
+    started_at: int = 0
 
     @property
     def key(self) -> str:
