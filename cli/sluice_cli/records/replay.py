@@ -13,6 +13,7 @@ from sluice.domain.listings import members_of
 from sluice.domain.names import mark_stream, scope_aggregate
 from sluice.domain.scope.state import Scope
 from sluice.domain.segment import epoch_of, number_of
+from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import DeletedStream, Stream, StreamState
 from sluice.domain.transaction.index import transactions_of
@@ -115,7 +116,7 @@ def _stream(past: Past, stream: Stream) -> dict[str, Any]:
         ],
         "decisions": [
             {"kind": kind.value, "code": noted.code, "reason": noted.reason, "at": noted.at}
-            for kind, noted in sorted(stream.decisions.items(), key=lambda item: item[1].at, reverse=True)
+            for kind, noted in last_decisions(stream)
         ],
         "markStream": mark_stream(stream.id.name),
         **({"watermark": msgspec.to_builtins(stream.watermark)} if stream.watermark else {}),

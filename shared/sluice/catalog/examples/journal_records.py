@@ -207,7 +207,7 @@ def _scaled(history: History) -> None:
     ready = TransactionReady(_S, _O, n.ROLLED, at=n.at(29.1))
     answer = Reply(Status.OK, transaction=n.ROLLED, segments=_HALVES)
     history.append(29.1, n.TRANSACTIONS, ready, request=n.request_id(0x20), reply=answer)
-    noted = DecisionRecorded(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30))
+    noted = DecisionRecorded(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30), acts=True)
     history.append(30.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS)
     history.append(30.2, n.WORKFLOWS, WorkflowQueued(_S, _O, kind="scale-stream", at=n.at(30.2)))
     comes = (Segment(n.UPPER_LEFT, 0.5, 0.75), Segment(n.UPPER_RIGHT, 0.75, 1.0))

@@ -200,6 +200,11 @@ async def test_decisions_are_shown_the_latest_first(world: World, stream: str) -
     ]
     assert (await world.get(f"{ST}/decisions"))["items"] == expected
     assert (await world.get(ST))["decisions"] == expected
+    split = ev.DecisionRecorded("sc", "st", kind=DecisionKind.SCALE, code="split", reason="hot", at=8, acts=True)
+    steady = ev.DecisionRecorded("sc", "st", kind=DecisionKind.SCALE, code="steady", reason="not scaled", at=17)
+    await world.system.append("sc/st", split, steady)
+    shown = (await world.get(f"{ST}/decisions"))["items"]
+    assert [(d["code"], d["at"]) for d in shown] == [("steady", 17), ("split", 8), ("calm", 7)]
 
 
 async def test_each_failure_of_a_request_has_its_status(world: World, scope: str) -> None:

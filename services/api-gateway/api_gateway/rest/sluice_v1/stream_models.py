@@ -102,7 +102,7 @@ class DecisionModel(Model):
 
 
 class DecisionList(Model):
-    """The last new decision of each kind, the latest first."""
+    """The last new decision of each kind, and the last that acts if that is another one; the latest first."""
 
     items: list[DecisionModel]
 
