@@ -127,7 +127,7 @@ def _config(config: StreamConfig) -> dict[str, Any]:
     return {
         "scaling": _scaling(config.scaling),
         **({"retention": _retention(config.retention)} if config.retention else {}),
-        "tags": sorted(config.tags),
+        "tags": list(config.tags),
         "rolloverSizeBytes": config.rollover_size_bytes,
         "timestampAggregationTimeout": config.timestamp_aggregation_timeout_ms,
     }

@@ -90,7 +90,8 @@ FULL: dict[str, Any] = {
 async def test_a_stream_is_created_described_and_updated(world: World, scope: str) -> None:
     assert (await world.call("PUT", ST, FULL)).status_code == 201
     shown = await world.get(ST)
-    assert shown["config"] == {**FULL, "tags": ["a", "b"]}
+    assert shown["config"] == FULL, "tags in the order in which they were given, too"
+    assert (await world.get(f"{S}/scopes/sc/streams"))["items"][0]["tags"] == ["b", "a"]
     assert (shown["state"], shown["epoch"], shown["markStream"]) == ("ACTIVE", 0, "_MARKst")
     assert [(s["id"], s["low"], s["container"] in range(4)) for s in shown["segments"]] == [
         (0, 0.0, True),

@@ -122,7 +122,7 @@ def config_model(config: domain.StreamConfig) -> StreamConfiguration:
         )
         if retention is not None
         else None,
-        tags=sorted(config.tags),
+        tags=list(config.tags),
         rollover_size_bytes=config.rollover_size_bytes,
         timestamp_aggregation_timeout=config.timestamp_aggregation_timeout_ms,
     )

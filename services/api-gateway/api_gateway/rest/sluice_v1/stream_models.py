@@ -16,7 +16,7 @@ class StreamItem(Model):
     state: str = Field(description="What is being done with it.", examples=["ACTIVE"])
     epoch: int = Field(description="The epoch that is written to.")
     segments: int = Field(description="How many segments are written to.")
-    tags: list[str] = Field(description="Its tags.")
+    tags: list[str] = Field(description="Its tags, in the order in which they were given.")
 
 
 class StreamList(Model):

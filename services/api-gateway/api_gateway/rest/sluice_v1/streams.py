@@ -82,7 +82,7 @@ def _item(stream: Stream) -> StreamItem:
         state=stream.state.value,
         epoch=stream.active_epoch.number,
         segments=0 if stream.state is StreamState.SEALED else len(stream.active_epoch.segments),
-        tags=sorted(stream.config.tags),
+        tags=list(stream.config.tags),
     )
 
 
