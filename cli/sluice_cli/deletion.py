@@ -117,4 +117,4 @@ class _Looks:
 
 
 def _left(scope: dict[str, Any]) -> int:
-    return sum(int(scope[kind]) for kind in ("streams", "readerGroups", "tables"))
+    return sum(int(scope[kind]) for kind in ("streams", "internalStreams", "readerGroups", "tables"))

@@ -78,7 +78,13 @@ def retention_of(text: str) -> dict[str, Any] | None:
     if amount is None:
         raise UsageError(f"{text!r} is no retention", "write it as size=1GiB..10GiB, time=1h..2d or none")
     least, dots, most = bounds.partition("..")
-    return {"type": kind, "min": amount(least), "max": amount(most) if dots else UNBOUNDED}
+    minimum, maximum = amount(least), amount(most) if dots else UNBOUNDED
+    if maximum < minimum:
+        raise UsageError(
+            f"{text!r} would keep at least {least} and at most {most}",
+            f"write the smaller first: {kind}={most}..{least}",
+        )
+    return {"type": kind, "min": minimum, "max": maximum}
 
 
 def show_scaling(scaling: dict[str, Any]) -> str:

@@ -89,6 +89,7 @@ def draw_scope(out: Output, scope: dict[str, Any]) -> None:
             ("scope", scope["name"]),
             ("created", show_time(scope["createdAt"])),
             ("streams", scope["streams"]),
+            ("internal streams", scope["internalStreams"]),
             ("reader groups", scope["readerGroups"]),
             ("tables", scope["tables"]),
             ("under way", workflow_text(scope.get("workflow"))),

@@ -47,6 +47,14 @@ def time_of(text: str, now_ms: int) -> int:
     return at_ms
 
 
+def moment_of(text: str, now_ms: int) -> int:
+    """The same, but not a time to come, of which nothing is known yet. Raises UsageError."""
+    at_ms = time_of(text, now_ms)
+    if at_ms > now_ms:
+        raise UsageError(f"{text!r} is a time to come: it is {show_time(now_ms)} here", "give now, or a time before")
+    return at_ms
+
+
 def since_of(text: str, now_ms: int) -> int:
     """The same; a bare duration, `10m`, is that long ago, too. Raises UsageError."""
     return time_of(f"-{text}" if _AGO.fullmatch(text) else text, now_ms)

@@ -62,9 +62,21 @@ class Runtime:
         self.connections: Connections = connections or KafkaConnections(settings.kafka_client(), settings.partitions)
         self.producer = self.connections.producer
         self.clock = self.connections.clock
+        self.started_at = self.clock.now_ms()
         self.model = DomainModel()
         self.journal = Journal(
             self.connections.log, self.model, self.source, clock=self.clock, chance=self.connections.chance
+        )
+
+    def heartbeat(self) -> Heartbeat:
+        """What says that this instance is alive, since when, where it listens, and what it does without."""
+        return Heartbeat(
+            service=self.name,
+            instance=self.settings.instance,
+            endpoints=self.endpoints,
+            started_at=self.started_at,
+            problems=dict(problems(self.degraded)),
+            unresponsive=tuple(sorted(self.unresponsive_containers())),
         )
 
     def request(self, id: str, command: Command) -> Request:
@@ -192,19 +204,12 @@ async def _topics(runtime: Runtime) -> None:
 
 
 async def _heartbeat(runtime: Runtime) -> None:
-    instance = runtime.settings.instance
     acknowledged = time.monotonic()
     runtime.checks["kafka"] = lambda: kafka_silence(time.monotonic() - acknowledged)
     while True:
-        beat = Heartbeat(
-            service=runtime.name,
-            instance=instance,
-            endpoints=runtime.endpoints,
-            problems=dict(problems(runtime.degraded)),
-            unresponsive=tuple(sorted(runtime.unresponsive_containers())),
-        )
+        beat = runtime.heartbeat()
         try:
-            await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{instance}-{runtime.clock.now_ms()}", beat))
+            await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{beat.instance}-{runtime.clock.now_ms()}", beat))
             acknowledged = time.monotonic()
             for listener in runtime.on_heartbeat:
                 listener()

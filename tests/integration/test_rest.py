@@ -42,6 +42,16 @@ def test_all_members_give_signs_of_life(client: httpx.Client) -> None:
     eventually(all_seen, COMES_S, "every service is shown")
 
 
+def test_a_member_that_was_restarted_is_there_since_then(system: System, client: httpx.Client) -> None:
+    def since() -> int:
+        members = client.get(f"{S}/members").json()["items"]
+        return max(int(member["since"]) for member in members if member["service"] == "stream-workflows")
+
+    before = since()
+    system.restart("stream-workflows-0")
+    eventually(lambda: since() > before, COMES_S, "the member is there since its restart")
+
+
 def test_a_replayed_request_is_carried_out(system: System, client: httpx.Client) -> None:
     scope = f"rest-{uuid4().hex}"
     request = encode_request(Request(id=uuid4().hex, at=1, by="test", command=CreateScope(scope=scope)))

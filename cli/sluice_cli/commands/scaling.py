@@ -117,9 +117,9 @@ def segments(
 ) -> None:
     """List the segments that are written to, now or then."""
     from sluice_cli.rendering import SEGMENT_COLUMNS, segment_row
-    from sluice_cli.units import time_of
+    from sluice_cli.units import moment_of
 
-    at = time_of(moment, session.now_ms) if moment is not None else None
+    at = moment_of(moment, session.now_ms) if moment is not None else None
     items = session.rest.pages(path(stream, "segments"), limit, epoch=epoch, time=at)
     session.items(items, SEGMENT_COLUMNS, segment_row, empty="nothing can be written to it")
 

@@ -131,9 +131,9 @@ def show(session: Session, stream: Stream, at: At = None) -> None:
         session.show(session.rest.get(path(stream)), draw_stream)
     else:
         from sluice_cli.records.replay import stream_at
-        from sluice_cli.units import scoped, time_of
+        from sluice_cli.units import moment_of, scoped
 
-        moment = time_of(at, session.now_ms)
+        moment = moment_of(at, session.now_ms)
         session.show(stream_at(session.records, *scoped(stream), moment, session.out.progress), draw_past_stream)
 
 

@@ -13,6 +13,7 @@ from sluice.domain.listings import members_of
 from sluice.domain.names import mark_stream, scope_aggregate
 from sluice.domain.scope.state import Scope
 from sluice.domain.segment import epoch_of, number_of
+from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import DeletedStream, Stream, StreamState
 from sluice.domain.transaction.index import transactions_of
@@ -47,11 +48,14 @@ def scope_at(source: Source, name: str, at_ms: int, progress: Progress) -> dict[
     if not isinstance(state, Scope) or cause is None:
         raise _absent(f"scope {name}", at_ms, cause)
     members = [members_of(one.view, name) for one in everything]
-    names = {kind: sorted(found for one in members for found in one.names[kind]) for kind in ResourceKind}
+    names = {
+        kind: sorted(found for one in members for found in one.after(kind, "", internal=False)) for kind in ResourceKind
+    }
     return {
         "name": state.name,
         "createdAt": state.created_at,
         "streams": len(names[ResourceKind.STREAM]),
+        "internalStreams": sum(one.internal_streams for one in members),
         "readerGroups": len(names[ResourceKind.READER_GROUP]),
         "tables": len(names[ResourceKind.TABLE]),
         "names": {
@@ -112,7 +116,7 @@ def _stream(past: Past, stream: Stream) -> dict[str, Any]:
         ],
         "decisions": [
             {"kind": kind.value, "code": noted.code, "reason": noted.reason, "at": noted.at}
-            for kind, noted in sorted(stream.decisions.items(), key=lambda item: item[1].at, reverse=True)
+            for kind, noted in last_decisions(stream)
         ],
         "markStream": mark_stream(stream.id.name),
         **({"watermark": msgspec.to_builtins(stream.watermark)} if stream.watermark else {}),
@@ -123,7 +127,7 @@ def _config(config: StreamConfig) -> dict[str, Any]:
     return {
         "scaling": _scaling(config.scaling),
         **({"retention": _retention(config.retention)} if config.retention else {}),
-        "tags": sorted(config.tags),
+        "tags": list(config.tags),
         "rolloverSizeBytes": config.rollover_size_bytes,
         "timestampAggregationTimeout": config.timestamp_aggregation_timeout_ms,
     }

@@ -9,7 +9,7 @@ import heapq
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -66,6 +66,15 @@ class StreamInFull(msgspec.Struct, frozen=True):
     stream: Stream
     transactions: StreamTransactions
     workflow: Workflow | None
+
+
+class Contents(NamedTuple):
+    """How much is in a scope; the names of internal streams begin with an underscore."""
+
+    streams: int
+    internal_streams: int
+    reader_groups: int
+    tables: int
 
 
 class Reads:
@@ -179,11 +188,18 @@ class Reads:
         await self._journal.barrier(self._everywhere)
         return heapq.merge(*(scopes_of(view).after(after) for view in self._journal.views()))
 
-    async def contents(self, scope: str) -> dict[ResourceKind, int]:
+    async def contents(self, scope: str) -> Contents:
         """How many resources of each kind are in the scope."""
         await self._journal.barrier(self._everywhere)
         members = [members_of(view, scope) for view in self._journal.views()]
-        return {kind: sum(len(one.names[kind]) for one in members) for kind in ResourceKind}
+        counts = {kind: sum(len(one.names[kind]) for one in members) for kind in ResourceKind}
+        internal = sum(one.internal_streams for one in members)
+        return Contents(
+            counts[ResourceKind.STREAM] - internal,
+            internal,
+            counts[ResourceKind.READER_GROUP],
+            counts[ResourceKind.TABLE],
+        )
 
     async def under_way(self) -> list[tuple[str, Workflow, bool]]:
         """All workflows that run, each with its aggregate and whether it can still be cancelled, in no order."""

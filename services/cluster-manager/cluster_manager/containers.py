@@ -167,7 +167,7 @@ class ContainerManager:
         me = self._me
 
         def decide(_reader: GuardedReader, context: Context) -> Decision:
-            return decide_takeover(me.service, me.instance, me.endpoints, context)
+            return decide_takeover(me, context)
 
         await propose(self._journal, decide)
         self._took_over = True

@@ -13,7 +13,6 @@ from cluster_manager.heartbeats import Heartbeats
 from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
 from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
-from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
@@ -55,7 +54,7 @@ class ClusterManager:
         self._containers = ContainerManager(
             runtime.journal,
             self._nodes,
-            Heartbeat(service=SERVICE, instance=settings.instance, endpoints=runtime.endpoints),
+            runtime.heartbeat(),
             settings.container_count,
             settings.rebalance_interval_s,
             self.active,

@@ -27,7 +27,10 @@ def retention_of(text: str) -> RetentionPolicy:
         raise UnreadableError(f"{text!r}: a retention is size=100MiB..1GiB or time=1h..2d")
     least, dots, most = bounds.partition("..")
     type = RetentionType.SIZE if kind == "size" else RetentionType.TIME
-    return RetentionPolicy(type, _amount(least, units), _amount(most, units) if dots else _UNBOUNDED)
+    policy = RetentionPolicy(type, _amount(least, units), _amount(most, units) if dots else _UNBOUNDED)
+    if policy.maximum < policy.minimum:
+        raise UnreadableError(f"{text!r} would keep at least {least} and at most {most}; write the smaller first")
+    return policy
 
 
 def scaling_of(text: str) -> OtherScaling:

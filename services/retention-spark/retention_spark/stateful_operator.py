@@ -190,6 +190,7 @@ class Decider:
             code=verdict.code,
             reason=verdict.reason,
             at=now,
+            acts=verdict.request is not None,
         )
         parts = (note.kind.value, note.scope, note.stream, note.creation_id, note.code, note.reason, str(now))
         return self._sending(f"note-{_id(*parts)}", note, now)

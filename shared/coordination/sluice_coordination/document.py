@@ -27,13 +27,18 @@ class Version(NamedTuple):
     """Which write of a document this is. Later writes of a document have higher ones, also after a deletion.
 
     `term` rises when the store changes its writer (OpenSearch's primary term; 0 elsewhere), `number` with each write.
+    As an int it is one number of 63 bits, as text that number with leading zeros: each is in the order of the versions,
+    as long as a store with terms has fewer than 2**44 writes.
     """
 
     term: int
     number: int
 
+    def __int__(self) -> int:
+        return (self.term << 44) + self.number
+
     def __str__(self) -> str:
-        return f"{self.term}.{self.number}"
+        return f"{int(self):019}"
 
 
 class Document(NamedTuple):

@@ -62,6 +62,13 @@ class Members(msgspec.Struct):
     def is_empty(self) -> bool:
         return not any(self.names.values())
 
+    @property
+    def internal_streams(self) -> int:
+        """How many of the streams have names that begin with an underscore."""
+        streams = self.names[ResourceKind.STREAM]
+        count: int = streams.bisect_left(_BEHIND_INTERNAL) - streams.bisect_left("_")
+        return count
+
     def after(self, kind: ResourceKind, name: str, *, internal: bool = True) -> Iterator[str]:
         """The names of a kind behind this one, in order; nothing may be folded meanwhile.
 

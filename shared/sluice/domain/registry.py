@@ -66,10 +66,9 @@ def evolve(state: Any, event: Event) -> Any:
 def index(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
     """Bring the indexes up to date with an event of the record at `offset`; names the aggregates of no more use."""
     project = listings.PROJECT.get(type(event))
-    if project is None:
-        return fold_index(indexes, event)
-    project(indexes, event, offset)
-    return ()
+    if project is not None:
+        project(indexes, event, offset)
+    return fold_index(indexes, event)
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision:

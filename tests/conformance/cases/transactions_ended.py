@@ -6,7 +6,7 @@ Semantics 6.1, 6.4, 6.9.
 from functools import partial
 
 from conformance.answers import Such
-from conformance.calls import STREAM, create_scope, create_stream, missing, seal
+from conformance.calls import STREAM, create_scope, create_stream, delete_stream, missing, seal
 from conformance.case import Step, Subject
 from conformance.txn_calls import (
     NEVER_GIVEN,
@@ -29,6 +29,9 @@ _LIST = (
     "the original reads only the oldest of its lists, and if a transaction of another stream is among the newest of "
     "that it answers with nothing (semantics C7)"
 )
+
+_BY_NAME = "the original remembers them by the name of the stream, whichever stream has it"
+_NAMESAKE_TOO = Such("is empty or has that of the deleted stream", lambda answer: answer == {} or "c" in answer)
 
 
 def _all_completed(outcomes: dict[str, str], stream: str = "st") -> Step:
@@ -178,6 +181,23 @@ case(
     state("b", "other").until("ABORTED"),
     _all_completed({"a": "COMMITTED"}),
     _all_completed({"b": "ABORTED"}, "other"),
+)
+case(
+    "list_not_those_of_a_deleted_namesake",
+    *STREAM,
+    begin("c"),
+    commit("c"),
+    *committed("c"),
+    seal(),
+    delete_stream(),
+    completed().differs(peer=_NAMESAKE_TOO, sluice={}, why=_BY_NAME),
+    create_stream(),
+    completed().differs(peer=_NAMESAKE_TOO, sluice={}, why=_BY_NAME),
+    begin("b"),
+    commit("b"),
+    *committed("b"),
+    completed().differs(peer=_NAMESAKE_TOO, sluice={"b": "COMMITTED"}, why=_BY_NAME),
+    state("c").gives("COMMITTED"),
 )
 case("list_those_of_sealed", *STREAM, begin(), seal(), _all_completed({"a": "ABORTED"}))
 

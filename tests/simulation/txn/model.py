@@ -100,6 +100,7 @@ class Model:
     committing: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     committed: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     ended: dict[tuple[str, str], list[Txn]] = field(default_factory=dict)
+    """Of the streams that are there."""
     working: int = 0
     """Workflows and batches under way."""
 
@@ -295,6 +296,7 @@ class Model:
         if stream.workflow == "delete":
             self._finish(stream)
         del self.streams[(event.scope, event.stream)]
+        self.ended.pop((event.scope, event.stream), None)
 
 
 _APPLY: dict[type, Callable[[Model, Any, int], None]] = {

@@ -12,7 +12,7 @@ from unit.cli.test_commands import GROUP, LETTER, ONE, SEGMENTS, STREAM, TABLE, 
 
 from sluice_cli import confirmation
 
-SCOPE = {"name": "demo", "createdAt": 1, "streams": 3, "readerGroups": 1, "tables": 2}
+SCOPE = {"name": "demo", "createdAt": 1, "streams": 2, "internalStreams": 1, "readerGroups": 1, "tables": 2}
 LISTED = [
     {"name": name, "state": "ACTIVE", "epoch": 0, "segments": segments, "tags": []}
     for name, segments in (("orders", 4), ("clicks", 2), ("_MARKorders", 1))

@@ -16,7 +16,7 @@ from sluice_cli.deletion import delete_all
 from sluice_cli.errors import StoppedError, UnreachableError
 from sluice_cli.output import Advance
 
-SCOPE = {"name": "demo", "createdAt": 1, "streams": 2, "readerGroups": 0, "tables": 0}
+SCOPE = {"name": "demo", "createdAt": 1, "streams": 1, "internalStreams": 1, "readerGroups": 0, "tables": 0}
 GONE = problem(404, "scope demo does not exist", "SCOPE_NOT_FOUND")
 DELETED = httpx.Response(204, headers={"Sluice-Request": "d-1"})
 BUSY = problem(503, "end of journal not reached")
@@ -65,7 +65,7 @@ def test_the_deletion_of_everything_waits_for_the_end(cli: Cli) -> None:
 
 
 def test_a_look_that_fails_says_nothing_about_the_deletion() -> None:
-    looks = (SCOPE, BUSY, httpx.ReadTimeout, httpx.ConnectError, {**SCOPE, "streams": 1}, BUSY)
+    looks = (SCOPE, BUSY, httpx.ReadTimeout, httpx.ConnectError, {**SCOPE, "streams": 0}, BUSY)
     answer, steps = Gateway(*looks, answer=DELETED).delete()
     assert answer.status == 204 and sum(steps) == 1
 
@@ -77,7 +77,7 @@ def test_a_deletion_whose_reply_does_not_come_in_time_is_waited_for(reply: Any, 
     under_way = {**SCOPE, "workflow": WORKFLOW}
     gateway = Gateway(SCOPE, answer=reply)
     gateway.decided.set()
-    gateway.looks += [under_way, BUSY, {**under_way, "streams": 1}, httpx.ReadTimeout, GONE]
+    gateway.looks += [under_way, BUSY, {**under_way, "streams": 0}, httpx.ReadTimeout, GONE]
     answer, steps = gateway.delete()
     assert answer == Answer(204, {}, request_id) and sum(steps) == 2
 

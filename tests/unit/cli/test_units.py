@@ -134,6 +134,6 @@ def test_retention_reads_as_it_is_shown() -> None:
     for text in ("size=1 GiB..10 GiB", "time=1h..2d", "size=100 MiB", "none"):
         assert policies.show_retention(policies.retention_of(text)) == text
     assert policies.retention_of("size=1GiB..10GiB") == {"type": "size", "min": 2**30, "max": 10 * 2**30}
-    for wrong in ("1GiB", "age=1h", "size=..1GiB", "time=1GiB"):
+    for wrong in ("1GiB", "age=1h", "size=..1GiB", "time=1GiB", "size=10GiB..1GiB", "time=1d..1h"):
         with pytest.raises(UsageError):
             policies.retention_of(wrong)

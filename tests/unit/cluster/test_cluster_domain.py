@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import permutations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,6 +164,18 @@ def test_members_come_change_and_go() -> None:
     assert decide_departures(view, ["gw-1"], at(5)) == Decision()
 
 
+def test_a_member_that_was_started_anew_is_there_since_then() -> None:
+    def started(ms: int) -> Heartbeat:
+        return msgspec.structs.replace(beat("gw-1"), started_at=NOW + ms)
+
+    view = View(*decide_heartbeat(View(), started(1), at(3)).events)
+    assert cluster_of(view).members["gw-1"].since == NOW + 1
+    assert decide_heartbeat(view, started(1), at(4)) == Decision(), "each start is recorded once"
+    view.fold(*decide_heartbeat(view, started(50), at(52)).events)
+    assert cluster_of(view).members["gw-1"].since == NOW + 50
+    assert decide_heartbeat(view, started(1), at(53)) == Decision(), "a late heartbeat of the process before"
+
+
 def test_members_and_containers_leave_each_other_alone() -> None:
     view = View(assigned({0: A}, A), *decide_heartbeat(View(), beat("gw-1"), at(0)).events)
     view.fold(assigned({0: B}, B, ms=7))
@@ -172,7 +185,7 @@ def test_members_and_containers_leave_each_other_alone() -> None:
 
 def test_taking_over_is_a_record_even_for_a_member() -> None:
     view = View(*decide_heartbeat(View(), beat("cm-1"), at(0)).events)
-    (event,) = decide_takeover("api-gateway", "cm-1", {}, at(1)).events
+    (event,) = decide_takeover(beat("cm-1"), at(1)).events
     assert event.aggregate == CLUSTER
     view.fold(event)
     assert cluster_of(view).members["cm-1"].since == NOW + 1

@@ -73,6 +73,7 @@ def test_streams_and_tags_are_as_the_events_leave_them(script: list[tuple[str, s
         assert list(members.after(ResourceKind.STREAM, "")) == here
         assert list(members.after(ResourceKind.STREAM, "_RGa")) == [name for name in here if name > "_RGa"]
         plain = [name for name in here if not name.startswith("_")]
+        assert members.internal_streams == len(here) - len(plain)
         for after in ("", "Z", "_MARKa", "a"):
             found = members.after(ResourceKind.STREAM, after, internal=False)
             assert list(found) == [name for name in plain if name > after]

@@ -50,6 +50,7 @@ def test_split_and_merge_of_the_worked_example() -> None:
 
 def test_successors_are_known_before_the_old_segments_are_sealed() -> None:
     log = StreamLog(1)
+    assert scale.progress(log.stream, 0) is ScaleProgress.NONE
     log.start_scale((0,), HALVES, at=1)
     stream = log.stream
     assert queries.successors_with_predecessors(stream, 0) == []
@@ -60,7 +61,7 @@ def test_successors_are_known_before_the_old_segments_are_sealed() -> None:
     assert scale.add_epoch(log, STREAM).events == ()
     log.apply(scale.finish_scale(log, STREAM, {0: 7}))
     assert scale.progress(stream, 0) is ScaleProgress.DONE
-    assert scale.progress(stream, 1) is ScaleProgress.RUNNING
+    assert scale.progress(stream, 1) is ScaleProgress.NONE
     assert stream.active_epoch.created_at == 1001
     for epoch, error in ((2, NotFoundError), (-1, InvalidArgumentError)):
         with pytest.raises(error):

@@ -11,6 +11,7 @@ from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalRecord
 from sluice.domain.scope.events import ScopeCreated
+from sluice.domain.stream.events import StreamDeleted
 from sluice.domain.transaction import index as module
 from sluice.domain.transaction.commands import AbortReason
 from sluice.domain.transaction.events import TransactionAborted, TransactionAborting, TransactionOpened
@@ -103,6 +104,20 @@ def test_streams_forget_each_for_itself() -> None:
         ends.one(1_000_000_000_000 + day * KEPT_MS, stream="other")
     assert ends.is_known(mine) and ends.ended() == [mine]
     assert len(list(transactions_of(ends, StreamId("sc", "other")).ended())) == 2
+
+
+def test_a_stream_created_anew_lists_only_its_own_and_the_others_are_remembered() -> None:
+    ends = Ends()
+    start = 1_700_000_000_000
+    old = [ends.one(start), ends.one(start + KEPT_MS)]
+    ends.fold(StreamDeleted(*STREAM, next_number=1))
+    assert ends.ended() == [] and all(map(ends.is_known, old))
+    own = [ends.one(start + KEPT_MS + i) for i in range(2)]
+    assert ends.ended() == own[::-1] and all(map(ends.is_known, old))
+    latest = ends.one(start + 2 * KEPT_MS)
+    assert ends.ended() == [latest, *own[::-1]], "the first of the deleted stream is forgotten"
+    ends.fold(StreamDeleted(*STREAM, next_number=2))
+    assert ends.ended() == [] and ends.is_known(latest)
 
 
 def test_an_idle_stream_forgets_as_the_time_of_its_partition_goes_by() -> None:

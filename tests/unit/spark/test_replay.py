@@ -99,7 +99,9 @@ def test_how_policies_are_written() -> None:
     assert scaling_of("min=2, factor=3,cooldown=30s") == OtherScaling(2, 3, 30_000)
 
 
-@pytest.mark.parametrize("text", ["size", "size=", "size=1x", "weight=3", "time=1", "time=1h..", "size=-1"])
+@pytest.mark.parametrize(
+    "text", ["size", "size=", "size=1x", "weight=3", "time=1", "time=1h..", "size=-1", "size=1GiB..1MiB"]
+)
 def test_what_is_no_retention(text: str) -> None:
     with pytest.raises(UnreadableError):
         retention_of(text)

@@ -45,7 +45,7 @@ def test_a_hot_segment_is_split_noted_and_kept() -> None:
     (scale,) = commands(step.sendings, ScaleStream)
     assert scale == ScaleStream("s", "x", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=NOW)
     (note,) = commands(step.sendings, RecordDecision)
-    assert (note.code, note.creation_id) == ("split", "i")
+    assert (note.code, note.creation_id, note.acts) == ("split", "i", True)
     (row,) = step.rows
     assert row.request == decode_request(step.sendings[0].value).id and "ScaleStream" in row.command
 

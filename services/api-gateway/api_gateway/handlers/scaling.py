@@ -15,6 +15,8 @@ LONGEST_ANSWER_S = 1.0
 """How long the answer to checkScale waits for a scale to end: Java clients poll only once a second."""
 
 _STATUSES = {
+    # The original does not tell the two apart.
+    ScaleProgress.NONE: pb.ScaleStatusResponse.IN_PROGRESS,
     ScaleProgress.RUNNING: pb.ScaleStatusResponse.IN_PROGRESS,
     ScaleProgress.DONE: pb.ScaleStatusResponse.SUCCESS,
     ScaleProgress.CANCELLED: pb.ScaleStatusResponse.INTERNAL_ERROR,

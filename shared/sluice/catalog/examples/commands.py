@@ -75,6 +75,7 @@ _HEARTBEAT = Heartbeat(
     service="api-gateway",
     instance="api-gateway-0",
     endpoints={"grpc": "10.0.4.17:9090", "rest": "10.0.4.17:10080"},
+    started_at=n.at(0),
 )
 
 
@@ -113,7 +114,7 @@ def _changed() -> Iterator[tuple[str, str, Command]]:
         n.SPARK,
         "note-5f1a3bb2c5a94a0d9c7de2b7b3fd5a10",
         RecordDecision(
-            n.SCOPE, n.STREAM, n.CREATION, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30)
+            n.SCOPE, n.STREAM, n.CREATION, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30), acts=True
         ),
     )
     yield (

@@ -103,7 +103,7 @@ def journal_records() -> list[Example]:
 def _cluster(history: History) -> None:
     east, west = Host(*n.EAST), Host(*n.WEST)
     endpoints = {"grpc": "10.0.4.17:9090", "rest": "10.0.4.17:10080"}
-    joined = MemberJoined("api-gateway", "api-gateway-0", endpoints, at=n.at(0))
+    joined = MemberJoined("api-gateway", "api-gateway-0", endpoints, at=n.at(0), started_at=n.at(0))
     history.append(0, n.CLUSTER, joined)
     assigned = ContainersAssigned({0: east, 1: west, 2: east, 3: west}, (east, west), at=n.at(0.1))
     history.append(0.1, n.CLUSTER, assigned)
@@ -207,7 +207,7 @@ def _scaled(history: History) -> None:
     ready = TransactionReady(_S, _O, n.ROLLED, at=n.at(29.1))
     answer = Reply(Status.OK, transaction=n.ROLLED, segments=_HALVES)
     history.append(29.1, n.TRANSACTIONS, ready, request=n.request_id(0x20), reply=answer)
-    noted = DecisionRecorded(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30))
+    noted = DecisionRecorded(_S, _O, DecisionKind.SCALE, code="split", reason=SCALE_REASON, at=n.at(30), acts=True)
     history.append(30.1, n.WORKFLOWS, noted, decides=REQUESTS_STREAMS)
     history.append(30.2, n.WORKFLOWS, WorkflowQueued(_S, _O, kind="scale-stream", at=n.at(30.2)))
     comes = (Segment(n.UPPER_LEFT, 0.5, 0.75), Segment(n.UPPER_RIGHT, 0.75, 1.0))

@@ -11,15 +11,16 @@ class Host(msgspec.Struct, frozen=True, order=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
-    """A service instance is alive; `endpoints` maps a protocol ("grpc", "rest") to host:port.
+    """A service instance is alive since `started_at` (epoch ms, 0 if it does not say).
 
-    `problems`: what it does without for the moment, by check, in words. `unresponsive`: the segment containers that did
-    not answer its last probe.
+    `endpoints` maps a protocol ("grpc", "rest") to host:port. `problems`: what it does without for the moment, by check, in
+    words. `unresponsive`: the segment containers that did not answer its last probe.
     """
 
     service: str
     instance: str
     endpoints: dict[str, str]
+    started_at: int = 0
     problems: dict[str, str] = {}
     unresponsive: tuple[int, ...] = ()
 

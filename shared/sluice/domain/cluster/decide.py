@@ -64,23 +64,37 @@ def decide_assignment(
     return Decision((ev.ContainersAssigned(containers=containers, hosts=alive, at=context.now),))
 
 
-def decide_takeover(service: str, instance: str, endpoints: dict[str, str], context: Context) -> Decision:
+def decide_takeover(me: Heartbeat, context: Context) -> Decision:
     """The instance that begins to decide for the cluster joins anew, even if it is a member already.
 
     Its record raises the cluster's version, so whatever the one before it decided on older knowledge is void.
     """
-    return Decision((ev.MemberJoined(service=service, instance=instance, endpoints=endpoints, at=context.now),))
+    return Decision((_joined(me, context),))
+
+
+def _joined(beat: Heartbeat, context: Context) -> ev.MemberJoined:
+    return ev.MemberJoined(
+        service=beat.service,
+        instance=beat.instance,
+        endpoints=beat.endpoints,
+        at=context.now,
+        started_at=beat.started_at,
+    )
 
 
 def decide_heartbeat(reader: Reader, command: Heartbeat, context: Context) -> Decision:
-    """Only a new member, or one whose endpoints changed, is worth a record."""
+    """Only a new member, or one that was started anew, or whose endpoints changed, is worth a record.
+
+    A heartbeat of the process before it, which comes late, is not a start.
+    """
     known = cluster_of(reader).members.get(command.instance)
-    if known is not None and (known.service, known.endpoints) == (command.service, command.endpoints):
+    if (
+        known is not None
+        and (known.service, known.endpoints) == (command.service, command.endpoints)
+        and command.started_at <= known.since
+    ):
         return Decision()
-    joined = ev.MemberJoined(
-        service=command.service, instance=command.instance, endpoints=command.endpoints, at=context.now
-    )
-    return Decision((joined,))
+    return Decision((_joined(command, context),))
 
 
 def decide_departures(reader: Reader, silent: Iterable[str], context: Context) -> Decision:

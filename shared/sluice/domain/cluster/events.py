@@ -20,10 +20,13 @@ class ContainersAssigned(ClusterEvent, frozen=True):
 
 
 class MemberJoined(ClusterEvent, frozen=True):
+    """The instance is a member from now on, or with these endpoints, or has been started anew; times in epoch ms."""
+
     service: str
     instance: str
     endpoints: dict[str, str]
     at: int
+    started_at: int = 0
 
 
 class MemberLeft(ClusterEvent, frozen=True):

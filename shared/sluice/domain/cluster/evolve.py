@@ -15,7 +15,8 @@ def _assigned(state: Cluster | None, event: ev.ContainersAssigned) -> Cluster:
 
 def _joined(state: Cluster | None, event: ev.MemberJoined) -> Cluster:
     state = state or Cluster()
-    state.members[event.instance] = Member(event.service, event.instance, event.endpoints, event.at)
+    since = event.started_at or event.at
+    state.members[event.instance] = Member(event.service, event.instance, event.endpoints, since)
     return state
 
 

@@ -13,7 +13,10 @@ CLUSTER = "cluster"
 
 
 class Member(msgspec.Struct):
-    """One instance of a service; `endpoints` maps a protocol to host:port."""
+    """One instance of a service; `endpoints` maps a protocol to host:port.
+
+    `since` is when its process was started, or when it joined if it does not say; epoch ms.
+    """
 
     service: str
     instance: str

@@ -125,13 +125,17 @@ class DecisionKind(Enum):
 
 
 class RecordDecision(StreamCommand, frozen=True):
-    """What was decided on the stream of this creation at `at` (epoch ms), and why; `code` names the case."""
+    """What was decided on the stream of this creation at `at` (epoch ms), and why; `code` names the case.
+
+    It `acts` if a scale or a truncation is requested for it.
+    """
 
     creation_id: str
     kind: DecisionKind
     code: str
     reason: str
     at: int
+    acts: bool = False
 
 
 Command = (

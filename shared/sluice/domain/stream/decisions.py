@@ -2,6 +2,7 @@
 
 retention-spark decides repeatedly; the journal records a decision when it differs from the one before. Each kind is
 recorded in the order it was decided in, several decisions at one time included; what comes late changes nothing.
+One that acts stays readable beside later ones that do not.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 from sluice.domain.decision import Context, Decide, Decision, Reader
 from sluice.domain.stream import events as ev
-from sluice.domain.stream.commands import RecordDecision
+from sluice.domain.stream.commands import DecisionKind, RecordDecision
 from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 
 
@@ -27,12 +28,23 @@ def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> D
         code=command.code,
         reason=command.reason,
         at=command.at,
+        acts=command.acts,
     )
     return Decision((noted,))
 
 
+def last_decisions(stream: Stream) -> list[tuple[DecisionKind, RecordedDecision]]:
+    """The last decision of each kind, and the last that acts if that is another one; the latest first."""
+    last = list(stream.decisions.items())
+    last += [(kind, action) for kind, action in stream.actions.items() if action != stream.decisions.get(kind)]
+    return sorted(last, key=lambda one: one[1].at, reverse=True)
+
+
 def _noted(state: Stream, event: ev.DecisionRecorded) -> Stream:
-    state.decisions = {**state.decisions, event.kind: RecordedDecision(event.code, event.reason, event.at)}
+    decision = RecordedDecision(event.code, event.reason, event.at)
+    state.decisions = {**state.decisions, event.kind: decision}
+    if event.acts:
+        state.actions = {**state.actions, event.kind: decision}
     return state
 
 

@@ -205,12 +205,16 @@ class RetentionPolicyAnnounced(StreamEvent, frozen=True):
 
 
 class DecisionRecorded(StreamEvent, frozen=True):
-    """What was decided on the stream at `at` (epoch ms), and why, if that is something else than the time before."""
+    """What was decided on the stream at `at` (epoch ms), and why, if that is something else than the time before.
+
+    It `acts` if a scale or a truncation is requested for it.
+    """
 
     kind: DecisionKind
     code: str
     reason: str
     at: int
+    acts: bool = False
 
 
 class StreamScaleCancelled(StreamEvent, frozen=True):

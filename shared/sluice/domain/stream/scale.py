@@ -121,15 +121,16 @@ def finish_scale(reader: Reader, id: StreamId, sealed_sizes: dict[int, int]) -> 
 
 
 class ScaleProgress(Enum):
-    """How far a scale is; one that was cancelled is forgotten when the next one begins."""
+    """How far a scale is; NONE if none has begun. One that was cancelled is forgotten when the next one begins."""
 
+    NONE = "none"
     RUNNING = "running"
     DONE = "done"
     CANCELLED = "cancelled"
 
 
 def progress(stream: Stream | None, epoch: int) -> ScaleProgress:
-    """How far the scale that began on `epoch` is; running, too, if there has been none.
+    """How far the scale that began on `epoch` is.
 
     Raises InvalidArgumentError for a negative epoch, NotFoundError for an unknown stream or an epoch yet to come.
     """
@@ -142,7 +143,10 @@ def progress(stream: Stream | None, epoch: int) -> ScaleProgress:
         raise NotFoundError(f"epoch {epoch} is not there yet, the active one is {active.number}")
     if epoch not in (active.number, active.reference):
         return ScaleProgress.DONE
-    return ScaleProgress.CANCELLED if epoch == stream.cancelled_scale else ScaleProgress.RUNNING
+    if epoch == stream.cancelled_scale:
+        return ScaleProgress.CANCELLED
+    is_running = stream.workflow is not None and stream.workflow.kind is WorkflowKind.SCALE_STREAM
+    return ScaleProgress.RUNNING if is_running and epoch == active.number else ScaleProgress.NONE
 
 
 def _blocks(ranges: Iterable[Range]) -> list[Range]:

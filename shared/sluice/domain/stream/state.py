@@ -109,6 +109,8 @@ class Stream(msgspec.Struct):
     """The retention policy that was last announced to retention-spark."""
     decisions: Mapping[DecisionKind, RecordedDecision] = NONE
     """The last decision of each kind that was new."""
+    actions: Mapping[DecisionKind, RecordedDecision] = NONE
+    """The last decision of each kind that acts."""
 
     @property
     def active_epoch(self) -> Epoch:

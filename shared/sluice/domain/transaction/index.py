@@ -7,10 +7,12 @@ sealed is void by the version of the stream.
 
 Ended transactions are remembered for at least KEPT_MS, or until KEPT_MOST newer ones have ended, and for at most twice
 as long (stream-and-transaction-semantics 6.9). Of a stream in which nothing ends any more they are forgotten as the
-journal's time goes by: so a partition that is written to forgets, whatever stream the writing is about.
+journal's time goes by: so a partition that is written to forgets, whatever stream the writing is about. Those of a
+deleted stream are remembered as long, for clients that look for the end of one; a stream made anew does not list them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -18,6 +20,7 @@ import msgspec
 from sluice.domain.decision import Reader
 from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
+from sluice.domain.stream.events import StreamDeleted
 from sluice.domain.transaction.events import (
     TransactionAborted,
     TransactionAborting,
@@ -32,7 +35,10 @@ KEPT_MOST = 20_000
 
 
 class StreamTransactions(msgspec.Struct):
-    """Ids of transactions; each dict is in the order of the events. `newest` and `older` have ended."""
+    """Ids of transactions; each dict is in the order of the events. `newest` and `older` have ended.
+
+    The first `of_deleted` of the ended ones are of deleted streams of the name.
+    """
 
     open: dict[str, None] = {}
     committing: dict[str, None] = {}
@@ -40,6 +46,7 @@ class StreamTransactions(msgspec.Struct):
     newest: dict[str, None] = {}
     newest_since: int = 0
     older: dict[str, None] = {}
+    of_deleted: int = 0
 
     @property
     def live(self) -> int:
@@ -47,9 +54,9 @@ class StreamTransactions(msgspec.Struct):
         return len(self.open) + len(self.committing) + len(self.aborting)
 
     def ended(self) -> Iterator[str]:
-        """Those that have ended, the last one first."""
-        yield from reversed(self.newest)
-        yield from reversed(self.older)
+        """Those of the present stream that have ended, the last one first."""
+        remembered = len(self.older) + len(self.newest)
+        return islice(chain(reversed(self.newest), reversed(self.older)), remembered - self.of_deleted)
 
 
 NOTHING = StreamTransactions()
@@ -91,7 +98,14 @@ def _ended(index: StreamTransactions, event: TransactionCommitted | TransactionA
 def _forget(index: StreamTransactions, now: int) -> Iterable[str]:
     forgotten, index.older = index.older, index.newest
     index.newest, index.newest_since = {}, now
+    index.of_deleted = max(0, index.of_deleted - len(forgotten))
     return forgotten
+
+
+def _stream_deleted(index: StreamTransactions | None) -> None:
+    """A stream is deleted when all its transactions have ended."""
+    if index is not None:
+        index.of_deleted = len(index.older) + len(index.newest)
 
 
 def forget_old(index: Any, name: str, now: int) -> Iterable[str]:
@@ -115,6 +129,9 @@ _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
 
 def fold_index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
     """Bring the index that the event concerns up to date; the aggregates of what it makes forgotten."""
+    if isinstance(event, StreamDeleted):
+        _stream_deleted(indexes.get(event.stream_id.transactions))
+        return ()
     fold = _FOLD.get(type(event))
     if fold is None:
         return ()

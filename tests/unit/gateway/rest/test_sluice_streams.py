@@ -66,7 +66,8 @@ async def test_a_wrong_page_is_a_wrong_request(world: World, query: dict[str, An
 async def test_a_scope_says_how_much_is_in_it(world: World, stream: str) -> None:
     await world.call("PUT", f"{S}/scopes/sc/tables/kv", {"partitionCount": 1, "primaryKeyLength": 8})
     shown = await world.get(f"{S}/scopes/sc")
-    assert {**shown, "createdAt": 0} == {"name": "sc", "createdAt": 0, "streams": 2, "readerGroups": 0, "tables": 1}
+    counts = {"streams": 1, "internalStreams": 1, "readerGroups": 0, "tables": 1}
+    assert {**shown, "createdAt": 0} == {"name": "sc", "createdAt": 0, **counts}
     assert problem(await world.call("DELETE", f"{S}/scopes/sc")) == (409, "SCOPE_NOT_EMPTY")
     assert problem(await world.call("GET", f"{S}/scopes/no")) == (404, "SCOPE_NOT_FOUND")
 
@@ -89,7 +90,8 @@ FULL: dict[str, Any] = {
 async def test_a_stream_is_created_described_and_updated(world: World, scope: str) -> None:
     assert (await world.call("PUT", ST, FULL)).status_code == 201
     shown = await world.get(ST)
-    assert shown["config"] == {**FULL, "tags": ["a", "b"]}
+    assert shown["config"] == FULL, "tags in the order in which they were given, too"
+    assert (await world.get(f"{S}/scopes/sc/streams"))["items"][0]["tags"] == ["b", "a"]
     assert (shown["state"], shown["epoch"], shown["markStream"]) == ("ACTIVE", 0, "_MARKst")
     assert [(s["id"], s["low"], s["container"] in range(4)) for s in shown["segments"]] == [
         (0, 0.0, True),
@@ -125,6 +127,7 @@ async def test_a_stream_created_meanwhile_is_updated(world: World, stream: str) 
         {"scaling": {"minSegments": 10_001}},
         {"retention": {"type": "size"}},
         {"retention": {"type": "size", "min": 2**63}},
+        {"retention": {"type": "size", "min": 1001, "max": 1000}},
         {"tags": ["t" * 256]},
         {"tags": ["😀" * 200]},
         {"tags": [f"t{i}" for i in range(128)]},
@@ -203,6 +206,11 @@ async def test_decisions_are_shown_the_latest_first(world: World, stream: str) -
     ]
     assert (await world.get(f"{ST}/decisions"))["items"] == expected
     assert (await world.get(ST))["decisions"] == expected
+    split = ev.DecisionRecorded("sc", "st", kind=DecisionKind.SCALE, code="split", reason="hot", at=8, acts=True)
+    steady = ev.DecisionRecorded("sc", "st", kind=DecisionKind.SCALE, code="steady", reason="not scaled", at=17)
+    await world.system.append("sc/st", split, steady)
+    shown = (await world.get(f"{ST}/decisions"))["items"]
+    assert [(d["code"], d["at"]) for d in shown] == [("steady", 17), ("split", 8), ("calm", 7)]
 
 
 async def test_each_failure_of_a_request_has_its_status(world: World, scope: str) -> None:

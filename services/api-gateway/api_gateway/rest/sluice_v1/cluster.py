@@ -34,7 +34,7 @@ class MemberItem(Model):
     service: str = Field(examples=["stream-workflows"])
     instance: str
     endpoints: dict[str, str] = Field(description="host:port by protocol.", examples=[{"grpc": "127.0.0.1:9090"}])
-    since: int = Field(description="When it joined, epoch ms.")
+    since: int = Field(description="When it was started, epoch ms.")
     last_seen: int | None = Field(
         default=None, description="Its last heartbeat, epoch ms; left out if this gateway has received none yet."
     )

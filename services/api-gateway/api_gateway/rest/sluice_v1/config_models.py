@@ -10,6 +10,7 @@ from pydantic import Field
 from api_gateway.rest.sluice_v1.base import INT32_MAX, INT64_MAX, Body, Model
 from sluice.domain import config as domain
 from sluice.domain.config import MAX_SEGMENTS, MAX_TAG_LENGTH, MAX_TAGS, check_config
+from sluice.domain.errors import InvalidArgumentError
 
 ScalingType = Literal["fixed", "events", "kbytes"]
 RetentionKind = Literal["size", "time"]
@@ -46,7 +47,10 @@ class Retention(Body):
     type: RetentionKind = Field(description="By size, in bytes, or by age, in milliseconds.")
     min: int = Field(ge=0, le=INT64_MAX, description="So much is kept in any case.", examples=[1073741824])
     max: int = Field(
-        default=INT64_MAX, ge=0, le=INT64_MAX, description="More than this is not kept; the default is no limit."
+        default=INT64_MAX,
+        ge=0,
+        le=INT64_MAX,
+        description="More than this is not kept; not less than `min`, the default is no limit.",
     )
 
 
@@ -81,6 +85,10 @@ class StreamConfiguration(Model):
 
 def config_of(settings: StreamSettings) -> domain.StreamConfig:
     scaling, retention = settings.scaling, settings.retention
+    if retention is not None and retention.max < retention.min:
+        raise InvalidArgumentError(
+            f"retention.max is {retention.max}, less than retention.min, which is {retention.min}"
+        )
     config = domain.StreamConfig(
         scaling=domain.ScalingPolicy(
             scale_type=_SCALE_TYPES[scaling.type],
@@ -114,7 +122,7 @@ def config_model(config: domain.StreamConfig) -> StreamConfiguration:
         )
         if retention is not None
         else None,
-        tags=sorted(config.tags),
+        tags=list(config.tags),
         rollover_size_bytes=config.rollover_size_bytes,
         timestamp_aggregation_timeout=config.timestamp_aggregation_timeout_ms,
     )

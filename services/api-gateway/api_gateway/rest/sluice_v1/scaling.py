@@ -68,9 +68,13 @@ async def scale_stream(
     f"{_ONE}/scales/{{epoch}}", operation_id="checkScale", response_model=ScaleProgress, responses=refusals(404, 409)
 )
 async def check_scale(backend: Served, scope: ScopeName, stream: StreamName, epoch: Epoch) -> Response:
-    """Say whether the scale that began on an epoch has ended; of one that was cancelled, that it was."""
+    """Say whether the scale that began on an epoch has ended; 404 if none began on it, 409 if it was cancelled."""
     found = await backend.reads.stream(StreamId(scope, stream))
     progress = scales.progress(found, epoch)
+    if progress is scales.ScaleProgress.NONE:
+        raise NotFoundError(
+            f"no scale of {scope}/{stream} has begun on epoch {epoch}; the active one is {found.active}"
+        )
     if progress is scales.ScaleProgress.CANCELLED:
         raise RefusedError(409, f"the scale of {scope}/{stream} on epoch {epoch} was cancelled", "INTERNAL_ERROR")
     return as_json(ScaleProgress(epoch=epoch, done=progress is scales.ScaleProgress.DONE))

@@ -11,7 +11,6 @@ from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, pos
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
-from sluice.domain.ids import ResourceKind
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
 
@@ -36,7 +35,10 @@ class ScopeDescription(Model):
 
     name: str
     created_at: int = Field(description="When it was created, epoch ms.")
-    streams: int = Field(description="How many streams it has, internal ones included.")
+    streams: int = Field(description="How many streams it has, but for internal ones.")
+    internal_streams: int = Field(
+        description="How many streams it has whose names begin with an underscore: of watermarks, and of reader groups."
+    )
     reader_groups: int
     tables: int
     workflow: RunningWorkflow | None = Field(default=None, description="Its deletion, if that is under way.")
@@ -55,15 +57,13 @@ async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAU
 @routes.get("/scopes/{scope}", operation_id="describeScope", response_model=ScopeDescription, responses=refusals(404))
 async def describe_scope(backend: Served, scope: ScopeName) -> Response:
     """Describe a scope."""
-    counts = await backend.reads.contents(scope)
+    contents = await backend.reads.contents(scope)
     found = await backend.reads.scope(scope)
     return as_json(
         ScopeDescription(
             name=scope,
             created_at=found.created_at,
-            streams=counts[ResourceKind.STREAM],
-            reader_groups=counts[ResourceKind.READER_GROUP],
-            tables=counts[ResourceKind.TABLE],
+            **contents._asdict(),
             workflow=workflow_model(found.workflow),
         )
     )

@@ -16,7 +16,7 @@ class StreamItem(Model):
     state: str = Field(description="What is being done with it.", examples=["ACTIVE"])
     epoch: int = Field(description="The epoch that is written to.")
     segments: int = Field(description="How many segments are written to.")
-    tags: list[str] = Field(description="Its tags.")
+    tags: list[str] = Field(description="Its tags, in the order in which they were given.")
 
 
 class StreamList(Model):
@@ -106,7 +106,7 @@ class DecisionModel(Model):
 
 
 class DecisionList(Model):
-    """The last new decision of each kind, the latest first."""
+    """The last new decision of each kind, and the last that acts if that is another one; the latest first."""
 
     items: list[DecisionModel]
 

@@ -42,6 +42,7 @@ from sluice.domain.names import mark_stream
 from sluice.domain.status import Status
 from sluice.domain.stream import queries
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
+from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.state import Stream, StreamState
 
 routes = router("streams")
@@ -81,7 +82,7 @@ def _item(stream: Stream) -> StreamItem:
         state=stream.state.value,
         epoch=stream.active_epoch.number,
         segments=0 if stream.state is StreamState.SEALED else len(stream.active_epoch.segments),
-        tags=sorted(stream.config.tags),
+        tags=list(stream.config.tags),
     )
 
 
@@ -129,13 +130,12 @@ async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName)
 
 
 def _decisions(stream: Stream) -> list[DecisionModel]:
-    found = sorted(stream.decisions.items(), key=lambda item: item[1].at, reverse=True)
-    return [DecisionModel(kind=kind.value, code=d.code, reason=d.reason, at=d.at) for kind, d in found]
+    return [DecisionModel(kind=kind.value, code=d.code, reason=d.reason, at=d.at) for kind, d in last_decisions(stream)]
 
 
 @routes.get(f"{_ONE}/decisions", operation_id="listDecisions", response_model=DecisionList, responses=refusals(404))
 async def decisions(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
-    """List the last decisions on scaling and retention, with their reasons."""
+    """List the last decisions on scaling and retention, with reasons: of each the last one, and the last that acts."""
     return as_json(DecisionList(items=_decisions(await backend.reads.stream(StreamId(scope, stream)))))
 
 

@@ -57,6 +57,18 @@ class Clock:
         return at
 
 
+_VERSIONS = st.one_of(
+    st.builds(Version, st.integers(0, 2**19 - 1), st.integers(0, 2**44 - 1)),
+    st.builds(Version, st.integers(0, 3), st.integers(0, 12)),
+)
+
+
+@given(_VERSIONS, _VERSIONS)
+def test_fences_are_in_one_order_as_versions_as_numbers_and_as_texts(one: Version, other: Version) -> None:
+    assert (one < other) == (int(one) < int(other)) == (str(one) < str(other))
+    assert int(str(one)) == int(one) < 2**63
+
+
 class LoopClock(Clock):
     """The event loop's clock."""
 
