@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_OWN = "sluice-"
+_OWN = "sluice-streams"
 
 
 class NotLockedError(Exception):
@@ -56,9 +56,17 @@ def _package(block: list[str]) -> Locked:
     return Locked(tuple(line for line in block if not line.lstrip().startswith("#")), frozenset(via))
 
 
-def direct(project: Path) -> set[str]:
-    """Return the packages that a pyproject.toml names, but our own."""
-    named = tomllib.loads(project.read_text())["project"]["dependencies"]
+def direct(project: str) -> set[str]:
+    """Return the packages, but our own, that a project names.
+
+    A project is the folder of a pyproject.toml, with the extras that are wanted of it: `shared[journal,service]`.
+    Raises KeyError for an extra that it does not have.
+    """
+    folder, _, extras = project.rstrip("]").partition("[")
+    described = tomllib.loads(Path(folder, "pyproject.toml").read_text())["project"]
+    named = list(described["dependencies"])
+    for extra in filter(None, extras.split(",")):
+        named += described["optional-dependencies"][extra]
     names = {canonical(re.split(r"[\s\[<>=!~;]", requirement, maxsplit=1)[0]) for requirement in named}
     return {name for name in names if not name.startswith(_OWN)}
 
@@ -80,10 +88,7 @@ def main(arguments: list[str]) -> int:
     lock, *rest = arguments
     split = rest.index("--") if "--" in rest else len(rest)
     packages = parse(Path(lock).read_text())
-    wanted, there = (
-        closure(set().union(*(direct(Path(name)) for name in part)), packages)
-        for part in (rest[:split], rest[split + 1 :])
-    )
+    wanted, there = (closure(set().union(*map(direct, part)), packages) for part in (rest[:split], rest[split + 1 :]))
     for name in sorted(wanted - there):
         print("\n".join(packages[name].lines).rstrip(" \\"))
     return 0

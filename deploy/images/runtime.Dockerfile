@@ -6,7 +6,7 @@ FROM ${BUILD_IMAGE} AS build
 WORKDIR /build
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/
-RUN --mount=type=secret,id=ca --mount=type=secret,id=pip ./assemble packages shared
+RUN --mount=type=secret,id=ca --mount=type=secret,id=pip ./assemble packages "shared[journal,service]"
 # A name and a home for the user: Java and Hadoop do not do without.
 RUN { cat /etc/passwd && echo 'sluice:x:10001:10001::/tmp:/bin/false'; } >/opt/sluice/passwd
 COPY shared/sluice shared/sluice

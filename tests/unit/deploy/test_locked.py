@@ -1,17 +1,17 @@
 """Which packages go into an image: the part of the lock that a project needs."""
 
-import ast
-import sys
+import re
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from support.imports import others_reached
 
 import locked
 
 CLONE = Path(__file__).resolve().parents[3]
 LOCK = CLONE / "requirements.lock"
-SHARED = CLONE / "shared" / "pyproject.toml"
+IMAGES = CLONE / "deploy" / "images"
 SERVICES = sorted(path.parent for path in (CLONE / "services").glob("*/pyproject.toml"))
 
 LOCK_TEXT = """\
@@ -65,60 +65,50 @@ def test_a_package_that_is_not_locked_is_named(packages: dict[str, locked.Locked
 
 
 def test_what_is_there_already_is_left_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    lock, one, other = tmp_path / "lock", tmp_path / "one.toml", tmp_path / "other.toml"
+    lock, one, other = tmp_path / "lock", tmp_path / "one", tmp_path / "other"
     lock.write_text(LOCK_TEXT)
-    one.write_text('[project]\ndependencies = ["fast.api[all] >=1", "sluice-streams", "sluice-streams-cli"]\n')
-    other.write_text('[project]\ndependencies = ["httpx"]\n')
+    project(one, '["fast.api[all] >=1", "sluice-streams", "sluice-streams-cli"]')
+    project(other, '["httpx"]')
     assert locked.main([str(lock), str(one), "--", str(other)]) == 0
     assert capsys.readouterr().out == (
         "fast-api==2.0 \\\n    --hash=sha256:dd\nStarlette==1.0 \\\n    --hash=sha256:bb \\\n    --hash=sha256:cc\n"
     )
 
 
+def test_of_the_extras_of_a_project_those_wanted_count(tmp_path: Path) -> None:
+    project(tmp_path / "one", '["anyio"]', '[project.optional-dependencies]\nweb = ["starlette"]\nfast = ["httpx"]\n')
+    assert locked.direct(f"{tmp_path}/one") == {"anyio"}
+    assert locked.direct(f"{tmp_path}/one[web]") == {"anyio", "starlette"}
+    assert locked.direct(f"{tmp_path}/one[web,fast]") == {"anyio", "starlette", "httpx"}
+    with pytest.raises(KeyError, match="slow"):
+        locked.direct(f"{tmp_path}/one[slow]")
+
+
 @pytest.mark.parametrize("service", SERVICES, ids=lambda path: path.name)
-def test_an_image_has_everything_its_code_imports(service: Path) -> None:
+def test_an_image_has_everything_its_code_imports(service: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CLONE)
     (package,) = (path.parent for path in service.glob("*/main.py"))
-    packages = locked.parse(LOCK.read_text())
-    direct = locked.direct(service / "pyproject.toml") | locked.direct(SHARED)
+    own, shared = sources(package), sources(CLONE / "shared" / "sluice")
+    installed = installed_into("runtime") | installed_into(service.name)
     missing = {
-        name: path.relative_to(CLONE).as_posix()
-        for path, name in imported(package, CLONE / "shared" / "sluice")
-        if not providers(name) & locked.closure(direct, packages)
+        name: path for name, path in others_reached(own, {**shared, **own}).items() if not providers(name) & installed
     }
     assert missing == {}
 
 
-def imported(service: Path, shared: Path) -> set[tuple[Path, str]]:
-    """The modules of others that a service loads: with its own modules, and those of the shared library it reaches."""
-    found: set[tuple[Path, str]] = set()
-    waiting, seen = sorted(service.rglob("*.py")), set()
-    while waiting:
-        path = waiting.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        for module in modules_of(path):
-            top = module.partition(".")[0]
-            if top == shared.name:
-                waiting += reached(shared.parent, module)
-            elif top != service.name and top not in sys.stdlib_module_names:
-                found.add((path, top))
-    return found
+def project(folder: Path, dependencies: str, more: str = "") -> None:
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(f"[project]\ndependencies = {dependencies}\n{more}")
 
 
-def modules_of(path: Path) -> set[str]:
-    modules: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return modules
+def sources(package: Path) -> dict[str, str]:
+    return {path.relative_to(package.parent).as_posix(): path.read_text() for path in package.rglob("*.py")}
 
 
-def reached(folder: Path, module: str) -> list[Path]:
-    path = folder.joinpath(*module.split("."))
-    return [candidate for candidate in (path.with_suffix(".py"), path / "__init__.py") if candidate.exists()]
+def installed_into(image: str) -> set[str]:
+    """What the image's Dockerfile has `assemble` install."""
+    (line,) = re.findall(r"assemble packages (\S+)", (IMAGES / f"{image}.Dockerfile").read_text())
+    return locked.closure(locked.direct(line.strip('"')), locked.parse(LOCK.read_text()))
 
 
 _PROVIDERS = metadata.packages_distributions()

@@ -243,10 +243,13 @@ class Way:
         self.connections = 0
         self._target = target.split(":")
         self._carriers: set[asyncio.Task[None]] = set()
+        # Since Python 3.13 a writer that nothing refers to closes its connection.
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         there, back = await asyncio.open_connection(*self._target)
+        self._writers += [writer, back]
         for source, sink in ((reader, back), (there, writer)):
             carrier = asyncio.create_task(self._carry(source, sink))
             self._carriers.add(carrier)
@@ -256,6 +259,11 @@ class Way:
         for carrier in self._carriers:
             carrier.cancel()
         self._carriers = set()
+
+    def close(self) -> None:
+        self.cut_off()
+        for writer in self._writers:
+            writer.close()
 
     async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         while data := await source.read(65536):
@@ -268,7 +276,7 @@ async def way(fake: FakeController) -> AsyncIterator[Way]:
     server = await asyncio.start_server(way.serve, "127.0.0.1", 0)
     way.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     yield way
-    way.cut_off()
+    way.close()
     server.close()
 
 

@@ -1,12 +1,9 @@
-"""The distribution by itself: what it depends on, and what only its extras need."""
+"""The distribution without its extras."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-from support.dependencies import Dependencies, check
-
-PROJECT = Path(__file__).parents[3]
 _WITHOUT_EXTRAS = """
 import asyncio, sys
 sys.modules.update({"redis": None, "opensearchpy": None})
@@ -17,10 +14,6 @@ async def main():
             print(await store.get("a"))
 asyncio.run(main())
 """
-
-
-def test_the_distribution_depends_on_what_it_imports_and_no_more() -> None:
-    assert check(PROJECT, "sluice_coordination") == Dependencies(unused=set(), missing=set())
 
 
 def test_documents_in_memory_and_in_a_file_need_no_extra(tmp_path: Path) -> None:
