@@ -13,8 +13,8 @@ class Host(msgspec.Struct, frozen=True, order=True):
 class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
     """A service instance is alive since `started_at` (epoch ms, 0 if it does not say).
 
-    `endpoints` maps a protocol ("grpc", "rest") to host:port. `problems`: what it does without for the moment, by check,
-    in words. `unresponsive`: the segment containers that did not answer its last probe.
+    `endpoints` maps a protocol ("grpc", "rest") to host:port. `problems`: what it does without for the moment, by
+    check, in words. `unresponsive`: the segment containers that did not answer its last probe.
     """
 
     service: str
