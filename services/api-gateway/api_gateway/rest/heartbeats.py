@@ -14,6 +14,7 @@ from sluice.engine.ports import Message
 from sluice.kafka.poll_thread import PollThread
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
+from sluice.kafka_config import clients
 from sluice.runtime import Runtime
 
 REMEMBERED_MS = 3600 * 1000
@@ -57,12 +58,7 @@ def follow_heartbeats(runtime: Runtime) -> LastHeartbeats:
     def attach(consumer: Consumer) -> None:
         consumer.assign([TopicPartition(REQUESTS_CLUSTER.name, 0, OFFSET_END)])
 
-    config = {
-        **runtime.settings.kafka_client(),
-        "group.id": "sluice-signs-of-life",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "latest",
-    }
+    config = clients.consumer(runtime.settings.kafka_client(), "sluice-signs-of-life", {"auto.offset.reset": "latest"})
     poll = PollThread("signs-of-life", config, attach, signs.observe)
     poll.start()
     runtime.degraded["signs of life"] = lambda: repr(poll.failure) if poll.failure else None

@@ -15,6 +15,7 @@ from sluice.domain.statistics import Folded, StatisticsMark, WindowKind, WindowS
 from sluice.engine.partition import partition_of
 from sluice.kafka.poll_thread import Batch, PollThread
 from sluice.kafka.topics import STATISTICS_WINDOWS
+from sluice.kafka_config import clients
 from sluice.runtime import Runtime
 
 log = logging.getLogger(__name__)
@@ -79,12 +80,7 @@ def follow_statistics(runtime: Runtime) -> Statistics:
     def attach(consumer: Consumer) -> None:
         consumer.assign([TopicPartition(STATISTICS_WINDOWS.name, p, OFFSET_BEGINNING) for p in range(partitions)])
 
-    config = {
-        **runtime.settings.kafka_client(),
-        "group.id": "sluice-statistics",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",
-    }
+    config = clients.consumer(runtime.settings.kafka_client(), "sluice-statistics")
     poll = PollThread("statistics", config, attach, statistics.take_in)
     poll.start()
     runtime.degraded["statistics"] = lambda: repr(poll.failure) if poll.failure else None
