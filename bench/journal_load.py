@@ -175,7 +175,7 @@ def fill(bootstrap: str, partitions: int, scopes: int) -> tuple[int, int]:
 async def load(bootstrap: str, partitions: int) -> Loaded:
     """Follow the journal from its start, in this process, until it is loaded."""
     client = ServiceSettings(kafka_bootstrap=bootstrap, instance="bench").kafka_client()
-    journal = Journal(KafkaConnections(client, partitions).log, DomainModel(), "bench/bench")
+    journal = Journal(KafkaConnections(client, partitions, 6.0).log, DomainModel(), "bench/bench")
     began, cpu = time.perf_counter(), time.process_time()
     journal.start()
     await journal.loaded.wait()

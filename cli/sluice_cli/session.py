@@ -34,7 +34,7 @@ def open_api(base: str, read_s: float | None = None) -> Api:
 
 
 def open_source(bootstrap: str) -> Source:
-    """A reader of Kafka's topics. Raises UnreachableError."""
+    """A reader of Kafka's topics. Raises UnreachableError, UsageError."""
     from sluice_cli.records.kafka import KafkaSource
 
     return KafkaSource(bootstrap)

@@ -27,6 +27,7 @@ from sluice.kafka.connections import Connections, KafkaConnections
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics, is_control
+from sluice.kafka_config.conf import KafkaConfError
 from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
 from sluice.telemetry.disk import disk_problem
@@ -59,7 +60,9 @@ class Runtime:
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
         self.on_heartbeat: list[Callable[[], None]] = []
         self.stack = AsyncExitStack()
-        self.connections: Connections = connections or KafkaConnections(settings.kafka_client(), settings.partitions)
+        self.connections: Connections = connections or KafkaConnections(
+            settings.kafka_client(), settings.partitions, settings.kafka_session_timeout_s
+        )
         self.producer = self.connections.producer
         self.clock = self.connections.clock
         self.started_at = self.clock.now_ms()
@@ -133,14 +136,15 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
     """Run until SIGTERM or SIGINT. `start(runtime)` is called once the journal is loaded.
 
     `serve(runtime)` is the application on the health port, from the beginning on; it must have the routes of health.
-    Exits with status 2 if the topics that exist do not fit the settings or a port is taken.
+    Exits with status 2 if the topics that exist do not fit the settings, a port is taken, or Kafka's clients cannot be
+    configured as the settings say.
     """
     set_up_logs(name, settings.instance, settings.log_level)
     tracing.set_up(name, settings.instance, settings.otlp_endpoint)
     describe_process(name, settings.instance)
     try:
         uvloop.run(_live(name, settings, start, serve))
-    except (TopicsUnfitError, OSError) as error:
+    except (TopicsUnfitError, KafkaConfError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
     finally:
@@ -191,11 +195,10 @@ async def _start(runtime: Runtime, start: Start) -> None:
 
 async def _topics(runtime: Runtime) -> None:
     settings = runtime.settings
+    client = settings.kafka_client()
     while True:
         try:
-            await asyncio.to_thread(
-                ensure_topics, settings.kafka_client(), settings.partitions, settings.kafka_replication, 2.0
-            )
+            await asyncio.to_thread(ensure_topics, client, settings.partitions, settings.kafka_replication, 2.0)
             return
         except KafkaException as error:
             runtime.checks["started"] = lambda: f"waiting for Kafka at {settings.kafka_bootstrap}"

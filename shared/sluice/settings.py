@@ -7,9 +7,11 @@ import socket
 import sys
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from sluice.kafka_config import clients
+from sluice.kafka_config.conf import Conf, read_conf
 from sluice.validation import sentence
 
 S = TypeVar("S", bound=BaseSettings)
@@ -18,6 +20,9 @@ S = TypeVar("S", bound=BaseSettings)
 class ServiceSettings(BaseSettings):
     """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics.
 
+    `kafka_conf` is more of librdkafka's configuration, as JSON or as the path of a file with JSON; it may hold
+    passwords. A member of a group that is gone is missed after `kafka_session_timeout_s`, or after 6 s if the broker
+    allows no session as short as that.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     """
 
@@ -25,6 +30,8 @@ class ServiceSettings(BaseSettings):
 
     kafka_bootstrap: str = "127.0.0.1:9092"
     kafka_replication: int = 1
+    kafka_conf: SecretStr = SecretStr("")
+    kafka_session_timeout_s: float = Field(default=1.5, ge=0.1, le=60)
     redis_url: str = "redis://127.0.0.1:6379/0"
     zookeeper: str = "127.0.0.1:2181"
     cluster_name: str = "pravega-cluster"
@@ -40,17 +47,14 @@ class ServiceSettings(BaseSettings):
         if not self.instance:
             self.instance = f"{socket.gethostname()}-{secrets.token_hex(3)}"
 
+    def given_kafka_conf(self) -> Conf:
+        """What `kafka_conf` gives. Raises KafkaConfError."""
+        return read_conf(self.kafka_conf.get_secret_value())
+
     def kafka_client(self) -> dict[str, Any]:
-        """The librdkafka configuration that every client of the process starts from."""
-        return {
-            "bootstrap.servers": self.kafka_bootstrap,
-            "client.id": self.instance,
-            "socket.keepalive.enable": True,
-            "reconnect.backoff.ms": 50,
-            "reconnect.backoff.max.ms": 1000,
-            "topic.metadata.refresh.interval.ms": 5_000,
-            "logger": logging.getLogger("librdkafka"),
-        }
+        """The librdkafka configuration that every client of the process starts from. Raises KafkaConfError."""
+        logger = logging.getLogger("librdkafka")
+        return clients.common(self.kafka_bootstrap, self.instance, logger, self.given_kafka_conf())
 
 
 def settings_of(kind: type[S]) -> S:

@@ -170,6 +170,15 @@ def test_the_embedded_stores_fit_the_shared_settings() -> None:
         assert int(port) in {offered["port"] for offered in services[name]}
 
 
+def test_kafkas_configuration_is_where_the_variable_says() -> None:
+    for deployment in deployments(manifests.objects(manifests.kept("site"))).values():
+        pod = deployment["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        (path,) = (variable["value"] for variable in container["env"] if variable["name"] == "SLUICE_KAFKA_CONF")
+        (volume,) = (mount["name"] for mount in container["volumeMounts"] if path.startswith(f"{mount['mountPath']}/"))
+        assert {v["name"]: v.get("secret", {}).get("secretName") for v in pod["volumes"]}[volume] == "sluice-kafka"
+
+
 def driver_of(overlay: str) -> tuple[dict[str, Any], dict[str, str | None]]:
     """The container of Spark's driver, and its variables."""
     rendered = manifests.objects(manifests.kept(overlay))

@@ -18,6 +18,7 @@ from typing import Any, Self
 from support.processes import stands_still
 from support.wait import eventually
 
+from sluice_local import java, kafka
 from sluice_local.home import HOST
 from sluice_local.parts import parts_of
 from sluice_local.ports import find_block
@@ -113,6 +114,13 @@ class System:
             self._local.parts[name] = part
         if wait:
             self.wait_ready(name, deadline_s)
+
+    def configure_kafka(self, changes: Mapping[str, str | int | bool]) -> None:
+        """Have the broker start with these settings of its own, besides the usual ones or in their place."""
+        part = self._local.parts[kafka.NAME]
+        properties = java.properties({**kafka.server_properties(self.settings), **changes})
+        files = {path: properties if path.name == "server.properties" else text for path, text in part.files.items()}
+        self._local.parts[kafka.NAME] = replace(part, files=files)
 
     def stop(self, name: str) -> None:
         """End a process gently (SIGTERM), or by force after the stop time-out."""

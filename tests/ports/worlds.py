@@ -33,6 +33,7 @@ from sluice.memory.connections import MemoryConnections, MemoryGroups
 
 PARTITIONS = 4
 MAX_BYTES = 50_000
+SESSION_S = 1.5
 DEADLINE_S = 120.0
 """As in the tests of faults: on a loaded machine a restarted broker takes its time to be let in again."""
 
@@ -126,7 +127,7 @@ class KafkaWorld:
         return KafkaLog(self._client, self.producer, PARTITIONS, self._journal)
 
     def source(self) -> RequestSource:
-        return KafkaRequestSource(self._client, self.topic, self._group)
+        return KafkaRequestSource(self._client, self.topic, self._group, SESSION_S)
 
     async def lose_commits(self) -> None:
         begin = [TopicPartition(self.topic, p, 0) for p in range(PARTITIONS)]

@@ -16,6 +16,7 @@ SYSTEM_OF_THEIR_OWN = {
     "test_platform",
     "test_retention_spark",
     "test_scaling_and_retention",
+    "test_secured_kafka",
     "test_segmentstore",
     "test_transactions_faults",
 }

@@ -14,7 +14,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from sluice_cli.errors import RefusedError, UnreachableError
+from sluice.kafka_config import clients
+from sluice.kafka_config.conf import KafkaConfError, of_environment
+from sluice_cli.errors import RefusedError, UnreachableError, UsageError
 from sluice_cli.records.source import Headers, KafkaRecord, Span, TopicFacts
 
 ANSWER_S = 5.0
@@ -35,24 +37,24 @@ _quiet.addHandler(logging.NullHandler())
 _quiet.propagate = False
 
 
+def client_of(bootstrap: str, name: str, logger: logging.Logger) -> dict[str, Any]:
+    """What all clients of a command have in common. Raises UsageError if the environment's configuration is no good."""
+    try:
+        return clients.common(bootstrap, name, logger, of_environment())
+    except KafkaConfError as error:
+        raise UsageError(str(error), "docs/operations.md says what can be set") from error
+
+
 class KafkaSource:
-    """Reads the topics behind `bootstrap`."""
+    """Reads the topics behind `bootstrap`. Raises UnreachableError, and UsageError as `client_of`."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
-        client: dict[str, Any] = {"bootstrap.servers": bootstrap, "client.id": "sluice-cli", "logger": _quiet}
+        client = client_of(bootstrap, "sluice-cli", _quiet)
         try:
-            self._admin = AdminClient(client)
+            self._admin = AdminClient(clients.admin(client))
             self._consumer = Consumer(
-                {
-                    **client,
-                    "group.id": "sluice-cli",
-                    "enable.auto.commit": False,
-                    "enable.auto.offset.store": False,
-                    "enable.partition.eof": True,
-                    "auto.offset.reset": "earliest",
-                    "fetch.wait.max.ms": 50,
-                }
+                clients.consumer(client, "sluice-cli", {"enable.partition.eof": True, "fetch.wait.max.ms": 50})
             )
             self._sizes = self._partition_counts()
         except KafkaException as error:

@@ -20,7 +20,9 @@ from distributed_ingest.feed import Reach, Scene
 from distributed_ingest.ledger import Ledger, positions
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import MAX_EVENT_BYTES, Event
+from sluice.kafka_config import clients
 from sluice_cli.errors import RefusedError, UnreachableError
+from sluice_cli.records.kafka import client_of
 from sluice_coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
 
 log = logging.getLogger(__name__)
@@ -34,11 +36,15 @@ BATCH_RECORDS = 2_000
 
 
 class Kafka:
-    """See Feed. `latest`: partitions without a position begin at their end, and not at their first record."""
+    """See Feed. `latest`: partitions without a position begin at their end, and not at their first record.
+
+    Raises UsageError if Kafka's clients cannot be configured as the environment says.
+    """
 
     def __init__(self, scene: Scene, bootstrap: str, topic: str, *, latest: bool) -> None:
         self._scene = scene
         self._bootstrap = bootstrap
+        self._client = client_of(bootstrap, "sluice-ingest", _quiet)
         self._topic = topic
         self._latest = latest
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-watch")
@@ -201,20 +207,9 @@ class Kafka:
     # --- Kafka
 
     def _consumer(self) -> Consumer:
-        return Consumer(
-            {
-                "bootstrap.servers": self._bootstrap,
-                "client.id": "sluice-ingest",
-                # Librdkafka wants one; as nothing is subscribed or committed, Kafka never hears of it.
-                "group.id": f"sluice-ingest-{self._scene.job.name}",
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "error",
-                "fetch.wait.max.ms": 100,
-                "logger": _quiet,
-            }
-        )
+        more = {"enable.partition.eof": True, "auto.offset.reset": "error", "fetch.wait.max.ms": 100}
+        # Librdkafka wants a group; as nothing is subscribed or committed, Kafka never hears of it.
+        return Consumer(clients.consumer(self._client, f"sluice-ingest-{self._scene.job.name}", more))
 
     def _find_ends(self) -> dict[int, int]:
         assert self._watching is not None

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from retention_spark.files import exists, read, write_once
 from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS, RETENTION, SCALE
+from sluice.kafka_config import clients
 
 FORMAT = 3
 """Of what is remembered; to be counted on when an older one can no longer be read."""
@@ -44,7 +45,7 @@ def look_at_topics(client: dict[str, Any], partitions: int, timeout_s: float = 2
 
     Raises UnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached.
     """
-    found = AdminClient(client).list_topics(timeout=timeout_s)
+    found = AdminClient(clients.admin(client)).list_topics(timeout=timeout_s)
     for topic in NEEDED:
         there = found.topics.get(topic.name)
         wanted = topic.partitions or partitions

@@ -27,6 +27,8 @@ from retention_spark.query_supervisor import QueryRunner
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import SERVICE
+from sluice.kafka_config.conf import KafkaConfError
+from sluice.kafka_config.java import ignored_by_java, java_options
 from sluice.settings import settings_of
 from sluice.telemetry.health import Checks, health_server
 from sluice.telemetry.logs import set_up_logs
@@ -42,7 +44,11 @@ SESSION_ENDS_S = 2.0
 
 
 def main() -> None:
-    """Run until SIGTERM or SIGINT. Exits with status 2 if topics or checkpoints do not fit, or the port is taken."""
+    """Run until SIGTERM or SIGINT.
+
+    Exits with status 2 if topics or checkpoints do not fit, the port is taken, or Kafka's clients cannot be configured
+    as the settings say.
+    """
     settings = settings_of(SparkSettings)
     set_up_logs(SERVICE, settings.instance, settings.log_level)
     describe_process(SERVICE, settings.instance)
@@ -50,7 +56,7 @@ def main() -> None:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
         uvloop.run(_live(settings))
-    except (UnfitError, OSError) as error:
+    except (UnfitError, KafkaConfError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
 
@@ -78,6 +84,10 @@ async def _live(settings: SparkSettings) -> None:
 
 
 async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack) -> None:
+    conf = settings.given_kafka_conf()
+    java_options(conf)
+    if ignored := ignored_by_java(conf):
+        log.info("settings of Kafka's clients that Spark's source ignores", extra={"settings": ignored})
     cluster = await _topics(settings, checks)
     checks["started"] = lambda: "starting Spark"
     session = await in_daemon(open_session, SERVICE, settings)
@@ -128,9 +138,10 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 
 async def _topics(settings: SparkSettings, checks: Checks) -> str:
     """Kafka's id of itself, once all topics are there."""
+    client = settings.kafka_client()
     while True:
         try:
-            cluster, missing = await asyncio.to_thread(look_at_topics, settings.kafka_client(), settings.partitions)
+            cluster, missing = await asyncio.to_thread(look_at_topics, client, settings.partitions)
         except KafkaException as error:
             problem = f"waiting for Kafka at {settings.kafka_bootstrap}"
             log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})

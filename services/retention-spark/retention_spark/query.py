@@ -11,6 +11,7 @@ from retention_spark.settings import SparkSettings
 from retention_spark.sink import batch_writer
 from retention_spark.stateful import decided
 from sluice.kafka.topics import RETENTION, SCALE, Topic
+from sluice.kafka_config.java import java_options
 
 
 class QueryPlan(msgspec.Struct, frozen=True):
@@ -49,12 +50,14 @@ def start_query(session: SparkSession, plan: QueryPlan, settings: SparkSettings,
 
 
 def source_options(plan: QueryPlan, settings: SparkSettings) -> Mapping[str, str]:
+    """Options of Spark's source for Kafka, which may hold passwords. Raises KafkaConfError."""
     return {
         "kafka.bootstrap.servers": settings.kafka_bootstrap,
         "kafka.reconnect.backoff.max.ms": "1000",
         # A request for records that are not there yet is in the way of the next one, and a task reads many partitions
         # in turn: at Kafka's 500 ms each, reports that come now and then would wait for seconds.
         "kafka.fetch.max.wait.ms": "10",
+        **_given(settings),
         "subscribe": plan.topic.name,
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(settings.spark_batch_records),
@@ -70,9 +73,14 @@ def recorded(session: SparkSession, topic: Topic, settings: SparkSettings) -> Da
     """Everything that a topic holds, as one batch."""
     options = {
         "kafka.bootstrap.servers": settings.kafka_bootstrap,
+        **_given(settings),
         "subscribe": topic.name,
         "startingOffsets": "earliest",
         "endingOffsets": "latest",
         "failOnDataLoss": "false",
     }
     return session.read.format("kafka").options(**options).load()
+
+
+def _given(settings: SparkSettings) -> dict[str, str]:
+    return {f"kafka.{name}": value for name, value in java_options(settings.given_kafka_conf()).items()}

@@ -24,6 +24,7 @@ from retention_spark.stateful_operator import HistoryRow, Sending
 from sluice.domain.stream.commands import DecisionKind
 from sluice.engine.crash_points import CrashPoints
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
+from sluice.kafka_config import clients
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -60,16 +61,8 @@ def batch_writer(kind: DecisionKind, settings: SparkSettings) -> Callable[[DataF
 
 
 def producer_configuration(settings: SparkSettings) -> dict[str, object]:
-    return {
-        **settings.kafka_client(),
-        "partitioner": "murmur2_random",
-        "enable.idempotence": True,
-        "acks": "all",
-        "linger.ms": 5,
-        "message.timeout.ms": DELIVERED_S * 1000,
-        "message.max.bytes": MAX_RECORD_BYTES,
-        "compression.type": "lz4",
-    }
+    more = {"linger.ms": 5, "message.timeout.ms": DELIVERED_S * 1000, "message.max.bytes": MAX_RECORD_BYTES}
+    return clients.producer(settings.kafka_client(), more)
 
 
 def send(producer: Producer, sendings: Sequence[Sending]) -> None:

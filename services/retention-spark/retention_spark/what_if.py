@@ -18,6 +18,7 @@ from retention_spark.stateful_operator import HistoryRow
 from retention_spark.what_if_job import Policy, would_have
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.stream.commands import DecisionKind
+from sluice.kafka_config.conf import KafkaConfError
 from sluice.settings import settings_of
 
 HOUR_MS = 3600 * 1000
@@ -44,7 +45,11 @@ def main(arguments: list[str]) -> int:
     settings = settings_of(SparkSettings)
     now = time.time_ns() // 1_000_000
     since = now - int(arguments[2] if len(arguments) > 2 else HOURS) * HOUR_MS
-    would = [row for row in would_have(settings, scope, stream, policy, now) if row.at >= since]
+    try:
+        would = [row for row in would_have(settings, scope, stream, policy, now) if row.at >= since]
+    except KafkaConfError as error:
+        print(error, file=sys.stderr)
+        return 2
     kind = DecisionKind.RETENTION if isinstance(policy, RetentionPolicy) else DecisionKind.SCALE
     happened = decisions_since(settings.spark_history, scope, stream, kind, since)
     for line in beside(happened, would, arguments[1]):

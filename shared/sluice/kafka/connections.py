@@ -46,15 +46,16 @@ class Connections(Protocol):
 
 
 class KafkaConnections:
-    """See Connections. `client` is the common librdkafka configuration."""
+    """See Connections. `client` is the common librdkafka configuration, `session_s` that of members of groups."""
 
-    def __init__(self, client: dict[str, Any], partitions: int) -> None:
+    def __init__(self, client: dict[str, Any], partitions: int, session_s: float) -> None:
         self.clock = SystemClock()
         self.chance = SystemChance()
         self.producer = KafkaProducer(client)
         self.log = KafkaLog(client, self.producer, partitions)
         self._client = client
+        self._session_s = session_s
 
     def request_source(self, topic: str, group: str) -> RequestSource:
         """See Connections."""
-        return KafkaRequestSource(self._client, topic, group)
+        return KafkaRequestSource(self._client, topic, group, self._session_s)

@@ -18,6 +18,7 @@ from sluice.engine.ports import Message, RecordTooLargeError, SendError
 from sluice.kafka.connections import RecordProducer
 from sluice.kafka.headers import Headers, cloud_event_headers
 from sluice.kafka.topics import DEAD_LETTERS
+from sluice.kafka_config import clients
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -152,15 +153,8 @@ def read_dead_letters(
     An offset in `end` is the last one that matters of its partition. The reader belongs to no group and commits
     nothing. Raises DeadLettersUnavailableError when nothing came for `silence_s` seconds.
     """
-    config = {
-        **client,
-        "group.id": "sluice-dead-letters-reader",
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-        "fetch.wait.max.ms": 10,
-    }
-    consumer = Consumer(config)
+    more = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
+    consumer = Consumer(clients.consumer(client, "sluice-dead-letters-reader", more))
     left = set(begin)
     last_received = time.monotonic()
     try:

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from sluice.engine.ports import Ends, EndsUnknownError
+from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class EndOffsets:
     def _new_client(self) -> AdminClient | None:
         """One that connects while there is no request; None if there cannot be one now."""
         try:
-            return AdminClient(self._client)
+            return AdminClient(clients.admin(self._client))
         except Exception:
             log.exception("no client for the read barrier")
             return None
@@ -72,7 +73,7 @@ class EndOffsets:
                 waiting, self._waiting = self._waiting, []
             try:
                 # Not by its truth: a client is as long as its queue, so an idle one is false.
-                admin = AdminClient(self._client) if admin is None else admin
+                admin = AdminClient(clients.admin(self._client)) if admin is None else admin
                 answers = admin.list_offsets(self._question, request_timeout=self._timeout_s)
                 ends = {p.partition: f.result().offset for p, f in answers.items()}
                 # A broker that does not answer in time is no error to the client: it gives an offset that is none.

@@ -12,6 +12,7 @@ from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.poll_thread import PollThread
 from sluice.kafka.producer import KafkaProducer
 from sluice.kafka.topics import JOURNAL
+from sluice.kafka_config import clients
 
 
 class KafkaLog:
@@ -24,18 +25,15 @@ class KafkaLog:
         self.partitions = partitions
         self._producer = producer
         self._ends = EndOffsets(client, topic, partitions, timeout_s=2.0)
-        self._config = {
-            **client,
-            "group.id": "sluice-journal-follower",
-            "enable.auto.commit": False,
+        more = {
             "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 100,
             "fetch.queue.backoff.ms": 10,
             "queued.min.messages": 2000,
             "max.partition.fetch.bytes": 512 * 1024,
             "fetch.max.bytes": 2 * 1024 * 1024,
         }
+        self._config = clients.consumer(client, "sluice-journal-follower", more)
         self._follower: PollThread | None = None
 
     @property

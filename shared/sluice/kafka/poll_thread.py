@@ -10,7 +10,7 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -20,21 +20,39 @@ log = logging.getLogger(__name__)
 Batch = list[Message]
 
 
+class ConsumerReplaced(Exception):
+    """Another consumer, with this configuration, takes the place of the one that reported an error."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        super().__init__("replaced")
+        self.config = config
+
+
+def _ride_out(_error: KafkaError) -> None:
+    """What librdkafka reports it also retries."""
+
+
 class PollThread:
-    """Polls a consumer and calls `on_batch(messages)` on the loop; partition-end markers are among the messages."""
+    """Polls a consumer and calls `on_batch(messages)` on the loop; partition-end markers are among the messages.
+
+    `on_error` is called in the thread for each error that the consumer reports. It may raise ConsumerReplaced; any
+    other exception ends the thread.
+    """
 
     def __init__(
         self,
         name: str,
-        config: dict[str, Any],
+        config: Mapping[str, Any],
         attach: Callable[[Consumer], None],
         on_batch: Callable[[Batch], None],
         max_batch: int = 2000,
         max_waiting: int = 4,
+        on_error: Callable[[KafkaError], None] = _ride_out,
     ) -> None:
         self._config = config
         self._attach = attach
         self._on_batch = on_batch
+        self._on_error = on_error
         self._max_batch = max_batch
         self._slots = threading.Semaphore(max_waiting)
         self._jobs: queue.SimpleQueue[Callable[[Consumer], None]] = queue.SimpleQueue()
@@ -56,7 +74,16 @@ class PollThread:
         await asyncio.to_thread(self._thread.join, 10.0)
 
     def _run(self) -> None:
-        consumer = Consumer(self._config)
+        config: Mapping[str, Any] | None = self._config
+        try:
+            while config is not None:
+                config = self._poll_with(Consumer(dict(config)))
+        except Exception as error:
+            self.failure = error
+            log.critical("poll thread ended", exc_info=True)
+
+    def _poll_with(self, consumer: Consumer) -> Mapping[str, Any] | None:
+        """Poll until stopped, or until another consumer has to do it: return the configuration of that one."""
         try:
             self._attach(consumer)
             while not self._stopping.is_set():
@@ -65,11 +92,11 @@ class PollThread:
                 if batch:
                     self._deliver(batch)
             self._run_jobs(consumer)
-        except Exception as error:
-            self.failure = error
-            log.critical("poll thread ended", exc_info=True)
+        except ConsumerReplaced as replaced:
+            return replaced.config
         finally:
             consumer.close()
+        return None
 
     def _run_jobs(self, consumer: Consumer) -> None:
         while not self._jobs.empty():
@@ -89,6 +116,7 @@ class PollThread:
             if error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its public name
                 good.append(message)
             else:
+                self._on_error(error)
                 log.warning("consumer reported", extra={"error": error.str(), "topic": message.topic()})
         return good
 

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
 from sluice.kafka.headers import Headers
 from sluice.kafka.topics import MAX_RECORD_BYTES
+from sluice.kafka_config import clients
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
 
@@ -22,21 +23,19 @@ log = logging.getLogger(__name__)
 
 
 class KafkaProducer:
-    """Sends records; `client` is the common librdkafka configuration, `timeout_ms` bounds each record's delivery."""
+    """Sends records; `client` is the common librdkafka configuration.
+
+    `timeout_ms` bounds each record's delivery, unless the configuration says another time.
+    """
 
     def __init__(self, client: dict[str, Any], timeout_ms: int = 10_000, linger_ms: float = 0) -> None:
-        self._config = {
-            **client,
-            "partitioner": "murmur2_random",
-            "enable.idempotence": True,
-            "acks": "all",
+        more = {
             "linger.ms": linger_ms,
             "message.timeout.ms": timeout_ms,
             "message.max.bytes": MAX_RECORD_BYTES,
-            "compression.type": "lz4",
             "queue.buffering.max.messages": 50_000,
-            "statistics.interval.ms": 0,
         }
+        self._config = clients.producer(client, more)
         self._producer = Producer(self._config)
         self._replaced: queue.SimpleQueue[Producer] = queue.SimpleQueue()
         self._stopping = threading.Event()

@@ -1,6 +1,10 @@
 """A topic of requests on Kafka: the member of a consumer group, with cooperative rebalancing.
 
 The consumer belongs to its poll thread; what the loop wants of it is a job for that thread.
+
+A dead member is missed when its session has ended, so sessions are short; but only a broker knows how short it allows
+them to be, and may not say. So the member requests the session that is configured. A broker that refuses it gets a
+member with the session that Kafka's own settings allow.
 """
 
 import asyncio
@@ -8,11 +12,12 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sluice.engine.ports import EndsUnknownError, Message, SourceListener
-from sluice.kafka.poll_thread import PollThread
+from sluice.kafka.poll_thread import ConsumerReplaced, PollThread
+from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
 
@@ -20,24 +25,19 @@ IDENTITY_TIMEOUT_S = 5.0
 _MASK_64 = (1 << 64) - 1
 
 
-class KafkaRequestSource:
-    """See RequestSource. `client` is the common librdkafka configuration."""
+class SessionRefusedError(Exception):
+    """The broker allows no session as short as that of the group's members."""
 
-    def __init__(self, client: dict[str, Any], topic: str, group: str) -> None:
+
+class KafkaRequestSource:
+    """See RequestSource. `client` is the common librdkafka configuration, `session_s` the session to request."""
+
+    def __init__(self, client: dict[str, Any], topic: str, group: str, session_s: float) -> None:
         self.topic = topic
         self._client = client
-        self._config = {
-            **client,
-            "group.id": group,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "partition.assignment.strategy": "cooperative-sticky",
-            "session.timeout.ms": 1500,
-            "heartbeat.interval.ms": 300,
-            "fetch.wait.max.ms": 100,
-            "fetch.message.max.bytes": 8 * 1024 * 1024,
-            "queued.min.messages": 2000,
-        }
+        self._group = group
+        self._session_s = session_s
+        self._joined = False
         self._loop = asyncio.get_running_loop()
         self._listener: SourceListener | None = None
         self._poll: PollThread | None = None
@@ -54,7 +54,9 @@ class KafkaRequestSource:
     def start(self, listener: SourceListener) -> None:
         """See RequestSource."""
         self._listener = listener
-        self._poll = PollThread(f"consumer-{self.topic}", self._config, self._attach, self._received)
+        self._poll = PollThread(
+            f"consumer-{self.topic}", self._config(), self._attach, self._received, on_error=self._reported
+        )
         self._poll.start()
 
     async def stop(self) -> None:
@@ -78,7 +80,7 @@ class KafkaRequestSource:
         """See RequestSource."""
         try:
             # Not by its truth: a client is as long as its queue, so an idle one is false.
-            self._admin = AdminClient(self._client) if self._admin is None else self._admin
+            self._admin = AdminClient(clients.admin(self._client)) if self._admin is None else self._admin
             return await asyncio.to_thread(self._identity, self._admin)
         except KafkaException as error:
             raise EndsUnknownError(f"{self.topic}: {error}") from error
@@ -93,13 +95,38 @@ class KafkaRequestSource:
         if self._listener is not None:
             self._listener.received(batch)
 
+    def _config(self) -> dict[str, Any]:
+        more = {
+            "fetch.wait.max.ms": 100,
+            "max.partition.fetch.bytes": 8 * 1024 * 1024,
+            "queued.min.messages": 2000,
+            **clients.membership(self._session_s),
+        }
+        return clients.consumer(self._client, self._group, more)
+
     # The poll thread's side.
+
+    def _reported(self, error: KafkaError) -> None:
+        if error.code() != KafkaError.INVALID_SESSION_TIMEOUT:
+            return
+        refused_s, self._session_s = self._session_s, clients.DEFAULT_SESSION_S
+        facts = {"group": self._group, "session_s": refused_s}
+        if refused_s >= clients.DEFAULT_SESSION_S:
+            raise SessionRefusedError(
+                f"Kafka refuses sessions of {refused_s:g} s: set SLUICE_KAFKA_SESSION_TIMEOUT_S to what its "
+                "group.min.session.timeout.ms and group.max.session.timeout.ms allow"
+            )
+        log.info("Kafka allows no session as short as requested", extra=facts)
+        raise ConsumerReplaced(self._config())
 
     def _attach(self, consumer: Consumer) -> None:
         listener = self._listener
         assert listener is not None
 
         def assigned(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            if not self._joined:
+                self._joined = True
+                log.info("joined", extra={"group": self._group, "session_s": self._session_s})
             self._loop.call_soon_threadsafe(listener.assigned, [p.partition for p in partitions])
 
         def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:

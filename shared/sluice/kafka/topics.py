@@ -22,6 +22,7 @@ from sluice.domain.transaction.commands import (
     PingTransaction,
 )
 from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
+from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
 
@@ -193,7 +194,7 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
     Raises TopicsUnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached or
     partitions have no leader.
     """
-    admin = AdminClient(client)
+    admin = AdminClient(clients.admin(client))
     present = admin.list_topics(timeout=timeout_s).topics
     wanted = {t.name: t.partitions or partitions for t in TOPICS}
     missing = [t for t in TOPICS if t.name not in present]

@@ -67,7 +67,7 @@ case(
         for primary, secondary in ((257, 0), (200, 57), (8193, 0), (2**31 - 1, 2**31 - 1))
     ),
     create_table(),
-    peer_not_asked="its segment store makes no segment for it, and the call hangs",
+    peer_not_called="its segment store makes no segment for it, and the call hangs",
 )
 case("create_with_rollover", create_scope(), create_table(rollover=1 << 20))
 case(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from sluice_cli.errors import UnreachableError
+from sluice_cli.errors import UnreachableError, UsageError
 from sluice_cli.records import kafka
 from sluice_cli.records.kafka import OUTAGE_S, SILENCE_S, KafkaSource
 from sluice_cli.records.source import Span
@@ -63,3 +63,9 @@ def test_a_long_outage_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreachableError, match="cannot read from Kafka at kafka:1"):
         follow(broker, 600, monkeypatch)
     assert broker.now < 20 + OUTAGE_S + 2 * SILENCE_S
+
+
+def test_a_configuration_that_cannot_be_used_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KAFKA_CONF", '{"acks": 1}')
+    with pytest.raises(UsageError, match="SLUICE_KAFKA_CONF: acks cannot be set"):
+        KafkaSource("kafka:1")

@@ -72,7 +72,9 @@ BREACHES: dict[str, Breach] = {
     "SLUICE_SPARK_CONF needs SLUICE_INSTANCE, which does not come before it": lambda o: driver(o)["env"].sort(
         key=lambda variable: variable["name"] == "SLUICE_INSTANCE"
     ),
-    "SLUICE_SPARK_CONF needs POD_IP": lambda o: driver(o)["env"].pop(0),
+    "SLUICE_SPARK_CONF needs POD_IP": lambda o: driver(o).update(
+        env=[variable for variable in driver(o)["env"] if variable["name"] != "POD_IP"]
+    ),
     "is called with POD_IP, which it is not given": lambda o: container(o).update(args=["$(POD_IP)", "$$(TEXT)"]),
     "no policy that denies": lambda o: o.pop("NetworkPolicy/default-deny"),
     "clients-to-grpc: lets anyone connect": lambda o: ingress(o, "clients-to-grpc").pop("from"),

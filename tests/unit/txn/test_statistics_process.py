@@ -59,3 +59,12 @@ async def test_a_process_that_does_not_end_is_killed_when_the_service_stops(
     await eventually_async(lambda: begun(tmp_path / "lives"), DEADLINE_S, "it has begun")
     await asyncio.wait_for(statistics.stop(), DEADLINE_S)
     assert len(begun(tmp_path / "lives")) == 1
+
+
+async def test_security_that_faust_cannot_give_shows_and_no_process_starts(tmp_path: Path) -> None:
+    conf = '{"security.protocol": "ssl", "ssl.cipher.suites": "ECDHE-RSA-AES128-GCM-SHA256"}'
+    settings = TxnSettings.model_validate({"kafka_conf": conf})
+    statistics = StatisticsProcess(settings, (str(tmp_path / "nowhere"),))
+    statistics.start()
+    assert "ssl.cipher.suites is not possible with Faust" in (statistics.problem() or "")
+    await statistics.stop()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from sluice.kafka.poll_thread import Batch, PollThread
+from sluice.kafka_config import clients
 from sluice.runtime import Runtime
 
 
@@ -19,12 +20,8 @@ def follow(runtime: Runtime, name: str, begin: list[TopicPartition], observe: Ca
         consumer.assign(begin)
 
     slug = name.replace(" ", "-")
-    config = {
-        **runtime.settings.kafka_client(),
-        "group.id": f"sluice-{slug}",
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest" if begin[0].offset == OFFSET_BEGINNING else "latest",
-    }
+    reset = "earliest" if begin[0].offset == OFFSET_BEGINNING else "latest"
+    config = clients.consumer(runtime.settings.kafka_client(), f"sluice-{slug}", {"auto.offset.reset": reset})
     poll = PollThread(slug, config, attach, observe)
     poll.start()
     runtime.degraded[name] = lambda: repr(poll.failure) if poll.failure else None

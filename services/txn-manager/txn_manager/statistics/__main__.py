@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from sluice.kafka.topics import STATISTICS, STATISTICS_WINDOWS
+from sluice.kafka_config import clients
 from sluice.settings import settings_of
 from sluice.telemetry.logs import set_up_logs
 from txn_manager.settings import TxnSettings
@@ -41,7 +42,7 @@ async def _live(settings: TxnSettings) -> None:
 
 async def _wait_for_kafka(settings: TxnSettings) -> None:
     """Faust would end its app, and print to standard error, if it were started without Kafka."""
-    admin = AdminClient(settings.kafka_client())
+    admin = AdminClient(clients.admin(settings.kafka_client()))
     while not await asyncio.to_thread(_has_topics, admin):
         _alive()
         await asyncio.sleep(KAFKA_RETRY_S)

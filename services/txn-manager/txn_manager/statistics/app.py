@@ -15,15 +15,20 @@ from typing import Any
 
 import faust
 import msgspec
+from faust.auth import Credentials, SASLCredentials, SSLCredentials
 
 from sluice.domain.statistics import Folded, WindowStatistics, mark_key
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, STATISTICS, STATISTICS_WINDOWS
+from sluice.kafka_config.conf import Conf
+from sluice.kafka_config.python import python_security
 from txn_manager.settings import TxnSettings
 from txn_manager.statistics.windows import Windows
 
 GROUP = "txn-manager-sluice.statistics"
 SIGN_OF_LIFE_S = 5.0
+MIN_SESSION_S = 10.0
+"""Figures that come later harm no one, and Faust moves partitions slowly."""
 
 _folded = msgspec.json.Decoder(Folded)
 
@@ -55,13 +60,24 @@ def _headers(value: bytes | None) -> list[tuple[str, bytes]]:
     return [(name, text if isinstance(text, bytes) else (text or "").encode()) for name, text in attributes]
 
 
+def credentials(conf: Conf) -> Credentials | None:
+    """Who the app is to Kafka; None if Kafka does not want to know. Raises KafkaConfError."""
+    login, context = python_security(conf)
+    if login is not None:
+        return SASLCredentials(
+            mechanism=login.mechanism, username=login.user, password=login.password, ssl_context=context
+        )
+    return SSLCredentials(context) if context is not None else None
+
+
 def build_app(settings: TxnSettings, alive: Callable[[], None]) -> faust.App:
     """The app; `alive` is called every SIGN_OF_LIFE_S while it runs."""
     app = _App(
         GROUP,
         broker=[f"aiokafka://{address.strip()}" for address in settings.kafka_bootstrap.split(",")],
         broker_client_id=settings.instance,
-        broker_session_timeout=10.0,
+        broker_credentials=credentials(settings.given_kafka_conf()),
+        broker_session_timeout=max(MIN_SESSION_S, settings.kafka_session_timeout_s),
         broker_heartbeat_interval=1.0,
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=MAX_RECORD_BYTES,

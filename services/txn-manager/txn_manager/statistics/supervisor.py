@@ -15,6 +15,8 @@ import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 
+from sluice.kafka_config.conf import KafkaConfError
+from sluice.kafka_config.python import ignored_by_python, python_security
 from txn_manager.settings import TxnSettings
 
 log = logging.getLogger(__name__)
@@ -32,13 +34,24 @@ class StatisticsProcess:
     """The process, whichever run of it. It writes a line for each heartbeat; without one for long it is killed."""
 
     def __init__(self, settings: TxnSettings, command: Sequence[str] = COMMAND) -> None:
+        self._settings = settings
+        self._refused: str | None = None
         self._environment = {**os.environ, "SLUICE_INSTANCE": settings.instance}
         self._command = command
         self._alive_at = time.monotonic()
         self._living: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Return at once."""
+        """Return at once. Where Faust cannot connect to Kafka as the settings say, there is no process."""
+        try:
+            conf = self._settings.given_kafka_conf()
+            python_security(conf)
+        except KafkaConfError as error:
+            self._refused = str(error)
+            log.error("no statistics", extra={"error": self._refused})
+            return
+        if ignored := ignored_by_python(conf):
+            log.info("settings of Kafka's clients that Faust ignores", extra={"settings": ignored})
         self._alive_at = time.monotonic()
         self._living = asyncio.get_running_loop().create_task(self._live(), name="statistics")
 
@@ -52,6 +65,8 @@ class StatisticsProcess:
 
     def problem(self) -> str | None:
         """Why statistics grow old, for operators."""
+        if self._refused is not None:
+            return self._refused
         silent_s = time.monotonic() - self._alive_at
         return f"no heartbeat for {silent_s:.0f} s" if silent_s > DEGRADED_AFTER_S else None
 

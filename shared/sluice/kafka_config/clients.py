@@ -1,0 +1,105 @@
+"""The configurations of librdkafka's clients: what the operator gives goes before what Sluice would choose.
+
+What Sluice relies on needs no order: `conf` lets no one give it. A client is given only what is for its kind, because
+librdkafka warns of the rest.
+"""
+
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+Client = Mapping[str, Any]
+"""What all clients of a process have in common; see `common`. It may hold passwords."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+DEFAULT_SESSION_S = 6.0
+"""The shortest session that a broker with Kafka's own settings allows (`group.min.session.timeout.ms`)."""
+
+MAX_HEARTBEAT_MS = 300
+"""A member learns from the reply to a heartbeat that partitions move."""
+
+_OF_CONSUMERS = {
+    "auto.commit.interval.ms",
+    "check.crcs",
+    "coordinator.query.interval.ms",
+    "fetch.error.backoff.ms",
+    "fetch.max.bytes",
+    "fetch.min.bytes",
+    "fetch.queue.backoff.ms",
+    "fetch.wait.max.ms",
+    "max.partition.fetch.bytes",
+    "max.poll.interval.ms",
+    "queued.max.messages.kbytes",
+    "queued.min.messages",
+}
+_OF_PRODUCERS = {
+    "batch.num.messages",
+    "batch.size",
+    "compression.level",
+    "compression.type",
+    "enable.gapless.guarantee",
+    "linger.ms",
+    "message.timeout.ms",
+    "queue.buffering.backpressure.threshold",
+    "queue.buffering.max.kbytes",
+    "queue.buffering.max.messages",
+    "queuing.strategy",
+    "request.timeout.ms",
+    "retries",
+    "sticky.partitioning.linger.ms",
+    "transaction.timeout.ms",
+}
+
+
+def common(bootstrap: str, name: str, logger: logging.Logger, conf: Mapping[str, Any]) -> dict[str, Any]:
+    """What all clients of a process have in common; `name` shows in the brokers' metrics and quotas."""
+    return {
+        "client.id": name,
+        "socket.keepalive.enable": True,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 1000,
+        "topic.metadata.refresh.interval.ms": 5_000,
+        **conf,
+        "bootstrap.servers": bootstrap,
+        "logger": logger,
+    }
+
+
+def admin(client: Client) -> dict[str, Any]:
+    """For an AdminClient."""
+    return {key: value for key, value in client.items() if key not in _OF_CONSUMERS}
+
+
+def producer(client: Client, more: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
+    """For a producer: acknowledged by all replicas, nothing twice."""
+    ours = {
+        "partitioner": "murmur2_random",
+        "enable.idempotence": True,
+        "acks": "all",
+        "compression.type": "lz4",
+        **more,
+    }
+    return {**ours, **{key: value for key, value in client.items() if key not in _OF_CONSUMERS}}
+
+
+def consumer(client: Client, group: str, more: Mapping[str, Any] = NOTHING) -> dict[str, Any]:
+    """For a consumer that commits nothing by itself; with what `membership` gives it may subscribe."""
+    ours = {
+        "group.id": group,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        **more,
+    }
+    return {**ours, **{key: value for key, value in client.items() if key not in _OF_PRODUCERS}}
+
+
+def membership(session_s: float) -> dict[str, Any]:
+    """What a member of a group needs: lost after so long without one of at least three heartbeats."""
+    session_ms = round(session_s * 1000)
+    return {
+        "partition.assignment.strategy": "cooperative-sticky",
+        "session.timeout.ms": session_ms,
+        "heartbeat.interval.ms": min(MAX_HEARTBEAT_MS, session_ms // 3),
+    }
