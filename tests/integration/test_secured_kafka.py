@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.decisions import asked, hot, tell
+from support.decisions import hot, requests_of, tell
 from support.kafka import read
 from support.spark import SPARK
 from typer.testing import CliRunner
@@ -141,7 +141,7 @@ def test_spark_reads_and_writes(secured: Secured) -> None:
     bootstrap = secured.system.kafka_bootstrap
     secured.system.wait_ready(SPARK, DEADLINE_S)
     tell(bootstrap, hot("hot", time.time_ns() // 1_000_000))
-    eventually(lambda: asked(bootstrap, ScaleStream, ["hot"]), DEADLINE_S, "it decides")
+    eventually(lambda: requests_of(bootstrap, ScaleStream, ["hot"]), DEADLINE_S, "it decides")
 
 
 def test_no_log_and_no_command_line_shows_the_password(secured: Secured) -> None:

@@ -222,7 +222,7 @@ def _await_leaders(client: dict[str, Any], topics: Mapping[str, int], timeout_s:
     deadline = time.monotonic() + timeout_s
     while True:
         # A new client each time: one that failed goes by the leaders it remembers. It must live until it has answered.
-        admin = AdminClient(client)
+        admin = AdminClient(clients.admin(client))
         answers = admin.list_offsets(ends, request_timeout=timeout_s)
         errors = [error for answer in answers.values() if (error := _failure_of(answer)) is not None]
         if not errors:
