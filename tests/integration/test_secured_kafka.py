@@ -22,7 +22,7 @@ from sluice.domain.stream.commands import ScaleStream
 from sluice.kafka.topics import JOURNAL, STATISTICS_WINDOWS
 from sluice_cli.main import app
 from sluice_local.ports import find_block
-from sluice_local.settings import HOST
+from sluice_local.home import HOST
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 

@@ -88,5 +88,5 @@ case(
     scope_exists().gives(False),
     *STREAM,
     subscribers().gives(("SUCCESS", [])),
-    peer_not_called="it deletes the stream before the subscription to it, fails half way, and answers after two minutes",
+    peer_not_called="it deletes the stream before the subscription to it, fails half way, answers after two minutes",
 )
