@@ -21,8 +21,8 @@ from harness import System, eventually
 from sluice.domain.stream.commands import ScaleStream
 from sluice.kafka.topics import JOURNAL, STATISTICS_WINDOWS
 from sluice_cli.main import app
-from sluice_local.ports import find_block
 from sluice_local.home import HOST
+from sluice_local.ports import find_block
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
