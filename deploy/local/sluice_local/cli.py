@@ -71,9 +71,9 @@ def _start(command: str, with_parent: bool) -> int:
         settings = LocalSettings()
     except ValidationError as error:
         for problem in error.errors():
-            field = "_".join(str(one) for one in problem["loc"])
+            field, *inside = (str(part) for part in problem["loc"])
             name = field if field.isupper() else variable_of(field)
-            print(f"setting {sentence(dict(problem), name)}", file=sys.stderr)
+            print(f"setting {sentence(dict(problem), '.'.join((name, *inside)))}", file=sys.stderr)
         return 2
     if command == "up":
         background.up(settings)

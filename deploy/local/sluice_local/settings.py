@@ -26,7 +26,10 @@ def variable_of(field: str) -> str:
 
 def _parsed(value: object) -> object:
     """The object of which a variable has the JSON."""
-    return json.loads(value) if isinstance(value, str) else value
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"it must be JSON: {error}") from None
 
 
 def _property_text(value: object) -> object:
