@@ -11,6 +11,7 @@ from sluice_cli.commands import (
     dead_letter,
     decision,
     diagnose,
+    entry,
     event,
     reader_group,
     scaling,
@@ -61,6 +62,7 @@ stream.app.add_typer(scaling.app)
 stream.app.add_typer(event.app)
 app.add_typer(stream.app, name="stream")
 app.add_typer(reader_group.app, name="reader-group")
+table.app.add_typer(entry.app)
 app.add_typer(table.app, name="table")
 app.add_typer(transaction.app, name="transaction")
 app.add_typer(workflow.app, name="workflow")

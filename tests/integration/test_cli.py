@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from integration.test_client_library import java_peer
 from typer.testing import CliRunner
 
 from harness import System
@@ -66,8 +67,10 @@ def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkey
         out = tour.run(line)
         said[line] = out.replace(tour.scope, "demo")
         if "--json" in line:
-            documents = out.splitlines() if line.startswith(("topic tail", "stream read")) else [out]
+            documents = out.splitlines() if line.startswith(("topic tail", "stream read", "table entries")) else [out]
             assert all(json.loads(one) for one in documents), line
+    assert said["table get demo/settings currency"] == "EUR\n"
+    assert json.loads(said["table entries demo/settings --json"])["value"] == {"text": "EUR"}
     assert "events:100 per segment and second, factor 2" in said["stream show demo/clicks"]
     assert "time=1h..2d" in said["stream show demo/clicks"]
     assert "clicks" in said["stream list demo --tag web"] and "orders" not in said["stream list demo --tag web"]
@@ -85,6 +88,19 @@ def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkey
     assert deleted["answer"]["status"] == "SUCCESS"
     assert "ScopeDeleted" in said["trace $REQUEST"], "the last trace is that of the scope's deletion"
     assert "follow-up" in said["trace $REQUEST"] and "StreamDeleted" in said["trace $REQUEST"]
+
+
+def test_the_java_client_and_the_command_line_share_a_table(system: System, tour: Tour, runs_folder: Path) -> None:
+    tour.run("scope create demo")
+    tour.run("table create demo/shared --partitions 4 --key-bytes 4 --secondary-key-bytes 2")
+    tour.run("table put demo/shared 0003 'by hand' --secondary zz")
+    peer = ("TablePeer", f"tcp://{system.grpc_address}", tour.scope, "shared", "20")
+    assert java_peer(runs_folder / "table.log", *peer) == ["by hand"]
+    for number in range(20):
+        assert tour.run(f"table get demo/shared {number:04} --secondary aa") == f"value {number}\n"
+    found = [json.loads(line) for line in tour.run("table entries demo/shared --json").splitlines()]
+    assert len(found) == 21 and len({entry["partition"] for entry in found}) == 4
+    tour.run("scope delete demo --recursive")
 
 
 def test_what_the_journal_says_is_what_the_api_says(tour: Tour) -> None:

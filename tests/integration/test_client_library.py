@@ -146,7 +146,8 @@ async def test_java_and_python_share_a_stream(
     assert first is not None
     second = await stream.append(b"\x00\xff" * 500_000)
     assert await stream.set_mark(first, None)
-    said = await asyncio.to_thread(java_peer, f"tcp://{system.grpc_address}", scope, runs_folder / "revisioned.log")
+    peer = ("RevisionedPeer", f"tcp://{system.grpc_address}", scope, "st")
+    said = await asyncio.to_thread(java_peer, runs_folder / "revisioned.log", *peer)
     assert said[:3] == [
         f"mark {first}",
         f"entry {first} {b'first'.hex()}",
@@ -159,11 +160,11 @@ async def test_java_and_python_share_a_stream(
     assert await stream.mark() == after == Revision.from_text(said[3].removeprefix("appended "))
 
 
-def java_peer(controller: str, scope: str, log: Path) -> list[str]:
-    """What the Java client says of the stream `st`, line by line."""
+def java_peer(log: Path, name: str, *arguments: str) -> list[str]:
+    """What a program of the Java client says, line by line."""
     classpath = build(LocalSettings().home / "java-client")
     options = ("-XX:+UseSerialGC", "-Xmx128m", *java.SHORT_LIVED, "-Djava.net.preferIPv4Stack=true")
-    main = ("io.sluice.client.RevisionedPeer", controller, scope, "st")
+    main = (f"io.sluice.client.{name}", *arguments)
     with log.open("wb") as errors:
         command = (java.executable(), *options, "-cp", classpath, *main)
         return subprocess.run(

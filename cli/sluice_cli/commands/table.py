@@ -12,7 +12,8 @@ from sluice_cli.session import Session
 app = group("Key-value tables.")
 
 
-def _path(name: str) -> str:
+def path(name: str) -> str:
+    """The path of a table. Raises UsageError."""
     from sluice_cli.api import path_of
     from sluice_cli.units import scoped
 
@@ -38,7 +39,7 @@ def show(session: Session, table: Table) -> None:
     """Show a key-value table."""
     from sluice_cli.rendering import draw_table
 
-    session.show(session.rest.get(_path(table)), draw_table)
+    session.show(session.rest.get(path(table)), draw_table)
 
 
 @command(app, "create")
@@ -61,13 +62,13 @@ def create(
         "secondaryKeyLength": secondary_key_bytes,
         "rolloverSizeBytes": size_of(rollover),
     }
-    answer = session.rest.change("PUT", _path(table), body)
+    answer = session.rest.change("PUT", path(table), body)
     session.done(f"table {table} {'created' if answer.status == 201 else 'was there already'}", answer)
 
 
 @command(app, "delete")
 def delete(session: Session, table: Table, yes: Yes = False) -> None:
     """Delete a key-value table with all that is in it; asks first at a terminal."""
-    one = _path(table)
+    one = path(table)
     confirm(session, f"Deleting table {table}", lambda: table_losses(session, one), yes=yes)
     session.done(f"table {table} deleted", session.rest.change("DELETE", one))

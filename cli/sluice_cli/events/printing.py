@@ -33,7 +33,7 @@ async def print_events(
                     if session.json:
                         session.out.line(document(found))
                     else:
-                        _write(found.event.data)
+                        write_line(found.event.data)
                     printed += 1
                     if printed == count:
                         return
@@ -41,17 +41,26 @@ async def print_events(
 
 def document(found: ReadEvent) -> dict[str, Any]:
     """`text` if the event is UTF-8, else `base64`; `next` is the offset where the segment's next event begins."""
-    try:
-        data = {"text": found.event.data.decode()}
-    except UnicodeDecodeError:
-        data = {"base64": b64encode(found.event.data).decode()}
     segment = segment_text(parse_segment_name(found.segment)[2])
-    return {"segment": segment, "offset": found.event.start, "next": found.event.end, **data}
+    return {
+        "segment": segment,
+        "offset": found.event.start,
+        "next": found.event.end,
+        **text_or_base64(found.event.data),
+    }
 
 
-def _write(event: bytes) -> None:
-    """The bytes as they are; on a terminal without what would command it."""
-    sys.stdout.buffer.write((harmless(event) if sys.stdout.isatty() else event) + b"\n")
+def text_or_base64(data: bytes) -> dict[str, str]:
+    """`text` if the bytes are UTF-8, else `base64`."""
+    try:
+        return {"text": data.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(data).decode()}
+
+
+def write_line(data: bytes) -> None:
+    """The bytes as they are, with a line's end; on a terminal without what would command it."""
+    sys.stdout.buffer.write((harmless(data) if sys.stdout.isatty() else data) + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -167,6 +167,11 @@ class SegmentCalls(ABC):
         request = tables.ReadTable(next_request_id(), name, self._token(), tuple(TableKey(key) for key in keys))
         return list((await self._request_reply(request, name, tables.TableRead)).entries)
 
+    async def read_table_entries(self, name: str, count: int, from_key: bytes = b"") -> list[TableEntry]:
+        """See SegmentStore."""
+        request = tables.ReadTableEntries(next_request_id(), name, self._token(), count, from_key=from_key)
+        return list((await self._request_reply(request, name, tables.TableEntriesRead)).entries)
+
     async def remove_table_keys(self, name: str, keys: Sequence[TableKey]) -> None:
         """See SegmentStore."""
         await self._send(tables.RemoveTableKeys(next_request_id(), name, self._token(), tuple(keys)), name)

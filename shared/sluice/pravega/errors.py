@@ -176,6 +176,7 @@ RULES: tuple[Rule, ...] = (
         _BAD_VERSION,
     ),
     *_may(tables.ReadTable, tables.TableRead, _MISSING),
+    *_may(tables.ReadTableEntries, tables.TableEntriesRead, _MISSING),
     _refusal(None, refusals.WrongHost, RouteStale),
     _refusal(None, refusals.InvalidEventNumber, TryLater),
     _refusal(None, refusals.AuthTokenCheckFailed, TryLater, refusals.TOKEN_EXPIRED),

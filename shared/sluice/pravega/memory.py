@@ -34,6 +34,7 @@ _TABLE_REQUESTS = (
     tables.UpdateTableEntries,
     tables.RemoveTableKeys,
     tables.ReadTable,
+    tables.ReadTableEntries,
 )
 
 

@@ -1,6 +1,6 @@
 """A table segment in memory: the rules of keys and versions for the twin of the segment store.
 
-Rules: segment-store-wire-protocol 5.3 to 5.5. Concurrency: a request takes effect at once.
+Rules: segment-store-wire-protocol 5.3 to 5.6. Concurrency: a request takes effect at once.
 """
 
 from collections.abc import Sequence
@@ -30,6 +30,8 @@ class MemoryTable:
             return self._remove(request)
         if isinstance(request, tables.ReadTable):
             return tables.TableRead(request.request_id, request.segment, tuple(map(self._entry, request.keys)))
+        if isinstance(request, tables.ReadTableEntries):
+            return self._read(request)
         return tables.TableSegmentInfo(
             request.request_id, request.segment, 0, self._length, len(self.entries), self._key_length
         )
@@ -61,6 +63,14 @@ class MemoryTable:
             self.entries.pop(key.key, None)
             self._length += _ENTRY_HEADER_BYTES + len(key.key)
         return tables.TableKeysRemoved(request.request_id, request.segment)
+
+    def _read(self, request: tables.ReadTableEntries) -> Command:
+        """In the order of keys; a real store has its own order where keys may have any length."""
+        if request.from_key and not self._key_length:
+            return refusals.ErrorMessage(request.request_id, request.segment, "no order of keys", _ILLEGAL_ARGUMENT)
+        keys = sorted(key for key in self.entries if key >= request.from_key)[: request.suggested_count]
+        entries = tuple(self._entry(TableKey(key)) for key in keys)
+        return tables.TableEntriesRead(request.request_id, request.segment, entries, keys[-1] if keys else b"")
 
     def _refuse(
         self, request: tables.UpdateTableEntries | tables.RemoveTableKeys, keys: Sequence[TableKey]

@@ -139,5 +139,12 @@ class SegmentStore(Protocol):
     async def read_table(self, name: str, keys: Sequence[bytes]) -> list[TableEntry]:
         """One entry for each key; an absent one has version NOT_EXISTS (5.5). Raises SegmentMissing."""
 
+    async def read_table_entries(self, name: str, count: int, from_key: bytes = b"") -> list[TableEntry]:
+        """About `count` entries of a table of a fixed key length, in the order of their keys; none: there are no more.
+
+        They begin at `from_key` or the next one after it, without it at the first (5.6). Raises SegmentMissing;
+        IllegalRequest if keys of the table have any length and `from_key` is given.
+        """
+
     async def remove_table_keys(self, name: str, keys: Sequence[TableKey]) -> None:
         """Removes keys; done already if absent. Raises SegmentMissing, KeyVersionDiffers."""

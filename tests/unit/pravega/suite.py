@@ -13,6 +13,7 @@ from sluice.domain.segment import kvt_segment_name, segment_id, segment_name, tr
 from sluice.pravega import (
     NO_VERSION,
     NOT_EXISTS,
+    IllegalRequest,
     KeyMissing,
     KeyVersionDiffers,
     LengthDiffers,
@@ -231,3 +232,26 @@ class SegmentStoreSuite:
         info = await store.table_info(name)
         assert (info.key_length, info.length) == (4, 22)
         await store.delete_table_segment(name)
+
+    async def test_entries_of_a_table_are_read_in_the_order_of_their_keys(
+        self, store: SegmentStore, scope: str
+    ) -> None:
+        name, free = kvt_segment_name(scope, "fixed", 1), kvt_segment_name(scope, "free", 0)
+        await store.create_table_segment(name, 2)
+        assert await store.read_table_entries(name, 10) == []
+        keys = [bytes((high, low)) for high in (0, 1, 0x7F, 0x80, 0xFF) for low in (0xFF, 0, 0x61)]
+        await store.update_table_entries(name, [TableEntry(TableKey(key), b"v" + key) for key in keys])
+        await store.remove_table_keys(name, [TableKey(keys[4])])
+        kept = sorted(set(keys) - {keys[4]})
+        found = await store.read_table_entries(name, 100)
+        assert [(entry.key.key, entry.value) for entry in found] == [(key, b"v" + key) for key in kept]
+        assert [entry.key.version for entry in found] == [
+            entry.key.version for entry in await store.read_table(name, kept)
+        ]
+        later = await store.read_table_entries(name, 100, b"\x7f\x61")
+        assert [entry.key.key for entry in later] == [key for key in kept if key >= b"\x7f\x61"]
+        assert await store.read_table_entries(name, 1), "some at least, until there are no more"
+        assert await store.read_table_entries(name, 10, b"\xff\xff") == [found[-1]]
+        await store.create_table_segment(free, 0)
+        with pytest.raises(IllegalRequest):
+            await store.read_table_entries(free, 10, b"k")

@@ -87,6 +87,14 @@ ORDERS: list[tuple[str, Command]] = [
         tables.CreateTableSegment(1, SEGMENT, "", False, 32, 3),
     ),
     (f"0000000000000001 {NAME} 01 0000", tables.DeleteTableSegment(1, SEGMENT, True, "")),
+    (
+        f"0000000000000001 {NAME} 0000 00000007 00000001 61 00000000 00000001 62 00000001 63",
+        tables.ReadTableEntries(1, SEGMENT, "", 7, b"a", b"", b"b", b"c"),
+    ),
+    (
+        f"0000000000000001 {NAME} 00000001 0000000d 00000001 6b 0000000000000009 00000005 00000001 76 00000001 74",
+        tables.TableEntriesRead(1, SEGMENT, (TableEntry(TableKey(b"k", 9), b"v"),), b"t"),
+    ),
 ]
 
 
@@ -113,6 +121,7 @@ ABSENT: list[tuple[int, str, Command]] = [
     (60, "0000000000000001", refusals.AuthTokenCheckFailed(1, "", -1)),
     (20, "0000000000000001 0001 73 00000000 00 0000", segments.CreateSegment(1, "s", 0, 0, "", 0)),
     (70, "0000000000000001 0001 73 0000", tables.CreateTableSegment(1, "s", "", False, 0, 0)),
+    (85, "0000000000000001 0001 73 0000 00000007 00000001 61", tables.ReadTableEntries(1, "s", "", 7, b"a")),
     (
         12,
         "0000000000000001 0001 73 01 00 00 0000000000000002 0000000000000003",

@@ -1,7 +1,7 @@
 """Commands on table segments and their replies (segment-store-wire-protocol 5.2)."""
 
 from sluice.pravega.wire.command import Command, code
-from sluice.pravega.wire.fields import I32, I64, Bool, Entries, Keys, Longs, Str
+from sluice.pravega.wire.fields import I32, I64, Blob, Bool, Entries, Keys, Longs, Str
 
 
 @code(70)
@@ -102,3 +102,27 @@ class TableRead(Command, frozen=True, gc=False):
     request_id: I64
     segment: Str
     entries: Entries
+
+
+@code(85)
+class ReadTableEntries(Command, frozen=True, gc=False):
+    """Read about so many entries: by a token, or with a fixed key length from one key to another, both inclusive."""
+
+    request_id: I64
+    segment: Str
+    token: Str
+    suggested_count: I32
+    continuation: Blob = b""
+    prefix_deprecated: Blob = b""
+    from_key: Blob = b""
+    to_key: Blob = b""
+
+
+@code(86)
+class TableEntriesRead(Command, frozen=True, gc=False):
+    """Reply to ReadTableEntries: only no entries mean the end (5.6)."""
+
+    request_id: I64
+    segment: Str
+    entries: Entries
+    continuation: Blob

@@ -1,0 +1,1 @@
+"""Entries of key-value tables, read and written through the client library."""
