@@ -33,8 +33,6 @@ PROJECTS = (
     "examples/distributed_ingest",
 )
 _STAMP = ".sluice-stamp"
-_LARGE = "pyspark=="
-"""It comes as source, and pip makes a wheel of it first: that takes as long as all other packages together."""
 
 
 def say(line: str) -> None:
@@ -86,36 +84,16 @@ def _build(venv: Path) -> None:
         "the virtual environment could not be made (on Debian, Python's venv is a package: python3.11-venv)",
     )
     pip = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
-    count = _install_locked(venv, [*pip, "--require-hashes", "--progress-bar", "off"])
+    count = sum("==" in line and not line.startswith((" ", "#")) for line in LOCK_FILE.read_text().splitlines())
+    progress.run_counting(
+        [*pip, "--require-hashes", "--progress-bar", "off", "-r", str(LOCK_FILE)],
+        counted="Collecting",
+        show=lambda done: say(f"virtual environment: {done} of {count} locked packages"),
+        failure="the locked packages could not be installed: is a Python package index reachable from here?",
+    )
     say(f"virtual environment: {count} locked packages installed; linking the project's own")
     editable = [argument for name in PROJECTS for argument in ("--editable", str(CLONE / name))]
     progress.run_quietly([*pip, "--no-build-isolation", *editable], "the project's own packages could not be linked")
-
-
-def _install_locked(venv: Path, pip: list[str]) -> int:
-    """Return how many there are."""
-    packages: list[str] = []
-    for line in LOCK_FILE.read_text().splitlines(keepends=True):
-        if "==" in line and not line.startswith((" ", "#")):
-            packages.append(line)
-        elif packages:
-            packages[-1] += line
-
-    def install(name: str, chosen: list[str]) -> None:
-        wanted = venv / f"{name}.txt"
-        wanted.write_text("".join(chosen))
-        progress.run_counting(
-            [*pip, "-r", str(wanted)],
-            counted="Collecting",
-            show=lambda done: say(f"virtual environment: {done} of {len(packages)} locked packages"),
-            failure="the locked packages could not be installed: is a Python package index reachable from here?",
-        )
-
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        large = beside.submit(install, "large", [one for one in packages if one.startswith(_LARGE)])
-        install("others", [one for one in packages if not one.startswith(_LARGE)])
-        large.result()
-    return len(packages)
 
 
 def _put_in_place(venv: Path, link: Path) -> None:
