@@ -25,6 +25,7 @@ from sluice.engine.ports import SendError
 from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
 from sluice.kafka.topics import REQUESTS_STREAMS, is_control
+from sluice.pravega.errors import SegmentStoreError
 from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
 from sluice.workflows.blockers import KeyQueues
@@ -58,6 +59,7 @@ class WorkflowService:
             self._crash_points,
             self._sender.send,
             KeyQueues(runtime.clock),
+            SegmentStoreError,
         )
         self.consumer = RequestConsumer(
             runtime.request_source(REQUESTS_STREAMS, GROUP),

@@ -112,7 +112,7 @@ class TransactionOpener:
         self._context = _StepContext(store, journal)
         self._limit = asyncio.Semaphore(max_running)
         self._clearing: set[asyncio.Future[None]] = set()
-        self._runner = Runner(journal, rules, _WORKFLOWS, self._context, crash_points)
+        self._runner = Runner(journal, rules, _WORKFLOWS, self._context, crash_points, foreseen=SegmentStoreError)
         journal.on_entry.append(self._observe)
 
     def open(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:

@@ -21,6 +21,7 @@ from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
 from sluice.kafka.requests import Request
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS, Topic
+from sluice.pravega.errors import SegmentStoreError
 from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
 from sluice.telemetry.scrape import on_scrape
@@ -66,7 +67,9 @@ class TxnService:
             journal, runtime.model, self.requests, store, limits, crash_points, settings.max_handlers
         )
         context = TransactionStepContext(store, journal)
-        runner = Runner(journal, runtime.model, workflows(settings.batch), context, crash_points)
+        runner = Runner(
+            journal, runtime.model, workflows(settings.batch), context, crash_points, foreseen=SegmentStoreError
+        )
         self._completion = TransactionCompletion(journal, self.commits, runner, settings.batch, settings.max_handlers)
         self._metrics = TransactionMetrics(
             journal, lambda: self.requests.partitions, lambda: self.commits.partitions, self.leases.ends_at

@@ -29,10 +29,6 @@ MIN_ALIKE = 16
 """After so many attempts that ended alike, which take some 45 s, operators see that the trouble may not pass."""
 
 
-class ForeseenError(Exception):
-    """An outside system does not serve now: worth a line in the log, not a stack trace."""
-
-
 class UnendedError(Exception):
     """The last step of a workflow has not ended it: tried once more like a step that failed, so that it shows."""
 
@@ -65,7 +61,8 @@ class _Attempts:
 class Runner(Generic[StepContextT]):
     """Runs the kinds of workflows in its table; those of other kinds are for another service.
 
-    `send` sends what steps need of other keys; None if none of them needs anything.
+    `send` sends what steps need of other keys; None if none of them needs anything. `foreseen` is what a step raises
+    when an outside system does not serve: worth a line in the log, not a stack trace.
     """
 
     def __init__(
@@ -77,6 +74,7 @@ class Runner(Generic[StepContextT]):
         crash_points: CrashPoints,
         send: SendRequest | None = None,
         blockers: Blockers | None = None,
+        foreseen: type[Exception] | None = None,
     ) -> None:
         self._journal = journal
         self._rules = rules
@@ -85,6 +83,7 @@ class Runner(Generic[StepContextT]):
         self._crash_points = crash_points
         self._send = send
         self._blockers = blockers
+        self._foreseen = (JournalError, SendError, *((foreseen,) if foreseen is not None else ()))
 
     def workflow_of(self, state: Any) -> Any:
         """The workflow of an aggregate of this state, if there is one and it is of a kind that runs here."""
@@ -203,7 +202,7 @@ class Runner(Generic[StepContextT]):
 
     def _report(self, aggregate: str, kind: Any, step: str, attempts: int, error: Exception) -> None:
         metrics.WORKFLOW_RETRIES.labels(kind.value).inc()
-        is_foreseen = isinstance(error, ForeseenError | JournalError | SendError)
+        is_foreseen = isinstance(error, self._foreseen)
         facts = {"aggregate": aggregate, "workflow": kind.value, "step": step, "attempts": attempts}
         log.warning(
             "workflow step failed", extra={**facts, "error": repr(error)}, exc_info=None if is_foreseen else error

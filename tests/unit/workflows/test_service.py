@@ -97,6 +97,20 @@ async def test_a_truncation_waits_for_a_segment_store_that_does_not_answer(scene
     assert "which has 0 bytes" in (await reply).reason and scene.stream("st").waiting is None
 
 
+async def test_a_step_that_a_segment_store_fails_is_a_line_in_the_log_without_a_stack(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(_moment: Moment, _request: str, segment: str) -> None:
+        if segment.startswith("sc/st/"):
+            scene.store.fault = None
+            raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+    scene.store.fault = away
+    assert (await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))).status == "SUCCESS"
+    [failed] = [record for record in caplog.records if record.getMessage() == "workflow step failed"]
+    assert not failed.exc_info
+
+
 async def test_a_truncation_of_a_segment_that_its_store_has_lost_is_refused(scene: Scene) -> None:
     await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
     del scene.store.segments["sc/st/0.#epoch.0"]
