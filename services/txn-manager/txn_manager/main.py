@@ -1,5 +1,7 @@
 """Where txn-manager is put together."""
 
+import asyncio
+
 from sluice.domain.statistics import TransactionCounter
 from sluice.runtime import Runtime, run_service
 from sluice.settings import settings_of
@@ -19,12 +21,16 @@ def main() -> None:
         runtime.checks.update(service.checks())
         runtime.degraded.update(service.degraded())
         await service.start()
-        runtime.stack.push_async_callback(service.stop)
         reporter = StatisticsReporter(runtime, TransactionCounter(), lambda: service.commits.partitions, marks=True)
         runtime.spawn(reporter.run(settings.statistics_s), "statistics reports")
         statistics = StatisticsProcess(settings)
         runtime.degraded["statistics"] = statistics.problem
-        runtime.stack.push_async_callback(statistics.stop)
         statistics.start()
+
+        async def stop() -> None:
+            """Side by side: no partition waits for the end of the Faust app before another instance owns it."""
+            await asyncio.gather(service.stop(), statistics.stop())
+
+        runtime.stack.push_async_callback(stop)
 
     run_service("txn-manager", settings, start)

@@ -96,9 +96,7 @@ class TxnService:
         self.aborts.start()
 
     async def stop(self) -> None:
-        await self.requests.stop()
-        await self.commits.stop()
-        await self.aborts.stop()
+        await asyncio.gather(self.requests.stop(), self.commits.stop(), self.aborts.stop())
         await self.leases.stop()
 
     # Requests.
