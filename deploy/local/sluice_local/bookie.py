@@ -29,14 +29,18 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
     folder = settings.data_dir / NAME
     config = folder / "bookkeeper.conf"
     logback = folder / "logback.xml"
-    jars = settings.jars_dir / "data-plane"
-    log_option = f"-Dlogback.configurationFile={logback}"
     # Allocates its journal in one go, for which it reaches into a file descriptor.
     reach_in = "--add-opens=java.base/java.io=ALL-UNNAMED"
-    options = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m", reach_in, log_option)
+    options = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m", reach_in, f"-Dlogback.configurationFile={logback}")
     return Part(
         name=NAME,
-        command=java.command(jars, "org.apache.bookkeeper.server.Main", ["--conf", str(config)], options),
+        command=java.command(
+            settings.jars_dir / "data-plane",
+            "org.apache.bookkeeper.server.Main",
+            ["--conf", str(config)],
+            options,
+            java.archive(settings.jars_dir, NAME),
+        ),
         folder=folder,
         log=settings.logs_dir / f"{NAME}.log",
         address=f"{HOST}:{settings.bookie_port}",
