@@ -59,13 +59,22 @@ def test_the_memory_of_a_segment_store_is_divided(tmp_path: Path) -> None:
 def test_no_part_is_stopped_before_those_that_use_it(settings: LocalSettings) -> None:
     parts = {part.name: part for part in parts_of(settings)}
     for part in parts.values():
+        if part.may_be_late:  # it uses none of them
+            continue
         for needed in part.starts_after:
             assert part.stop_rank < parts[needed].stop_rank
     assert parts["api-gateway-0"].stop_rank == StopRank.SERVICE
 
 
-def test_services_start_without_waiting(settings: LocalSettings) -> None:
-    assert all(not part.starts_after for part in parts_of(settings) if part.stop_rank == StopRank.SERVICE)
+def test_services_start_without_waiting_but_what_may_be_late_starts_last(settings: LocalSettings) -> None:
+    parts = parts_of(settings)
+    late = {part.name for part in parts if part.may_be_late}
+    assert late == {"retention-spark-0"}
+    for part in parts:
+        if part.name in late:
+            assert {*part.starts_after, *late} == {each.name for each in parts}
+        elif part.stop_rank == StopRank.SERVICE:
+            assert not part.starts_after
 
 
 def test_a_java_program_maps_the_archive_of_its_classes_if_there_is_one(settings: LocalSettings) -> None:
