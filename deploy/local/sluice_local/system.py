@@ -26,6 +26,9 @@ from sluice_local.running import process_record_path
 from sluice_local.settings import LocalSettings
 
 _POLL_S = 0.05
+_MAX_POLL_S = 0.25
+_POLLS = 20
+"""A part is looked at again after that fraction of the time it took so far: each look takes time from the start."""
 Report = Callable[[str], None]
 
 
@@ -199,11 +202,12 @@ class System:
 
     def _wait_ready(self, part: Part, limit_s: float, cancelled: threading.Event) -> None:
         child = self.child(part.name)
-        deadline = time.monotonic() + limit_s
+        began = time.monotonic()
         while (reason := part.probe.problem()) is not None:
-            if child.wait(_POLL_S):
+            waited_s = time.monotonic() - began
+            if child.wait(min(max(_POLL_S, waited_s / _POLLS), _MAX_POLL_S)):
                 raise PartFailed(self.obituary(part.name))
-            if time.monotonic() > deadline:
+            if waited_s > limit_s:
                 raise NotReadyInTime(
                     f"{part.name} is not ready after {limit_s:.0f} s: {reason}; log {part.log}, its last lines:\n"
                     + _indented(log_tail(part.log))
