@@ -10,13 +10,18 @@ from uuid import UUID, uuid4
 import pytest
 import pytest_asyncio
 from kazoo.client import KazooClient
+from support.txn_log import TxnLog
 from unit.pravega.suite import SegmentStoreSuite
 
 from harness import System, eventually, eventually_async
-from sluice.domain.segment import segment_name
+from sluice.domain.ids import StreamId
+from sluice.domain.segment import TRANSACTION_MARK, segment_name, transaction_segment_name
+from sluice.domain.transaction.state import segment_names
 from sluice.pravega import (
     Host,
     RouteStale,
+    SegmentInfo,
+    SegmentMissing,
     SegmentStoreClient,
     SegmentStoreError,
     TryLater,
@@ -29,6 +34,7 @@ from sluice.pravega.container_map import (
     encode_container_map,
 )
 from sluice.pravega.event_frames import frame_event
+from txn_manager.merging import merge_into
 
 pytestmark = pytest.mark.integration
 
@@ -184,3 +190,51 @@ async def test_a_killed_store_ends_calls_at_once_and_serves_again_when_it_is_bac
     await asyncio.to_thread(system.start, "segment-store-0")
     await settles(lambda: store.segment_info(name), "the container runs again")
     assert await store.append(name, UUID(int=1), b"kept") == len(frame_event(b"kept"))
+
+
+async def test_what_is_made_anew_after_its_merge_is_missing(
+    plane: DataPlane, store: SegmentStoreClient, scope: str
+) -> None:
+    """So a late attempt does not take it for an empty segment, and never deletes what was merged a moment ago."""
+    target, source = segment_name(scope, "st", 0), transaction_segment_name(scope, "st", 0, 0, 1)
+    for name in (target, source):
+        await store.create_segment(name, 0, 0)
+    await store.append(source, UUID(int=1), b"merged")
+    await store.merge_batch(target, [source])
+    await store.create_segment(source, 0, 0)
+    with pytest.raises(SegmentMissing):
+        await store.segment_info(source)
+    length = len(frame_event(b"merged"))
+    assert await store.merge_batch(target, [source]) == [length]
+
+
+class FlushingStore(SegmentStoreClient):
+    """Another writer of the transactions flushes to a segment whenever its length was answered as 0, unsealed."""
+
+    async def segment_info(self, name: str) -> SegmentInfo:
+        """See SegmentStore."""
+        info = await super().segment_info(name)
+        if TRANSACTION_MARK in name and not info.length and not info.sealed:
+            await self.append(name, uuid4(), b"late")
+        return info
+
+
+async def test_a_batch_holds_what_is_flushed_after_its_lengths_in_order(
+    plane: DataPlane, store: SegmentStoreClient
+) -> None:
+    log = TxnLog(segments=4)
+    log.stream.id = id = StreamId(f"scope{uuid4().hex}", "st")
+    first, second = log.open("first"), log.open("second")
+    goals = {number: number for number in range(4)}
+    names = {t: segment_names(log.stream, t) for t in (first, second)}
+    created = [*(segment_name(*id, goal) for goal in goals), *names[first].values(), *names[second].values()]
+    await asyncio.gather(*(store.create_segment(name, 0, 0) for name in created))
+    for number in (0, 1):
+        await store.append(names[second][number], UUID(int=2), b"second")
+    await store.append(names[first][1], UUID(int=1), b"first")
+    late = FlushingStore(lambda container: plane.routes.get(container), CONTAINERS)
+    await merge_into(late, log.stream, (first, second), goals, may_skip=True)
+    await late.close()
+    found = [(await store.read_segment(segment_name(*id, goal), 0, 1000)).data for goal in goals]
+    early, later, other = (frame_event(event) for event in (b"late", b"second", b"first"))
+    assert found == [early + later, other + later, early + early, early + early]

@@ -4,9 +4,11 @@ The stream is scaled meanwhile, so that transactions are committed which began b
 (`pytest -s`).
 """
 
+import asyncio
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,13 +19,17 @@ from support.controller import Controller, controller
 from support.effort import effort
 from support.kafka import events, fold
 from support.scaling import scale_request
+from support.segments import on_store
 from support.transactions import Transactions
 from support.txn_traffic import TxnTraffic
 from support.workflows import running_workflows
 
 from harness import System, eventually
+from sluice.domain.segment import transaction_segment_name
 from sluice.domain.transaction import events as ev
+from sluice.domain.transaction.ids import halves
 from sluice.domain.workflow import WorkflowKind
+from sluice.pravega import SegmentMissing, SegmentStoreClient
 from sluice_local.settings import LocalSettings
 from txn_manager.commit_steps import workflows
 
@@ -96,9 +102,14 @@ async def test_what_is_committed_is_read_exactly_once_whatever_dies(single: Syst
         traffic.scale()
         done_with("Redis was emptied, a scale")
         traffic.goes_on(BETWEEN_FAULTS)
-        single.kill("segment-store-1")
+        single.freeze("segment-store-1")
         eventually(lambda: stores_in_use(gateway) == {first}, DEADLINE_S, "all names are on the store that lives")
-        done_with("a segment store was killed, its containers have moved")
+        done_with("a segment store stands still, its containers have moved")
+        traffic.goes_on()
+        single.thaw("segment-store-1")
+        traffic.goes_on()
+        single.kill("segment-store-1")
+        done_with("it has gone on, and was killed")
         single.start("segment-store-1", deadline_s=DEADLINE_S)
         eventually(lambda: stores_in_use(gateway) == {first, second}, DEADLINE_S, "names are on both stores")
         traffic.goes_on(BETWEEN_FAULTS)
@@ -134,6 +145,32 @@ async def test_all_ends_exactly_once_wherever_txn_manager_is_killed(single: Syst
         return [name for name in running_workflows(fold(single.kafka_bootstrap)) if f":{traffic.scope}" in name]
 
     eventually(lambda: not unfinished(), DEADLINE_S, "nothing is left half done")
+    skipped = skipped_segments(single, traffic)
+    assert skipped, "no commit has skipped a segment"
+    eventually(lambda: not still_there(gateway, traffic, skipped), DEADLINE_S, "what was skipped is deleted")
+
+
+def skipped_segments(single: System, traffic: TxnTraffic) -> dict[int, list[str]]:
+    """The names of the segments that commits have skipped, by segment number."""
+    names: dict[int, list[str]] = {}
+    for event in events(fold(single.kafka_bootstrap), lambda e: isinstance(e, ev.EmptySegmentsSkipped)):
+        for transaction, numbers in event.segments.items() if event.scope == traffic.scope else ():
+            for number in numbers:
+                name = transaction_segment_name(event.scope, event.stream, number, *halves(transaction))
+                names.setdefault(number, []).append(name)
+    return names
+
+
+def still_there(gateway: Controller, traffic: TxnTraffic, names: dict[int, list[str]]) -> list[str]:
+    """Segments of one number are on one store, whatever their epochs."""
+
+    async def present(number: int, store: SegmentStoreClient, _name: str) -> list[str]:
+        infos = await asyncio.gather(*(store.segment_info(n) for n in names[number]), return_exceptions=True)
+        found = zip(names[number], infos, strict=True)
+        return [name for name, info in found if not isinstance(info, SegmentMissing)]
+
+    stream = (traffic.scope, traffic.stream)
+    return [name for number in names for name in on_store(gateway, stream, number, partial(present, number))]
 
 
 def ask_for_scale(gateway: Controller, traffic: TxnTraffic) -> None:

@@ -34,6 +34,7 @@ class Faults:
         """No more faults; what is frozen or away comes back."""
         self.is_over = True
         self.store.failing = self.store.slow_s = 0.0
+        self.store.find_containers()
         self.system.broker.come_back()
         for process in self.system.processes:
             process.fuse = None

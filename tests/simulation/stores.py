@@ -19,8 +19,9 @@ _FAILURES = (Failure.TIMED_OUT, Failure.CLOSED_BY_PEER, Failure.LOST, Failure.NO
 class Stores(InMemorySegmentStore):
     """`failing` is the share of requests that fail, before or after their effect, `slow_s` the longest delay.
 
-    `touch` gets every request from the process that makes it. `past` has what segments do not hold any more,
-    `gone` the lengths of those that were deleted or merged, `born` how often a name was created.
+    `touch` gets every request from the process that makes it. `past` has what segments do not hold any more, `deleted`
+    the greatest length that a segment had when it was deleted. `on_measured` gets the name of a segment whose length
+    was just answered.
     """
 
     def __init__(self, random: Random, clock_ms: Callable[[], int], touch: Callable[[str], None]) -> None:
@@ -29,9 +30,11 @@ class Stores(InMemorySegmentStore):
         self.failing = 0.0
         self.slow_s = 0.0
         self.past: dict[str, bytes] = {}
-        self.gone: dict[str, int] = {}
+        self.deleted: dict[str, int] = {}
         self.merges: list[tuple[str, str, int]] = []
         """Targets, sources and how many bytes those had."""
+        self.on_measured: Callable[[str], None] = lambda _name: None
+        self._stale: dict[str, tuple[int, bool]] = {}
         self.under_way = 0
         """Requests that are not answered yet."""
         self._touch = touch
@@ -42,6 +45,14 @@ class Stores(InMemorySegmentStore):
             return await super().call(request, timeout_s)
         finally:
             self.under_way -= 1
+
+    def lose_containers(self) -> None:
+        """From now on a store that has lost them answers now and then for transactions: as they are at this moment."""
+        self._stale = {name: (s.length, s.sealed) for name, s in self.segments.items() if "#transaction." in name}
+
+    def find_containers(self) -> None:
+        """No store answers any more that should not."""
+        self._stale = {}
 
     def whole(self, name: str) -> bytes:
         """All that was ever stored in a segment."""
@@ -61,6 +72,17 @@ class Stores(InMemorySegmentStore):
             return asyncio.sleep(random.random() * self.slow_s)
         return asyncio.sleep(0.002) if random.random() < 0.1 else None
 
+    def _answer(self, request: Any, name: str) -> Command:
+        if isinstance(request, segments.GetStreamSegmentInfo):
+            stale = self._stale.get(name)
+            if stale is not None and self.random.random() < 0.7:
+                length, sealed = stale
+                return segments.StreamSegmentInfo(request.request_id, name, True, sealed, False, 0, length, 0)
+        answer = super()._answer(request, name)
+        if isinstance(answer, segments.StreamSegmentInfo):
+            self.on_measured(name)
+        return answer
+
     def _merge_noted(self, request: segments.MergeSegmentsBatch, target: MemorySegment) -> Command:
         present = {name: self.segments[name].length for name in request.sources if name in self.segments}
         answer = self._merge(request, target)
@@ -77,7 +99,7 @@ class Stores(InMemorySegmentStore):
 
     def _delete_noted(self, request: segments.DeleteSegment, segment: MemorySegment) -> Command:
         self.past[request.segment] = self.past.get(request.segment, b"") + segment.data
-        self.gone[request.segment] = segment.length
+        self.deleted[request.segment] = max(segment.length, self.deleted.get(request.segment, 0))
         return self._delete(request, segment)
 
     ANSWERS: ClassVar[dict[type[Command], Callable[..., Any]]] = {

@@ -18,12 +18,14 @@ from simulation.txn.run import run_seed
 from simulation.violation import Violation
 
 from sluice.domain.model import JournalEntry
+from sluice.domain.stream import decide as stream_decide
 from sluice.domain.transaction import batch, index
 from sluice.engine.journal import Journal
 from sluice.engine.sources import DecidedSources
-from txn_manager import commit_steps
+from txn_manager import commit_steps, merging
 from txn_manager.leases import Leases
 from txn_manager.outage_tracker import OutageTracker
+from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.transaction_completion import TransactionCompletion
 
 SECONDS = float(os.environ.get("SIM_SECONDS", "55"))
@@ -42,17 +44,56 @@ def test_whatever_fails_transactions_keep_their_promises(capsys: pytest.CaptureF
 
 
 def merge_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    merge = commit_steps.merge_into
+    merge = merging.merge_into
 
-    async def twice(store: Any, stream: Any, transactions: Any, goals: Any) -> Any:
+    async def twice(store: Any, *batch: Any) -> Any:
         before = {name: segment.data for name, segment in store.segments.items()}
         merged = len(store.merges)
-        positions = await merge(store, stream, transactions, goals)
+        result = await merge(store, *batch)
         for target, source, _ in store.merges[merged:]:
             store.segments[target].data += before[source]
-        return positions
+        return result
 
     monkeypatch.setattr(commit_steps, "merge_into", twice)
+
+
+def trust_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    info = merging._info
+
+    async def unsealed(store: Any, name: str, *, sealed: bool = False) -> Any:
+        return await info(store, name)
+
+    async def nothing(_store: Any, _name: str) -> None:
+        pass
+
+    monkeypatch.setattr(merging, "_info", unsealed)
+    monkeypatch.setattr(merging, "_seal", nothing)
+
+
+def merge_data_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_and_merge = merging._skip_and_merge
+
+    async def data_first(store: Any, merge: Any, target: str, sources: Any) -> Any:
+        infos = [await merging._info(store, source) for source in sources]
+        await merge(target, [s for s, info in zip(sources, infos, strict=True) if info is not None and info.length])
+        return await skip_and_merge(store, merge, target, sources)
+
+    monkeypatch.setattr(merging, "_skip_and_merge", data_first)
+
+
+def leave_what_was_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(*_: Any) -> None:
+        pass
+
+    monkeypatch.setattr(SkippedSegments, "_delete", nothing)
+
+
+def record_no_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SkippedSegments, "_record_later", lambda *_: None)
+
+
+def forget_skipped_of_deleted_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_decide, "note_deleted", lambda *_: ())
 
 
 def lose_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +142,11 @@ def decide_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     ("break_it", "seen"),
     [
         (merge_twice, "has written"),
+        (trust_lengths, "has written"),
+        (merge_data_first, "behind a later commit"),
+        (leave_what_was_skipped, "is left over"),
+        (record_no_deletions, "never recorded as deleted"),
+        (forget_skipped_of_deleted_streams, "skipped and not deleted"),
         (lose_order, "in the order"),
         (abort_early, "before its lease and grace were over"),
         (ignore_outages, "no ping could be received"),

@@ -34,6 +34,7 @@ from sluice.pravega.memory import Moment
 from support.histories import segments_of
 from support.memory_world import MemoryWorld, Process, until
 from txn_manager.commit_steps import workflows
+from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.step_context import TransactionStepContext
 from txn_manager.transaction_completion import TransactionCompletion
 
@@ -59,6 +60,7 @@ class Completer:
         )
         context = TransactionStepContext(world.store, journal)
         runner = Runner(journal, runtime.model, workflows(most), context, CrashPoints(""))
+        self.skipped = SkippedSegments(journal, self.consumer, context)
         self.completion = TransactionCompletion(journal, self.consumer, runner, most)
 
     def take_over(self) -> None:
@@ -74,9 +76,11 @@ class Completer:
 
     async def _own(self, partition: int) -> None:
         self.completion.take_over(partition)
+        self.skipped.take_over(partition)
 
     def _disown(self, partition: int) -> None:
         self.completion.drop(partition)
+        self.skipped.drop(partition)
 
     async def _failed(self, _delivery: Delivery, error: Exception) -> None:
         self.failures.append(error)

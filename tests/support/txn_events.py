@@ -1,7 +1,7 @@
 """The events of transactional writers: what they write, what must be read of it, and in which order.
 
-Every transaction holds some events, `writer:transaction:event`, whose routing keys are shared by all writers. Every
-fifth is aborted.
+A transaction holds events, `writer:transaction:event`, whose routing keys are shared by all writers: none, one, so many
+that each segment has some, or a few. Every fifth is aborted.
 """
 
 from collections import defaultdict
@@ -15,6 +15,7 @@ from support.transactions import Transactions
 
 KEYS = 8
 ABORTED_EVERY = 5
+_COUNTS = (3, 0, 1, 5, 2 * KEYS, 4, 6)
 
 _ENDS = {
     ("commit", "SUCCESS"): "COMMITTED",
@@ -38,7 +39,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
 def events_of(writer: str, number: int) -> list[tuple[str, str]]:
     """The events of a transaction, each with its routing key; pairs share a key."""
-    return [(f"{writer}:{number}:{index}", _key(number, index)) for index in range(3 + number % 4)]
+    return [(f"{writer}:{number}:{index}", _key(number, index)) for index in range(_COUNTS[number % len(_COUNTS)])]
 
 
 def wanted_of(number: int) -> str:

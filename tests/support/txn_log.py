@@ -9,7 +9,7 @@ from sluice.domain.segment import number_of, segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.transaction import batch, decide
 from sluice.domain.transaction import events as ev
-from sluice.domain.transaction.batch import CommitBatch, Commits, Positions, find_commits
+from sluice.domain.transaction.batch import CommitBatch, Commits, Merged, Positions, Skipped, find_commits
 from sluice.domain.transaction.commands import (
     AbortReason,
     AbortTransaction,
@@ -111,18 +111,20 @@ class TxnLog(StreamLog):
     def begin(self) -> Decision:
         return self.apply(batch.begin_batch(self, STREAM, self.context(), self.most))
 
-    def end(self, positions: Positions | None = None) -> Decision:
+    def end(self, positions: Positions | None = None, skipped: Skipped | None = None, deleted: int = 0) -> Decision:
         """End the batch that merges."""
-        positions = self._positions() if positions is None else positions
-        return self.apply(batch.end_batch(self, STREAM, self.context(), positions, self.most))
+        merged = Merged(self._positions() if positions is None else positions, skipped or {}, deleted)
+        return self.apply(batch.end_batch(self, STREAM, self.context(), merged, self.most))
 
     def _positions(self) -> Positions:
         running = self.commits.workflow if self.commits is not None else None
         return {id: {} for id in running.transactions} if running is not None else {}
 
-    def note_rolled(self, sizes: dict[int, int] | None = None, positions: Positions | None = None) -> Decision:
-        positions = self._positions() if positions is None else positions
-        return self.apply(batch.note_rolled(self, STREAM, self.context(), sizes or {}, positions))
+    def note_rolled(
+        self, sizes: dict[int, int] | None = None, positions: Positions | None = None, skipped: Skipped | None = None
+    ) -> Decision:
+        merged = Merged(self._positions() if positions is None else positions, skipped or {})
+        return self.apply(batch.note_rolled(self, STREAM, self.context(), sizes or {}, merged))
 
     def end_roll(self, sizes: dict[int, int] | None = None) -> Decision:
         sizes = dict.fromkeys(self.stream.active_epoch.segments, 0) if sizes is None else sizes

@@ -12,7 +12,7 @@ import msgspec
 from sluice.domain.events import Event
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord
 from sluice.domain.stream import events as ev
-from sluice.domain.transaction.events import CommitBatchStarted, CommitsEvent
+from sluice.domain.transaction.events import CommitBatchStarted, CommitsEvent, EmptySegmentsDeleted
 from sluice.domain.transaction.state import Transaction, TransactionState
 from sluice.domain.workflow import Workflow, running
 from sluice.engine.fold import Outcome, PartitionView
@@ -32,6 +32,7 @@ BESIDE = (
     | ev.DecisionRecorded
     | ev.WorkflowQueued
     | ev.WorkflowAdmitted
+    | EmptySegmentsDeleted
 )
 """Events that may happen to a stream while a workflow is changing it, and have nothing to do with it."""
 

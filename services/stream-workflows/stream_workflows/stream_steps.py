@@ -8,6 +8,7 @@ from sluice.domain.ids import TransactionId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import cuts
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction.batch import find_commits, skipped_names
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction
 from sluice.domain.transaction.index import transactions_of
 from sluice.engine.dependencies import Dependency
@@ -76,10 +77,14 @@ async def seal_segments(context: StreamStepContext, stream: Stream) -> None:
 
 
 async def delete_segments(context: StreamStepContext, stream: Stream) -> None:
+    """Those of the stream and its mark stream, and what commits have skipped: txn-manager may be late with that."""
     mark = _mark_of(context, stream)
+    commits = find_commits(context.reader(stream.id.key), stream.id)
     names = segments.segment_names(stream, {*cuts.segments_between(stream, stream.cut, {}), *stream.spare})
     if mark is not None:
         names += segments.segment_names(mark, cuts.segments_between(mark, mark.cut, {}))
+    for skipped in commits.skipped.values() if commits is not None else ():
+        names += skipped_names(stream, skipped)
     await all_done(context.store.delete_segment(name) for name in names)
 
 

@@ -3,24 +3,23 @@
 Rules: stream-and-transaction-semantics 3.10, 3.11 and 5.1, segment-store-wire-protocol 4.8 and 7.5.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
+
+import msgspec
 
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import NotFoundError
 from sluice.domain.ids import StreamId
-from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction import batch
-from sluice.domain.transaction.batch import Commits, Positions
+from sluice.domain.transaction.batch import Commits, Merged
 from sluice.domain.transaction.decide import finish_abort
 from sluice.domain.transaction.state import Transaction, segment_names
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.step import Step, Workflows, all_done
-from sluice.pravega.errors import SegmentSealed
-from sluice.pravega.store import SegmentStore
 from sluice.workflows.segments import create_segments, seal_and_measure
+from txn_manager.merging import merge_into
 from txn_manager.step_context import TransactionStepContext
 
 NO_SCALING = ScalingPolicy()
@@ -34,27 +33,35 @@ def _stream_of(context: TransactionStepContext, id: StreamId) -> Stream:
     return stream
 
 
-async def merge(context: TransactionStepContext, commits: Commits) -> Positions:
+async def merge(context: TransactionStepContext, commits: Commits) -> Merged:
     """Append the batch to the active segments, all of them side by side, each in the batch's order."""
     assert commits.workflow is not None
     stream, transactions = _stream_of(context, commits.stream), commits.workflow.transactions
     goals = batch.targets(stream, transactions, rolls=False)
-    return await merge_into(context.store, stream, transactions, goals)
+    return await _merge(context, commits, stream, goals)
 
 
-async def merge_into_duplicates(context: TransactionStepContext, commits: Commits) -> tuple[dict[int, int], Positions]:
+async def merge_into_duplicates(context: TransactionStepContext, commits: Commits) -> tuple[dict[int, int], Merged]:
     """Fill and seal duplicates of the batch's own segments, create duplicates of the active ones behind them."""
     assert commits.workflow is not None
     stream, transactions = _stream_of(context, commits.stream), commits.workflow.transactions
     if batch.has_rolled(stream):
-        return {}, {}
+        return {}, Merged({})
     goals = batch.targets(stream, transactions, rolls=True)
     following = batch.next_duplicates(stream)
     await create_segments(context.store, stream, goals.values(), NO_SCALING)
-    positions = await merge_into(context.store, stream, transactions, goals)
+    merged = await _merge(context, commits, stream, goals)
     sizes = await seal_and_measure(context.store, stream, goals.values())
     await create_segments(context.store, stream, following)
-    return sizes, positions
+    return sizes, merged
+
+
+async def _merge(context: TransactionStepContext, commits: Commits, stream: Stream, goals: Mapping[int, int]) -> Merged:
+    assert commits.workflow is not None
+    aggregate, transactions = commits.stream.commits, commits.workflow.transactions
+    may_skip = commits.may_skip(len(transactions) * len(goals))
+    merged = await merge_into(context.store, stream, transactions, goals, may_skip)
+    return msgspec.structs.replace(merged, deleted=context.deleted.get(aggregate, 0))
 
 
 async def seal_active(context: TransactionStepContext, commits: Commits) -> dict[int, int]:
@@ -71,44 +78,16 @@ async def delete_segments(context: TransactionStepContext, transaction: Transact
     await all_done(context.store.delete_segment(name) for name in names)
 
 
-async def merge_into(
-    store: SegmentStore, stream: Stream, transactions: tuple[str, ...], goals: Mapping[int, int]
-) -> Positions:
-    names = [segment_names(stream, transaction) for transaction in transactions]
-    active = set(stream.active_epoch.segments)
-    merges = [
-        (store.merge_batch if goal in active else partial(_merge_into_duplicate, store))(
-            segment_name(*stream.id, goal), [of[number] for of in names]
-        )
-        for number, goal in goals.items()
-    ]
-    reached = dict(zip(goals.values(), await all_done(merges), strict=True))
-    return {t: {goal: ends[i] for goal, ends in reached.items()} for i, t in enumerate(transactions)}
-
-
-async def _merge_into_duplicate(store: SegmentStore, duplicate: str, sources: Sequence[str]) -> list[int]:
-    """A duplicate is sealed only once everything is merged into all of them; what there is of its sources is empty,
-    created late by an open that was handled again. It counts as merged: each up to the end, behind which nothing comes.
-    """
-    try:
-        return await store.merge_batch(duplicate, sources)
-    except SegmentSealed:
-        found = await store.segment_info(duplicate)
-        if not found.sealed:
-            raise
-        return [found.length] * len(sources)
-
-
 def _end_batch(most: int) -> "Step[TransactionStepContext]":
-    def record(reader: Reader, context: Context, state: Commits, positions: Positions) -> Decision:
-        return batch.end_batch(reader, state.stream, context, positions, most)
+    def record(reader: Reader, context: Context, state: Commits, merged: Merged) -> Decision:
+        return batch.end_batch(reader, state.stream, context, merged, most)
 
     return Step("merge", merge, record)
 
 
-def _rolled(reader: Reader, context: Context, state: Commits, found: tuple[dict[int, int], Positions]) -> Decision:
-    sizes, positions = found
-    return batch.note_rolled(reader, state.stream, context, sizes, positions)
+def _rolled(reader: Reader, context: Context, state: Commits, found: tuple[dict[int, int], Merged]) -> Decision:
+    sizes, merged = found
+    return batch.note_rolled(reader, state.stream, context, sizes, merged)
 
 
 def _roll_ended(reader: Reader, context: Context, state: Commits, sizes: dict[int, int]) -> Decision:

@@ -32,6 +32,7 @@ from txn_manager.leases import Leases
 from txn_manager.opener import TransactionOpener
 from txn_manager.outage_tracker import OutageTracker
 from txn_manager.settings import TxnSettings
+from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.step_context import TransactionStepContext
 from txn_manager.transaction_completion import TransactionCompletion
 from txn_manager.transaction_metrics import TransactionMetrics
@@ -70,6 +71,7 @@ class TxnService:
         runner = Runner(
             journal, runtime.model, workflows(settings.batch), context, crash_points, foreseen=SegmentStoreError
         )
+        self._skipped = SkippedSegments(journal, self.commits, context)
         self._completion = TransactionCompletion(journal, self.commits, runner, settings.batch, settings.max_handlers)
         self._metrics = TransactionMetrics(
             journal, lambda: self.requests.partitions, lambda: self.commits.partitions, self.leases.ends_at
@@ -168,9 +170,11 @@ class TxnService:
     async def _own_commits(self, partition: int) -> None:
         await self.leases.listen(partition)
         self._completion.take_over(partition)
+        self._skipped.take_over(partition)
 
     def _disown_commits(self, partition: int) -> None:
         self._completion.drop(partition)
+        self._skipped.drop(partition)
 
     async def _own_aborts(self, _partition: int) -> None:
         """An abort needs no more than the journal."""

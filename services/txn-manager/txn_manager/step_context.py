@@ -6,10 +6,14 @@ from sluice.pravega.store import SegmentStore
 
 
 class TransactionStepContext:
-    """The segment stores, and the view."""
+    """The segment stores, and the view.
+
+    `deleted` has, by the commits of a stream, up to which of its batches this process has deleted what they skipped.
+    """
 
     def __init__(self, store: SegmentStore, journal: Journal) -> None:
         self.store = store
+        self.deleted: dict[str, int] = {}
         self._journal = journal
 
     def reader(self, key: str) -> Reader:

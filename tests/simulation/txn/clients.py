@@ -52,6 +52,8 @@ class Clients:
         self.pause_s = pause_s
         self.written: dict[str, Written] = {}
         self.stopped: dict[str, int] = {}
+        self._by_name: dict[str, tuple[Written, int]] = {}
+        plant.stores.on_measured = self._flush_late
         self._reads = Reads(_Gateway(plant))  # type: ignore[arg-type]
 
     async def run(self, transactions: int) -> None:
@@ -84,6 +86,7 @@ class Clients:
             return
         written = Written(len(self.written) + 1, scope, stream, opened.transaction, opened.segments)
         self.written[opened.transaction] = written
+        self._by_name.update({name: (written, number) for number, name in written.names.items()})
         self._write(written, must=True)
         chance = random.random()
         if chance < 0.2:
@@ -174,10 +177,25 @@ class Clients:
             if txn.state != "OPEN":
                 # It is too late for more, and nothing is promised about it.
                 continue
-            written.written += 1
-            event = event_of(written.number, written.written, segment_number % 1000)
-            segment.data += event
-            written.events.setdefault(segment_number, []).append(event)
+            self._append(written, segment_number)
+
+    def _append(self, written: Written, segment_number: int) -> None:
+        written.written += 1
+        event = event_of(written.number, written.written, segment_number % 1000)
+        self.plant.stores.segments[written.names[segment_number]].data += event
+        written.events.setdefault(segment_number, []).append(event)
+
+    def _flush_late(self, name: str) -> None:
+        """Another writer of a transaction flushes when its commit is under way; what the store takes is committed.
+
+        What was merged before and created anew by an open that was late is no segment of the transaction any more.
+        """
+        written, segment_number = self._by_name.get(name, (None, 0))
+        if written is None or self.random.random() > 0.1 or self.plant.stores.segments[name].sealed:
+            return
+        is_merged = any(source == name for _, source, _ in self.plant.stores.merges)
+        if self.plant.auditor.model.txns[written.key].state == "COMMITTING" and not is_merged:
+            self._append(written, segment_number)
 
 
 class _Gateway:

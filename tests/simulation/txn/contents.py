@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from simulation.txn.clients import EVENT, Clients, Written
-from simulation.txn.model import Model
+from simulation.txn.model import Model, Txn
 from simulation.txn.plant import Plant
 from simulation.violation import Violation
 
@@ -28,6 +28,7 @@ def check(plant: Plant, clients: Clients) -> None:
     if found:
         raise Violation(f"events without a transaction: {found}")
     _merged_in_order(plant)
+    _deleted_empty(plant)
 
 
 def _commits_in_order(model: Model) -> None:
@@ -38,12 +39,16 @@ def _commits_in_order(model: Model) -> None:
 
 
 def left_over(plant: Plant) -> str | None:
-    """A segment of an aborted transaction. Of a committed one, or one that never came about, it is at least empty.
+    """A segment of an aborted transaction, or one that was skipped and never deleted.
+
+    Of a committed one, or one that never came about, it is at least empty.
 
     The latter may be of the same id: created for a former life of the stream by a process that died before it decided.
     Created late it stays for good then: a real segment store must not have to delete what it has just merged.
     """
-    known = {id.replace("-", ""): txn for (_, _, id), txn in plant.auditor.model.txns.items()}
+    known = _known(plant)
+    for name in plant.auditor.model.skipped - plant.stores.deleted.keys():
+        return f"{name} was skipped, and is left over"
     for name, segment in plant.stores.segments.items():
         id = name.partition(MARK)[2]
         txn = known.get(id)
@@ -54,6 +59,20 @@ def left_over(plant: Plant) -> str | None:
         if id and segment.length and (txn is None or not is_its_own or txn.state == "COMMITTED"):
             return f"{name} is left over, and not empty"
     return None
+
+
+def _known(plant: Plant) -> dict[str, Txn]:
+    """All transactions, by the digits in the names of their segments."""
+    return {id.replace("-", ""): txn for (_, _, id), txn in plant.auditor.model.txns.items()}
+
+
+def _deleted_empty(plant: Plant) -> None:
+    """Of a transaction that was committed only empty segments are deleted."""
+    known = _known(plant)
+    for name, size in plant.stores.deleted.items():
+        txn = known.get(name.partition(MARK)[2])
+        if size and txn is not None and txn.state == "COMMITTED":
+            raise Violation(f"{name} was deleted with {size} bytes of {txn}")
 
 
 def _runs(plant: Plant) -> dict[int, list[tuple[str, list[bytes]]]]:

@@ -70,7 +70,7 @@ def _stored(plant: Plant, stream: Stream) -> None:
         is_replaced = stream.history.replaced_in(id) is not None
         # The sizes of what lies far behind the head are known no more.
         if is_replaced and id in stream.history.segments:
-            length = stored.length if stored is not None else store.gone.get(name)
+            length = stored.length if stored is not None else store.deleted.get(name)
             if size is None or size != length:
                 raise Violation(f"{name} was sealed at {size}, its length is {length}")
         if stored is not None and stored.sealed is not (sealed or is_replaced):

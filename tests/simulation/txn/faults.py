@@ -20,6 +20,7 @@ class Faults(faults.Faults):
             *(self._freeze_txn,) * 2,
             *(self._stores_fail,) * 2,
             self._stores_slow,
+            *(self._containers_lost,) * 2,
             self._redis_emptied,
             self._redis_away,
             self._kafka_away,
@@ -67,6 +68,11 @@ class Faults(faults.Faults):
         store.slow_s = self.random.choice((0.05, 1.0, 8.0))
         self.note(f"stores slow: {store.slow_s}")
         self.later(self.random.choice((0.2, 1.0, 5.0)), setattr, store, "slow_s", 0.0)
+
+    def _containers_lost(self) -> None:
+        self.note("containers are lost")
+        self.store.lose_containers()
+        self.later(self.random.choice((0.2, 1.0, 5.0)), self.store.find_containers)
 
     def _redis_emptied(self) -> None:
         self.note("redis emptied")

@@ -32,6 +32,8 @@ from sluice.domain.stream.events import (
 from sluice.domain.transaction.events import (
     CommitBatchEnded,
     CommitBatchStarted,
+    EmptySegmentsDeleted,
+    EmptySegmentsSkipped,
     TransactionAborted,
     TransactionAborting,
     TransactionCommitted,
@@ -101,6 +103,11 @@ class Model:
     committed: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     ended: dict[tuple[str, str], list[Txn]] = field(default_factory=dict)
     """Of the streams that are there."""
+    skipped: set[str] = field(default_factory=set)
+    """Names of all segments that commits have ever skipped."""
+    to_delete: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    """Numbers of batches with skipped segments that are not known to be deleted."""
+    batches: dict[tuple[str, str], int] = field(default_factory=dict)
     working: int = 0
     """Workflows and batches under way."""
 
@@ -188,6 +195,7 @@ class Model:
             raise Violation(f"{event}: epoch {txns[0].epoch} over active reference {stream.reference}")
         stream.batch = event.transactions
         self.working += 1
+        self.batches[event.scope, event.stream] = self.batches.get((event.scope, event.stream), 0) + 1
 
     def on_batch_ended(self, event: CommitBatchEnded, _at: int) -> None:
         stream = self.stream(event)
@@ -196,6 +204,26 @@ class Model:
             raise Violation(f"{event}: not committed: {left} of {stream.batch}")
         stream.batch = ()
         self.working -= 1
+
+    def on_skipped(self, event: EmptySegmentsSkipped, _at: int) -> None:
+        key = (event.scope, event.stream)
+        stream, batches = self.stream(event), self.to_delete.setdefault(key, [])
+        if not stream.batch or batches[-1:] == [self.batches[key]]:
+            raise Violation(f"{event}: the batch {stream.batch} has skipped {batches}")
+        batches.append(self.batches[key])
+        for id, numbers in event.segments.items():
+            txn = self.txns[*key, id]
+            if id not in stream.batch or not txn.numbers.issuperset(numbers):
+                raise Violation(f"{event}: {txn} is not in {stream.batch}")
+            digits = id.replace("-", "")
+            names = {f"{'/'.join(key)}/{n}.#epoch.{txn.epoch}#transaction.{digits}" for n in numbers}
+            self.skipped |= names
+
+    def on_skipped_deleted(self, event: EmptySegmentsDeleted, _at: int) -> None:
+        batches = self.to_delete.get((event.scope, event.stream), [])
+        if not batches or batches[0] > event.batch:
+            raise Violation(f"{event}: nothing of that was skipped, but in {batches}")
+        batches[:] = [batch for batch in batches if batch > event.batch]
 
     # Streams.
 
@@ -295,6 +323,8 @@ class Model:
         stream = self.stream(event)
         if stream.workflow == "delete":
             self._finish(stream)
+        if left := self.to_delete.get((event.scope, event.stream)):
+            raise Violation(f"{event}: skipped and not deleted: {left}")
         del self.streams[(event.scope, event.stream)]
         self.ended.pop((event.scope, event.stream), None)
 
@@ -309,6 +339,8 @@ _APPLY: dict[type, Callable[[Model, Any, int], None]] = {
     TransactionAborted: Model.on_aborted,
     CommitBatchStarted: Model.on_batch_started,
     CommitBatchEnded: Model.on_batch_ended,
+    EmptySegmentsSkipped: Model.on_skipped,
+    EmptySegmentsDeleted: Model.on_skipped_deleted,
     StreamCreationStarted: Model.on_creation_started,
     StreamCreated: Model.on_created,
     StreamUpdateStarted: Model.on_update_started,

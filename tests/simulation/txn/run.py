@@ -19,6 +19,7 @@ from simulation.txn.turn_rules import TurnRules
 from simulation.violation import Violation
 
 from sluice.domain.scope import commands as c
+from txn_manager.skipped_segments import RECORD_AFTER_S
 
 SCOPE = "sc"
 QUIET_S = 120.0
@@ -64,6 +65,8 @@ class Run:
         await self._all_ends()
         contents.check(plant, self.clients)
         self.epochs.check()
+        if self.seed % 8 == 0:
+            await self._comes_to_rest()
 
     async def _within(self, seconds: float, work: Awaitable[Any]) -> None:
         async with asyncio.timeout(seconds):
@@ -93,6 +96,14 @@ class Run:
                 )
         await asyncio.sleep(3.0)
         self.plant.look()
+
+    async def _comes_to_rest(self) -> None:
+        """What was skipped is recorded as deleted, once, and nothing more."""
+        model = self.plant.auditor.model
+        await asyncio.sleep(3 * RECORD_AFTER_S)
+        self.plant.look()
+        if any(model.to_delete.values()):
+            raise Violation(f"never recorded as deleted: batches {model.to_delete}")
 
 
 def run_seed(seed: int) -> Run:

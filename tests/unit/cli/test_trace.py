@@ -205,8 +205,8 @@ def commit(history: History, transaction: str, request: str) -> None:
 
 
 def end_batch(history: History, transaction: str) -> None:
-    positions = {transaction: {0: 5, 1: 5}}
-    history.decide("demo/orders", lambda r, x: batch.end_batch(r, StreamId("demo", "orders"), x, positions, 10))
+    merged = batch.Merged({transaction: {0: 5, 1: 5}})
+    history.decide("demo/orders", lambda r, x: batch.end_batch(r, StreamId("demo", "orders"), x, merged, 10))
 
 
 def test_a_commit_is_followed_through_its_batch_and_no_further(cli: Cli, history: History) -> None:
@@ -240,11 +240,9 @@ def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, hist
     history.finish_scale("demo", "orders")
     commit(history, id, "commit")
     stream = history.stream("demo", "orders")
-    merged, replaced = batch.next_duplicates(stream)[:2], stream.active_epoch.segments
-    history.decide(
-        "demo/orders",
-        lambda r, x: batch.note_rolled(r, StreamId("demo", "orders"), x, dict.fromkeys(merged, 5), {id: {}}),
-    )
+    replaced = stream.active_epoch.segments
+    sizes, merged = dict.fromkeys(batch.next_duplicates(stream)[:2], 5), batch.Merged({id: {}})
+    history.decide("demo/orders", lambda r, x: batch.note_rolled(r, StreamId("demo", "orders"), x, sizes, merged))
     history.decide(
         "demo/orders", lambda r, x: batch.end_roll(r, StreamId("demo", "orders"), x, dict.fromkeys(replaced, 5))
     )

@@ -15,13 +15,18 @@ from sluice.domain.model import JournalRecord
 from sluice.domain.registry import DECIDE
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import decide as stream_decide
-from sluice.domain.stream.commands import NoteWriterTime, ScaleStream, SealStream, UpdateStream
+from sluice.domain.stream.commands import DeleteStream, NoteWriterTime, ScaleStream, SealStream, UpdateStream
 from sluice.domain.stream.events import StreamEpochsRolled, WorkflowQueued, WriterTimeNoted
 from sluice.domain.transaction import batch
-from sluice.domain.transaction.batch import YIELD_MS, why_not_now
+from sluice.domain.transaction.batch import YIELD_MS, Merged, why_not_now
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import decide_open
-from sluice.domain.transaction.events import CommitBatchEnded, CommitBatchStarted, TransactionOpened
+from sluice.domain.transaction.events import (
+    CommitBatchEnded,
+    CommitBatchStarted,
+    EmptySegmentsDeleted,
+    TransactionOpened,
+)
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState
 from sluice.domain.workflow import WorkflowKind
@@ -368,7 +373,9 @@ def test_a_batch_that_is_taken_on_and_a_scale_that_waits_exclude_each_other() ->
     log = TxnLog(most=1)
     a, _ = log.waiting("a", "b")
     log.begin()
-    following = proposed(log, lambda reader: batch.end_batch(reader, STREAM, log.context(), {a: {}}, 1), "following")
+    following = proposed(
+        log, lambda reader: batch.end_batch(reader, STREAM, log.context(), Merged({a: {}}), 1), "following"
+    )
     waits = proposed(log, lambda reader: stream_decide.note_waiting(reader, STREAM, "", log.context()), "waits")
     assert fold(log, waits) is Outcome.COUNTED
     assert fold(log, following) is Outcome.STALE, "it would have passed by what waits"
@@ -383,3 +390,52 @@ def test_an_opening_that_was_decided_before_its_stream_is_sealed_does_not_count_
     log.decide(SealStream(*STREAM))
     assert fold(log, opening) is Outcome.STALE
     assert log.index_of_all.live == 0
+
+
+# What is skipped.
+
+
+def test_what_is_skipped_stands_there_until_it_is_said_to_be_deleted() -> None:
+    log = TxnLog(most=1)
+    a, b, c = log.waiting("a", "b", "c")
+    log.begin()
+    log.end({a: {}}, skipped={a: (0, 1)})
+    log.end({b: {}}, skipped={b: (1,)})
+    assert log.commits is not None and log.commits.skipped == {1: {a: (0, 1)}, 2: {b: (1,)}}
+    ended = log.end({c: {}}, deleted=1)
+    assert EmptySegmentsDeleted(*STREAM, batch=1) in ended.events and log.commits.skipped == {2: {b: (1,)}}
+    assert batch.note_deleted(log, STREAM, 1) == (), "that is known"
+    assert batch.note_deleted(log, STREAM, 2)
+
+
+def test_a_stream_is_deleted_with_what_its_commits_have_skipped() -> None:
+    log = TxnLog()
+    (a,) = log.waiting("a")
+    log.begin()
+    log.end(skipped={a: (0,)})
+    log.decide(SealStream(*STREAM))
+    log.apply(stream_decide.finish_seal(log, STREAM))
+    log.decide(DeleteStream(*STREAM))
+    log.apply(stream_decide.finish_delete(log, STREAM))
+    assert log.commits is not None and log.commits.skipped == {}
+
+
+def test_so_many_segments_are_skipped_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "MAX_SKIPPED", 3)
+    log = TxnLog()
+    (a,) = log.waiting("a")
+    log.begin()
+    assert log.commits is not None and log.commits.may_skip(3) and not log.commits.may_skip(4)
+    log.end(skipped={a: (0, 1)})
+    assert log.commits.may_skip(1) and not log.commits.may_skip(2)
+
+
+def test_a_position_is_never_below_the_one_known_of_the_writer() -> None:
+    """A store that has lost the container gives the length that the segment had then."""
+    log = TxnLog()
+    log.decide(NoteWriterTime(*STREAM, writer="w", timestamp=1, position={0: 100, 1: 100}))
+    a = log.open("a")
+    log.queue(a, writer="w", timestamp=2)
+    log.begin()
+    log.end({a: {0: 50, 1: 150}})
+    assert log.stream.writers["w"].position == {0: 100, 1: 150}

@@ -175,6 +175,37 @@ class SegmentStoreSuite:
             with pytest.raises(SegmentMissing):
                 await store.segment_info(source)
 
+    async def test_sealed_transactions_are_merged_in_order_like_others(
+        self, store: SegmentStore, scope: str, name: str
+    ) -> None:
+        sources = [transaction_segment_name(scope, "st", 0, 0, low) for low in range(3)]
+        for number, source in enumerate(sources):
+            await store.create_segment(source, ScaleType.NO_SCALING, 0)
+            await store.append(source, writer("t"), b"t%d" % number)
+        await asyncio.gather(*(store.seal_segment(source) for source in sources[:2]))
+        infos = [await store.segment_info(source) for source in sources]
+        assert [(info.sealed, info.length) for info in infos] == [(True, 10), (True, 10), (False, 10)]
+        await store.merge_batch(name, sources)
+        whole = b"".join(frame_event(b"t%d" % number) for number in range(3))
+        assert (await store.read_segment(name, 0, 100)).data == whole
+
+    async def test_what_is_sealed_and_empty_may_be_deleted_and_merged_in_any_order(
+        self, store: SegmentStore, scope: str, name: str
+    ) -> None:
+        """An attempt that is late merges what another one has skipped."""
+        first, second, both = (transaction_segment_name(scope, "st", 0, 0, low) for low in range(3))
+        for source in (first, second, both):
+            await store.create_segment(source, ScaleType.NO_SCALING, 0)
+            await store.seal_segment(source)
+            info = await store.segment_info(source)
+            assert info.sealed and info.length == 0
+        await store.delete_segment(first)
+        await store.merge_batch(name, [first])
+        await store.merge_batch(name, [second])
+        await store.delete_segment(second)
+        await asyncio.gather(store.merge_batch(name, [both]), store.delete_segment(both))
+        assert await store.append(name, writer("a"), b"goes on") == 15
+
     async def test_a_merge_needs_an_open_target(self, store: SegmentStore, scope: str, name: str) -> None:
         source = transaction_segment_name(scope, "st", 0, 0, 1)
         await store.create_segment(source, ScaleType.NO_SCALING, 0)

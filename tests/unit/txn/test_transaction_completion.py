@@ -133,8 +133,10 @@ async def test_a_roll_with_sealed_duplicates_ends_though_sources_were_created_an
     await split(world)
     await world.commit(early)
     await world.begin(early, rolls=True)
-    world.failing = {"GetStreamSegmentInfo"}
+    world.late_s = 5
     world.completer.take_over()
+    await until(lambda: world.merges == 1)
+    world.failing = {"GetStreamSegmentInfo"}
     await until(lambda: any(segment.sealed for segment in world.store.segments.values()))
     for name in names:
         assert name not in world.store.segments, "merged"

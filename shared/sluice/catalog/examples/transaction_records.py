@@ -4,13 +4,15 @@ from sluice.catalog.examples import names as n
 from sluice.catalog.examples.history import SUCCESS, History
 from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId, TransactionId
-from sluice.domain.segment import Segment, segment_id
+from sluice.domain.segment import Segment, number_of, segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled, WriterTimeNoted
 from sluice.domain.transaction.commands import AbortReason
 from sluice.domain.transaction.events import (
     CommitBatchEnded,
     CommitBatchStarted,
+    EmptySegmentsDeleted,
+    EmptySegmentsSkipped,
     TransactionAborted,
     TransactionAborting,
     TransactionCommitted,
@@ -73,6 +75,7 @@ def transactions(history: History) -> None:
         55.2,
         n.TRANSACTIONS,
         WriterTimeNoted(_S, _O, n.WRITER, timestamp=n.at(55), position=reached),
+        EmptySegmentsSkipped(_S, _O, segments={n.COMMITTED: (number_of(n.UPPER_LEFT),)}),
         TransactionCommitted(_S, _O, n.COMMITTED, at=n.at(55.2)),
         CommitBatchEnded(_S, _O),
     )
@@ -92,7 +95,7 @@ def rolled(history: History) -> None:
     )
     sizes = {segment_id(2, 0): 300, segment_id(2, 1): 280}
     duplicated = StreamEpochsRolled(_S, _O, duplicates=0, created_at=n.at(72.1), sealed_sizes=sizes)
-    history.append(72.1, n.TRANSACTIONS, duplicated, guards=(_COMMITS,))
+    history.append(72.1, n.TRANSACTIONS, duplicated, EmptySegmentsDeleted(_S, _O, batch=1))
     sealed = {n.FIRST: 1500, n.UPPER_LEFT: 220, n.UPPER_RIGHT: 180}
     history.append(
         72.2,

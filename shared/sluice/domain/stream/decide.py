@@ -43,6 +43,7 @@ from sluice.domain.stream.events import (
     WorkflowQueued,
 )
 from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream
+from sluice.domain.transaction.batch import find_commits, note_deleted
 from sluice.domain.workflow import WorkflowKind, can_cancel, check_idle, last_reply, running, running_as
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
@@ -235,10 +236,13 @@ def _finish(reader: Reader, id: StreamId, kind: WorkflowKind, event: type[Any]) 
 
 
 def finish_delete(reader: Reader, id: StreamId) -> Decision:
+    """What commits have skipped is deleted together with the stream's own segments."""
     stream = _running(reader, id, WorkflowKind.DELETE_STREAM)
     if stream is None:
         return Decision()
-    return Decision(delete_with_mark(reader, id), last_reply(stream.workflow))
+    commits = find_commits(reader, id)
+    skipped = note_deleted(reader, id, commits.batches) if commits is not None else ()
+    return Decision((*skipped, *delete_with_mark(reader, id)), last_reply(stream.workflow))
 
 
 def _running(reader: Reader, id: StreamId, kind: WorkflowKind) -> Stream | None:

@@ -4,6 +4,9 @@ A batch is a run of transactions of one epoch. If the stream has moved on to seg
 rolls: what it holds goes into duplicates of its own epoch's segments, which come after the active ones, and after those
 come duplicates of the active ones. A batch and a workflow of the stream exclude each other, since each reads, and so
 guards, what the other one changes; only a stream that is being sealed waits for its commits.
+
+A segment that was sealed and empty is skipped. The record that says so is that which ends the merging; what was skipped
+stands in the state until a later batch's end, or a record of its own, says that it is deleted.
 Rules: stream-and-transaction-semantics 3.10, 5 and 6.7; the order is stricter than there.
 """
 
@@ -20,17 +23,29 @@ from sluice.domain.stream.commands import NoteWriterTime
 from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled
 from sluice.domain.stream.reports import decide_note_time
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.transaction.events import CommitBatchEnded, CommitBatchStarted, TransactionCommitted
+from sluice.domain.transaction.events import (
+    CommitBatchEnded,
+    CommitBatchStarted,
+    EmptySegmentsDeleted,
+    EmptySegmentsSkipped,
+    TransactionCommitted,
+)
 from sluice.domain.transaction.ids import epoch_of
 from sluice.domain.transaction.index import transactions_of
-from sluice.domain.transaction.state import Transaction, find_transaction
+from sluice.domain.transaction.state import Transaction, find_transaction, segment_names
 from sluice.domain.workflow import Workflow, WorkflowKind, running, running_as
 
 Positions = Mapping[str, Mapping[int, int]]
 """For each transaction how far it reaches: byte offsets by segment id."""
 
+Skipped = Mapping[str, tuple[int, ...]]
+"""For each transaction the numbers of those of its segments that were sealed and empty."""
+
 MAX_POSITIONS = 150_000
 """The record that ends a batch has, for each of its writers, an offset in each segment: so many fit, at 42 bytes."""
+
+MAX_SKIPPED = 50_000
+"""So many segments of a stream may be skipped and not yet known as deleted; a batch that may exceed it skips none."""
 
 YIELD_MS = 5_000
 """How long a workflow that waits for its stream goes before commits, from when it was last recorded as waiting."""
@@ -42,12 +57,29 @@ class CommitBatch(Workflow):
     transactions: tuple[str, ...] = ()
 
 
+class Merged(msgspec.Struct, frozen=True):
+    """A batch is in its targets, but for what it `skipped`; what those up to `deleted` have skipped is deleted."""
+
+    positions: Positions
+    skipped: Skipped = {}
+    deleted: int = 0
+
+
 class Commits(msgspec.Struct):
-    """The commits of a stream; `batches` counts those that were begun."""
+    """The commits of a stream; `batches` counts those that were begun.
+
+    `skipped` has, by the number of the batch, what is to be deleted and not yet known to be.
+    """
 
     stream: StreamId
     batches: int = 0
     workflow: CommitBatch | None = None
+    skipped: Mapping[int, Skipped] = {}
+
+    def may_skip(self, most: int) -> bool:
+        """Whether so many more segments may be skipped."""
+        known = sum(len(numbers) for skipped in self.skipped.values() for numbers in skipped.values())
+        return known + most <= MAX_SKIPPED
 
 
 def find_commits(reader: Reader, id: StreamId) -> Commits | None:
@@ -140,31 +172,30 @@ def has_rolled(stream: Stream) -> bool:
     return stream.history.count > stream.active + 1
 
 
-def end_batch(reader: Reader, id: StreamId, context: Context, positions: Positions, most: int) -> Decision:
+def end_batch(reader: Reader, id: StreamId, context: Context, merged: Merged, most: int) -> Decision:
     """Everything is merged. What waits behind is taken on in the same record, unless something else waits.
 
-    `positions` are of the batch that was merged: another instance may have ended it, and another one be running.
+    `merged` names the batch that was merged: another instance may have ended it, and another one be running.
     """
     commits = _running(reader, id, WorkflowKind.COMMIT_TRANSACTIONS)
     if commits is None or commits.workflow is None:
         return Decision()
     transactions = commits.workflow.transactions
-    if positions.keys() != set(transactions):
+    if merged.positions.keys() != set(transactions):
         return Decision()
-    marks = _marks(reader, id, transactions, positions, context)
     following = _next_batch(reader, id, context, most, transactions)
-    return Decision((*marks, *_ended(commits, context), *following))
+    return Decision((*_merged(reader, commits, context, merged), *_ended(commits, context), *following))
 
 
 def note_rolled(
-    reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[int, int], positions: Positions
+    reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[int, int], merged: Merged
 ) -> Decision:
     """The duplicates of this batch exist: name them as successors. Nothing to do if that is so already."""
     stream, commits = find_stream(reader, id), _running(reader, id, WorkflowKind.ROLL_TRANSACTIONS)
     if stream is None or commits is None or commits.workflow is None or has_rolled(stream):
         return Decision()
     transactions = commits.workflow.transactions
-    if positions.keys() != set(transactions):
+    if merged.positions.keys() != set(transactions):
         return Decision()
     rolled = StreamEpochsRolled(
         *id,
@@ -172,7 +203,7 @@ def note_rolled(
         created_at=max(context.now, stream.active_epoch.created_at + 1),
         sealed_sizes=sealed_sizes,
     )
-    return Decision((rolled, *_marks(reader, id, transactions, positions, context)))
+    return Decision((rolled, *_merged(reader, commits, context, merged)))
 
 
 def end_roll(reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[int, int]) -> Decision:
@@ -185,8 +216,32 @@ def end_roll(reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[
     return Decision((StreamRolled(*id, sealed_sizes=sealed_sizes), *_ended(commits, context)))
 
 
+def note_deleted(reader: Reader, id: StreamId, batch: int) -> tuple[EmptySegmentsDeleted, ...]:
+    """What batches up to this one have skipped is deleted; nothing if that is known."""
+    commits = find_commits(reader, id)
+    if commits is None or not any(number <= batch for number in commits.skipped):
+        return ()
+    return (EmptySegmentsDeleted(*id, batch=batch),)
+
+
+def skipped_names(stream: Stream, skipped: Skipped) -> list[str]:
+    """The names of these segments on the data plane."""
+    return [segment_names(stream, t)[number] for t, numbers in skipped.items() for number in numbers]
+
+
 def _running(reader: Reader, id: StreamId, kind: WorkflowKind) -> Commits | None:
     return running_as(kind, find_commits(reader, id))
+
+
+def _merged(reader: Reader, commits: Commits, context: Context, merged: Merged) -> list[Event]:
+    """What the record behind the merging says, of this batch and of the deletions of those before."""
+    assert commits.workflow is not None
+    id = commits.stream
+    events = _marks(reader, id, commits.workflow.transactions, merged.positions, context)
+    events.extend(note_deleted(reader, id, merged.deleted))
+    if merged.skipped:
+        events.append(EmptySegmentsSkipped(*id, segments=merged.skipped))
+    return events
 
 
 def _ended(commits: Commits, context: Context) -> list[Event]:
@@ -200,7 +255,14 @@ def _ended(commits: Commits, context: Context) -> list[Event]:
 def _marks(
     reader: Reader, id: StreamId, transactions: tuple[str, ...], positions: Positions, context: Context
 ) -> list[Event]:
-    """The latest time of each writer in the batch, as if it had reported that itself; a refused one is left out."""
+    """The latest time of each writer in the batch, as if it had reported that itself; a refused one is left out.
+
+    Where nothing of the batch was merged a position is the length that a store gave for the segment. One that has lost
+    the container may give too low a length, so no position is below the one known of the writer.
+    """
+    stream = find_stream(reader, id)
+    if stream is None:
+        return []
     latest: dict[str, Transaction] = {}
     for transaction in transactions:
         found = find_transaction(reader, id.transaction(transaction))
@@ -210,11 +272,8 @@ def _marks(
                 latest[found.writer] = found
     noted: list[Event] = []
     for writer, found in latest.items():
-        report = NoteWriterTime(
-            *id,
-            writer=writer,
-            timestamp=found.timestamp,
-            position=dict(positions[found.uuid]),
-        )
+        known = stream.writers[writer].position if writer in stream.writers else {}
+        position = {segment: max(at, known.get(segment, at)) for segment, at in positions[found.uuid].items()}
+        report = NoteWriterTime(*id, writer=writer, timestamp=found.timestamp, position=position)
         noted.extend(decide_note_time(reader, report, context).events)
     return noted

@@ -1,5 +1,7 @@
 """What became true of transactions, and of the batches that commit them."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from sluice.domain.ids import StreamId, TransactionId
@@ -93,6 +95,21 @@ class CommitBatchEnded(CommitsEvent, frozen=True):
     pass
 
 
+class EmptySegmentsSkipped(CommitsEvent, frozen=True):
+    """These segments of the batch that runs were sealed and empty: not merged, to be deleted.
+
+    Their numbers, by transaction.
+    """
+
+    segments: Mapping[str, tuple[int, ...]]
+
+
+class EmptySegmentsDeleted(CommitsEvent, frozen=True):
+    """What the stream's batches up to the one of this number have skipped is deleted; the first one has number 1."""
+
+    batch: int
+
+
 Event = (
     TransactionOpened
     | TransactionReady
@@ -103,4 +120,6 @@ Event = (
     | TransactionAborted
     | CommitBatchStarted
     | CommitBatchEnded
+    | EmptySegmentsSkipped
+    | EmptySegmentsDeleted
 )

@@ -72,6 +72,16 @@ def _batch_ended(state: Commits, _event: ev.CommitBatchEnded) -> Commits:
     return state
 
 
+def _segments_skipped(state: Commits, event: ev.EmptySegmentsSkipped) -> Commits:
+    state.skipped = {**state.skipped, state.batches: event.segments}
+    return state
+
+
+def _segments_deleted(state: Commits, event: ev.EmptySegmentsDeleted) -> Commits:
+    state.skipped = {batch: skipped for batch, skipped in state.skipped.items() if batch > event.batch}
+    return state
+
+
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.TransactionOpened: _opened,
     ev.TransactionReady: _ready,
@@ -82,4 +92,6 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.TransactionAborted: _aborted,
     ev.CommitBatchStarted: _batch_started,
     ev.CommitBatchEnded: _batch_ended,
+    ev.EmptySegmentsSkipped: _segments_skipped,
+    ev.EmptySegmentsDeleted: _segments_deleted,
 }

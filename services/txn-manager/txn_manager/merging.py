@@ -1,0 +1,133 @@
+"""How a batch gets into its targets: what has data is merged, what is sealed and empty is skipped.
+
+A store merges a segment with data by one durable write. For an empty one it takes several, one after the other: it
+seals it and, once that is durable, deletes it. So the lengths are requested first, and what looks empty is only sealed,
+beside the merges into other targets.
+
+That a segment looks empty proves nothing: a store that has lost the container may answer for it, and another writer
+may still flush. *Sealed, and of length 0* proves it, whichever store answers, and for ever: a store knows of a seal
+only if it had the container then, and the length it knows with it is the last one. A length above 0 is one that the
+segment had, and a missing segment was merged by an attempt before. So what is skipped was never merged with data.
+
+Within a target the order of the batch holds: it is merged into only when each of its sources that looked empty is known
+to be empty, or found to have data. A list of sources never holds an empty one, for a store merges that out of order.
+Rules: segment-store-wire-protocol 4.5, 4.8 and 4.9; docs/architecture.md, "What a commit skips".
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import msgspec
+
+from sluice.domain.segment import segment_name
+from sluice.domain.stream.state import Stream
+from sluice.domain.transaction.batch import Merged
+from sluice.domain.transaction.state import segment_names
+from sluice.engine.step import all_done
+from sluice.pravega.errors import SegmentMissing, SegmentSealed, TryLater
+from sluice.pravega.store import SegmentInfo, SegmentStore
+
+Merge = Callable[[str, Sequence[str]], Awaitable[list[int]]]
+"""Merges sources into a target, as `SegmentStore.merge_batch` does."""
+
+
+class StillUnsealed(TryLater):
+    """The segment was sealed, but looks unsealed: its seal is not durable yet, or a store has lost the container."""
+
+
+class _Target(msgspec.Struct, frozen=True):
+    """How far the target reaches behind each source, and which of the sources, by their places, were skipped."""
+
+    ends: list[int]
+    skipped: frozenset[int] = frozenset()
+
+
+async def merge_into(
+    store: SegmentStore, stream: Stream, transactions: tuple[str, ...], goals: Mapping[int, int], may_skip: bool
+) -> Merged:
+    """Append the transactions to their targets, side by side, each in this order. `goals` has their ids by number.
+
+    Raises SegmentStoreError; whatever was done by then is found done by the next attempt.
+    """
+    names = [segment_names(stream, transaction) for transaction in transactions]
+    active = set(stream.active_epoch.segments)
+
+    def merge_target(number: int, goal: int) -> Awaitable[_Target]:
+        merge = store.merge_batch if goal in active else _DuplicateMerge(store)
+        target, sources = segment_name(*stream.id, goal), [of[number] for of in names]
+        return _skip_and_merge(store, merge, target, sources) if may_skip else _merge_all(merge, target, sources)
+
+    found = await all_done(merge_target(*goal) for goal in goals.items())
+    targets = dict(zip(goals.items(), found, strict=True))
+    skipped = {
+        transaction: numbers
+        for i, transaction in enumerate(transactions)
+        if (numbers := tuple(number for (number, _), target in targets.items() if i in target.skipped))
+    }
+    positions = {
+        transaction: {goal: target.ends[i] for (_, goal), target in targets.items()}
+        for i, transaction in enumerate(transactions)
+    }
+    return Merged(positions, skipped)
+
+
+async def _merge_all(merge: Merge, target: str, sources: Sequence[str]) -> _Target:
+    return _Target(await merge(target, sources))
+
+
+async def _skip_and_merge(store: SegmentStore, merge: Merge, target: str, sources: Sequence[str]) -> _Target:
+    infos = await all_done(_info(store, source) for source in sources)
+    empty = [i for i, info in enumerate(infos) if info is not None and not info.length]
+    if not empty:
+        return await _merge_all(merge, target, sources)
+    await all_done(_seal(store, sources[i]) for i in empty)
+    calls: list[Awaitable[SegmentInfo | None]] = [_info(store, sources[i], sealed=True) for i in empty]
+    *sealed, itself = await all_done([*calls, store.segment_info(target)])
+    assert itself is not None
+    skipped = frozenset(i for i, info in zip(empty, sealed, strict=True) if info is not None and not info.length)
+    left = [i for i in range(len(sources)) if i not in skipped]
+    ends = dict(zip(left, await merge(target, [sources[i] for i in left]), strict=True)) if left else {}
+    return _Target(_reached(len(sources), ends, itself.length), skipped)
+
+
+def _reached(count: int, ends: Mapping[int, int], length: int) -> list[int]:
+    """A length of the target at or after each source: of one that was skipped that of its neighbour."""
+    reached = ends[min(ends)] if ends else length
+    return [reached := ends.get(i, reached) for i in range(count)]
+
+
+async def _info(store: SegmentStore, name: str, *, sealed: bool = False) -> SegmentInfo | None:
+    """None if the segment is missing: merged by an attempt before. Raises StillUnsealed if it has to be `sealed`."""
+    try:
+        info = await store.segment_info(name)
+    except SegmentMissing:
+        return None
+    if sealed and not info.sealed:
+        raise StillUnsealed("SealSegment", name, "")
+    return info
+
+
+async def _seal(store: SegmentStore, name: str) -> None:
+    try:
+        await store.seal_segment(name)
+    except SegmentMissing:
+        return
+
+
+class _DuplicateMerge:
+    """Merges into a duplicate, which is sealed only once everything is merged into all of them.
+
+    What there is of its sources then is empty, created late by an open that was handled again. It counts as merged:
+    each up to the end, behind which nothing comes.
+    """
+
+    def __init__(self, store: SegmentStore) -> None:
+        self._store = store
+
+    async def __call__(self, duplicate: str, sources: Sequence[str]) -> list[int]:
+        try:
+            return await self._store.merge_batch(duplicate, sources)
+        except SegmentSealed:
+            found = await self._store.segment_info(duplicate)
+            if not found.sealed:
+                raise
+            return [found.length] * len(sources)
