@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import pytest
 from kazoo.client import KazooClient
 from support.controller import Controller, config, controller, outcome, unique
 from support.health import metric
+from support.instances import have_instances
 from support.kafka import Groups, events, fold, produce, read
 from support.pace import Pace
 from support.pravega import check_exactly_once, manager, read_from_the_start
@@ -44,20 +44,15 @@ ACTIVE = "sluice_cluster_manager_active"
 
 
 @pytest.fixture(scope="module")
-def single(runs_folder: Path) -> Iterator[System]:
+def single(disturbed: System) -> System:
     """One of each service and two segment stores: whatever dies is missed."""
-    with System(runs_folder / "single") as system:
-        yield system
+    return have_instances(disturbed, 1, SETTLED_S)
 
 
 @pytest.fixture(scope="module")
-def double(runs_folder: Path) -> Iterator[System]:
+def double(disturbed: System) -> System:
     """Two of each service."""
-    home = runs_folder / "double"
-    with System(
-        home, segment_stores=1, api_gateways=2, stream_workflows=2, cluster_managers=2, txn_managers=2
-    ) as system:
-        yield system
+    return have_instances(disturbed, 2, SETTLED_S)
 
 
 @pytest.fixture

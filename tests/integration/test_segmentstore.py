@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from pathlib import Path
 from typing import cast
 from uuid import UUID, uuid4
 
@@ -29,12 +28,12 @@ from sluice.pravega.container_map import (
     encode_container_map,
 )
 from sluice.pravega.event_frames import frame_event
+from sluice_local.settings import LocalSettings
 
 pytestmark = pytest.mark.integration
 
 ROOT = "/pravega/pravega-cluster/"
-CONTAINERS = 4
-ELSEWHERE = "unused:1"
+CONTAINERS = LocalSettings().container_count
 SETTLED_S = 60.0
 
 
@@ -74,28 +73,17 @@ def split(address: str) -> tuple[str, int]:
 
 
 @pytest.fixture(scope="module")
-def plane(runs_folder: Path) -> Iterator[DataPlane]:
-    system = System(
-        runs_folder / "segment-stores",
-        api_gateways=0,
-        stream_workflows=0,
-        cluster_managers=0,
-        txn_managers=0,
-        kafka_bootstrap=ELSEWHERE,
-        redis_url=f"redis://{ELSEWHERE}",
-        container_count=CONTAINERS,
-    )
-    with system:
-        zookeeper = KazooClient(system.zookeeper)
-        zookeeper.start()
-        try:
-            zookeeper.ensure_path(ROOT + CONTAINER_MAP_NODE)
-            plane = DataPlane(system, zookeeper)
-            eventually(lambda: plane.registered() == set(plane.hosts), SETTLED_S, "both stores are registered")
-            yield plane
-        finally:
-            zookeeper.stop()
-            zookeeper.close()
+def plane(platform: System) -> Iterator[DataPlane]:
+    zookeeper = KazooClient(platform.zookeeper)
+    zookeeper.start()
+    try:
+        zookeeper.ensure_path(ROOT + CONTAINER_MAP_NODE)
+        plane = DataPlane(platform, zookeeper)
+        eventually(lambda: plane.registered() == set(plane.hosts), SETTLED_S, "both stores are registered")
+        yield plane
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
 
 
 @pytest_asyncio.fixture
