@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.effort import load_profile
-from support.side_by_side import SYSTEM_OF_THEIR_OWN, SideBySide
+from support.side_by_side import DISTURBED, PLATFORM, SYSTEM, SideBySide, UntilLast, put_in_order
 
 from harness import System
 from sluice_local.settings import LocalSettings
@@ -23,6 +23,12 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 _RUNS_KEPT = 5
 _RUN_LASTS_S = 3600
 
+_until_last = UntilLast()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_until_last)
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
@@ -31,7 +37,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Raises UsageError if two processes could start the session's system, or a test would not run at all.
+    """Raises UsageError if two processes could start the same system, or a test would not run at all.
 
     Of tests that have the same id, processes that share the tests run only one.
     """
@@ -40,8 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.nodeid in ids:
             raise pytest.UsageError(f"there are two tests {item.nodeid}")
         ids.add(item.nodeid)
-        if "system" in getattr(item, "fixturenames", ()) and item.path.stem in SYSTEM_OF_THEIR_OWN:
-            raise pytest.UsageError(f"{item.nodeid} uses the session's system: see support/side_by_side.py")
+    put_in_order(items)
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +64,26 @@ def runs_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def system(runs_folder: Path) -> Iterator[System]:
-    """One whole system for all tests of the session: two segment stores, one of each service."""
-    with System(runs_folder / "system") as system:
+    """One whole system for all tests that disturb nothing: two segment stores, one of each service."""
+    with _until_last.up(SYSTEM, System(runs_folder / SYSTEM)) as system:
+        yield system
+
+
+@pytest.fixture(scope="session")
+def disturbed(runs_folder: Path) -> Iterator[System]:
+    """One whole system for all tests that kill, freeze and stop: two segment stores, two of each service.
+
+    How many of each run is for a module to say (`support.instances`). What was killed runs again at its end.
+    """
+    home = runs_folder / DISTURBED
+    system = System(home, api_gateways=2, stream_workflows=2, cluster_managers=2, txn_managers=2)
+    with _until_last.up(DISTURBED, system) as system:
+        yield system
+
+
+@pytest.fixture(scope="session")
+def platform(runs_folder: Path) -> Iterator[System]:
+    """Kafka, ZooKeeper, BookKeeper, Redis and two segment stores, without any service."""
+    system = System(runs_folder / PLATFORM, api_gateways=0, stream_workflows=0, cluster_managers=0, txn_managers=0)
+    with _until_last.up(PLATFORM, system) as system:
         yield system

@@ -10,6 +10,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 from support.effort import effort
+from support.wait import SOON_S
 
 from conformance.answers import Refused
 from conformance.run import Run
@@ -40,7 +41,7 @@ class Step:
         """Every target must answer this."""
         return replace(self, expected=dict.fromkeys(TARGETS, answer))
 
-    def until(self, answer: object, within_s: float = 20.0) -> "Step":
+    def until(self, answer: object, within_s: float = SOON_S) -> "Step":
         """Every target must come to answer this."""
         return replace(self.gives(answer), within_s=within_s)
 

@@ -3,7 +3,7 @@
 The tests run only when this folder is named, as `make contract` does: they need a container engine.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from testcontainers.core.network import Network
 from containers import images
 from containers.backing import KafkaContainer, RedisContainer, ZooKeeperContainer
 from containers.neighbours import Neighbours
+from containers.service_images import SERVICES, service_images
 from containers.store_server import SegmentStoreServer
 from containers.surroundings import PARTITIONS, NoEngineError, Surroundings, engine, gateway
 from sluice_local.settings import LocalSettings
@@ -35,7 +36,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.line("contract tests with containers: not part of this run, `make contract` runs them")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def network() -> Iterator[Network]:
     """A network of its own for this run. Without an engine the run ends here."""
     try:
@@ -46,25 +47,25 @@ def network() -> Iterator[Network]:
         yield network
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def made(runs_folder: Path) -> Path:
     """A folder for what is packed into images."""
     return runs_folder / "images"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka(network: Network, made: Path) -> Iterator[KafkaContainer]:
     with KafkaContainer(images.built(images.kafka_image(LocalSettings()), made), network) as kafka:
         yield kafka
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def redis(network: Network, made: Path) -> Iterator[RedisContainer]:
     with RedisContainer(images.built(images.redis_image(LocalSettings()), made), network) as redis:
         yield redis
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def zookeeper(network: Network, made: Path) -> Iterator[ZooKeeperContainer]:
     with ZooKeeperContainer(images.built(images.zookeeper_image(LocalSettings()), made), network) as zookeeper:
         yield zookeeper
@@ -85,9 +86,16 @@ def neighbours(kafka: KafkaContainer) -> Iterator[Neighbours]:
     neighbours.close()
 
 
+@pytest.fixture(scope="package")
+def built(network: Network, request: pytest.FixtureRequest) -> Mapping[str, str]:
+    """The images of the services whose tests are part of this run. Without an engine there is no network either."""
+    tested = {item.path.stem for item in request.session.items if item.path.is_relative_to(_HERE)}
+    return service_images(tuple(name for name in SERVICES if f"test_{name.replace('-', '_')}" in tested))
+
+
 @pytest.fixture(scope="module")
-def surroundings(network: Network, kafka: KafkaContainer, runs_folder: Path) -> Surroundings:
-    return Surroundings(network, kafka.inside, runs_folder / "containers")
+def surroundings(built: Mapping[str, str], network: Network, kafka: KafkaContainer, runs_folder: Path) -> Surroundings:
+    return Surroundings(built, network, kafka.inside, runs_folder / "containers")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

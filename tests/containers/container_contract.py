@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from containers.lives import relocated
 from containers.neighbours import Neighbours
 from containers.published import check
-from containers.service import ENDS_S, ServiceContainer
+from containers.service import ServiceContainer
 from containers.surroundings import PARTITIONS
 from harness import eventually
 from sluice.catalog import examples
@@ -76,6 +76,6 @@ class EndContract:
     """The last of each module: the service ends here."""
 
     def test_ends_in_time_on_a_signal(self, service: ServiceContainer) -> None:
+        """A container that takes longer than `ENDS_S` is killed, which shows in its status."""
         ended = service.end()
         assert (ended.status, ended.out_of_memory) == (0, False), service.tail()
-        assert ended.seconds < ENDS_S

@@ -4,7 +4,6 @@ Blocking. The container ends with the context; what it said is kept in `logs` be
 """
 
 import logging
-import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,10 +25,9 @@ _ASK_S = 5.0
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How a container ended on SIGTERM: its status, after how many seconds, and whether memory ran out."""
+    """How a container ended on SIGTERM: its status, and whether memory ran out."""
 
     status: int
-    seconds: float
     out_of_memory: bool
 
 
@@ -113,11 +111,9 @@ class ServiceContainer(Backing):
     def end(self) -> Ended:
         """Tell it to end (SIGTERM) and wait; after the time it may take it is killed, which shows in the status."""
         container = cast(Any, self.get_wrapped_container())
-        began = time.monotonic()
         container.stop(timeout=round(ENDS_S))
-        seconds = time.monotonic() - began
         self.reload()
-        return Ended(self.setting("State", "ExitCode"), seconds, self.setting("State", "OOMKilled"))
+        return Ended(self.setting("State", "ExitCode"), self.setting("State", "OOMKilled"))
 
     def start_again(self) -> None:
         """Start what has ended, and return once it is ready."""

@@ -22,17 +22,18 @@ log = logging.getLogger(__name__)
 _BUILD = CLONE / "deploy" / "images" / "build"
 _MADE_FROM = ("deploy/images", "shared/pyproject.toml", "shared/sluice", "services", "requirements.lock")
 _CODE = {".py", ".toml", ".lock", ".Dockerfile", ""}
-_BUILT_S = 600.0
+_BUILT_S = 900.0
 
-
-TOGETHER = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")
-"""What is built at once, because it has so much in common."""
-WITH_SPARK = "retention-spark"
+SERVICES = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager", "retention-spark")
 
 
 @cache
 def service_images(services: tuple[str, ...]) -> dict[str, str]:
-    """The tags of the images by service. Those that are not there are built. Raises BuildFailedError."""
+    """The tags of the images by service. Raises BuildFailedError.
+
+    Those that are not there are built, at once, because they have so much in common: what is built in another run of
+    the program stands on a base of its own.
+    """
     client, version = cast(Any, DockerClient().client), _version()
     wanted = {name: f"{REPOSITORY}/{name}:{version}" for name in services}
     missing = [name for name, tag in wanted.items() if not client.images.list(name=tag)]

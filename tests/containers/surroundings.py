@@ -1,6 +1,6 @@
 """What every service under test has around it: a network, Kafka with new topics, a segment store, its own image."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +12,6 @@ from testcontainers.core.network import Network
 from containers.lives import newer
 from containers.neighbours import Neighbours
 from containers.service import ServiceContainer
-from containers.service_images import TOGETHER, service_images
 from containers.store_server import SegmentStoreServer
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
@@ -41,9 +40,10 @@ def gateway(network: Network) -> str:
 
 
 class Surroundings:
-    """Makes services; `kafka` is Kafka's address for containers."""
+    """Makes services from their images; `kafka` is Kafka's address for containers."""
 
-    def __init__(self, network: Network, kafka: str, logs: Path) -> None:
+    def __init__(self, images: Mapping[str, str], network: Network, kafka: str, logs: Path) -> None:
+        self._images = images
         self._network = network
         self._kafka = kafka
         self._logs = logs
@@ -61,7 +61,7 @@ class Surroundings:
         shared = {"SLUICE_KAFKA_BOOTSTRAP": self._kafka, "SLUICE_PARTITIONS": str(PARTITIONS)}
         more = {f"SLUICE_{name.upper()}": value for name, value in settings.items()}
         container = ServiceContainer(
-            service_images((service,) if service not in TOGETHER else TOGETHER)[service],
+            self._images[service],
             self._network,
             service,
             shared | more,

@@ -115,6 +115,15 @@ class System:
         if wait:
             self.wait_ready(name, deadline_s)
 
+    def configure(self, name: str, environment: Mapping[str, str]) -> None:
+        """Have a process start with these variables, besides the usual ones or in their place."""
+        part = self._local.parts[name]
+        self._local.parts[name] = replace(part, environment={**part.environment, **environment})
+
+    def environment(self, name: str) -> Mapping[str, str]:
+        """The variables that a process starts with, besides those of this one."""
+        return self._local.parts[name].environment
+
     def configure_kafka(self, changes: Mapping[str, str | int | bool]) -> None:
         """Have the broker start with these settings of its own, besides the usual ones or in their place."""
         part = self._local.parts[kafka.NAME]

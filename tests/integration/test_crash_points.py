@@ -7,13 +7,13 @@ first ends what the one before left. All workflows have scopes of their own, pre
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 import pytest
 from support.controller import Controller, config, controller, cut, info, outcome
+from support.instances import have_instances
 from support.kafka import events, fold
 from support.workflows import running_workflows
 
@@ -133,9 +133,9 @@ def crash_points() -> list[tuple[WorkflowKind, str]]:
 
 
 @pytest.fixture(scope="module")
-def lone(runs_folder: Path) -> Iterator[System]:
-    with System(runs_folder / "crash-points", segment_stores=1) as system:
-        yield system
+def lone(disturbed: System) -> System:
+    """With one of each service."""
+    return have_instances(disturbed, 1, STARTS_S)
 
 
 @pytest.fixture(scope="module")

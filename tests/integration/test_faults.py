@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import pytest
 from kazoo.client import KazooClient
 from support.controller import Controller, config, controller, outcome, unique
 from support.health import metric
+from support.instances import have_instances
 from support.kafka import Groups, events, fold, produce, read
 from support.pace import Pace
 from support.pravega import check_exactly_once, manager, read_from_the_start
@@ -44,20 +44,15 @@ ACTIVE = "sluice_cluster_manager_active"
 
 
 @pytest.fixture(scope="module")
-def single(runs_folder: Path) -> Iterator[System]:
+def single(disturbed: System) -> System:
     """One of each service and two segment stores: whatever dies is missed."""
-    with System(runs_folder / "single") as system:
-        yield system
+    return have_instances(disturbed, 1, SETTLED_S)
 
 
 @pytest.fixture(scope="module")
-def double(runs_folder: Path) -> Iterator[System]:
+def double(disturbed: System) -> System:
     """Two of each service."""
-    home = runs_folder / "double"
-    with System(
-        home, segment_stores=1, api_gateways=2, stream_workflows=2, cluster_managers=2, txn_managers=2
-    ) as system:
-        yield system
+    return have_instances(disturbed, 2, SETTLED_S)
 
 
 @pytest.fixture
@@ -229,11 +224,13 @@ async def test_kafka_dies_and_comes_back(single: System, gateway: Controller, tr
     assert outcome(waiting) == "UNAVAILABLE"
     single.start("kafka", deadline_s=SETTLED_S)
     began = time.monotonic()
-    eventually(lambda: gateway.create_scope(other) in ("SUCCESS", "SCOPE_EXISTS"), SETTLED_S, "requests are answered")
-    eventually(lambda: len(gateway.segments(scope, "before")) == 2, SETTLED_S, "reads are answered")
-    recovered = time.monotonic() - began
-    print(f"\nKafka was back {recovered:.2f} s before everything worked")
-    assert recovered < RECOVERY_S
+    # Beside it a client that knows of no outage: it takes as long as the machine needs.
+    with Pace(partial(read, single.kafka_bootstrap, JOURNAL.name, [0])) as pace:
+        eventually(lambda: gateway.create_scope(other) in ("SUCCESS", "SCOPE_EXISTS"), SETTLED_S, "it answers requests")
+        eventually(lambda: len(gateway.segments(scope, "before")) == 2, SETTLED_S, "reads are answered")
+        recovered = time.monotonic() - began
+    print(f"\nKafka was back {recovered:.2f} s before everything worked; a read took {pace.longest_s:.2f} s")
+    assert recovered < RECOVERY_S + 2 * pace.longest_s
     live_a_life(gateway, other, "st")
     for name in SERVICES:
         single.wait_ready(name, SETTLED_S)

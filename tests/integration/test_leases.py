@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import pytest
 from support.controller import Controller, controller, unique
 from support.effort import effort
+from support.instances import have_instances
 from support.kafka import Groups, read
 from support.pace import Pace
 from support.transactions import LEASE_MS, Pinging, Transactions
@@ -44,10 +44,9 @@ QUICK_MS = 500
 
 
 @pytest.fixture(scope="module")
-def pair(runs_folder: Path) -> Iterator[System]:
-    """Two instances of txn-manager, one of everything else."""
-    with System(runs_folder / "leases", segment_stores=1, txn_managers=2) as system:
-        yield system
+def pair(disturbed: System) -> System:
+    """One of each service; a test starts the other instance of txn-manager, if it needs it."""
+    return have_instances(disturbed, 1, DEADLINE_S)
 
 
 @pytest.fixture(scope="module")

@@ -30,15 +30,6 @@ SETTLED_S = 60.0
 BOOKIES = "/pravega/pravega-cluster/bookkeeper/ledgers/available"
 
 
-@pytest.fixture(scope="module")
-def platform(runs_folder: Path) -> Iterator[System]:
-    home = runs_folder / "platform"
-    with System(
-        home, segment_stores=1, api_gateways=0, stream_workflows=0, cluster_managers=0, txn_managers=0
-    ) as system:
-        yield system
-
-
 @contextmanager
 def session(platform: System) -> Iterator[KazooClient]:
     client = KazooClient(hosts=platform.zookeeper, timeout=5)

@@ -1,37 +1,26 @@
 """A Kafka that wants TLS and a password, with Kafka's own bounds of sessions: all clients get along with it.
 
-The test's own clients use a listener without either.
+Spark's are in `test_retention_spark.py`, whose Kafka is such a one, too.
 """
 
 import json
-import shutil
-import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.decisions import hot, requests_of, tell
 from support.kafka import read
-from support.spark import SPARK
+from support.secured_kafka import secure, shows_password
 from typer.testing import CliRunner
 
 from harness import System, eventually
-from sluice.domain.stream.commands import ScaleStream
 from sluice.kafka.topics import JOURNAL, STATISTICS_WINDOWS
 from sluice_cli.main import app
-from sluice_local.home import HOST
-from sluice_local.ports import find_block
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 DEADLINE_S = 300.0
-SERVICES = ("stream-workflows-0", "cluster-manager-0", "txn-manager-0", "api-gateway-0", SPARK)
-PASSWORD = "p4ss;word=x"
-_KEYTOOL_RUNS_S = 60.0
-_LISTENER = "listener.name.secured"
-_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SERVICES = ("stream-workflows-0", "cluster-manager-0", "txn-manager-0", "api-gateway-0")
 
 
 @dataclass(frozen=True)
@@ -50,19 +39,8 @@ class Secured:
 
 @pytest.fixture(scope="module")
 def secured(runs_folder: Path) -> Iterator[Secured]:
-    system = System(
-        runs_folder / "secured-kafka", segment_stores=0, retention_sparks=1, partitions=4, stop_timeout_s=60.0
-    )
-    folder = system.settings.home / "secured"
-    folder.mkdir(parents=True)
-    port = find_block(1).start
-    environment = {
-        "SLUICE_API": system.rest_url,
-        "SLUICE_KAFKA_BOOTSTRAP": f"{HOST}:{port}",
-        "SLUICE_KAFKA_CONF": str(configuration(folder)),
-        "SLUICE_SCALE_TRIGGER_S": "0.5",
-    }
-    system.configure_kafka({**listeners(system, port), **guarded(folder)})
+    system = System(runs_folder / "secured-kafka", segment_stores=0, partitions=4, stop_timeout_s=60.0)
+    environment = {"SLUICE_API": system.rest_url, **secure(system)}
     try:
         for store in ("kafka", "zookeeper", "redis"):
             system.start(store, deadline_s=DEADLINE_S)
@@ -71,52 +49,6 @@ def secured(runs_folder: Path) -> Iterator[Secured]:
         yield Secured(system, environment)
     finally:
         system.down()
-
-
-def configuration(folder: Path) -> Path:
-    """Make the broker's certificate, and return what clients are configured with."""
-    store, authority, file = folder / "kafka.p12", folder / "ca.pem", folder / "kafka.json"
-    pair = "-genkeypair -alias kafka -keyalg RSA -dname CN=kafka -ext san=ip:127.0.0.1"
-    keytool(f"{pair} -storetype PKCS12 -storepass {PASSWORD} -keystore", store)
-    keytool(f"-exportcert -rfc -alias kafka -storepass {PASSWORD} -keystore {store} -file", authority)
-    conf = {
-        "security.protocol": "sasl_ssl",
-        "sasl.mechanisms": "PLAIN",
-        "sasl.username": "sluice",
-        "sasl.password": PASSWORD,
-        "ssl.ca.location": str(authority),
-        "fetch.message.max.bytes": 4_000_000,
-    }
-    file.write_text(json.dumps(conf))
-    return file
-
-
-def keytool(arguments: str, file: Path) -> None:
-    command = [shutil.which("keytool") or "keytool", *arguments.split(), str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_KEYTOOL_RUNS_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def listeners(system: System, port: int) -> dict[str, str]:
-    plain, controller = system.kafka_bootstrap, f"{HOST}:{system.settings.kafka_controller_port}"
-    both = f"PLAINTEXT://{plain},SECURED://{HOST}:{port}"
-    return {
-        "listeners": f"{both},CONTROLLER://{controller}",
-        "advertised.listeners": both,
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL",
-    }
-
-
-def guarded(folder: Path) -> dict[str, str | int]:
-    return {
-        "sasl.enabled.mechanisms": "PLAIN",
-        f"{_LISTENER}.plain.sasl.jaas.config": f'{_PLAIN} required user_sluice="{PASSWORD}";',
-        f"{_LISTENER}.ssl.keystore.type": "PKCS12",
-        f"{_LISTENER}.ssl.keystore.location": str(folder / "kafka.p12"),
-        f"{_LISTENER}.ssl.keystore.password": PASSWORD,
-        # Kafka's own.
-        "group.min.session.timeout.ms": 6_000,
-    }
 
 
 def test_services_and_command_line_work(secured: Secured) -> None:
@@ -137,15 +69,5 @@ def test_faust_reads_and_writes(secured: Secured) -> None:
     eventually(lambda: read(bootstrap, STATISTICS_WINDOWS.name), DEADLINE_S, "marks are in the table")
 
 
-def test_spark_reads_and_writes(secured: Secured) -> None:
-    bootstrap = secured.system.kafka_bootstrap
-    secured.system.wait_ready(SPARK, DEADLINE_S)
-    tell(bootstrap, hot("hot", time.time_ns() // 1_000_000))
-    eventually(lambda: requests_of(bootstrap, ScaleStream, ["hot"]), DEADLINE_S, "it decides")
-
-
 def test_no_log_and_no_command_line_shows_the_password(secured: Secured) -> None:
-    for name in SERVICES:
-        assert PASSWORD not in secured.system.log(name).read_text(), name
-        commands = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-        assert PASSWORD not in commands
+    assert shows_password(secured.system, SERVICES) == []

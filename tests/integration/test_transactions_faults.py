@@ -17,6 +17,7 @@ from integration.test_java_client import WITH_FAULTS, JavaClient, build
 from redis import Redis
 from support.controller import Controller, controller
 from support.effort import effort
+from support.instances import have_instances
 from support.kafka import events, fold
 from support.scaling import scale_request
 from support.segments import on_store
@@ -52,20 +53,22 @@ ENDING = tuple(
 
 
 @pytest.fixture(scope="module")
-def single(runs_folder: Path) -> Iterator[System]:
+def single(disturbed: System) -> Iterator[System]:
     """One of each service and two segment stores: whatever dies is missed."""
-    with System(runs_folder / "transactions", segment_stores=2) as system:
-        yield system
-        for name in ("segment-store-0", "segment-store-1"):
-            assert not given_up(system, name), f"containers of {name} had to give up"
+    stores = [name for name in disturbed.names if name.startswith("segment-store-")]
+    before = {name: disturbed.log(name).stat().st_size for name in stores}
+    yield have_instances(disturbed, 1, DEADLINE_S)
+    for name in stores:
+        assert not given_up(disturbed, name, before[name]), f"containers of {name} had to give up"
 
 
-def given_up(system: System, name: str) -> list[str]:
+def given_up(system: System, name: str, after: int) -> list[str]:
     """What a segment store has said about data that it cannot bring to long-term storage, ever, and why.
 
-    A container that went to another store while this one stood still ends with a critical error, too, and no loss.
+    `after` is how much of its log is older. A container that went to another store while this one stood still ends with
+    a critical error, too, and no loss.
     """
-    lines = pairwise(system.log(name).read_text(errors="replace").splitlines())
+    lines = pairwise(system.log(name).read_bytes()[after:].decode(errors="replace").splitlines())
     return [f"{line} {why}" for line, why in lines if "CriticalError" in line and "NotPrimaryException" not in why]
 
 

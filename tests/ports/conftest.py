@@ -18,7 +18,7 @@ from harness import System
 PlayAll = Callable[[Scenario], None]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker(runs_folder: Path) -> Iterator[System]:
     """One Kafka and nothing else."""
     system = System(runs_folder / "ports")
@@ -29,7 +29,7 @@ def broker(runs_folder: Path) -> Iterator[System]:
         system.down()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(broker: System) -> AdminClient:
     """One for all tests: a client that is collected on a thread of librdkafka's own ends the process."""
     return AdminClient({"bootstrap.servers": broker.kafka_bootstrap, "log_level": 2})

@@ -20,6 +20,7 @@ from simulation.violation import Violation
 from sluice.domain.model import JournalEntry
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.transaction import batch, index
+from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
 from sluice.engine.sources import DecidedSources
 from txn_manager import commit_steps, merging
@@ -119,10 +120,15 @@ def forget_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget_what_others_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    def take_over(completion: TransactionCompletion, partition: int) -> None:
-        completion._committing[partition] = set()
+    take_over = TransactionCompletion.take_over
 
-    monkeypatch.setattr(TransactionCompletion, "take_over", take_over)
+    def seeing_nothing(completion: TransactionCompletion, partition: int) -> None:
+        with monkeypatch.context() as blind:
+            for what in ("aggregates", "indexes"):
+                blind.setattr(PartitionView, what, lambda _: ())
+            take_over(completion, partition)
+
+    monkeypatch.setattr(TransactionCompletion, "take_over", seeing_nothing)
 
 
 def guard_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

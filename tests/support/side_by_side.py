@@ -1,34 +1,92 @@
-"""How processes share the tests: what asks for the session's system stays together, so that there is one of it.
+"""How processes share the tests: what is for one of them stands in a unit, and units that take long come first.
 
-So does what asks for its containers. Otherwise a file is what a process takes at a time. Much of an integration test is
-waiting, for a lease to run out or a process to come back; three of them take little longer than one.
+What asks for a system that many files use stays together, so that there is one of it; so does what asks for containers.
+Otherwise a file is a unit. Much of an integration test is waiting, for a lease to run out or a process to come back;
+three of them take little longer than one.
+
+A system that nothing uses any more takes a fifth of a processor all the same: it ends with the last test of its unit.
 """
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import PurePath
+from typing import TypeVar
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-SYSTEM_OF_THEIR_OWN = {
-    "test_coordination",
-    "test_crash_points",
-    "test_faults",
-    "test_leases",
-    "test_platform",
-    "test_retention_spark",
-    "test_scaling_and_retention",
-    "test_secured_kafka",
-    "test_segmentstore",
-    "test_transactions_faults",
+T = TypeVar("T")
+
+SYSTEM, DISTURBED, CONTAINERS, PLATFORM = "system", "disturbed", "containers", "platform"
+SHARED = (SYSTEM, DISTURBED, PLATFORM)
+"""Units whose tests share a system, from a fixture of the same name; no file of `integration` in another unit may ask
+for it."""
+
+_UNITS = {
+    "test_crash_points": DISTURBED,
+    "test_faults": DISTURBED,
+    "test_leases": DISTURBED,
+    "test_transactions_faults": DISTURBED,
+    "test_platform": PLATFORM,
+    "test_segmentstore": PLATFORM,
 }
-"""The files of `integration` that do not use the session's."""
+"""The files of `integration` that share another system than the session's."""
+_ON_THEIR_OWN = ("test_retention_spark", "test_scaling_and_retention", "test_coordination", "test_secured_kafka")
+"""The files of `integration` that share none."""
+_LONGEST = (CONTAINERS, SYSTEM, DISTURBED, *_ON_THEIR_OWN, PLATFORM)
+
+
+def unit_of(nodeid: str) -> str:
+    """What a test belongs to, by its id: `tests/<folder>/<file>::<test>`."""
+    file = nodeid.partition("::")[0]
+    path = PurePath(file)
+    if "integration" in path.parts:
+        return path.stem if path.stem in _ON_THEIR_OWN else _UNITS.get(path.stem, SYSTEM)
+    if "conformance" in path.parts:
+        return SYSTEM
+    # One broker, one set of containers for all of the folder.
+    return next((folder for folder in (CONTAINERS, "ports") if folder in path.parts), file)
+
+
+def put_in_order(items: list[pytest.Item]) -> None:
+    """Unit by unit, those that take longest first.
+
+    Raises UsageError if two processes could start a shared system.
+    """
+    for item in items:
+        used = set(getattr(item, "fixturenames", ())) & set(SHARED) if "integration" in item.path.parts else ()
+        for name in used:
+            if unit_of(item.nodeid) != name:
+                raise pytest.UsageError(f"{item.nodeid} uses the system `{name}`: see support/side_by_side.py")
+    rank = {unit: number for number, unit in enumerate(_LONGEST)}
+    items.sort(key=lambda item: rank.get(unit_of(item.nodeid), len(rank)))
 
 
 class SideBySide(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
-        """What a test belongs to, by its id: `tests/<folder>/<file>::<test>`."""
-        file = nodeid.partition("::")[0]
-        path = PurePath(file)
-        if "containers" in path.parts:
-            return "containers"
-        on_the_system = "integration" in path.parts and path.stem not in SYSTEM_OF_THEIR_OWN
-        return "system" if on_the_system or "conformance" in path.parts else file
+        return unit_of(nodeid)
+
+
+class UntilLast:
+    """A plugin of pytest: keeps what a unit's tests share until the last of them has ended."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, pytest.Item] = {}
+        self._kept: dict[str, ExitStack] = {}
+
+    @contextmanager
+    def up(self, unit: str, shared: AbstractContextManager[T]) -> Iterator[T]:
+        """What is shared; it is left when the unit's last test has ended, at the latest when this context is."""
+        with ExitStack() as stack:
+            self._kept[unit] = stack
+            yield stack.enter_context(shared)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._last = {unit_of(item.nodeid): item for item in session.items}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        """After all fixtures of the test's own module."""
+        unit = unit_of(item.nodeid)
+        if item is self._last.get(unit) and unit in self._kept:
+            self._kept.pop(unit).close()

@@ -13,6 +13,8 @@ from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
+SOON_S = 30.0
+"""A deadline for what takes a moment, if the machine does not stand still."""
 _SHORTEST_S, _LONGEST_S = 0.005, 0.1
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.wait import SOON_S
 
 from harness import eventually
 from sluice_local.process import Child, ProcessRecord, Spawner, log_tail, start_ticks
@@ -34,14 +35,14 @@ def test_output_and_exit_code_are_kept(spawner: Spawner, tmp_path: Path) -> None
 def test_a_child_that_ignores_the_request_is_killed(spawner: Spawner, tmp_path: Path) -> None:
     code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); signal.pause()"
     child = spawn(spawner, tmp_path, code)
-    eventually(lambda: "up" in log_tail(tmp_path / "log"), 10, "the child runs")
+    eventually(lambda: "up" in log_tail(tmp_path / "log"), SOON_S, "the child runs")
     assert child.stop(timeout_s=0.1) == -signal.SIGKILL
 
 
 def test_a_frozen_child_can_be_stopped_gently(spawner: Spawner, tmp_path: Path) -> None:
     code = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(3)); print('up', flush=True)\n"
     child = spawn(spawner, tmp_path, code + "while True: signal.pause()")
-    eventually(lambda: "up" in log_tail(tmp_path / "log"), 10, "the child runs")
+    eventually(lambda: "up" in log_tail(tmp_path / "log"), SOON_S, "the child runs")
     child.signal(signal.SIGSTOP)
     assert child.stop(timeout_s=10) == 3
 
@@ -51,7 +52,7 @@ def test_what_a_child_started_ends_with_it(spawner: Spawner, tmp_path: Path) -> 
     child = spawn(spawner, tmp_path, code)
     assert child.wait(10)
     grandchild = int(log_tail(tmp_path / "log"))
-    eventually(lambda: start_ticks(grandchild) is None, 10, "the grandchild is gone")
+    eventually(lambda: start_ticks(grandchild) is None, SOON_S, "the grandchild is gone")
 
 
 def test_children_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_children_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
         pid = int(supervisor.stdout.readline())
         assert start_ticks(pid) is not None
         supervisor.kill()
-    eventually(lambda: start_ticks(pid) is None, 10, "the child is gone")
+    eventually(lambda: start_ticks(pid) is None, SOON_S, "the child is gone")
 
 
 def test_a_record_knows_another_process_with_the_same_number(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ async def test_a_slow_function_does_not_keep_a_worker_from_its_share(cluster: Cl
         held = [held.reader for held in (await group.fetch()).assigned.values()]
         return len(held) == 4 and len(set(held)) == 2
 
-    await eventually_async(shared, 5.0, "the second worker has segments")
+    await eventually_async(shared, DONE_S, "the second worker has segments")
     assert len(cluster.results()) < 2000
     for worker in (first, second):
         await worker.stopped()
@@ -140,7 +140,10 @@ async def test_all_segments_have_their_turns_although_rounds_are_short(cluster: 
 
     worker.group.rebalance = counted  # type: ignore[method-assign]
     running = Running(worker)
-    await eventually_async(lambda: len({event.key for event in cluster.results()}) == 8, 4.0, "some of each key came")
+    await eventually_async(
+        lambda: len({event.key for event in cluster.results()}) == 8, DONE_S, "some of each key came"
+    )
+    assert len(cluster.results()) < 1000, "before a segment is through"
     await running.stopped()
     assert looks >= worker.done
 
@@ -158,15 +161,15 @@ async def test_a_segment_that_cannot_be_read_stops_neither_the_others_nor_the_wo
 
     cluster.store.fault = fault
     first = Running(await cluster.worker(patience_s=60.0))
-    await eventually_async(lambda: len(cluster.results()) == 400 - away, 5.0, "the others are processed")
+    await eventually_async(lambda: len(cluster.results()) == 400 - away, DONE_S, "the others are processed")
     second = Running(await cluster.worker(patience_s=60.0))
     group = first.worker.group
 
     async def shared() -> bool:
         return len({held.reader for held in (await group.fetch()).assigned.values()}) == 2
 
-    await eventually_async(shared, 5.0, "segments move")
-    async with asyncio.timeout(5.0):
+    await eventually_async(shared, DONE_S, "segments move")
+    async with asyncio.timeout(DONE_S):
         await first.stopped()
         await second.stopped()
     cluster.store.fault = None

@@ -1,11 +1,12 @@
 """Scaling and stream cuts: the worked examples of the semantics reference, then properties over random histories."""
 
-import time
+from functools import partial
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cpu import least_cpu_s
 from support.histories import epochs_of, replaced, segments_of
 from support.stream_log import STREAM, Ranges, StreamLog
 
@@ -115,11 +116,12 @@ def test_a_scale_of_more_segments_than_there_may_be_is_refused_in_a_few_words() 
 
 
 def test_a_scale_of_as_many_segments_as_there_may_be_is_decided_in_a_moment() -> None:
-    log = StreamLog(MAX_SEGMENTS)
     command = ScaleStream(*STREAM, tuple(range(MAX_SEGMENTS)), tuple(scale.equal_ranges(MAX_SEGMENTS)), at=1)
-    before = time.process_time()
-    assert log.ask(command).status == "STARTED"
-    assert time.process_time() - before < 0.3
+
+    def ask(log: StreamLog) -> None:
+        assert log.ask(command).status == "STARTED"
+
+    assert least_cpu_s(partial(ask, StreamLog(MAX_SEGMENTS)) for _ in range(3)) < 0.3
 
 
 def test_a_scale_that_comes_while_one_runs_is_answered_at_once() -> None:
@@ -291,12 +293,14 @@ def test_random_cuts_over_a_thousand_scales_take_under_50_ms() -> None:
         seals = tuple(s.id for s in stream.active_segments())
         log.scale(seals, tuple(scale.equal_ranges(10)), at=3000 + i)
     stream = log.stream
-    slowest = 0.0
+    slowest_s = 0.0
     for first in range(0, 1000, 37):
         older = dict.fromkeys(stream.history.epoch(first).segments, 0)
         newer = dict.fromkeys(stream.history.epoch(1000 - first // 2).segments, 0) if first < 600 else {}
-        started = time.thread_time()
-        assert cuts.is_valid(stream, older)
-        cuts.segments_between(stream, older, newer)
-        slowest = max(slowest, time.thread_time() - started)
-    assert slowest < 0.05
+
+        def ask(older: dict[int, int] = older, newer: dict[int, int] = newer) -> None:
+            assert cuts.is_valid(stream, older)
+            cuts.segments_between(stream, older, newer)
+
+        slowest_s = max(slowest_s, least_cpu_s([ask] * 3))
+    assert slowest_s < 0.05

@@ -5,7 +5,7 @@ from typing import Any
 
 import grpc
 import pytest
-from support.wait import eventually_async
+from support.wait import SOON_S, eventually_async
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import failure
 from unit.gateway.system import PARTITIONS, MemorySystem
@@ -30,7 +30,7 @@ TIMEOUT_S = 120.0
 
 
 async def _until_waiting(gateway: Gateway, count: int) -> None:
-    await eventually_async(lambda: gateway.waiting == count, 5, f"{count} requests wait")
+    await eventually_async(lambda: gateway.waiting == count, SOON_S, f"{count} requests wait")
 
 
 async def test_over_the_bound_a_request_is_refused_and_the_limit_named(gateway: Gateway) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from distributed_ingest.sink import SinkError
 from distributed_ingest.stream_sink import StreamSink
 from harness import eventually_async
 
+MORE_THAN_A_PIPE_HOLDS = 1 << 20
 Stored = Callable[[], list[str]]
 
 CLIENT = '''
@@ -148,11 +150,14 @@ async def test_a_new_process_is_not_ended_for_the_silence_of_the_one_before(sink
         await sink.write(events("die"), 20)
     await sink.write(events("two"), 20)
     (second,) = writers(os.getpid())
-    await sink._turn.acquire()
+    os.kill(second, signal.SIGSTOP)
+    ahead = asyncio.create_task(sink.write(events("x" * MORE_THAN_A_PIPE_HOLDS), 20))
+    await asyncio.sleep(0)
     sink.answer_s = 0.01
     with pytest.raises(SinkError, match=r"has not answered for 0\.01 s"):
         await sink.write(events("in line behind another"), 20)
-    sink._turn.release()
+    os.kill(second, signal.SIGCONT)
+    await ahead
     assert first != second and writers(os.getpid()) == [second]
 
 

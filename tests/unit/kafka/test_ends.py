@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_INVALID
-from support.wait import eventually
+from support.wait import SOON_S, eventually
 
 from sluice.engine.ports import EndsUnknownError
 from sluice.kafka import ends as module
@@ -66,7 +66,7 @@ async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
     made = Admin.made
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and Admin.made == made, "the client stays"
     ends.stop()
-    eventually(lambda: not _threads(), 10, "the thread ends")
+    eventually(lambda: not _threads(), SOON_S, "the thread ends")
     assert ends.failure is None, "stopped"
 
 
@@ -79,7 +79,7 @@ async def test_an_offset_that_is_none_is_no_answer() -> None:
     Admin.offset = 7
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7}
     ends.stop()
-    eventually(lambda: not _threads(), 10, "the thread ends")
+    eventually(lambda: not _threads(), SOON_S, "the thread ends")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -87,7 +87,7 @@ async def test_a_read_barrier_whose_thread_has_ended_shows(monkeypatch: pytest.M
     monkeypatch.setattr(module, "AdminClient", EndingAdmin)
     ends = EndOffsets({}, "t", 1, 1.0)
     ends.start()
-    eventually(lambda: "has ended" in (ends.failure or ""), 10, "the end of the thread shows")
+    eventually(lambda: "has ended" in (ends.failure or ""), SOON_S, "the end of the thread shows")
 
 
 def _threads() -> list[threading.Thread]:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from support.wait import SOON_S
 from unit.pravega.fake_store import CLOSE, FakeStore, created, fake_store, set_up_or_appended
 
 from harness import eventually_async
@@ -48,7 +49,7 @@ async def test_callers_of_a_container_share_one_connection_and_one_attempt() -> 
         await asyncio.gather(*(client.create_segment(f"s/t/0.#epoch.{n}", 0, 0) for n in range(50)))
         assert store.connections == 1
         await client.close()
-        await eventually_async(lambda: store.open_connections == 0, 5.0, "the socket is closed")
+        await eventually_async(lambda: store.open_connections == 0, SOON_S, "the socket is closed")
         with pytest.raises(TryLater):
             await client.create_segment(NAME, 0, 0)
 
@@ -58,10 +59,10 @@ async def test_the_shared_attempt_fails_for_all_and_the_next_is_a_new_one() -> N
     async with fake_store(created, None) as store, client_of(store, limits=limits) as client:
         calls = [client.create_segment(NAME, 0, 0) for _ in range(3)]
         assert [type(error) for error in await asyncio.gather(*calls, return_exceptions=True)] == [RouteStale] * 3
-        await eventually_async(lambda: store.connections == 1, 5.0, "the store saw one attempt")
+        await eventually_async(lambda: store.connections == 1, SOON_S, "the store saw one attempt")
         with pytest.raises(RouteStale):
             await client.create_segment(NAME, 0, 0)
-        await eventually_async(lambda: store.connections == 2, 5.0, "the store saw another attempt")
+        await eventually_async(lambda: store.connections == 2, SOON_S, "the store saw another attempt")
 
 
 async def test_no_more_calls_wait_for_a_connection_than_allowed() -> None:
@@ -93,7 +94,7 @@ async def test_a_container_that_does_not_run_yet_costs_the_calls_to_others_nothi
     assert container_of(NAME, 4) != 1
     async with fake_store(answer) as store, client_of(store) as client:
         call = asyncio.create_task(client.seal_segment(other))
-        await eventually_async(lambda: len(waiting) == 1, 5.0, "the request is under way")
+        await eventually_async(lambda: len(waiting) == 1, SOON_S, "the request is under way")
         for _ in range(5):
             with pytest.raises(ConnectionClosed, match="or never takes this request"):
                 await client.create_segment(NAME, 0, 0)
@@ -114,7 +115,7 @@ async def test_an_attempt_goes_on_when_one_of_its_callers_gives_up() -> None:
 async def test_closing_ends_calls_under_way() -> None:
     async with fake_store(lambda _: []) as store, client_of(store) as client:
         call = asyncio.ensure_future(client.create_segment(NAME, 0, 0))
-        await eventually_async(lambda: len(store.received) == 2, 5.0, "the request is sent")
+        await eventually_async(lambda: len(store.received) == 2, SOON_S, "the request is sent")
         await client.close()
         with pytest.raises(TryLater, match="the client was closed"):
             await call
@@ -138,7 +139,7 @@ async def test_closing_fails_those_that_wait_for_a_connection() -> None:
     """Each call fails as if its connection had ended: no caller is cancelled, and a task group sees the error."""
     async with fake_store(created, None) as store, client_of(store) as client:
         calls = [asyncio.create_task(client.create_segment(NAME, 0, 0)) for _ in range(3)]
-        await eventually_async(lambda: store.connections == 1, 5.0, "a connection is being made")
+        await eventually_async(lambda: store.connections == 1, SOON_S, "a connection is being made")
         calls[0].cancel()
         await client.close()
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
@@ -152,4 +153,4 @@ async def test_every_append_of_a_lone_writer_succeeds_however_many_connections_i
         for number in range(1, 8):
             assert await client.append(NAME, UUID(int=1), b"x", event_number=number) == 9
         assert store.connections == 3
-        await eventually_async(lambda: store.open_connections == 1, 5.0, "worn-out connections are closed")
+        await eventually_async(lambda: store.open_connections == 1, SOON_S, "worn-out connections are closed")

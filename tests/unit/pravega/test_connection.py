@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from uuid import UUID
 
 import pytest
+from support.wait import SOON_S
 from unit.pravega.fake_store import CLOSE, FakeStore, fake_store, set_up_or_appended
 
 from harness import eventually_async
@@ -73,7 +74,7 @@ async def test_a_store_that_does_not_listen_or_greet_is_no_connection() -> None:
     async with fake_store(sealed, None) as store:
         for host in (store.host, Host("127.0.0.1", 1)):
             assert await failure_to_open(host, ConnectionLimits(connect_timeout_s=0.05)) is Failure.CONNECT_FAILED
-        await eventually_async(lambda: store.open_connections == 0, 5.0, "the socket is closed")
+        await eventually_async(lambda: store.open_connections == 0, SOON_S, "the socket is closed")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ async def test_a_call_ends_at_its_deadline_and_a_late_reply_is_dropped() -> None
         late = seal()
         assert await failure_of(connection, late, 0.02) is Failure.TIMED_OUT
         store.send(SegmentSealed(late.request_id, late.segment))
-        await eventually_async(lambda: connection.dropped_replies == 1, 5.0, "the late reply is dropped")
+        await eventually_async(lambda: connection.dropped_replies == 1, SOON_S, "the late reply is dropped")
         store.answer = sealed
         assert isinstance(await connection.call(seal(), 5.0), SegmentSealed)
 
@@ -148,7 +149,7 @@ async def test_no_more_calls_are_under_way_or_wait_than_allowed() -> None:
     limits = ConnectionLimits(max_in_flight=2, max_waiting=1)
     async with fake_store(silent) as store, connect(store, limits) as connection:
         calls = [asyncio.ensure_future(connection.call(seal(), 5.0)) for _ in range(3)]
-        await eventually_async(lambda: len(store.received) == 3, 5.0, "two requests are sent")
+        await eventually_async(lambda: len(store.received) == 3, SOON_S, "two requests are sent")
         assert await failure_of(connection, seal()) is Failure.OVERLOADED
         store.answer = sealed
         for request in store.received[1:]:
@@ -159,7 +160,7 @@ async def test_no_more_calls_are_under_way_or_wait_than_allowed() -> None:
 async def test_a_call_without_a_turn_ends_at_its_deadline() -> None:
     async with fake_store(silent) as store, connect(store, ConnectionLimits(max_in_flight=1)) as connection:
         first = asyncio.ensure_future(connection.call(seal(), 5.0))
-        await eventually_async(lambda: len(store.received) == 2, 5.0, "the first request is sent")
+        await eventually_async(lambda: len(store.received) == 2, SOON_S, "the first request is sent")
         assert await failure_of(connection, seal(), 0.02) is Failure.OVERLOADED
         await connection.close()
         with pytest.raises(ConnectionFailure, match=Failure.CLOSED.value):
@@ -169,7 +170,7 @@ async def test_a_call_without_a_turn_ends_at_its_deadline() -> None:
 async def test_a_cancelled_call_frees_its_slot() -> None:
     async with fake_store(silent) as store, connect(store, ConnectionLimits(max_in_flight=1)) as connection:
         first = asyncio.ensure_future(connection.call(seal(), 5.0))
-        await eventually_async(lambda: len(store.received) == 2, 5.0, "the first request is sent")
+        await eventually_async(lambda: len(store.received) == 2, SOON_S, "the first request is sent")
         first.cancel()
         await asyncio.wait([first])
         store.answer = sealed
@@ -190,8 +191,8 @@ async def test_an_unused_connection_is_closed() -> None:
     limits = ConnectionLimits(keep_alive_s=0.01, idle_limit_s=0.05)
     async with fake_store(sealed) as store, connect(store, limits) as connection:
         await connection.call(seal(), 5.0)
-        await eventually_async(lambda: connection.lost, 5.0, "the connection is closed")
-        await eventually_async(lambda: store.open_connections == 0, 5.0, "the socket is closed")
+        await eventually_async(lambda: connection.lost, SOON_S, "the connection is closed")
+        await eventually_async(lambda: store.open_connections == 0, SOON_S, "the socket is closed")
 
 
 def set_up() -> SetupAppend:
@@ -215,7 +216,7 @@ async def test_a_worn_out_connection_without_an_append_ends_when_it_is_idle() ->
     limits = ConnectionLimits(max_setups=1, keep_alive_s=0.01, idle_limit_s=0.05)
     async with fake_store(set_up_or_appended) as store, connect(store, limits) as connection:
         await connection.call(set_up(), 5.0)
-        await eventually_async(lambda: connection.lost, 5.0, "the connection is closed")
+        await eventually_async(lambda: connection.lost, SOON_S, "the connection is closed")
 
 
 @pytest.mark.parametrize("old", [False, True])
