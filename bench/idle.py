@@ -1,91 +1,70 @@
-"""What a system costs while nobody calls: processor time, memory, and records written, of each process and topic.
+"""What a system costs that no one calls: a private one with everything, retention-spark too, and 100 streams.
 
-A private system with retention-spark and so many streams is started and left alone until it has settled. Then
-nothing is called for some minutes. Processor time is that of a process and everything it started, as part of a core.
+The streams have no policies. Processor time is read from /proc, records are counted by the ends of all topics, Kafka's
+own ones among them; both only at the begin and at the end, so that the measurement itself costs the system nothing.
 """
 
-import argparse
-import json
 import os
-import sys
-import tempfile
+import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
-from support.controller import Controller, controller, info
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from bench.processor_time import cpu_s
+from bench.calls import Calls
+from bench.figures import Idle
+from bench.peer import until_scope
+from bench.processor_time import cpu_by_name
 from harness import System
-from sluice.controller_api import controller_pb2 as pb
 
-_SCOPE = "idle"
-_READY_S = 300.0
-
-
-def measure(streams: int, settle_s: float, minutes: float, with_policies: bool) -> dict[str, object]:
-    with tempfile.TemporaryDirectory() as folder:
-        system = System(
-            Path(folder) / "system", segment_stores=1, retention_sparks=1, start_timeout_s=_READY_S, keep_logs=False
-        )
-        with system:
-            with controller(system.grpc_address) as client:
-                _create(client, streams, with_policies)
-            time.sleep(settle_s)
-            return _measured(system, 60 * minutes)
+SERVICES, SPARK, KAFKA = "Python services", "retention-spark", "Kafka"
+OURS = ("api-gateway-0", "stream-workflows-0", "txn-manager-0", "cluster-manager-0")
+STREAMS = 100
+_SETTLE_S = 30.0
+"""A broker and a Spark driver that have just started compile for a while."""
 
 
-def _create(client: Controller, streams: int, with_policies: bool) -> None:
-    client.create_scope(_SCOPE)
-    fixed = pb.ScalingPolicy(scaleType=pb.ScalingPolicy.FIXED_NUM_SEGMENTS, minNumSegments=1)
-    retention = pb.RetentionPolicy(retentionType=pb.RetentionPolicy.SIZE, retentionParam=1 << 30)
-    for number in range(streams):
-        config = pb.StreamConfig(streamInfo=info(_SCOPE, f"s{number}"), scalingPolicy=fixed)
-        if with_policies:
-            config.retentionPolicy.CopyFrom(retention)
-        assert client.status("createStream", config) == "SUCCESS"
-
-
-def _measured(system: System, seconds: float) -> dict[str, object]:
-    names = [name for name in system.names if system.is_running(name)]
-    used = {name: cpu_s(system.pid(name)) for name in names}
-    ends, began = _ends(system), time.monotonic()
-    time.sleep(seconds)
-    took = time.monotonic() - began
-    return {
-        "load": round(os.getloadavg()[0], 2),
-        "percent_of_a_core": {n: round(100 * (cpu_s(system.pid(n)) - used[n]) / took, 2) for n in names},
-        "records_per_minute": {
-            topic: round(60 * (end - ends[topic]) / took, 1)
-            for topic, end in _ends(system).items()
-            if end > ends.get(topic, 0)
-        },
-    }
-
-
-def _ends(system: System) -> dict[str, int]:
-    """How many records each topic has got so far."""
-    consumer = Consumer({"bootstrap.servers": system.kafka_bootstrap, "group.id": "idle"})
-    try:
-        topics = consumer.list_topics(timeout=10).topics
-        return {
-            name: sum(consumer.get_watermark_offsets(TopicPartition(name, p), timeout=10)[1] for p in topic.partitions)
-            for name, topic in sorted(topics.items())
+def measure(home: Path, seconds: float, say: Callable[[str], None]) -> Idle:
+    """Start the system, create the streams, let it settle, and look on for so long."""
+    say(f"an idle system, for {_SETTLE_S:g} s and then {seconds:g} s; logs in {home}")
+    with System(home, segment_stores=1, retention_sparks=1) as system:
+        until_scope(system.grpc_address)
+        system.wait_ready("retention-spark-0")
+        calls = Calls(system.grpc_address)
+        calls.create_scope()
+        calls.create_streams(f"s{number}" for number in range(STREAMS))
+        calls.close()
+        pause = threading.Event()
+        pause.wait(_SETTLE_S)
+        roots = {
+            SERVICES: [system.pid(name) for name in OURS],
+            SPARK: [system.pid("retention-spark-0")],
+            KAFKA: [system.pid("kafka")],
         }
-    finally:
-        consumer.close()
+        records, used_s, began = _ends(system.kafka_bootstrap), cpu_by_name(roots), time.monotonic()
+        pause.wait(seconds)
+        used_s = {name: now - used_s[name] for name, now in cpu_by_name(roots).items()}
+        took_s = time.monotonic() - began
+        rates = per_minute(records, _ends(system.kafka_bootstrap), took_s)
+    shares = {name: round(used / took_s * 100, 2) for name, used in used_s.items()}
+    return Idle(round(took_s, 1), shares, rates, round(os.getloadavg()[0], 1))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--streams", type=int, default=100)
-    parser.add_argument("--policies", action="store_true", help="each stream has a policy of retention")
-    parser.add_argument("--settle", type=float, default=60.0, help="seconds until it is measured")
-    parser.add_argument("--minutes", type=float, default=5.0)
-    options = parser.parse_args()
-    print(json.dumps(measure(options.streams, options.settle, options.minutes, options.policies), indent=1))
-    return 0
+def per_minute(before: Mapping[str, int], after: Mapping[str, int], seconds: float) -> dict[str, float]:
+    """Records per minute by topic, those with most first; topics without any are left out."""
+    rates = {name: (end - before.get(name, 0)) * 60 / seconds for name, end in after.items()}
+    return {name: round(rate, 1) for name, rate in sorted(rates.items(), key=lambda r: -r[1]) if rate > 0}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _ends(bootstrap: str) -> dict[str, int]:
+    """How many records were ever appended to each topic."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = admin.list_topics(timeout=30).topics
+    latest = {TopicPartition(t, p): OffsetSpec.latest() for t, of in topics.items() for p in of.partitions}  # type: ignore[no-untyped-call]
+    ends = dict.fromkeys(topics, 0)
+    for partition, answer in admin.list_offsets(latest, request_timeout=30).items():
+        ends[partition.topic] += answer.result().offset
+    return ends
