@@ -45,7 +45,7 @@ class _Processor(StatefulProcessor):
         step = _decider(self._rule, self._source).step(known, records, now)
         self._remember(step, timer if timer != expired else None, now)
         if step.sendings or step.rows:
-            return msgspec.msgpack.encode(Outcome(step.sendings, step.rows))
+            return msgspec.msgpack.encode(Outcome(step.sendings, step.rows, 0, step.wake_at))
         return None
 
     def _remember(self, step: Step, timer: int | None, now: int) -> None:

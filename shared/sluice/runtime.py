@@ -8,7 +8,6 @@ import asyncio
 import logging
 import signal
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 
@@ -16,12 +15,12 @@ import uvloop
 from confluent_kafka import KafkaException
 from starlette.applications import Starlette
 
-from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
 from sluice.domain.commands import Command
 from sluice.domain.model import DomainModel
 from sluice.engine.consumer import CONTROL_HEADER
 from sluice.engine.journal import Journal
-from sluice.engine.ports import RequestSource, SendError
+from sluice.engine.ports import EndsUnknownError, RequestSource, SendError
 from sluice.journal_watch import JournalWatch
 from sluice.kafka.connections import Connections, KafkaConnections
 from sluice.kafka.headers import cloud_event_headers
@@ -37,16 +36,18 @@ from sluice.telemetry.process import describe_process, watch_event_loop
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT_S = 1.0
+LOOK_S = 1.0
 KAFKA_SILENCE_S = 4.0
+LEAVES_S = 2.0
 
 
 class Runtime:
     """What a running service has at hand. `checks` is what its readiness consists of; add to it while starting.
 
     `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
-    `endpoints` are made known to the other services. `on_heartbeat` is called whenever Kafka has acknowledged the
-    instance's heartbeat. `unresponsive_containers` are the segment containers that do not answer this instance.
+    `endpoints` are made known to the other services. `on_kafka_answered` is called each second in which Kafka answers;
+    while `needs_appends` says so, that is an acknowledged heartbeat. `unresponsive_containers` are the segment
+    containers that do not answer this instance.
     """
 
     def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:
@@ -58,7 +59,8 @@ class Runtime:
         self.degraded: Checks = {"disk": disk_problem}
         self.facts: Facts = {}
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
-        self.on_heartbeat: list[Callable[[], None]] = []
+        self.on_kafka_answered: list[Callable[[], None]] = []
+        self.needs_appends: Callable[[], bool] = lambda: False
         self.stack = AsyncExitStack()
         self.connections: Connections = connections or KafkaConnections(
             settings.kafka_client(),
@@ -74,7 +76,7 @@ class Runtime:
             self.connections.log, self.model, self.source, clock=self.clock, chance=self.connections.chance
         )
 
-    def heartbeat(self) -> Heartbeat:
+    def heartbeat(self, *, leaving: bool = False) -> Heartbeat:
         """What says that this instance is alive, since when, where it listens, and what it does without."""
         return Heartbeat(
             service=self.name,
@@ -83,7 +85,12 @@ class Runtime:
             started_at=self.started_at,
             problems=dict(problems(self.degraded)),
             unresponsive=tuple(sorted(self.unresponsive_containers())),
+            leaving=leaving,
         )
+
+    def send_heartbeat(self, beat: Heartbeat) -> asyncio.Future[None]:
+        """Done when it is in its topic; fails with SendError."""
+        return self.send(REQUESTS_CLUSTER, self.request(f"{beat.instance}-{self.clock.now_ms()}", beat))
 
     def request(self, id: str, command: Command) -> Request:
         return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command)
@@ -191,7 +198,8 @@ async def _start(runtime: Runtime, start: Start) -> None:
     runtime.spawn(JournalWatch(journal).watch(), "journal watch")
     await journal.loaded.wait()
     await start(runtime)
-    runtime.spawn(_heartbeat(runtime), "heartbeat")
+    runtime.stack.push_async_callback(_leave, runtime)
+    runtime.spawn(send_heartbeats(runtime), "heartbeat")
     runtime.checks["started"] = lambda: None
     log.info("started", extra={"endpoints": runtime.endpoints, "partitions": settings.partitions})
 
@@ -209,20 +217,41 @@ async def _topics(runtime: Runtime) -> None:
             await asyncio.sleep(0.1)
 
 
-async def _heartbeat(runtime: Runtime) -> None:
-    acknowledged = time.monotonic()
-    runtime.checks["kafka"] = lambda: kafka_silence(time.monotonic() - acknowledged)
+async def send_heartbeats(runtime: Runtime) -> None:
+    """Send a heartbeat when it says something new and every HEARTBEAT_S; in the other seconds only see Kafka answer."""
+    loop = asyncio.get_running_loop()
+    answered, sent, due = loop.time(), None, 0.0
+    runtime.checks["kafka"] = lambda: kafka_silence(loop.time() - answered)
     while True:
         beat = runtime.heartbeat()
         try:
-            await runtime.send(REQUESTS_CLUSTER, runtime.request(f"{beat.instance}-{runtime.clock.now_ms()}", beat))
-            acknowledged = time.monotonic()
-            for listener in runtime.on_heartbeat:
+            if _news(beat) != sent or loop.time() >= due or runtime.needs_appends():
+                # Whatever becomes of it, the next one is sent unless this one is acknowledged.
+                sent = None
+                await runtime.send_heartbeat(beat)
+                sent, due = _news(beat), loop.time() + HEARTBEAT_S
+            else:
+                await runtime.journal.ends()
+            answered = loop.time()
+            for listener in runtime.on_kafka_answered:
                 listener()
-        except SendError as error:
-            log.warning("heartbeat not sent", extra={"error": str(error)})
-        await asyncio.sleep(HEARTBEAT_S)
+        except (SendError, EndsUnknownError) as error:
+            log.warning("Kafka does not answer", extra={"error": str(error)})
+        await asyncio.sleep(LOOK_S)
+
+
+def _news(beat: Heartbeat) -> object:
+    """What of a heartbeat others must know at once. The words of a problem are not: they say for how long."""
+    return beat.endpoints, beat.problems.keys(), beat.unresponsive
+
+
+async def _leave(runtime: Runtime) -> None:
+    """Say that this instance ends; without that it is a member until its heartbeats are missed."""
+    try:
+        await asyncio.wait_for(runtime.send_heartbeat(runtime.heartbeat(leaving=True)), LEAVES_S)
+    except (SendError, TimeoutError) as error:
+        log.warning("not said that this instance leaves", extra={"error": repr(error)})
 
 
 def kafka_silence(seconds: float) -> str | None:
-    return f"has acknowledged nothing for {seconds:.0f} s" if seconds > KAFKA_SILENCE_S else None
+    return f"has answered nothing for {seconds:.0f} s" if seconds > KAFKA_SILENCE_S else None

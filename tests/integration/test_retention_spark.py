@@ -44,6 +44,8 @@ ENVIRONMENT = {
     "SLUICE_SCALE_COOLDOWN_S": "3",
     "SLUICE_SCALE_TRIGGER_S": "0.5",
     "SLUICE_RETENTION_TRIGGER_S": "0.5",
+    # Until a bucket has had its batch, only a batch that comes anyhow finds its time.
+    "SLUICE_SPARK_IDLE_S": "10",
 }
 AT_ONCE = RetentionPolicy(RetentionType.SIZE, 0, 1 << 62)
 POINT = {"SLUICE_CRASH_AT": "scale-decisions-sent"}

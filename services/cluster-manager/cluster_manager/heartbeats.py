@@ -1,7 +1,7 @@
 """The requests on the cluster's topic: heartbeats of our own services, from which members come and go.
 
 All records have one key, so they are handled one after the other. A heartbeat that cannot be recorded now is dropped:
-the next one is a second away. Any other command on the topic becomes a dead letter.
+the next one comes within a minute. Any other command on the topic becomes a dead letter.
 """
 
 import logging

@@ -1,14 +1,15 @@
 """Which instances of our own services have become unresponsive.
 
 Time here is that of the heartbeats' topic, not of a clock: it goes on as records arrive, and never by more than
-`LONGEST_STEP_S` for one of them. While Kafka is away, or this process is frozen or starved, no heartbeat arrives,
-so no silence counts; and a backlog read in a burst takes hardly any time. This instance's own heartbeats, one a
-second, keep the time going while all others are silent. Belongs to the event loop.
+`LONGEST_STEP` of the time-out for one of them. While Kafka is away, or this process is frozen or starved, no heartbeat
+arrives, so that silence counts for no more than a step; and a backlog read in a burst takes hardly any time. This
+instance's own heartbeats keep the time going while all others are silent. Belongs to the event loop.
 """
 
 from collections.abc import Iterable
 
-LONGEST_STEP_S = 1.5
+LONGEST_STEP = 0.6
+"""Of the default time-out, 150 s, it is 90 s: so long may a heartbeat that is due each 60 s take."""
 
 
 class MemberWatch:
@@ -28,7 +29,7 @@ class MemberWatch:
     def observe(self, instance: str, now: float) -> None:
         """A heartbeat of the instance arrived."""
         if self._last_arrival is not None:
-            self._time += min(max(0.0, now - self._last_arrival), LONGEST_STEP_S)
+            self._time += min(max(0.0, now - self._last_arrival), LONGEST_STEP * self._timeout_s)
         self._last_arrival = now
         self._last_seen[instance] = self._time
 

@@ -15,8 +15,12 @@ from pyspark.sql.streaming.listener import (
 )
 
 from retention_spark import metrics
+from retention_spark.batch_pause import BatchPause
 
 log = logging.getLogger(__name__)
+
+_WAITS = ("triggerExecution", "addBatch")
+"""Spark's phases in which a batch waits."""
 
 SILENCE_S = 60.0
 """An outage of Kafka shows by then; a batch that is large, or waits for the machine, does not."""
@@ -25,11 +29,12 @@ SILENCE_S = 60.0
 class ProgressListener(StreamingQueryListener):
     """Remembers when each query last ended a batch, or found nothing to make one of.
 
-    The latter happens until the first report since the start, if no stream waits for its time: after that, batches come
-    whether there is input or not.
+    The latter happens until the first report since the start: after that, batches come whether there is input or not.
+    `pauses` by query: the time that a batch has waited at its end is none that it took.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, pauses: Mapping[str, BatchPause], clock: Callable[[], float] = time.monotonic) -> None:
+        self._pauses = pauses
         self._clock = clock
         self._begun: dict[str, float] = {}
         self._ended: dict[str, float] = {}
@@ -55,7 +60,8 @@ class ProgressListener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         self._ended[event.progress.name or ""] = self._clock()
-        note_progress(json.loads(event.progress.json))
+        progress = json.loads(event.progress.json)
+        note_progress(progress, self._pauses[progress["name"]].waited_s(progress["batchId"]))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Spark reports it by the query's id; it counts as a batch that took no time, for one that hangs makes none."""
@@ -67,13 +73,13 @@ class ProgressListener(StreamingQueryListener):
         log.info("query ended", extra={"query_id": str(event.id), "error": event.exception})
 
 
-def note_progress(progress: Mapping[str, Any]) -> None:
-    """Take over what Spark says of a batch, in the form of its JSON."""
+def note_progress(progress: Mapping[str, Any], waited_s: float = 0.0) -> None:
+    """Take over what Spark says of a batch, in the form of its JSON; it has waited for so long at its end."""
     query = progress["name"]
     metrics.INPUT_ROWS.labels(query).inc(progress["numInputRows"])
     metrics.INPUT_RATE.labels(query).set(progress.get("inputRowsPerSecond", 0.0))
     metrics.LAG.labels(query).set(sum(map(lag, progress["sources"])))
-    took = {phase: ms / 1000 for phase, ms in progress["durationMs"].items()}
+    took = {phase: ms / 1000 - (waited_s if phase in _WAITS else 0) for phase, ms in progress["durationMs"].items()}
     metrics.BATCH_SECONDS.labels(query).observe(took.pop("triggerExecution", 0))
     for phase, seconds in took.items():
         metrics.PHASE_SECONDS.labels(query, phase).inc(seconds)

@@ -18,11 +18,12 @@ from pyarrow import ArrowException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from retention_spark.batch_pause import BatchPause
 from retention_spark.blocking import at_most, in_daemon
 from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, look_at_topics
 from retention_spark.compaction import compact
 from retention_spark.listener import ProgressListener
-from retention_spark.query import QueryPlan, checkpoint_of, plans, start_query
+from retention_spark.query import QueryPlan, checkpoint_of, pause_of, plans, start_query
 from retention_spark.query_supervisor import QueryRunner
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
@@ -92,14 +93,15 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     checks["started"] = lambda: "starting Spark"
     session = await in_daemon(open_session, SERVICE, settings)
     stack.push_async_callback(at_most, SESSION_ENDS_S, "session", session.stop)
-    progress = ProgressListener()
-    session.streams.addListener(progress)
     queries = plans(settings)
+    pauses = {plan.name: pause_of(plan, settings) for plan in queries}
+    progress = ProgressListener(pauses)
+    session.streams.addListener(progress)
     for plan in queries:
         parts = (settings.partitions, settings.spark_buckets, settings.spark_state_partitions)
         fit = Fit(FORMAT, cluster, plan.topic.name, *parts)
         await in_daemon(claim, session, checkpoint_of(plan, settings), fit)
-    runners = [_runner(session, plan, settings, progress) for plan in queries]
+    runners = [_runner(session, plan, settings, progress, pauses[plan.name]) for plan in queries]
     stops = [partial(runner.stop, DRAIN_S) for runner in runners]
     stack.push_async_callback(at_most, QUERIES_END_S, "queries", *stops)
     for runner in runners:
@@ -114,12 +116,14 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     log.info("started", extra={"master": settings.spark_master, "checkpoints": settings.spark_checkpoints})
 
 
-def _runner(session: SparkSession, plan: QueryPlan, settings: SparkSettings, progress: ProgressListener) -> QueryRunner:
+def _runner(
+    session: SparkSession, plan: QueryPlan, settings: SparkSettings, progress: ProgressListener, pause: BatchPause
+) -> QueryRunner:
     def start() -> StreamingQuery:
         progress.begins(plan.name)
-        return start_query(session, plan, settings, f"{SERVICE}/{settings.instance}")
+        return start_query(session, plan, settings, f"{SERVICE}/{settings.instance}", pause)
 
-    return QueryRunner(plan.name, start)
+    return QueryRunner(plan.name, start, pause.stop)
 
 
 async def _keep_history(folder: Path, kept_days: int) -> None:

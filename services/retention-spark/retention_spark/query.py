@@ -6,6 +6,7 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from retention_spark.batch_pause import BatchPause, topic_ends
 from retention_spark.rules import RetentionRule, Rule, ScaleRule
 from retention_spark.settings import SparkSettings
 from retention_spark.sink import batch_writer
@@ -36,13 +37,22 @@ def checkpoint_of(plan: QueryPlan, settings: SparkSettings) -> str:
     return f"{settings.spark_checkpoints.rstrip('/')}/{plan.name}"
 
 
-def start_query(session: SparkSession, plan: QueryPlan, settings: SparkSettings, source: str) -> StreamingQuery:
+def pause_of(plan: QueryPlan, settings: SparkSettings) -> BatchPause:
+    """How the query rests between two batches. Raises KafkaConfError."""
+    ends = topic_ends(settings.kafka_client(), plan.topic.name, settings.partitions)
+    return BatchPause(ends, plan.trigger_s, settings.spark_idle_s)
+
+
+def start_query(
+    session: SparkSession, plan: QueryPlan, settings: SparkSettings, source: str, pause: BatchPause
+) -> StreamingQuery:
     """Begin where the checkpoint ends; a new one begins where the topic does."""
+    pause.begin()
     records = session.readStream.format("kafka").options(**source_options(plan, settings)).load()
     return (
         decided(records, plan.rule, source, settings.spark_buckets, settings.spark_state_partitions)
         .writeStream.queryName(plan.name)
-        .foreachBatch(batch_writer(plan.rule.kind, settings))
+        .foreachBatch(batch_writer(plan.rule.kind, settings, pause))
         .option("checkpointLocation", checkpoint_of(plan, settings))
         .trigger(processingTime=f"{round(plan.trigger_s * 1000)} milliseconds")
         .start()

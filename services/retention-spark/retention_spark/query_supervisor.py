@@ -23,11 +23,15 @@ SETTLED_S = 60.0
 
 
 class QueryRunner:
-    """`start` starts the query; the runner belongs to its thread, `stop` and `problem` to any."""
+    """`start` starts the query, `release` ends the waiting of its batch.
 
-    def __init__(self, name: str, start: Callable[[], StreamingQuery]) -> None:
+    The runner belongs to its thread, `stop` and `problem` to any.
+    """
+
+    def __init__(self, name: str, start: Callable[[], StreamingQuery], release: Callable[[], None]) -> None:
         self.name = name
         self._start = start
+        self._release = release
         self._stopping = threading.Event()
         self._pause = threading.Event()
         self._query: StreamingQuery | None = None
@@ -49,6 +53,7 @@ class QueryRunner:
         A batch that is interrupted is none: it runs again, like one that a kill has ended.
         """
         self._stopping.set()
+        self._release()
         end = time.monotonic() + drain_s
         query = self._query
         if query is not None:

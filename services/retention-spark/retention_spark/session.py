@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from retention_spark.settings import SparkSettings
 
 # Spark searches the text of an interrupted batch's error by a recursion as deep as the text is long.
-_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss8m -Djava.net.preferIPv4Stack=true"
+_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=384m -Xss8m -Djava.net.preferIPv4Stack=true"
 _ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -48,6 +48,8 @@ def open_session(name: str, settings: SparkSettings) -> SparkSession:
     """Start the JVM; blocking, takes some seconds."""
     # Otherwise workers run under whatever `python3` is, and end without saying why.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # Each thread of the JVM that allocates would get 64 MiB of addresses of its own, which it hardly gives back.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     os.environ["SPARK_CONF_DIR"] = str(_configured(settings.spark_local / "conf"))
     builder = SparkSession.builder.appName(name).master(settings.spark_master)
     for key, value in configuration(settings).items():
@@ -76,6 +78,12 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.warehouse.dir": f"{local}/warehouse",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Spark stores what its pages would show, pages or not.
+        "spark.ui.liveUpdate.period": "-1",
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
+        "spark.ui.retainedTasks": "100",
+        "spark.sql.ui.retainedExecutions": "10",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(settings.spark_state_partitions),
         "spark.sql.streaming.stateStore.providerClass": (

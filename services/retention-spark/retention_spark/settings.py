@@ -15,7 +15,9 @@ class SparkSettings(ServiceSettings):
     this machine.
     `spark_buckets` is how many groups the keys of each query are divided into, `spark_state_partitions` how many parts
     its state; both fixed for as long as it exists.
-    `…_trigger_s` is how long a query waits between the beginnings of two batches. A stream's retention is decided on
+    `…_trigger_s` is how long a query waits between the beginnings of two batches while there are reports, and how often
+    it looks for some while there are none; then a batch comes every `spark_idle_s`, or when a stream's time has come.
+    A stream's retention is decided on
     with each report and every `retention_tick_s`, and it is truncated no more often than every `retention_pause_s`;
     it is not scaled within `scale_cooldown_s` of its last scale.
 
@@ -33,6 +35,7 @@ class SparkSettings(ServiceSettings):
     spark_buckets: int = Field(default=32, ge=1)
     spark_state_partitions: int = Field(default=2, ge=1)
     spark_batch_records: int = Field(default=20_000, ge=1)
+    spark_idle_s: float = Field(default=30.0, ge=0, le=45)
     scale_trigger_s: float = Field(default=1.0, ge=0)
     retention_trigger_s: float = Field(default=5.0, ge=0)
     retention_tick_s: float = Field(default=60.0, gt=0)

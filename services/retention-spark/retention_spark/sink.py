@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 
+from retention_spark.batch_pause import BatchPause
 from retention_spark.files import write_once
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful import outcomes
@@ -40,8 +41,11 @@ class NotDeliveredError(Exception):
     """Kafka has not acknowledged all records of a batch."""
 
 
-def batch_writer(kind: DecisionKind, settings: SparkSettings) -> Callable[[DataFrame, int], None]:
-    """What `foreachBatch` calls; raises when not all could be written, so that the batch runs again."""
+def batch_writer(kind: DecisionKind, settings: SparkSettings, pause: BatchPause) -> Callable[[DataFrame, int], None]:
+    """What `foreachBatch` calls; raises when not all could be written, so that the batch runs again.
+
+    A batch that decided nothing returns when there is work for the next one.
+    """
     producer = Producer(producer_configuration(settings))
     crash_points = CrashPoints(settings.crash_at)
 
@@ -56,6 +60,9 @@ def batch_writer(kind: DecisionKind, settings: SparkSettings) -> Callable[[DataF
         if rows:
             query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
             keep(batch.sparkSession, settings.spark_history, kind, f"{query}-{number}", rows)
+        pause.observe(found)
+        if not sendings and not rows:
+            pause.wait(number)
 
     return write
 

@@ -34,10 +34,12 @@ Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of a bucket's step: records to send, and decisions to keep."""
+    """What came of a bucket's step: records to send, decisions to keep, and when (epoch ms) it wants the next one."""
 
     sendings: list[Sending]
     rows: list[HistoryRow]
+    bucket: int
+    wake_at: int | None
 
 
 def outcomes(batch: DataFrame) -> Iterator[Outcome]:
@@ -47,7 +49,7 @@ def outcomes(batch: DataFrame) -> Iterator[Outcome]:
 
 
 def decided(records: DataFrame, rule: Rule, source: str, buckets: int, parts: int) -> DataFrame:
-    """What is decided on the records of a topic: one row for each bucket in which something was, for `outcomes`."""
+    """What is decided on the records of a topic: one row for each bucket that took a step, for `outcomes`."""
     return bucketed(records, buckets, parts).applyInPandasWithState(
         _call(rule, source), OUTPUT, STATE, "append", GroupStateTimeout.ProcessingTimeTimeout
     )
@@ -62,14 +64,14 @@ def bucketed(records: DataFrame, buckets: int, parts: int) -> GroupedData:
 def _call(rule: Rule, source: str) -> Call:
     """What Spark sends to its workers; the decider is made there, because decoders do not travel."""
 
-    def call(_bucket: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    def call(bucket: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         memory = state.get[0] if state.exists else None
         now = state.getCurrentProcessingTimeMs()
         records = [] if state.hasTimedOut else input_records(frames)
         step = _decider(rule, source).step(memory, records, now)
         _remember(state, step, now)
-        if step.sendings or step.rows:
-            yield pd.DataFrame({"outcome": [msgspec.msgpack.encode(Outcome(step.sendings, step.rows))]})
+        outcome = Outcome(step.sendings, step.rows, int(bucket[0]), step.wake_at)
+        yield pd.DataFrame({"outcome": [msgspec.msgpack.encode(outcome)]})
 
     return call
 

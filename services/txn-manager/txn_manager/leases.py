@@ -46,6 +46,7 @@ class Leases:
         self._outages = outages
         self._grace_ms = grace_ms
         self._owned: set[int] = set()
+        self._last_end = 0
         self.timers = Timers(wheel, self.submit_checks, self.open_leases, self.listening, tick_s)
         self._journal.on_entry.append(self._observe)
 
@@ -83,10 +84,20 @@ class Leases:
         """When the transaction may be aborted unless its client pings, grace included."""
         return transaction.lease_ends_at + self._grace_ms + max(0, transaction.lease_ms) // GRACE_SHARE
 
+    def awaits_pings(self) -> bool:
+        """Whether a lease may run out because pings cannot be appended; one that was ended before counts on."""
+        return self._journal.clock.now_ms() <= self._last_end
+
     def open_leases(self, partition: int) -> Mapping[str, int]:
         """All timers of a partition with what is left of their time, in ms."""
         now = self._journal.clock.now_ms()
-        return {str(t.id): max(0, self.ends_at(t) - now) for t in self._open_transactions(partition)}
+        left = {str(t.id): max(0, self.ends_at(t) - now) for t in self._open_transactions(partition)}
+        self._last_end = max(self._last_end, now + max(left.values(), default=0))
+        return left
+
+    def _lease(self, partition: int, timer: str, left_ms: int) -> None:
+        self._last_end = max(self._last_end, self._journal.clock.now_ms() + left_ms)
+        self.timers.lease(partition, timer, left_ms)
 
     async def submit_checks(self, partition: int, timers: list[str]) -> None:
         """Send a CheckLease for each of these leases that seems to have run out. Raises SendError."""
@@ -99,7 +110,7 @@ class Leases:
                 continue
             left = self.ends_at(transaction) - self._journal.clock.now_ms()
             if left > 0:
-                self.timers.lease(partition, timer, left)
+                self._lease(partition, timer, left)
                 continue
             metrics.LATENESS.observe(-left / 1000)
             check = CheckLease(*id)
@@ -132,7 +143,7 @@ class Leases:
         left = self.ends_at(transaction) + extension - checked_at
         if left > 0:
             metrics.LEASES.labels("extended" if extension else "renewed").inc()
-            self.timers.lease(partition, str(command.transaction_id), left)
+            self._lease(partition, str(command.transaction_id), left)
             return None
         return reader.version(command.aggregate)
 
@@ -154,6 +165,6 @@ class Leases:
                 state = self._journal.views()[partition].get(event.aggregate)
                 if isinstance(state, Transaction):
                     left = max(0, self.ends_at(state) - self._journal.clock.now_ms())
-                    self.timers.lease(partition, str(event.transaction_id), left)
+                    self._lease(partition, str(event.transaction_id), left)
             elif isinstance(event, ev.TransactionCommitting | ev.TransactionAborting):
                 self.timers.end(partition, str(event.transaction_id))

@@ -28,7 +28,10 @@ class OutageTracker:
         self._acknowledged_at: int | None = None
 
     def acknowledged(self, now: int) -> None:
-        """Kafka has just acknowledged something; called several times within SILENCE_MS while it is there."""
+        """Kafka has just answered, by an acknowledgement while a lease may run out.
+
+        Called several times within SILENCE_MS while Kafka is there.
+        """
         before, self._acknowledged_at = self._acknowledged_at, now
         if before is not None and now - before > SILENCE_MS:
             self._outages = [*_recent(self._outages, now), (before, now)]

@@ -60,7 +60,8 @@ class TxnService:
         wheel = TimerWheel(settings.redis_url, settings.cluster_name, int(settings.claim_s * 1000))
         runtime.stack.push_async_callback(wheel.close)
         self.leases = Leases(runtime, wheel, self.outages, settings.tick_s, int(settings.grace_s * 1000))
-        runtime.on_heartbeat.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))
+        runtime.on_kafka_answered.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))
+        runtime.needs_appends = self.leases.awaits_pings
         self.requests = self._consumer(REQUESTS_TRANSACTIONS, self._own_requests, self.leases.disown)
         self.commits = self._consumer(COMMIT, self._own_commits, self._disown_commits)
         self.aborts = self._consumer(ABORT, self._own_aborts)

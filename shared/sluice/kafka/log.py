@@ -38,9 +38,10 @@ class KafkaLog:
         self._ends = EndOffsets(client, topic, partitions, timeout_s=2.0)
         more = {
             "enable.partition.eof": True,
-            "fetch.wait.max.ms": 100,
+            "fetch.wait.max.ms": 500,
             "fetch.queue.backoff.ms": 10,
-            "queued.min.messages": 2000,
+            # What is not requested when a fetch begins waits for its end, which is now up to half a second away.
+            "queued.min.messages": 10_000,
             "max.partition.fetch.bytes": 512 * 1024,
             "fetch.max.bytes": 2 * 1024 * 1024,
             **({"fetch.min.bytes": GATHERED_BYTES, "fetch.wait.max.ms": gather_ms} if gather_ms else {}),

@@ -22,6 +22,10 @@ from sluice.telemetry.scrape import on_scrape
 log = logging.getLogger(__name__)
 
 
+STOP_LOOK_S = 0.5
+"""How often the thread looks whether it shall end; what Kafka answers wakes it at once."""
+
+
 class KafkaProducer:
     """Sends records; `client` is the common librdkafka configuration.
 
@@ -91,7 +95,7 @@ class KafkaProducer:
 
     def _serve(self) -> None:
         while not self._stopping.is_set():
-            self._producer.poll(0.1)
+            self._producer.poll(STOP_LOOK_S)
             while not self._replaced.empty():
                 # Callers that wait for a record that it still had learn that it was not acknowledged.
                 replaced = self._replaced.get_nowait()

@@ -97,7 +97,7 @@ class KafkaRequestSource:
 
     def _config(self) -> dict[str, Any]:
         more = {
-            "fetch.wait.max.ms": 100,
+            "fetch.wait.max.ms": 500,
             "max.partition.fetch.bytes": 8 * 1024 * 1024,
             "queued.min.messages": 2000,
             **clients.membership(self._session_s),

@@ -30,13 +30,17 @@ from sluice.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
+MARK_S = 300.0
+"""How often a partition gets a mark in which nothing happens."""
+
 _encoder = msgspec.json.Encoder()
 
 
 class StatisticsReporter:
     """Counts with `counter` what happens in the partitions that are `owned` here.
 
-    With `marks` it sends, beside the reports, how far each partition is counted; one service does that for all.
+    With `marks` it sends, beside the reports, how far each partition is counted; one service does that for all. Reports
+    of the others may come an interval later, so a partition in which something happened gets two marks.
     """
 
     def __init__(
@@ -47,6 +51,9 @@ class StatisticsReporter:
         self._owned = owned
         self._marks = marks
         self._before: set[int] = set()
+        self._active: set[int] = set()
+        self._active_before: set[int] = set()
+        self._marked_at: dict[int, int] = {}
         self._pending = PendingFigures()
         runtime.journal.on_entry.append(self._observe)
 
@@ -68,11 +75,18 @@ class StatisticsReporter:
         taken = self._pending.take()
         sending = [self._report(counted, figures, at, n) for n, (counted, figures) in enumerate(taken.items())]
         if self._marks:
-            sending += [self._mark(partition, at) for partition in sorted(owned)]
+            sending += [self._mark(partition, at) for partition in self._to_mark(owned, at)]
         await asyncio.gather(*sending)
         if self._pending.dropped:
             log.warning("statistics dropped: too many streams", extra={"events": self._pending.dropped})
             self._pending.dropped = 0
+
+    def _to_mark(self, owned: set[int], at: int) -> list[int]:
+        active = self._active | self._active_before
+        self._active, self._active_before = set(), self._active
+        self._marked_at = {partition: marked for partition, marked in self._marked_at.items() if partition in owned}
+        current = {partition for partition, marked in self._marked_at.items() if at - marked < 1000 * MARK_S}
+        return sorted(owned & active | owned - current)
 
     def _observe(self, partition: int, entry: JournalEntry) -> None:
         if partition not in self._owned():
@@ -81,6 +95,7 @@ class StatisticsReporter:
         for event in entry.events:
             if not isinstance(event, StreamEvent | TransactionEvent):
                 continue
+            self._active.add(partition)
             figures = self._counter.figures(event, view)
             if figures is not None:
                 self._pending.add((event.stream_id, WindowKind.MINUTE.begin(view.last_ms)), figures)
@@ -100,6 +115,7 @@ class StatisticsReporter:
         mark = StatisticsMark(id=f"{by}-{at}-mark-{partition}", by=by, at=at, partition=partition)
         try:
             await self._send(partition_keys(self._runtime.journal.partitions)[partition], mark)
+            self._marked_at[partition] = at
         except SendError as error:
             log.warning("mark of statistics not sent", extra={"partition": partition, "error": str(error)})
 

@@ -176,6 +176,17 @@ def test_a_member_that_was_started_anew_is_there_since_then() -> None:
     assert decide_heartbeat(view, started(1), at(53)) == Decision(), "a late heartbeat of the process before"
 
 
+def test_a_member_that_ends_leaves_and_a_late_end_of_the_process_before_does_nothing() -> None:
+    def leaving(ms: int) -> Heartbeat:
+        return msgspec.structs.replace(beat("gw-1"), started_at=NOW + ms, leaving=True)
+
+    started = msgspec.structs.replace(beat("gw-1"), started_at=NOW + 50)
+    assert decide_heartbeat(View(), leaving(1), at(3)) == Decision(), "it never was a member"
+    view = View(*decide_heartbeat(View(), started, at(51)).events)
+    assert decide_heartbeat(view, leaving(1), at(53)) == Decision()
+    assert decide_heartbeat(view, leaving(50), at(54)) == Decision((MemberLeft(instance="gw-1", at=NOW + 54),))
+
+
 def test_members_and_containers_leave_each_other_alone() -> None:
     view = View(assigned({0: A}, A), *decide_heartbeat(View(), beat("gw-1"), at(0)).events)
     view.fold(assigned({0: B}, B, ms=7))

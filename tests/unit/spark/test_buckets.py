@@ -66,7 +66,7 @@ def test_keys_that_are_gone_are_forgotten_and_an_empty_bucket_leaves_nothing() -
 
 def test_what_comes_of_a_step_survives_the_way_to_the_driver() -> None:
     step = BUCKET.step(None, [InputRecord("t", 0, 9, "s/odd", b"{"), *inputs(hot("a", NOW))], NOW)
-    outcome = Outcome(step.sendings, step.rows)
+    outcome = Outcome(step.sendings, step.rows, 3, step.wake_at)
     assert len(outcome.sendings) == 3 and len(outcome.rows) == 1
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(outcome), type=Outcome) == outcome
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from prometheus_client import REGISTRY
 
+from retention_spark.batch_pause import BatchPause
 from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, check, read_fit
 from retention_spark.listener import SILENCE_S, ProgressListener, lag, note_progress
 
@@ -17,6 +18,7 @@ def progress(**changes: Any) -> dict[str, Any]:
     store = {"numRowsTotal": 3, "memoryUsedBytes": 1000}
     found = {
         "name": "a-query",
+        "batchId": 7,
         "numInputRows": 12,
         "inputRowsPerSecond": 6.0,
         "durationMs": {"triggerExecution": 250},
@@ -24,6 +26,10 @@ def progress(**changes: Any) -> dict[str, Any]:
         "stateOperators": [store, store],
     }
     return {**found, **changes}
+
+
+def pause() -> BatchPause:
+    return BatchPause(lambda: None, 0, 0)
 
 
 def value(name: str) -> float | None:
@@ -36,6 +42,12 @@ def test_a_batch_becomes_metrics() -> None:
     assert value("input_records_total") == before + 12
     assert (value("lag_records"), value("state_rows"), value("state_bytes")) == (4, 6, 2000)
     assert value("input_records_per_second") == 6
+
+
+def test_what_a_batch_waits_is_no_time_it_took() -> None:
+    before = value("batch_seconds_sum") or 0.0
+    note_progress(progress(durationMs={"triggerExecution": 30_250, "addBatch": 30_100}), waited_s=30.0)
+    assert (value("batch_seconds_sum") or 0.0) - before == pytest.approx(0.25)
 
 
 def test_a_batch_without_input_has_no_rate() -> None:
@@ -88,7 +100,7 @@ class Event:
 
 def test_a_query_that_ends_no_batch_any_more_is_a_problem() -> None:
     now = 0.0
-    listener = ProgressListener(lambda: now)
+    listener = ProgressListener({"a-query": pause()}, lambda: now)
     listener.begins("a-query")
     now = 5.0
     assert listener.problem("a-query") == "has ended no batch yet, 5 s after its start"
@@ -106,7 +118,7 @@ def test_a_query_that_finds_nothing_to_do_is_at_work() -> None:
     class Idle:
         id, name = "its-id", "idle"
 
-    listener = ProgressListener()
+    listener = ProgressListener({})
     listener.begins("idle")
     listener.onQueryStarted(Idle)  # type: ignore[arg-type]
     assert listener.problem("idle") is not None
@@ -116,5 +128,5 @@ def test_a_query_that_finds_nothing_to_do_is_at_work() -> None:
 
 
 def test_a_query_whose_first_batch_hangs_is_counted_as_one_without_batches() -> None:
-    ProgressListener().begins("hanging")
+    ProgressListener({}).begins("hanging")
     assert REGISTRY.get_sample_value("sluice_spark_batch_seconds_count", {"query": "hanging"}) == 0

@@ -157,6 +157,25 @@ async def test_leases_of_partitions_of_others_are_left_alone(scene: Scene) -> No
     assert scene.notified() == []
 
 
+async def test_pings_are_awaited_while_a_lease_may_run_out(scene: Scene) -> None:
+    await scene.own()
+    assert not scene.leases.awaits_pings()
+    await scene.open()
+    scene.clock.now = DUE + LONGEST_CREATION_MS
+    assert scene.leases.awaits_pings()
+    scene.clock.now += 1
+    assert not scene.leases.awaits_pings()
+    await scene.ping(scene.clock.now)
+    assert scene.leases.awaits_pings()
+
+
+async def test_pings_of_leases_that_were_open_before_are_awaited(scene: Scene) -> None:
+    await scene.open()
+    await scene.own()
+    scene.leases.open_leases(scene.partition)
+    assert scene.leases.awaits_pings()
+
+
 async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> None:
     await scene.open()
     other = transaction_id(0, "b")

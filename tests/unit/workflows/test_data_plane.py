@@ -48,7 +48,7 @@ async def test_heartbeats_say_which_containers_do_not_answer_and_that_the_disk_i
     open_data_plane(running, call_timeout_s=1.0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=0))
     async with running.stack:
-        running.spawn(runtime._heartbeat(running), "heartbeat")
+        running.spawn(runtime.send_heartbeats(running), "heartbeat")
         sent = await eventually_async(
             lambda: [beat for log in broker.logs(REQUESTS_CLUSTER.name) for beat in log], 10, "a heartbeat is sent"
         )

@@ -21,7 +21,9 @@ def follow(runtime: Runtime, name: str, begin: list[TopicPartition], observe: Ca
 
     slug = name.replace(" ", "-")
     reset = "earliest" if begin[0].offset == OFFSET_BEGINNING else "latest"
-    config = clients.consumer(runtime.settings.kafka_client(), f"sluice-{slug}", {"auto.offset.reset": reset})
+    # Nothing else is requested on its connections, so nothing waits for the end of a fetch.
+    more = {"auto.offset.reset": reset, "fetch.wait.max.ms": 5000}
+    config = clients.consumer(runtime.settings.kafka_client(), f"sluice-{slug}", more)
     poll = PollThread(slug, config, attach, observe)
     poll.start()
     runtime.degraded[name] = lambda: repr(poll.failure) if poll.failure else None

@@ -1,24 +1,27 @@
 """When each instance of our services sent its last heartbeat, and what it said of itself and of the segment containers.
 
 The journal knows who is a member and since when, but not each heartbeat; those pass through the cluster's topic, which
-is followed here from its present end. Belongs to the event loop.
+is followed here from its latest records on. Belongs to the event loop.
 """
 
 from collections.abc import Sequence
 
 import msgspec
-from confluent_kafka import OFFSET_END, TopicPartition
+from confluent_kafka import TopicPartition
 
 from api_gateway.rest.following import follow
-from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
 from sluice.engine.ports import Message
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime
 
 REMEMBERED_MS = 3600 * 1000
-CURRENT_MS = 10_000
+CURRENT_MS = round(1500 * HEARTBEAT_S)
 """What an instance said longer than that before the newest heartbeat of all says nothing about the present."""
+
+LATEST = -2000 - 1000
+"""The offset of the thousandth record before the end, as librdkafka counts (`RD_KAFKA_OFFSET_TAIL`)."""
 
 
 class LastHeartbeats:
@@ -30,7 +33,7 @@ class LastHeartbeats:
         self._pruned_at = 0
 
     def last(self, instance: str) -> int | None:
-        """None if no heartbeat came since this process began to listen."""
+        """None if its heartbeat is not among the latest of all."""
         found = self._last.get(instance)
         return found[0] if found is not None else None
 
@@ -71,5 +74,5 @@ class LastHeartbeats:
 def follow_heartbeats(runtime: Runtime) -> LastHeartbeats:
     """Listens as long as the service lives."""
     heartbeats = LastHeartbeats()
-    follow(runtime, "signs of life", [TopicPartition(REQUESTS_CLUSTER.name, 0, OFFSET_END)], heartbeats.observe)
+    follow(runtime, "signs of life", [TopicPartition(REQUESTS_CLUSTER.name, 0, LATEST)], heartbeats.observe)
     return heartbeats

@@ -10,11 +10,16 @@ class Host(msgspec.Struct, frozen=True, order=True):
     port: int
 
 
+HEARTBEAT_S = 60.0
+"""How often an instance sends a heartbeat that says nothing new."""
+
+
 class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
     """A service instance is alive since `started_at` (epoch ms, 0 if it does not say).
 
     `endpoints` maps a protocol ("grpc", "rest") to host:port. `problems`: what it does without for the moment, by
-    check, in words. `unresponsive`: the segment containers that did not answer its last probe.
+    check, in words. `unresponsive`: the segment containers that did not answer its last probe. `leaving`: it is the
+    last heartbeat, for the instance ends.
     """
 
     service: str
@@ -23,6 +28,7 @@ class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_de
     started_at: int = 0
     problems: dict[str, str] = {}
     unresponsive: tuple[int, ...] = ()
+    leaving: bool = False
 
     @property
     def key(self) -> str:

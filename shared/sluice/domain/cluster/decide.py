@@ -83,11 +83,15 @@ def _joined(beat: Heartbeat, context: Context) -> ev.MemberJoined:
 
 
 def decide_heartbeat(reader: Reader, command: Heartbeat, context: Context) -> Decision:
-    """Only a new member, or one that was started anew, or whose endpoints changed, is worth a record.
+    """Only a new member, or one that was started anew, leaves, or has other endpoints, is worth a record.
 
-    A heartbeat of the process before it, which comes late, is not a start.
+    A heartbeat of the process before it, which comes late, is no start and no end.
     """
     known = cluster_of(reader).members.get(command.instance)
+    if command.leaving:
+        if known is None or command.started_at < known.since:
+            return Decision()
+        return Decision((ev.MemberLeft(instance=command.instance, at=context.now),))
     if (
         known is not None
         and (known.service, known.endpoints) == (command.service, command.endpoints)
