@@ -6,14 +6,19 @@ same methods from many threads, which gRPC's stubs allow.
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import grpc
 
+from bench.event_writer import EventWriter
 from bench.figures import Figures
-from bench.stopwatch import CALLERS, UnexpectedReplyError, at_once, one_by_one, outcome, until
+from bench.stopwatch import CALLERS, WARM_UP_CALLS, UnexpectedReplyError, at_once, one_by_one, outcome, own_times, until
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
+from sluice.domain.segment import parse_segment_name, transaction_segment_name
+from sluice.pravega.host import Host
 
 CREATE_SCOPE = "createScope"
 CREATE_STREAM = "createStream, 1 segment"
@@ -25,7 +30,9 @@ SEAL_DELETE = "seal and delete a stream"
 CREATE_TXN = "createTransaction, 4 segments"
 PING_TXN = "pingTransaction"
 COMMIT_TXN = "commitTransaction"
-WHOLE_TXN = "transaction, open to COMMITTED"
+WHOLE_ONE = "open to COMMITTED, event in 1 of 4"
+WHOLE_EACH = "open to COMMITTED, event in each of 4"
+WHOLE_EMPTY = "open to COMMITTED, empty"
 COMMITTED_ONE = f"committed transactions, 1 stream, {CALLERS} callers"
 COMMITTED_MANY = f"committed transactions, 100 streams, {CALLERS} callers"
 CREATE_STREAM_ALL = f"createStream, {CALLERS} callers"
@@ -34,10 +41,17 @@ CURRENT_SEGMENTS_ALL = f"getCurrentSegments, {CALLERS} callers"
 
 _DEADLINE_S = 60.0
 _DRAINED_S = 300.0
-_LEASE_MS = 30_000
+_LEASE_MS = 60_000
 _MANY = [f"x{n}" for n in range(100)]
 _SCALED, _DROPPED, _READ = range(30), range(30, 60), range(60, 105)
 """Which of the streams made one by one each measurement uses; the first two change theirs."""
+
+
+class OpenTransaction(NamedTuple):
+    """What names a transaction in calls, and its own segments on the data plane."""
+
+    request: pb.TxnRequest
+    segments: list[str]
 
 
 class Calls:
@@ -46,7 +60,11 @@ class Calls:
     def __init__(self, address: str) -> None:
         self._stub = ControllerServiceStub(grpc.insecure_channel(address))
         self._scope = f"bench{secrets.token_hex(4)}"
-        self._open: list[pb.TxnId] = []
+        self._writer = EventWriter(self._host_of)
+        self._open: list[OpenTransaction] = []
+
+    def close(self) -> None:
+        self._writer.close()
 
     def create_scope(self, number: int = 0) -> None:
         name = f"{self._scope}x{number}" if number else self._scope
@@ -59,6 +77,11 @@ class Calls:
         policy = pb.ScalingPolicy(scaleType=pb.ScalingPolicy.FIXED_NUM_SEGMENTS, minNumSegments=segments)
         config = pb.StreamConfig(streamInfo=self._info(name), scalingPolicy=policy)
         _expect(self._stub.createStream(config, timeout=_DEADLINE_S).status, f"createStream {name}")
+
+    def create_streams(self, names: Iterable[str]) -> None:
+        """Streams of one segment each, a few at a time, as a preparation."""
+        with ThreadPoolExecutor(8) as callers:
+            list(callers.map(self.create_stream, names))
 
     def current_segments(self, number: int) -> None:
         self._segments_of(f"s{_READ[number % len(_READ)]}")
@@ -85,60 +108,90 @@ class Calls:
         until(lambda: self._stub.checkScale(question, timeout=_DEADLINE_S).status == done)
 
     def seal_and_delete(self, number: int) -> None:
-        stream = self._info(f"s{_DROPPED[number]}")
-        _expect(self._stub.sealStream(stream, timeout=_DEADLINE_S).status, f"sealStream {stream.stream}")
-        _expect(self._stub.deleteStream(stream, timeout=_DEADLINE_S).status, f"deleteStream {stream.stream}")
+        self.drop_stream(f"s{_DROPPED[number]}")
+
+    def drop_stream(self, name: str) -> None:
+        stream = self._info(name)
+        _expect(self._stub.sealStream(stream, timeout=_DEADLINE_S).status, f"sealStream {name}")
+        _expect(self._stub.deleteStream(stream, timeout=_DEADLINE_S).status, f"deleteStream {name}")
 
     # Transactions.
 
-    def open_transaction(self, stream: str) -> pb.TxnId:
-        request = pb.CreateTxnRequest(streamInfo=self._info(stream), lease=_LEASE_MS)
-        return self._stub.createTransaction(request, timeout=_DEADLINE_S).txnId
+    def open_transaction(self, stream: str) -> OpenTransaction:
+        info = self._info(stream)
+        request = pb.CreateTxnRequest(streamInfo=info, lease=_LEASE_MS)
+        opened = self._stub.createTransaction(request, timeout=_DEADLINE_S)
+        id, parents = opened.txnId, [r.segmentId.segmentId for r in opened.activeSegments]
+        names = [transaction_segment_name(self._scope, stream, s, id.highBits, id.lowBits) for s in parents]
+        return OpenTransaction(pb.TxnRequest(streamInfo=info, txnId=id), names)
 
     def create_transaction(self, _number: int) -> None:
         self._open.append(self.open_transaction("t"))
 
     def ping_transaction(self, number: int) -> None:
-        request = pb.PingTxnRequest(streamInfo=self._info("t"), txnId=self._opened(number), lease=_LEASE_MS)
+        opened = self._opened(number).request
+        request = pb.PingTxnRequest(streamInfo=opened.streamInfo, txnId=opened.txnId, lease=_LEASE_MS)
         _expect(self._stub.pingTransaction(request, timeout=_DEADLINE_S).status, "pingTransaction")
 
+    def write_events(self, count: int) -> None:
+        """One event into one segment of each of the transactions that `commit_transaction` is about to commit."""
+        with ThreadPoolExecutor(8) as callers:
+            list(callers.map(lambda opened: self._write(opened, 1), map(self._opened, range(count))))
+
     def commit_transaction(self, number: int) -> None:
-        request = pb.TxnRequest(streamInfo=self._info("t"), txnId=self._opened(number))
-        _expect(self._stub.commitTransaction(request, timeout=_DEADLINE_S).status, "commitTransaction")
+        self._commit(self._opened(number))
 
-    def whole_transaction(self, _number: int) -> None:
-        request = pb.TxnRequest(streamInfo=self._info("t"), txnId=self.open_transaction("t"))
-        _expect(self._stub.commitTransaction(request, timeout=_DEADLINE_S).status, "commitTransaction")
-        until(lambda: self._is_committed(request))
+    def whole_transaction(self, written: int) -> float:
+        """Seconds from open to COMMITTED, without the time it takes to write an event into so many of the segments."""
+        began = time.perf_counter()
+        opened = self.open_transaction("t")
+        took_s = time.perf_counter() - began
+        self._write(opened, written)
+        began = time.perf_counter()
+        self._commit(opened)
+        until(lambda: self._is_committed(opened))
+        return took_s + time.perf_counter() - began
 
-    def open_and_commit(self, stream: str) -> pb.TxnRequest:
-        """Returns what to ask for its state with; it is committed some time later."""
-        request = pb.TxnRequest(streamInfo=self._info(stream), txnId=self.open_transaction(stream))
-        _expect(self._stub.commitTransaction(request, timeout=_DEADLINE_S).status, "commitTransaction")
-        return request
+    def open_and_commit(self, stream: str, written: int = 0) -> OpenTransaction:
+        """A transaction with an event in so many of its segments; it is committed some time later."""
+        opened = self.open_transaction(stream)
+        self._write(opened, written)
+        self._commit(opened)
+        return opened
 
     def committed(self, streams: list[str], spell_s: float) -> Figures:
-        """Transactions per second that were opened and committed, the time until the last one is included.
+        """Transactions of one event per second, from open to COMMITTED, the time until the last one is included.
 
         Commits are made in the order in which they were requested, so it suffices to wait for each caller's last.
         """
-        requests: list[pb.TxnRequest] = []
+        opened: list[OpenTransaction] = []
         began = time.perf_counter()
-        load = at_once(lambda n: requests.append(self.open_and_commit(streams[n % len(streams)])), spell_s, 0)
-        for request in reversed(requests[-max(CALLERS, len(streams)) * 2 :]):
-            until(lambda request=request: self._is_committed(request), _DRAINED_S)  # type: ignore[misc]
-        per_s = len(requests) / (time.perf_counter() - began)
-        return Figures(len(requests), per_s=round(per_s, 1), client_cpu=load.client_cpu)
+        load = at_once(lambda n: opened.append(self.open_and_commit(streams[n % len(streams)], 1)), spell_s, 0)
+        for transaction in reversed(opened[-max(CALLERS, len(streams)) * 2 :]):
+            until(lambda transaction=transaction: self._is_committed(transaction), _DRAINED_S)  # type: ignore[misc]
+        per_s = len(opened) / (time.perf_counter() - began)
+        return Figures(len(opened), per_s=round(per_s, 1), client_cpu=load.client_cpu)
 
-    def last_commit_done(self, number: int) -> None:
-        """Return when the commits of `commit_transaction` are through, so that they do not slow what comes next."""
-        request = pb.TxnRequest(streamInfo=self._info("t"), txnId=self._opened(number))
-        until(lambda: self._is_committed(request))
+    def commits_done(self, count: int) -> None:
+        """Return when the first so many commits of `commit_transaction` are through: they slow what comes next.
 
-    def _is_committed(self, request: pb.TxnRequest) -> bool:
-        return self._stub.checkTransactionState(request, timeout=_DEADLINE_S).state == pb.TxnState.COMMITTED
+        Commits are made in order, so it looks at the last few, and not too often: CPU time may be under measurement.
+        """
+        for number in reversed(range(max(0, count - 16), count)):
+            opened = self._opened(number)
+            until(lambda opened=opened: self._is_committed(opened), pause_s=0.05)  # type: ignore[misc]
 
-    def _opened(self, number: int) -> pb.TxnId:
+    def _commit(self, opened: OpenTransaction) -> None:
+        _expect(self._stub.commitTransaction(opened.request, timeout=_DEADLINE_S).status, "commitTransaction")
+
+    def _write(self, opened: OpenTransaction, segments: int) -> None:
+        self._writer.write(opened.segments[:segments])
+
+    def _is_committed(self, opened: OpenTransaction) -> bool:
+        state = self._stub.checkTransactionState(opened.request, timeout=_DEADLINE_S).state
+        return state == pb.TxnState.COMMITTED
+
+    def _opened(self, number: int) -> OpenTransaction:
         while len(self._open) <= number:
             self.create_transaction(number)
         return self._open[number]
@@ -147,6 +200,13 @@ class Calls:
 
     def _info(self, name: str) -> pb.StreamInfo:
         return pb.StreamInfo(scope=self._scope, stream=name)
+
+    def _host_of(self, parent: str) -> Host:
+        """The segment store that has a segment of a stream, by its name."""
+        scope, stream, segment, _ = parse_segment_name(parent)
+        info = pb.StreamInfo(scope=scope, stream=stream)
+        node = self._stub.getURI(pb.SegmentId(streamInfo=info, segmentId=segment), timeout=_DEADLINE_S)
+        return Host(node.endpoint, node.port)
 
     def _segments_of(self, name: str) -> list[int]:
         ranges = self._stub.getCurrentSegments(self._info(name), timeout=_DEADLINE_S).segmentRanges
@@ -166,13 +226,20 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
     spell_s, warm_up_s = 10 / few, 3 / few
     reads = len(_READ)
 
+    def create() -> Figures:
+        figures = one_by_one(lambda n: calls.create_stream(f"s{n}"), 100 // few)
+        calls.create_streams(f"s{n}" for n in range(100 // few + WARM_UP_CALLS, _READ.stop))
+        return figures
+
     def commit() -> Figures:
-        figures = one_by_one(calls.commit_transaction, 50 // few)
-        calls.last_commit_done(figures.count + 4)
+        count = 50 // few
+        calls.write_events(count + WARM_UP_CALLS)
+        figures = one_by_one(calls.commit_transaction, count)
+        calls.commits_done(count + WARM_UP_CALLS)
         return figures
 
     yield CREATE_SCOPE, lambda: one_by_one(calls.more_scopes, 50 // few)
-    yield CREATE_STREAM, lambda: one_by_one(lambda n: calls.create_stream(f"s{n}"), 100)
+    yield CREATE_STREAM, create
     yield CREATE_STREAM_4, lambda: one_by_one(lambda n: calls.create_stream(f"f{n}", 4), 50 // few)
     yield CURRENT_SEGMENTS, lambda: one_by_one(calls.current_segments, 500 // few)
     yield GET_URI, lambda: one_by_one(calls.uri, 500 // few)
@@ -181,7 +248,9 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
     yield CREATE_TXN, lambda: one_by_one(calls.create_transaction, 100 // few)
     yield PING_TXN, lambda: one_by_one(calls.ping_transaction, 100 // few)
     yield COMMIT_TXN, commit
-    yield WHOLE_TXN, lambda: one_by_one(calls.whole_transaction, 30 // few)
+    yield WHOLE_ONE, lambda: own_times(lambda _: calls.whole_transaction(1), 30 // few)
+    yield WHOLE_EACH, lambda: own_times(lambda _: calls.whole_transaction(4), 30 // few)
+    yield WHOLE_EMPTY, lambda: own_times(lambda _: calls.whole_transaction(0), 30 // few)
     yield COMMITTED_ONE, lambda: calls.committed(["o"], spell_s)
     yield COMMITTED_MANY, lambda: calls.committed(_MANY, spell_s)
     yield CREATE_STREAM_ALL, lambda: at_once(lambda n: calls.create_stream(f"c{n}"), spell_s, warm_up_s)
@@ -192,8 +261,8 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
 def measure(calls: Calls, report: Callable[[str, Figures], None], quick: bool = False) -> dict[str, Figures]:
     """Take every measurement; each is reported as soon as it is there."""
     calls.create_scope()
-    for name, segments in (("t", 4), ("o", 1), *((name, 1) for name in _MANY)):
-        calls.create_stream(name, segments)
+    calls.create_stream("t", 4)
+    calls.create_streams(["o", *_MANY])
     measured = {}
     for name, take in measurements(calls, quick):
         measured[name] = outcome(take)

@@ -1,6 +1,6 @@
 """What a measurement gives: figures of one call, as they travel between processes and into the JSON file. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -31,16 +31,45 @@ class Readiness(msgspec.Struct, omit_defaults=True):
     after_kafka_s: float | None = None
 
 
+class CallCpu(msgspec.Struct):
+    """What one kind of call took of the processors: microseconds per call, by process, without the idle share."""
+
+    calls: int
+    us: dict[str, float]
+
+    def sum_us(self, names: Iterable[str]) -> float:
+        """That of these processes together, as far as they ran."""
+        return sum(self.us.get(name, 0.0) for name in names)
+
+
+class CpuTimes(msgspec.Struct):
+    """All kinds of calls, and the percentage of one core that each process takes when there are none."""
+
+    calls: dict[str, CallCpu]
+    idle_percent: dict[str, float]
+
+
+class Idle(msgspec.Struct):
+    """A system without calls: percent of one core by group of processes, records per minute by topic."""
+
+    seconds: float
+    cpu_percent: dict[str, float]
+    records_per_min: dict[str, float]
+    machine_load: float
+
+
 class Measured(msgspec.Struct, omit_defaults=True):
     """All figures of one controller, by the name of the call.
 
     `machine_load` is the machine's load average over the last minute: high on both sides means noise, higher on one
-    side that the comparison leans to the other.
+    side that the comparison leans to the other. `parts` is what the parts of calls cost bare (`floors.py`).
     """
 
     calls: dict[str, Figures]
     readiness: Readiness | None = None
     machine_load: float | None = None
+    parts: dict[str, Figures] = {}
+    cpu: CpuTimes | None = None
 
 
 class Loaded(msgspec.Struct):
@@ -59,6 +88,7 @@ class Report(msgspec.Struct, omit_defaults=True):
     sluice: Measured | None = None
     peer: Measured | None = None
     journal: Loaded | None = None
+    idle: Idle | None = None
 
 
 def quantile(values: Sequence[float], share: float) -> float:

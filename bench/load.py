@@ -37,7 +37,9 @@ def main() -> None:
     def report(name: str, figures: Figures) -> None:
         print(line(name, figures), file=sys.stderr, flush=True)
 
-    measured = measure(Calls(arguments.address), report, arguments.quick)
+    calls = Calls(arguments.address)
+    measured = measure(calls, report, arguments.quick)
+    calls.close()
     sys.stdout.buffer.write(msgspec.json.encode(measured))
 
 

@@ -48,6 +48,13 @@ class PeerController:
         self._until_serving(self._child, began + _READY_LIMIT_S)
         return time.monotonic() - began
 
+    @property
+    def pid(self) -> int:
+        """Of the process that was started. Raises PartFailed."""
+        if self._child is None:
+            raise PartFailed("Pravega's controller was never started")
+        return self._child.pid
+
     def stop(self) -> None:
         if self._child is not None:
             self._child.stop(_STOP_LIMIT_S)

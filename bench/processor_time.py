@@ -1,13 +1,28 @@
-"""What a process and everything it started have used of the processors; Linux, from /proc."""
+"""What processes and everything they started have used of the processors; Linux, from /proc.
+
+The kernel gives it in ticks of 10 ms, so what is read before and after has to be many of those apart.
+"""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+
+Roots = Mapping[str, list[int]]
+"""By name, the processes that count together, each with its descendants."""
 
 
 def cpu_s(root: int) -> float:
     """The seconds on the processors that the process and its descendants have used so far."""
+    return cpu_by_name({"": [root]})[""]
+
+
+def cpu_by_name(roots: Roots) -> dict[str, float]:
+    """The same for each name, from one look at all processes."""
     stats = [_stat(file) for file in Path("/proc").glob("[0-9]*/stat")]
-    family = {root}
+    return {name: _family_s(set(pids), stats) for name, pids in roots.items()}
+
+
+def _family_s(family: set[int], stats: list[tuple[int, int, int]]) -> float:
     # Children come after their parents, but numbers begin anew one day.
     while more := {pid for pid, parent, _ in stats if parent in family} - family:
         family |= more

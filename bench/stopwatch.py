@@ -6,7 +6,7 @@ outside of Python's lock. A call that is answered UNIMPLEMENTED, or that fails, 
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import grpc
@@ -17,7 +17,7 @@ Call = Callable[[int], object]
 """One call; its number makes names unique and spreads reads."""
 
 CALLERS = 32
-_WARM_UP_CALLS = 5
+WARM_UP_CALLS = 5
 
 
 class UnexpectedReplyError(Exception):
@@ -26,12 +26,24 @@ class UnexpectedReplyError(Exception):
 
 def one_by_one(call: Call, count: int) -> Figures:
     """Time `count` calls, after a few that do not count."""
-    times = []
-    for number in range(count + _WARM_UP_CALLS):
+
+    def timed(number: int) -> float:
         began = time.perf_counter()
         call(number)
-        times.append(time.perf_counter() - began)
-    counted = [seconds * 1000 for seconds in times[_WARM_UP_CALLS:]]
+        return time.perf_counter() - began
+
+    return own_times(timed, count)
+
+
+def own_times(call: Callable[[int], float], count: int) -> Figures:
+    """The same of calls that say themselves how many seconds of them count."""
+    times = [call(number) for number in range(count + WARM_UP_CALLS)]
+    return quantiles(times[WARM_UP_CALLS:])
+
+
+def quantiles(times_s: Sequence[float]) -> Figures:
+    """The figures of calls that took so many seconds each."""
+    counted = [seconds * 1000 for seconds in times_s]
     return Figures(len(counted), round(quantile(counted, 0.5), 2), round(quantile(counted, 0.99), 2))
 
 

@@ -11,22 +11,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.figures import Measured, Readiness
+from bench import bare, cpu_calls, show
+from bench.figures import CpuTimes, Measured, Readiness
 from bench.load import measure_apart
 from bench.peer import PeerController, until_scope
+from bench.processor_time import Roots
 from harness import System
 
 SERVICES = ("cluster-manager-0", "stream-workflows-0", "txn-manager-0", "api-gateway-0")
-_NOT_FOR_PEER = ("redis", "kafka")
+_NOT_FOR_PEER = ("retention-spark-0", "redis", "kafka")
 _LOOK_S = 0.05
 
 Say = Callable[[str], None]
 
 
 @contextmanager
-def private_system(home: Path) -> Iterator[tuple[System, float]]:
-    """A system with one segment store, and the seconds from Kafka's readiness to that of the last service."""
-    system = System(home, segment_stores=1)
+def private_system(home: Path, spark: bool) -> Iterator[tuple[System, float]]:
+    """A system with one segment store, and the seconds from Kafka's readiness to that of the last service.
+
+    None of the calls has work for retention-spark; it runs beside them only if `spark`.
+    """
+    system = System(home, segment_stores=1, retention_sparks=int(spark))
     watch = _StartWatch(system)
     try:
         watch.start()
@@ -38,11 +43,40 @@ def private_system(home: Path) -> Iterator[tuple[System, float]]:
 
 
 def measure_sluice(system: System, after_kafka_s: float, quick: bool, say: Say) -> Measured:
-    """Measure the running system, at last the start of its services alone."""
+    """Measure the running system: calls, their parts bare, the start of its services alone, at last CPU time."""
     say(f"Sluice at {system.grpc_address}, logs in {system.settings.logs_dir}")
     until_scope(system.grpc_address)
     calls = measure_apart(system.grpc_address, quick)
     load = _machine_load()
+    say("  the parts of calls, bare")
+    parts = bare.measure_apart(
+        system.kafka_bootstrap,
+        system.segment_store_addresses[0],
+        system.settings.partitions,
+        system.settings.container_count,
+        quick,
+    )
+    readiness = Readiness(round(_restart(system), 2), round(after_kafka_s, 2))
+    return Measured(calls, readiness, load, parts, _cpu(system, {show.KAFKA: [system.pid("kafka")]}, quick, say))
+
+
+def measure_peer(system: System, quick: bool, say: Say) -> Measured:
+    """Put Pravega's own controller in the place of our services and measure it."""
+    for name in (*reversed(SERVICES), *_NOT_FOR_PEER):
+        if name in system.names:
+            system.stop(name)
+    with PeerController(system.settings) as peer:
+        say(f"Pravega's controller at {peer.address}, log {peer.log}")
+        took_s = peer.start()
+        calls = measure_apart(peer.address, quick)
+        load = _machine_load()
+        # For a look ours is enough.
+        cpu = None if quick else _cpu(system, {"real controller": [peer.pid]}, quick, say)
+        return Measured(calls, Readiness(round(took_s, 2)), load, cpu=cpu)
+
+
+def _restart(system: System) -> float:
+    """Stop the services and start them; the seconds until they serve."""
     for name in SERVICES:
         system.stop(name)
     began = time.monotonic()
@@ -51,18 +85,16 @@ def measure_sluice(system: System, after_kafka_s: float, quick: bool, say: Say) 
     for name in SERVICES:
         system.wait_ready(name)
     until_scope(system.grpc_address)
-    return Measured(calls, Readiness(round(time.monotonic() - began, 2), round(after_kafka_s, 2)), load)
+    return time.monotonic() - began
 
 
-def measure_peer(system: System, quick: bool, say: Say) -> Measured:
-    """Put Pravega's own controller in the place of our services and measure it."""
-    for name in (*reversed(SERVICES), *_NOT_FOR_PEER):
-        system.stop(name)
-    with PeerController(system.settings) as peer:
-        say(f"Pravega's controller at {peer.address}, log {peer.log}")
-        took_s = peer.start()
-        calls = measure_apart(peer.address, quick)
-        return Measured(calls, Readiness(round(took_s, 2)), _machine_load())
+def _cpu(system: System, roots: Roots, quick: bool, say: Say) -> CpuTimes:
+    """CPU time per call of the services that run, of these processes, and of what has the segments."""
+    say("  CPU time per call")
+    parts = [(name, f"{name}-0") for name in show.SERVICES]
+    ours = {name: [system.pid(part)] for name, part in parts if part in system.names and system.is_running(part)}
+    others = {show.STORE: [system.pid("segment-store-0"), system.pid("bookie")], "ZooKeeper": [system.pid("zookeeper")]}
+    return cpu_calls.measure_apart(system.grpc_address, {**ours, **roots, **others}, quick)
 
 
 def _machine_load() -> float:
