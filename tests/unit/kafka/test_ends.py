@@ -5,7 +5,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_INVALID, KafkaError, Producer, TopicPartition
 from support.wait import eventually
 
 from sluice.engine.ports import EndsUnknownError
@@ -40,12 +40,29 @@ class EndingClient:
         raise SystemExit
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Consumer", Client)
     Client.failing, Client.offset, Client.error = [], 7, None
 
 
+async def test_the_ends_are_those_of_the_partitions_after_each_append() -> None:
+    """With the real client, on the broker that librdkafka has for tests."""
+    producer = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    broker = next(iter(producer.list_topics(timeout=10).brokers.values()))
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"}, "t", 3, 5.0)
+    ends.start()
+    for appended, partition in enumerate((0, 2, 2), 1):
+        producer.produce("t", b"record", partition=partition)
+        producer.flush(10)
+        answer = await asyncio.wait_for(ends.request(), 30)
+        assert sum(answer.values()) == appended
+    assert answer == {0: 1, 1: 0, 2: 2}
+    ends.stop()
+    eventually(lambda: not _threads(), 10, "the thread ends")
+
+
+@pytest.mark.usefixtures("client")
 async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
     Client.failing = ["made", "made", "queried", "made", "made"]
     ends = EndOffsets({}, "t", 1, 1.0)
@@ -62,6 +79,7 @@ async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
     assert ends.failure is None, "stopped"
 
 
+@pytest.mark.usefixtures("client")
 async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
     Client.offset = OFFSET_INVALID
     ends = EndOffsets({}, "t", 1, 1.0)
