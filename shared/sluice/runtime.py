@@ -64,7 +64,10 @@ class Runtime:
         self.on_heartbeat: list[Callable[[], None]] = []
         self.stack = AsyncExitStack()
         self.connections: Connections = connections or KafkaConnections(
-            settings.kafka_client(), settings.partitions, settings.kafka_session_timeout_s
+            settings.kafka_client(),
+            settings.partitions,
+            settings.kafka_session_timeout_s,
+            settings.journal_gather_ms,
         )
         self.producer = self.connections.producer
         self.clock = self.connections.clock

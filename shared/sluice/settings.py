@@ -23,6 +23,7 @@ class ServiceSettings(BaseSettings):
     `kafka_conf` is more of librdkafka's configuration, as JSON or as the path of a file with JSON; it may hold
     passwords. A member of a group that is gone is missed after `kafka_session_timeout_s`, or after 6 s if the broker
     allows no session as short as that.
+    Records of the journal gather at the broker for `journal_gather_ms` before they are fetched; 0: each comes at once.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     """
 
@@ -32,6 +33,7 @@ class ServiceSettings(BaseSettings):
     kafka_replication: int = 1
     kafka_conf: SecretStr = SecretStr("")
     kafka_session_timeout_s: float = Field(default=1.5, ge=0.1, le=60)
+    journal_gather_ms: int = Field(default=0, ge=0, le=1000)
     redis_url: str = "redis://127.0.0.1:6379/0"
     zookeeper: str = "127.0.0.1:2181"
     cluster_name: str = "pravega-cluster"

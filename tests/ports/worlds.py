@@ -123,8 +123,8 @@ class KafkaWorld:
         self.producer = KafkaProducer(self._client)
         self.producer.start()
 
-    def log(self) -> Log:
-        return KafkaLog(self._client, self.producer, PARTITIONS, self._journal)
+    def log(self, gather_ms: int = 0) -> Log:
+        return KafkaLog(self._client, self.producer, PARTITIONS, self._journal, gather_ms)
 
     def source(self) -> RequestSource:
         return KafkaRequestSource(self._client, self.topic, self._group, SESSION_S)

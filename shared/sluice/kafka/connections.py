@@ -46,13 +46,16 @@ class Connections(Protocol):
 
 
 class KafkaConnections:
-    """See Connections. `client` is the common librdkafka configuration, `session_s` that of members of groups."""
+    """See Connections. `client` is the common librdkafka configuration, `session_s` that of members of groups.
 
-    def __init__(self, client: dict[str, Any], partitions: int, session_s: float) -> None:
+    For `gather_ms` see KafkaLog.
+    """
+
+    def __init__(self, client: dict[str, Any], partitions: int, session_s: float, gather_ms: int = 0) -> None:
         self.clock = SystemClock()
         self.chance = SystemChance()
         self.producer = KafkaProducer(client)
-        self.log = KafkaLog(client, self.producer, partitions)
+        self.log = KafkaLog(client, self.producer, partitions, gather_ms=gather_ms)
         self._client = client
         self._session_s = session_s
 

@@ -14,12 +14,23 @@ from sluice.kafka.producer import KafkaProducer
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config import clients
 
+GATHERED_BYTES = 256 * 1024
+"""With so much a fetch returns before its time."""
+
 
 class KafkaLog:
-    """See Log. `client` is the common librdkafka configuration; the topic has so many partitions."""
+    """See Log. `client` is the common librdkafka configuration; the topic has so many partitions.
+
+    The broker may keep records back for `gather_ms`, so that a fetch brings many: one costs it more than a record does.
+    """
 
     def __init__(
-        self, client: dict[str, Any], producer: KafkaProducer, partitions: int, topic: str = JOURNAL.name
+        self,
+        client: dict[str, Any],
+        producer: KafkaProducer,
+        partitions: int,
+        topic: str = JOURNAL.name,
+        gather_ms: int = 0,
     ) -> None:
         self.name = topic
         self.partitions = partitions
@@ -32,6 +43,7 @@ class KafkaLog:
             "queued.min.messages": 2000,
             "max.partition.fetch.bytes": 512 * 1024,
             "fetch.max.bytes": 2 * 1024 * 1024,
+            **({"fetch.min.bytes": GATHERED_BYTES, "fetch.wait.max.ms": gather_ms} if gather_ms else {}),
         }
         self._config = clients.consumer(client, "sluice-journal-follower", more)
         self._follower: PollThread | None = None
