@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sluice_local import bookie, checks, kafka, segment_store, stamp
+from sluice_local import bookie, checks, java, kafka, segment_store, stamp
 from sluice_local.errors import MissingPrerequisite, UnusableState
 from sluice_local.part import StopRank
 from sluice_local.parts import parts_of
@@ -30,9 +30,10 @@ def test_a_formatted_folder_is_not_formatted_again(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(subprocess, "run", refuse)
     (tmp_path / "meta.properties").touch()
-    kafka.format_once(tmp_path, tmp_path / "server.properties", tmp_path)
+    archive = tmp_path / "kafka.jsa"
+    kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path)
     with pytest.raises(AssertionError, match="formatted again"):
-        kafka.format_once(tmp_path, tmp_path / "server.properties", tmp_path / "other")
+        kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path / "other")
 
 
 def test_the_bookie_lives_where_the_segment_stores_look_for_it(tmp_path: Path) -> None:
@@ -58,13 +59,32 @@ def test_the_memory_of_a_segment_store_is_divided(tmp_path: Path) -> None:
 def test_no_part_is_stopped_before_those_that_use_it(settings: LocalSettings) -> None:
     parts = {part.name: part for part in parts_of(settings)}
     for part in parts.values():
+        if part.may_be_late:  # it uses none of them
+            continue
         for needed in part.starts_after:
             assert part.stop_rank < parts[needed].stop_rank
     assert parts["api-gateway-0"].stop_rank == StopRank.SERVICE
 
 
-def test_services_start_without_waiting(settings: LocalSettings) -> None:
-    assert all(not part.starts_after for part in parts_of(settings) if part.stop_rank == StopRank.SERVICE)
+def test_services_start_without_waiting_but_what_may_be_late_starts_last(settings: LocalSettings) -> None:
+    parts = parts_of(settings)
+    late = {part.name for part in parts if part.may_be_late}
+    assert late == {"retention-spark-0"}
+    for part in parts:
+        if part.name in late:
+            assert {*part.starts_after, *late} == {each.name for each in parts}
+        elif part.stop_rank == StopRank.SERVICE:
+            assert not part.starts_after
+
+
+def test_a_java_program_maps_the_archive_of_its_classes_if_there_is_one(settings: LocalSettings) -> None:
+    settings = settings.model_copy(update={"jars": settings.home / "jars"})
+    archive = java.archive(settings.jars_dir, "kafka")
+    option = f"-XX:SharedArchiveFile={archive}"
+    assert option not in kafka.part(settings).command
+    archive.parent.mkdir(parents=True)
+    archive.touch()
+    assert option in kafka.part(settings).command
 
 
 @pytest.mark.parametrize(

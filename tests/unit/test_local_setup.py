@@ -66,6 +66,17 @@ def test_an_environment_is_replaced_only_by_a_complete_one(lock: Path, tmp_path:
     assert list((home / "venvs").iterdir()) == [(home / "venv").resolve()]
 
 
+def test_archives_of_classes_are_made_anew_when_java_changes(tmp_path: Path) -> None:
+    jars_dir, runs = tmp_path / "jars", tmp_path / "runs"
+    program = tmp_path / "venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nmkdir -p {jars_dir}/classes; echo "$@" >> {runs}\n')
+    program.chmod(0o755)
+    for version in ("17", "17", "21"):
+        setup.class_archives(tmp_path, jars_dir, version)
+    assert runs.read_text().splitlines() == [f"-m sluice_local.archives {tmp_path} {jars_dir}"] * 2
+
+
 def has_own(venv: Path) -> bool:
     """Whether the environment runs and has the project."""
     return subprocess.run([venv / "bin" / "python", "-c", "import own"], check=False).returncode == 0

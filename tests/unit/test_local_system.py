@@ -1,5 +1,6 @@
 """The start of a system: which parts it waits for. Real processes that do nothing, behind a port where none listens."""
 
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -58,3 +59,17 @@ def test_the_start_fails_for_a_part_that_ends_also_if_it_may_be_late(tmp_path: P
             system.start()
     finally:
         system.close()
+
+
+def test_what_may_be_late_starts_when_the_rest_is_ready_and_need_not_be_waited_for(
+    system: System, reported: Reported, tmp_path: Path
+) -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    probe = Probe(ProbeKind.TCP, listening.getsockname()[1])
+    system.parts["needed"] = replace(never_ready(tmp_path, "sleep", "600"), name="needed", probe=probe)
+    late = replace(never_ready(tmp_path, "sleep", "600"), may_be_late=True, starts_after=("needed",))
+    system.parts["late"] = late
+    with listening:
+        system.start(wait_for_late=False)
+    assert [line.split()[:2] for line in reported] == [["needed", "ready"], ["late", "follows,"]]
+    assert system.is_running("late")

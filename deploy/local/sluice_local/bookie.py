@@ -1,13 +1,12 @@
 """The embedded bookie: one durable BookKeeper server, the log of all segment stores.
 
-Before its first start it needs a parent node in ZooKeeper and the cluster's own nodes below it. Both are made only if
-they are missing, so that a bookie that was killed simply starts again. The bookie has a name of its own instead of its
-address: its data stays usable when the port changes.
+Before its first start it needs the cluster's nodes in ZooKeeper. They are made only if they are missing, so that a
+bookie that was killed simply starts again. The bookie has a name of its own instead of its address: its data stays
+usable when the port changes.
 """
 
-import subprocess
+import uuid
 from functools import partial
-from pathlib import Path
 
 from kazoo.client import KazooClient
 
@@ -21,6 +20,8 @@ from sluice_local.settings import LocalSettings
 
 NAME = "bookie"
 _LIMIT_S = 60.0
+_LAYOUT = b"2\norg.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory:1"
+"""The version of the format, and how ledgers are laid out below: BookKeeper's default."""
 
 
 def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
@@ -28,14 +29,18 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
     folder = settings.data_dir / NAME
     config = folder / "bookkeeper.conf"
     logback = folder / "logback.xml"
-    jars = settings.jars_dir / "data-plane"
-    log_option = f"-Dlogback.configurationFile={logback}"
     # Allocates its journal in one go, for which it reaches into a file descriptor.
     reach_in = "--add-opens=java.base/java.io=ALL-UNNAMED"
-    options = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m", reach_in, log_option)
+    options = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m", reach_in, f"-Dlogback.configurationFile={logback}")
     return Part(
         name=NAME,
-        command=java.command(jars, "org.apache.bookkeeper.server.Main", ["--conf", str(config)], options),
+        command=java.command(
+            settings.jars_dir / "data-plane",
+            "org.apache.bookkeeper.server.Main",
+            ["--conf", str(config)],
+            options,
+            java.archive(settings.jars_dir, NAME),
+        ),
         folder=folder,
         log=settings.logs_dir / f"{NAME}.log",
         address=f"{HOST}:{settings.bookie_port}",
@@ -44,7 +49,7 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
         stop_rank=StopRank.BOOKIE,
         starts_after=starts_after,
         files={config: java.properties(bookkeeper_conf(settings)), logback: java.logback()},
-        prepare=partial(init_cluster_once, settings, jars, config, log_option),
+        prepare=partial(init_cluster_once, settings),
     )
 
 
@@ -78,26 +83,35 @@ def bookkeeper_conf(settings: LocalSettings) -> dict[str, str | int | bool]:
     }
 
 
-def _zookeeper(settings: LocalSettings) -> KazooClient:
-    return KazooClient(hosts=settings.zookeeper_address, timeout=_LIMIT_S)
+def init_cluster_once(settings: LocalSettings) -> None:
+    """Make BookKeeper's nodes in ZooKeeper, if they are missing; all of them at once.
 
-
-def init_cluster_once(settings: LocalSettings, jars: Path, config: Path, log_option: str) -> None:
-    """Make BookKeeper's nodes in ZooKeeper, if they are missing."""
-    client = _zookeeper(settings)
+    They are those of `bookkeeper shell initnewcluster` (ZKRegistrationManager.initNewCluster of BookKeeper 4.14), which
+    would be a Java program more on the way to every first start.
+    """
+    client = KazooClient(hosts=settings.zookeeper_address, timeout=_LIMIT_S)
     client.start(timeout=_LIMIT_S)
     try:
         root = root_node(settings)
-        if client.exists(f"{root}/ledgers/INSTANCEID"):
-            return
         client.ensure_path(root)
+        if client.exists(f"{root}/ledgers/INSTANCEID") is None:
+            _init_cluster(client, f"{root}/ledgers")
     finally:
         client.stop()
         client.close()
-    options = (*java.SHORT_LIVED, log_option)
-    command = java.command(
-        jars, "org.apache.bookkeeper.bookie.BookieShell", ["-conf", str(config), "initnewcluster"], options
-    )
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False, cwd=config.parent)
-    if done.returncode != 0:
-        raise PartFailed(f"{NAME}: the cluster could not be initialised:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+
+def _init_cluster(client: KazooClient, ledgers: str) -> None:
+    nodes = {
+        ledgers: b"",
+        f"{ledgers}/available": b"",
+        f"{ledgers}/available/readonly": b"",
+        f"{ledgers}/INSTANCEID": str(uuid.uuid4()).encode(),
+        f"{ledgers}/LAYOUT": _LAYOUT,
+    }
+    transaction = client.transaction()
+    for path, value in nodes.items():
+        transaction.create(path, value)
+    for path, outcome in zip(nodes, transaction.commit(), strict=True):
+        if isinstance(outcome, Exception):
+            raise PartFailed(f"{NAME}: {path} could not be made in ZooKeeper: {outcome!r}")

@@ -28,8 +28,8 @@ def require_python(version: Sequence[int] = sys.version_info[:2]) -> None:
         raise MissingPrerequisite(f"Python is too old: {sys.executable} has version {found}, {wanted} is needed")
 
 
-def require_java() -> None:
-    """Raise MissingPrerequisite unless a Java of at least version 17 runs."""
+def require_java() -> str:
+    """Return what the Java that runs says of its version; raise MissingPrerequisite unless that is at least 17."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     hint = f"install a Java runtime of version {JAVA_AT_LEAST} or newer (on Debian: openjdk-17-jre-headless)"
@@ -43,6 +43,7 @@ def require_java() -> None:
         raise MissingPrerequisite(f"`java -version` answers nothing useful: {done.stderr.strip()!r}; {hint}")
     if version < JAVA_AT_LEAST:
         raise MissingPrerequisite(f"Java is too old: {java} has version {version}; {hint}")
+    return done.stdout + done.stderr
 
 
 def java_version(output: str) -> int | None:

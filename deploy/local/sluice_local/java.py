@@ -29,9 +29,17 @@ def executable() -> str:
     return str(Path(home, "bin", "java")) if home else "java"
 
 
-def command(jars: Path, main: str, arguments: Iterable[str] = (), options: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the command that runs a main class on a folder of jars."""
-    return (executable(), *_COMMON, *options, "-cp", f"{jars}/*", main, *arguments)
+def archive(jars_dir: Path, name: str) -> Path:
+    """Return where the archive of a program's classes is, once it was made; see `archives`."""
+    return jars_dir / "classes" / f"{name}.jsa"
+
+
+def command(
+    jars: Path, main: str, arguments: Iterable[str] = (), options: Iterable[str] = (), archive: Path | None = None
+) -> tuple[str, ...]:
+    """Return the command that runs a main class on a folder of jars, with an archive of its classes if there is one."""
+    shared = (f"-XX:SharedArchiveFile={archive}",) if archive is not None and archive.exists() else ()
+    return (executable(), *_COMMON, *shared, *options, "-cp", f"{jars}/*", main, *arguments)
 
 
 def properties(values: dict[str, str | int | bool]) -> str:

@@ -39,11 +39,11 @@ def part(settings: LocalSettings) -> Part:
     folder = settings.data_dir / NAME
     config = folder / "server.properties"
     log4j = folder / "log4j2.properties"
-    jars = settings.jars_dir / "kafka"
+    jars, archive = settings.jars_dir / "kafka", java.archive(settings.jars_dir, NAME)
     options = ("-Xms128m", "-Xmx384m", f"-Dlog4j2.configurationFile={log4j}")
     return Part(
         name=NAME,
-        command=java.command(jars, "kafka.Kafka", [str(config)], options),
+        command=java.command(jars, "kafka.Kafka", [str(config)], options, archive),
         folder=folder,
         log=settings.logs_dir / f"{NAME}.log",
         address=settings.kafka_address,
@@ -54,7 +54,7 @@ def part(settings: LocalSettings) -> Part:
         probe=Probe(ProbeKind.KAFKA, settings.kafka_port),
         stop_rank=StopRank.STORE,
         files={config: java.properties(server_properties(settings)), log4j: _LOG4J},
-        prepare=partial(format_once, jars, config, folder / "log"),
+        prepare=partial(format_once, jars, archive, config, folder / "log"),
     )
 
 
@@ -108,14 +108,14 @@ def server_properties(settings: LocalSettings) -> dict[str, str | int | bool]:
     }
 
 
-def format_once(jars: Path, config: Path, log_folder: Path) -> None:
+def format_once(jars: Path, archive: Path, config: Path, log_folder: Path) -> None:
     """Give the data folder its cluster id, if it has none."""
     if (log_folder / "meta.properties").exists():
         return
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # With an equals sign, because an id may begin with a dash.
     arguments = ("format", f"--cluster-id={cluster_id}", f"--config={config}")
-    command = java.command(jars, "kafka.tools.StorageTool", arguments, java.SHORT_LIVED)
+    command = java.command(jars, "kafka.tools.StorageTool", arguments, java.SHORT_LIVED, archive)
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=_FORMAT_LIMIT_S, check=False, cwd=config.parent
     )

@@ -1,5 +1,8 @@
 """All parts of one local system, as its settings ask for. Pure."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sluice_local import bookie, kafka, redis, segment_store, services, zookeeper
 from sluice_local.part import Part
 from sluice_local.settings import LocalSettings
@@ -18,4 +21,10 @@ def parts_of(settings: LocalSettings) -> list[Part]:
         parts.append(bookie.part(settings, tuple(part.name for part in parts if part.name == zookeeper.NAME)))
         parts.extend(segment_store.part(settings, index, (bookie.NAME,)) for index in range(settings.segment_stores))
     parts.extend(services.parts(settings))
-    return parts
+    return _late_ones_last(parts)
+
+
+def _late_ones_last(parts: Sequence[Part]) -> list[Part]:
+    """What may be late starts when all else is ready: until then the processors are for what clients wait for."""
+    needed = tuple(part.name for part in parts if not part.may_be_late)
+    return [replace(part, starts_after=needed) if part.may_be_late else part for part in parts]

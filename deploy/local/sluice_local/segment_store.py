@@ -53,7 +53,11 @@ def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> 
     return Part(
         name=name,
         command=java.command(
-            settings.jars_dir / "data-plane", "io.pravega.segmentstore.server.host.ServiceStarter", (), options
+            settings.jars_dir / "data-plane",
+            "io.pravega.segmentstore.server.host.ServiceStarter",
+            (),
+            options,
+            java.archive(settings.jars_dir, KIND),
         ),
         folder=folder,
         log=settings.logs_dir / f"{name}.log",

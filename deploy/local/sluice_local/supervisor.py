@@ -101,7 +101,7 @@ def _start(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
 
     def attempt() -> None:
         try:
-            system.start()
+            system.start(wait_for_late=False)
         except LocalError as error:
             failures.append(str(error))
 
@@ -142,7 +142,7 @@ def _watch(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
 
 def _start_again(system: System, report: Report) -> str:
     try:
-        system.start()
+        system.start(wait_for_late=False)
     except LocalError as error:
         report(str(error))
         return str(error)

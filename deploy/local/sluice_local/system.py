@@ -26,6 +26,9 @@ from sluice_local.running import process_record_path
 from sluice_local.settings import LocalSettings
 
 _POLL_S = 0.05
+_MAX_POLL_S = 0.25
+_POLLS = 20
+"""A part is looked at again after that fraction of the time it took so far: each look takes time from the start."""
 Report = Callable[[str], None]
 
 
@@ -40,6 +43,7 @@ class _Start:
     began: float
     ready: Mapping[str, threading.Event]
     cancelled: threading.Event
+    waits_for_late: bool
 
 
 class System:
@@ -57,16 +61,17 @@ class System:
 
     # --- all parts
 
-    def start(self) -> None:
+    def start(self, *, wait_for_late: bool = True) -> None:
         """Start everything that does not run and return when all is ready.
 
-        A part that may be late is reported and left to itself when it is not ready in time. Raises PortTaken before
-        anything is started, or PartFailed for the first part that fails; what was started stays, so that the caller can
-        look at it, until `close`.
+        A part that may be late is left to itself when it is not ready in time, without `wait_for_late` as soon as it
+        runs. Raises PortTaken before anything is started, or PartFailed for the first part that fails; what was started
+        stays, so that the caller can look at it, until `close`.
         """
         missing = [part for part in self.parts.values() if not self.is_running(part.name)]
         require_free([claim for part in missing for claim in part.claims])
-        start = _Start(time.monotonic(), {part.name: threading.Event() for part in missing}, threading.Event())
+        ready = {part.name: threading.Event() for part in missing}
+        start = _Start(time.monotonic(), ready, threading.Event(), wait_for_late)
         with ThreadPoolExecutor(max(1, len(missing)), thread_name_prefix="start") as pool:
             outcomes = [pool.submit(self._start_in_turn, part, start) for part in missing]
             failures = [error for outcome in outcomes if (error := outcome.exception()) is not None]
@@ -174,6 +179,9 @@ class System:
             if start.cancelled.is_set() or self._closing.is_set():
                 raise _GivenUp(f"{part.name} was not started")
             self.start_part(part.name)
+            if part.may_be_late and not start.waits_for_late:
+                self._report(f"{part.name:<20} follows, nothing else needs it   {part.address}")
+                return
             self._wait_ready(part, self.settings.start_timeout_s, start.cancelled)
         except NotReadyInTime as error:
             if part.may_be_late:
@@ -194,11 +202,12 @@ class System:
 
     def _wait_ready(self, part: Part, limit_s: float, cancelled: threading.Event) -> None:
         child = self.child(part.name)
-        deadline = time.monotonic() + limit_s
+        began = time.monotonic()
         while (reason := part.probe.problem()) is not None:
-            if child.wait(_POLL_S):
+            waited_s = time.monotonic() - began
+            if child.wait(min(max(_POLL_S, waited_s / _POLLS), _MAX_POLL_S)):
                 raise PartFailed(self.obituary(part.name))
-            if time.monotonic() > deadline:
+            if waited_s > limit_s:
                 raise NotReadyInTime(
                     f"{part.name} is not ready after {limit_s:.0f} s: {reason}; log {part.log}, its last lines:\n"
                     + _indented(log_tail(part.log))

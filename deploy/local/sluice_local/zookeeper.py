@@ -28,6 +28,7 @@ def part(settings: LocalSettings) -> Part:
             "org.apache.zookeeper.server.ZooKeeperServerMain",
             [str(config)],
             options,
+            java.archive(settings.jars_dir, NAME),
         ),
         folder=folder,
         log=settings.logs_dir / f"{NAME}.log",
