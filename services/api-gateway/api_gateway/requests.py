@@ -16,6 +16,7 @@ from sluice.domain.reader_group.commands import CreateReaderGroup
 from sluice.domain.scope.commands import DeleteScope, DeleteScopeRecursive
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.table.commands import CreateTable
+from sluice.engine.deadline import at_most
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import RecordTooLargeError
 from sluice.kafka.requests import encode_request
@@ -68,8 +69,7 @@ class Requests:
         try:
             self._runtime.send(topic_of(command), request).add_done_callback(sent)
             with tracing.within(tracing.child("await answer", "internal", {"sluice.request": id})) as span:
-                async with asyncio.timeout(self._timeout_s):
-                    answer: Reply = await reply
+                answer: Reply = await at_most(self._timeout_s, reply)
                 span.note({"sluice.status": answer.status})
         except TimeoutError:
             log.warning("no reply in time", extra={"request": id, "command": type(command).__name__})

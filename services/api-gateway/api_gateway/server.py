@@ -30,6 +30,9 @@ class ControllerServer:
         # Without this a second server on the same port would silently take half of the calls.
         options = [("grpc.so_reuseport", 0)]
         self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=max_calls)
+        # A server waits anew for each registered method with every call. The generated code of health and reflection
+        # would register theirs, at the cost of every call of ours; by their names they are found all the same.
+        self._server.add_registered_method_handlers = _register_nothing  # type: ignore[attr-defined]
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self._server.add_generic_rpc_handlers((methods,))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -57,6 +60,10 @@ class ControllerServer:
         self._listening = False
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
+
+
+def _register_nothing(_service: str, _methods: Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]) -> None:
+    """See ControllerServer."""
 
 
 def _methods(handlers: Mapping[str, Handler]) -> "grpc.GenericRpcHandler[Any, Any]":

@@ -7,7 +7,14 @@ and events about its resource: `StreamSealed(*stream.id)`. As text it reads `sco
 from enum import Enum
 from typing import NamedTuple
 
-from sluice.domain.names import group_stream, key_of, mark_stream
+from sluice.domain.names import (
+    group_stream,
+    key_of,
+    mark_stream,
+    stream_aggregate,
+    stream_key,
+    transaction_aggregate,
+)
 
 
 class StreamId(NamedTuple):
@@ -22,11 +29,11 @@ class StreamId(NamedTuple):
 
     @property
     def aggregate(self) -> str:
-        return f"stream:{self}"
+        return stream_aggregate(self.scope, self.name)
 
     @property
     def key(self) -> str:
-        return key_of(self.aggregate)
+        return stream_key(self.scope, self.name)
 
     @property
     def commits(self) -> str:
@@ -100,11 +107,11 @@ class TransactionId(NamedTuple):
 
     @property
     def aggregate(self) -> str:
-        return f"txn:{self}"
+        return transaction_aggregate(self.scope, self.stream, self.transaction)
 
     @property
     def key(self) -> str:
-        return key_of(self.aggregate)
+        return stream_key(self.scope, self.stream)
 
     @property
     def stream_id(self) -> StreamId:

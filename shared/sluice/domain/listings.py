@@ -182,18 +182,20 @@ def _stream_deleted(indexes: Indexes, event: StreamDeleted, _offset: int) -> Non
 
 def _set_tags(members: Members, stream: str, tags: Iterable[str]) -> None:
     streams = members.names[ResourceKind.STREAM]
-    before, now = streams.get(stream, _NO_TAGS), tuple(tags)
-    streams[stream] = now
+    before, now = streams.get(stream), tuple(tags)
     if before == now:
         return
-    for tag in before:
+    streams[stream] = now
+    for tag in before or ():
         if tag not in now:
             tagged = members.tagged[tag]
             tagged.discard(stream)
             if not tagged:
                 del members.tagged[tag]
     for tag in now:
-        members.tagged.setdefault(tag, SortedSet()).add(stream)
+        if tag not in members.tagged:
+            members.tagged[tag] = SortedSet()
+        members.tagged[tag].add(stream)
 
 
 def _group_created(indexes: Indexes, event: ReaderGroupCreationStarted, _offset: int) -> None:

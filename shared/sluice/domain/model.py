@@ -34,21 +34,14 @@ def decode_record(value: bytes) -> JournalRecord:
 class DomainModel:
     """See Model and WorkflowRules of the engine."""
 
-    def evolve(self, state: Any, event: Event) -> Any:
-        """See Model."""
-        return registry.EVOLVE[type(event)](state, event)
-
-    def project(self, projections: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
-        """See Model."""
-        return registry.index(projections, event, offset)
+    evolve = staticmethod(registry.evolve)
+    project = staticmethod(registry.index)
 
     def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
         """See Model."""
         return forget_old(projection, name, now_ms)
 
-    def is_under_way(self, state: Any) -> bool:
-        """See Model."""
-        return workflow.is_under_way(state)
+    is_under_way = staticmethod(workflow.is_under_way)
 
     def encode(self, record: JournalRecord) -> bytes:
         """See Model."""

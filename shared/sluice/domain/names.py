@@ -44,10 +44,15 @@ def base_name(name: str) -> str:
     return name
 
 
+def stream_key(scope: str, stream: str) -> str:
+    """The key of a stream: that of its mark stream, so that one record can create both."""
+    return f"{scope}/{base_name(stream)}"
+
+
 def key_of(aggregate: str) -> str:
     """The key that serialises all work on an aggregate.
 
-    A stream has that of its mark stream, so that one record can create both. A reader group has that of its state
+    A reader group has that of its state
     stream, not of a stream it may be named like: it waits for the keys of the streams it reads.
     """
     kind, _, name = aggregate.partition(":")
@@ -56,12 +61,20 @@ def key_of(aggregate: str) -> str:
         resource = resource.rpartition("/")[0]
     if kind == "group":
         resource = group_stream(resource)
-    return f"{scope}/{base_name(resource)}" if slash else name or kind
+    return stream_key(scope, resource) if slash else name or kind
 
 
 def group_stream(group: str) -> str:
     """The name of the stream that carries the state of a reader group."""
     return READER_GROUP_PREFIX + group
+
+
+def stream_aggregate(scope: str, stream: str) -> str:
+    return f"stream:{scope}/{stream}"
+
+
+def transaction_aggregate(scope: str, stream: str, transaction: str) -> str:
+    return f"txn:{scope}/{stream}/{transaction}"
 
 
 def scope_aggregate(scope: str) -> str:

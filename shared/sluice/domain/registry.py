@@ -21,7 +21,7 @@ from sluice.domain.table import decide as table_decide
 from sluice.domain.table import evolve as table_evolve
 from sluice.domain.transaction import decide as transaction_decide
 from sluice.domain.transaction import evolve as transaction_evolve
-from sluice.domain.transaction.index import fold_index
+from sluice.domain.transaction.index import CHANGES_INDEX, fold_index
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **scope_evolve.EVOLVE,
@@ -65,10 +65,10 @@ def evolve(state: Any, event: Event) -> Any:
 
 def index(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
     """Bring the indexes up to date with an event of the record at `offset`; names the aggregates of no more use."""
-    project = listings.PROJECT.get(type(event))
-    if project is not None:
-        project(indexes, event, offset)
-    return fold_index(indexes, event)
+    kind = type(event)
+    if kind in listings.PROJECT:
+        listings.PROJECT[kind](indexes, event, offset)
+    return fold_index(indexes, event) if kind in CHANGES_INDEX else ()
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision:

@@ -27,9 +27,10 @@ class Outcome(Enum):
 class _Cell:
     """An aggregate's version and state: side by side, because a fold of a long journal is a matter of lookups."""
 
-    __slots__ = ("is_under_way", "state", "version")
+    __slots__ = ("aggregate", "is_under_way", "state", "version")
 
-    def __init__(self) -> None:
+    def __init__(self, aggregate: str) -> None:
+        self.aggregate = aggregate
         self.version = 0
         self.state: Any = None
         self.is_under_way = False
@@ -138,10 +139,10 @@ class PartitionView:
         model = self._model
         touched = set()
         for event in events:
-            cell = only or self._cell(event.aggregate)
+            cell = only if only is not None else self._cell(event.aggregate)
             state = cell.state = model.evolve(cell.state, event)
             if model.is_under_way(state) is not cell.is_under_way:
-                self._toggle(event.aggregate, cell, timestamp_ms)
+                self._toggle(cell, timestamp_ms)
             touched.add(cell)
             for forgotten in model.project(self._projections, event, offset):
                 self._cells.pop(forgotten, None)
@@ -156,17 +157,17 @@ class PartitionView:
             for forgotten in self._model.forget(found, name, timestamp_ms):
                 self._cells.pop(forgotten, None)
 
-    def _toggle(self, aggregate: str, cell: _Cell, timestamp_ms: int) -> None:
+    def _toggle(self, cell: _Cell, timestamp_ms: int) -> None:
         cell.is_under_way = not cell.is_under_way
         if cell.is_under_way:
-            self._under_way[aggregate] = timestamp_ms
+            self._under_way[cell.aggregate] = timestamp_ms
         else:
-            self._under_way.pop(aggregate, None)
+            self._under_way.pop(cell.aggregate, None)
 
     def _cell(self, aggregate: str) -> _Cell:
         cell = self._cells.get(aggregate)
         if cell is None:
-            cell = self._cells[aggregate] = _Cell()
+            cell = self._cells[aggregate] = _Cell(aggregate)
         return cell
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from sluice.engine.deadline import at_most
 from sluice.engine.decision import Decision
 from sluice.engine.errors import JournalError, JournalUnavailableError, MissingRecordsError, PartitionFailedError
 from sluice.engine.fold import Outcome, PartitionView
@@ -126,11 +127,15 @@ class Journal:
         Raises JournalUnavailableError or PartitionFailedError.
         """
         try:
-            async with asyncio.timeout(self._timeout_s):
-                ends = await self._log.ends()
-                for partition in partitions:
-                    self._check(partition)
-                    if self._views[partition].next_offset < ends[partition]:
+            ends = await at_most(self._timeout_s, self._log.ends())
+            behind = []
+            for partition in partitions:
+                self._check(partition)
+                if self._views[partition].next_offset < ends[partition]:
+                    behind.append(partition)
+            if behind:
+                async with asyncio.timeout(self._timeout_s):
+                    for partition in behind:
                         await self._reach(partition, ends[partition])
         except (EndsUnknownError, TimeoutError) as error:
             raise JournalUnavailableError(f"end of journal not reached: {error}") from error
@@ -232,8 +237,7 @@ class Journal:
             with tracing.within(span):
                 facts = RecordFacts(kind, record.id, record.by, record.at)
                 self._log.append(key, self._model.encode(record), facts, span.carrier(), failed)
-                async with asyncio.timeout(self._timeout_s):
-                    outcomes = await folded
+                outcomes = await at_most(self._timeout_s, folded)
                 span.note({"sluice.outcome": ",".join(sorted({o.value for o in outcomes}))})
             return outcomes
         except SendError as error:

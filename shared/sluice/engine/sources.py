@@ -26,7 +26,10 @@ class DecidedSources:
 
     def is_decided(self, source: Source) -> bool:
         topic = self._topics.get(source.topic)
-        return topic is not None and (source.mark < topic.floor or source.mark in topic.decided)
+        if topic is None:
+            return False
+        mark = source.mark
+        return mark < topic.floor or mark in topic.decided
 
     def remembered(self) -> int:
         """How many decided requests are remembered one by one."""
@@ -42,7 +45,8 @@ class DecidedSources:
     def raise_floors(self, floors: Mapping[str, Mark]) -> None:
         for name, floor in floors.items():
             topic = self._of(name)
-            topic.floor = max(topic.floor, floor)
+            if floor > topic.floor:
+                topic.floor = floor
 
     def _of(self, name: str) -> _Topic:
         topic = self._topics.get(name)

@@ -9,9 +9,7 @@ import logging
 import threading
 from typing import Any
 
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from sluice.engine.ports import Ends, EndsUnknownError
 from sluice.kafka_config import clients
@@ -24,7 +22,7 @@ class EndOffsets:
 
     def __init__(self, client: dict[str, Any], topic: str, partitions: int, timeout_s: float) -> None:
         self._client = client
-        self._question = {TopicPartition(topic, p): OffsetSpec.latest() for p in range(partitions)}  # type: ignore[no-untyped-call]
+        self._question = [TopicPartition(topic, p, OFFSET_END) for p in range(partitions)]
         self._timeout_s = timeout_s
         self._waiting: list[asyncio.Future[Ends]] = []
         self._lock = threading.Condition()
@@ -54,16 +52,29 @@ class EndOffsets:
             self._lock.notify()
         return answer
 
-    def _new_client(self) -> AdminClient | None:
+    def _connect(self) -> Consumer:
+        """A consumer of nothing: the one client that says in a single call where partitions end."""
+        return Consumer(clients.consumer(self._client, "sluice-read-barrier", {"isolation.level": "read_uncommitted"}))
+
+    def _new_client(self) -> Consumer | None:
         """One that connects while there is no request; None if there cannot be one now."""
         try:
-            return AdminClient(clients.admin(self._client))
+            return self._connect()
         except Exception:
             log.exception("no client for the read barrier")
             return None
 
+    def _ask(self, client: Consumer) -> Ends:
+        answers = client.offsets_for_times(self._question, timeout=self._timeout_s)
+        for answer in answers:
+            if answer.error is not None:
+                raise KafkaException(answer.error)
+            if answer.offset < 0:
+                raise EndsUnknownError(f"no answer within {self._timeout_s} s")
+        return {answer.partition: answer.offset for answer in answers}
+
     def _run(self) -> None:
-        admin = self._new_client()
+        client = self._new_client()
         while True:
             with self._lock:
                 while not self._waiting and not self._stopping:
@@ -72,16 +83,11 @@ class EndOffsets:
                     return
                 waiting, self._waiting = self._waiting, []
             try:
-                # Not by its truth: a client is as long as its queue, so an idle one is false.
-                admin = AdminClient(clients.admin(self._client)) if admin is None else admin
-                answers = admin.list_offsets(self._question, request_timeout=self._timeout_s)
-                ends = {p.partition: f.result().offset for p, f in answers.items()}
-                # A broker that does not answer in time is no error to the client: it gives an offset that is none.
-                if any(end < 0 for end in ends.values()):
-                    raise EndsUnknownError(f"no answer within {self._timeout_s} s")
+                client = self._connect() if client is None else client
+                ends = self._ask(client)
             except Exception as error:  # noqa: BLE001 - whatever it is, the next ones that wait are to be answered
                 # A client goes by the leaders it remembers, long after the brokers came back with new ones.
-                admin = self._new_client()
+                client = self._new_client()
                 self._loop.call_soon_threadsafe(_fail, waiting, str(error))
             else:
                 self._loop.call_soon_threadsafe(_answer, waiting, ends)

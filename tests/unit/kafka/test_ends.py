@@ -2,12 +2,10 @@
 
 import asyncio
 import threading
-from concurrent.futures import Future
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_INVALID
+from confluent_kafka import OFFSET_INVALID, KafkaError, Producer, TopicPartition
 from support.wait import SOON_S, eventually
 
 from sluice.engine.ports import EndsUnknownError
@@ -15,47 +13,58 @@ from sluice.kafka import ends as module
 from sluice.kafka.ends import EndOffsets
 
 
-class Admin:
+class Client:
     """Fails in the ways there are, then answers."""
 
     failing: list[str]
     offset = 7
+    error: KafkaError | None = None
     made = 0
 
     def __init__(self, _client: object) -> None:
         self._fail("made")
-        Admin.made += 1
+        Client.made += 1
 
-    def __len__(self) -> int:
-        """As the real one: what waits in its queue."""
-        return 0
-
-    def list_offsets(self, question: dict[Any, Any], **_options: float) -> dict[Any, Future[Any]]:
+    def offsets_for_times(self, question: list[TopicPartition], **_options: float) -> list[SimpleNamespace]:
         self._fail("queried")
-        answers: dict[Any, Future[Any]] = {partition: Future() for partition in question}
-        for answer in answers.values():
-            answer.set_result(SimpleNamespace(offset=Admin.offset))
-        return answers
+        return [SimpleNamespace(partition=p.partition, offset=Client.offset, error=Client.error) for p in question]
 
     def _fail(self, when: str) -> None:
-        if Admin.failing and Admin.failing[0] == when:
-            Admin.failing.pop(0)
+        if Client.failing and Client.failing[0] == when:
+            Client.failing.pop(0)
             raise ValueError(f"cannot be {when}")
 
 
-class EndingAdmin:
+class EndingClient:
     def __init__(self, _client: object) -> None:
         raise SystemExit
 
 
-@pytest.fixture(autouse=True)
-def admin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "AdminClient", Admin)
-    Admin.failing, Admin.offset = [], 7
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "Consumer", Client)
+    Client.failing, Client.offset, Client.error = [], 7, None
 
 
+async def test_the_ends_are_those_of_the_partitions_after_each_append() -> None:
+    """With the real client, on the broker that librdkafka has for tests."""
+    producer = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    broker = next(iter(producer.list_topics(timeout=10).brokers.values()))
+    ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"}, "t", 3, 5.0)
+    ends.start()
+    for appended, partition in enumerate((0, 2, 2), 1):
+        producer.produce("t", b"record", partition=partition)
+        producer.flush(10)
+        answer = await asyncio.wait_for(ends.request(), 30)
+        assert sum(answer.values()) == appended
+    assert answer == {0: 1, 1: 0, 2: 2}
+    ends.stop()
+    eventually(lambda: not _threads(), 10, "the thread ends")
+
+
+@pytest.mark.usefixtures("client")
 async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
-    Admin.failing = ["made", "made", "queried", "made", "made"]
+    Client.failing = ["made", "made", "queried", "made", "made"]
     ends = EndOffsets({}, "t", 1, 1.0)
     assert ends.failure is None, "not begun"
     ends.start()
@@ -63,20 +72,24 @@ async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
         with pytest.raises(EndsUnknownError, match=why):
             await asyncio.wait_for(ends.request(), 10)
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and ends.failure is None
-    made = Admin.made
-    assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and Admin.made == made, "the client stays"
+    made = Client.made
+    assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and Client.made == made, "the client stays"
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "the thread ends")
     assert ends.failure is None, "stopped"
 
 
-async def test_an_offset_that_is_none_is_no_answer() -> None:
-    Admin.offset = OFFSET_INVALID
+@pytest.mark.usefixtures("client")
+async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
+    Client.offset = OFFSET_INVALID
     ends = EndOffsets({}, "t", 1, 1.0)
     ends.start()
     with pytest.raises(EndsUnknownError, match="no answer"):
         await asyncio.wait_for(ends.request(), 10)
-    Admin.offset = 7
+    Client.offset, Client.error = 7, KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
+    with pytest.raises(EndsUnknownError, match="NOT_LEADER"):
+        await asyncio.wait_for(ends.request(), 10)
+    Client.error = None
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7}
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "the thread ends")
@@ -84,7 +97,7 @@ async def test_an_offset_that_is_none_is_no_answer() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_read_barrier_whose_thread_has_ended_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "AdminClient", EndingAdmin)
+    monkeypatch.setattr(module, "Consumer", EndingClient)
     ends = EndOffsets({}, "t", 1, 1.0)
     ends.start()
     eventually(lambda: "has ended" in (ends.failure or ""), SOON_S, "the end of the thread shows")

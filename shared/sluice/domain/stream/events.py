@@ -4,6 +4,7 @@ import msgspec
 
 from sluice.domain.config import RetentionPolicy, StreamConfig
 from sluice.domain.ids import StreamId
+from sluice.domain.names import stream_aggregate
 from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import DecisionKind
 
@@ -18,7 +19,7 @@ class StreamEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_
 
     @property
     def aggregate(self) -> str:
-        return self.stream_id.aggregate
+        return stream_aggregate(self.scope, self.stream)
 
 
 class StreamCreationStarted(StreamEvent, frozen=True):

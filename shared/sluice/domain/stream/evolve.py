@@ -104,7 +104,8 @@ def _scaled(state: Stream, event: StreamScaled) -> Stream:
 
 
 def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream:
-    state.history.record_sizes(sealed_sizes)
+    if sealed_sizes:
+        state.history.record_sizes(sealed_sizes)
     state.active = state.history.count - 1
     state.state = StreamState.ACTIVE
     state.workflow = None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from sluice.domain.ids import StreamId, TransactionId
+from sluice.domain.names import transaction_aggregate
 from sluice.domain.transaction.commands import AbortReason
 
 
@@ -23,7 +24,7 @@ class TransactionEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", 
 
     @property
     def aggregate(self) -> str:
-        return self.transaction_id.aggregate
+        return transaction_aggregate(self.scope, self.stream, self.transaction)
 
 
 class TransactionOpened(TransactionEvent, frozen=True):

@@ -19,7 +19,8 @@ def transaction_id(epoch: int, request: str) -> str:
 
 def text_of(high: int, low: int) -> str:
     """The id of two signed or unsigned 64-bit halves, as text."""
-    return str(UUID(int=((high & _MASK_64) << 64) | (low & _MASK_64)))
+    digits = f"{high & _MASK_64:016x}{low & _MASK_64:016x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def halves(transaction: str) -> tuple[int, int]:

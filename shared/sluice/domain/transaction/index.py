@@ -127,14 +127,16 @@ _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
 }
 
 
+CHANGES_INDEX = frozenset({StreamDeleted, *_FOLD})
+"""The events that `fold_index` is for."""
+
+
 def fold_index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
     """Bring the index that the event concerns up to date; the aggregates of what it makes forgotten."""
     if isinstance(event, StreamDeleted):
         _stream_deleted(indexes.get(event.stream_id.transactions))
         return ()
-    fold = _FOLD.get(type(event))
-    if fold is None:
-        return ()
+    fold = _FOLD[type(event)]
     assert isinstance(event, TransactionEvent)
     stream = event.stream_id
     name = stream.transactions
