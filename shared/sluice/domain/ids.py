@@ -103,6 +103,11 @@ class TransactionId(NamedTuple):
         return f"txn:{self}"
 
     @property
+    def range(self) -> str:
+        """The aggregate of the range of prepared transactions whose first one this is."""
+        return f"prepared:{self}"
+
+    @property
     def key(self) -> str:
         return key_of(self.aggregate)
 
