@@ -177,6 +177,7 @@ class TransactionOpener:
         async def finish() -> None:
             try:
                 await decided
+                self._crash_points.passed("open-transaction/decided")
             finally:
                 self._in_hand.difference_update(taken)
                 self._taking[stream] -= 1

@@ -45,6 +45,9 @@ log = logging.getLogger(__name__)
 MAX_AT_ONCE = 32
 """Transactions of one range: the segments of all of them are created side by side."""
 
+DISCARD_CONCURRENCY = 16
+"""Ranges whose segments are deleted at once: there is no hurry, and other calls on the segment stores have."""
+
 PAUSE_S = 1.0
 """How long nothing is prepared for a stream when that has failed."""
 
@@ -80,12 +83,11 @@ class TransactionPreparer:
         store: SegmentStore,
         limits: PreparedLimits,
         crash_points: CrashPoints,
-        max_running: int = 256,
     ) -> None:
         self._journal = journal
         self._consumer = consumer
         self._limits = limits
-        self._limit = asyncio.Semaphore(max_running)
+        self._limit = asyncio.Semaphore(DISCARD_CONCURRENCY)
         self._loop = asyncio.get_running_loop()
         self._unopened: dict[int, int] = {}
         """By owned partition: how many are reserved or prepared, and neither opened nor discarded."""
@@ -194,11 +196,12 @@ class TransactionPreparer:
 
     def _replenish(self, id: StreamId) -> None:
         """Have more prepared if no more than half of what is wanted is there."""
-        used, stream = self._in_use[id], find_stream(self._journal.reader(id.key), id)
+        used = self._in_use[id]
         wanted, left = used.demand.wanted, sum(self._ranges(id).values())
         if left > wanted // 2 or used.is_preparing or self._loop.time() < used.retry_at_s:
             return
         count = min(wanted - left, MAX_AT_ONCE, self._limits.total - sum(self._unopened.values()))
+        stream = find_stream(self._journal.reader(id.key), id)
         if count > 0 and stream is not None and stream.state is StreamState.ACTIVE:
             used.is_preparing = True
             self._spawn(self._prepare(id, used, count))

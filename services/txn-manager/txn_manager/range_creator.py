@@ -106,6 +106,7 @@ class RangeCreator:
         except SegmentStoreError as error:
             log.warning("transactions not prepared", extra={"stream": str(stream.id), "error": str(error)})
             is_created = False
+        self._crash_points.passed("prepare-transactions/after-segments")
         record = decide_prepared if is_created else decide_discard
 
         def decide(reader: Reader, context: Context) -> Decision:

@@ -68,7 +68,7 @@ class TxnService:
             journal, runtime.model, self.requests, store, limits, crash_points, settings.max_handlers
         )
         self._preparer = TransactionPreparer(
-            journal, runtime.model, self.requests, store, settings.prepared_limits, crash_points, settings.max_handlers
+            journal, runtime.model, self.requests, store, settings.prepared_limits, crash_points
         )
         context = TransactionStepContext(store, journal)
         runner = Runner(
