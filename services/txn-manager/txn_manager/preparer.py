@@ -24,6 +24,7 @@ from sluice.domain.transaction.events import (
     TransactionRangePrepared,
     TransactionRangeReserved,
 )
+from sluice.domain.transaction.ids import MAX_RANGE
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.prepared import PreparedRange, find_range
 from sluice.domain.workflow import WorkflowKind
@@ -42,8 +43,11 @@ from txn_manager.step_context import TransactionStepContext
 
 log = logging.getLogger(__name__)
 
-MAX_AT_ONCE = 32
-"""Transactions of one range: the segments of all of them are created side by side."""
+SEGMENTS_AT_ONCE = 128
+"""Of one range, unless a single transaction has more: they are created side by side."""
+
+MAX_SEGMENTS = 1024
+"""Of what is prepared for one stream, unless a single transaction has more."""
 
 DISCARD_CONCURRENCY = 16
 """Ranges whose segments are deleted at once: there is no hurry, and other calls on the segment stores have."""
@@ -109,9 +113,7 @@ class TransactionPreparer:
                 id = StreamId.of(name)
                 self._use(id)
                 for first, unopened in index.ranges.items():
-                    found = find_range(view, id.transaction(first))
-                    is_live = found is not None and found.workflow is None
-                    self._unopened[partition] += unopened if is_live else 0
+                    self._unopened[partition] += unopened
                     self._adopt(partition, id.transaction(first))
 
     def drop(self, partition: int) -> None:
@@ -135,9 +137,10 @@ class TransactionPreparer:
             return
         if found.workflow is not None:
             self._run(partition, first.range)
-        elif self._creator.is_mine(first):
-            return
-        elif found.is_reserved or not prepared.is_usable(find_stream(view, first.stream_id), first):
+        elif found.is_reserved:
+            if not self._creator.is_mine(first):
+                self._discard(first)
+        elif not prepared.is_usable(find_stream(view, first.stream_id), first):
             self._discard(first)
 
     # Following.
@@ -163,6 +166,8 @@ class TransactionPreparer:
             case TransactionRangeDiscarded():
                 self._unopened[partition] -= len(event.transactions)
                 self._adopt(partition, event.first_id)
+                if event.stream_id in self._in_use:
+                    self._replenish(event.stream_id)
             case StreamScaled() | StreamUpdated() | StreamSealStarted():
                 for first in self._ranges(event.stream_id):
                     self._adopt(partition, event.stream_id.transaction(first))
@@ -196,13 +201,16 @@ class TransactionPreparer:
 
     def _replenish(self, id: StreamId) -> None:
         """Have more prepared if no more than half of what is wanted is there."""
-        used = self._in_use[id]
-        wanted, left = used.demand.wanted, sum(self._ranges(id).values())
-        if left > wanted // 2 or used.is_preparing or self._loop.time() < used.retry_at_s:
+        used, stream = self._in_use[id], find_stream(self._journal.reader(id.key), id)
+        if used.is_preparing or self._loop.time() < used.retry_at_s:
             return
-        count = min(wanted - left, MAX_AT_ONCE, self._limits.total - sum(self._unopened.values()))
-        stream = find_stream(self._journal.reader(id.key), id)
-        if count > 0 and stream is not None and stream.state is StreamState.ACTIVE:
+        if stream is None or stream.state is not StreamState.ACTIVE:
+            return
+        segments = len(stream.active_epoch.segments)
+        wanted, left = min(used.demand.wanted, max(1, MAX_SEGMENTS // segments)), sum(self._ranges(id).values())
+        room = self._limits.total - sum(self._unopened.values())
+        count = min(wanted - left, max(1, SEGMENTS_AT_ONCE // segments), MAX_RANGE, room)
+        if left <= wanted // 2 and count > 0:
             used.is_preparing = True
             self._spawn(self._prepare(id, used, count))
 

@@ -10,12 +10,15 @@ from support.transaction_world import KEY, STREAM
 
 from sluice.domain.decision import Context, Reply
 from sluice.domain.registry import decide
+from sluice.domain.stream import scale
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.events import StreamSealStarted
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.ids import ids_of_range
+from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.prepared import segments_of
 from sluice.kafka.topics import JOURNAL
+from txn_manager import preparer
 from txn_manager.demand import MIN_PREPARED, Demand, PreparedLimits
 
 IDLE_S = 60.0
@@ -129,13 +132,32 @@ async def test_a_scale_has_what_is_prepared_discarded_and_the_next_ones_are_of_i
     await world.use()
     before = world.prepared
     await world.split()
-    await until(lambda: world.left_over() == [])
+    await until(lambda: not set(world.names(before)) & set(world.store.segments))
     assert not set(before) & set(world.prepared)
     epoch = f"{world.stream.active_epoch.reference:08x}"
-    await world.open_one("after")
     await until(lambda: bool(world.prepared))
     assert {id[:8] for id in world.prepared} == {epoch}
-    assert await world.open_one("last") not in before
+    assert await world.open_one("after") not in before
+
+
+async def test_a_scale_that_is_folded_together_with_the_last_record_of_a_range_has_it_discarded(world: World) -> None:
+    world.create_s = 1.0
+    for request in ("r", "s"):
+        world.send(request)
+    await until(lambda: bool(world.transactions.ranges))
+    log, partition = world.first.log, world.first.journal.partition_of(KEY)
+    view = world.process().journal.reader(KEY)
+    log.freeze(partition)
+    await until(lambda: bool(transactions_of(view, STREAM).prepared))
+    split = ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.25), (0.25, 0.5)), at=world.now_ms)
+    await world.seed(KEY, *decide(view, split, Context(world.now_ms, "scale")).events)
+    await world.seed(KEY, *scale.add_epoch(view, STREAM).events)
+    await world.seed(KEY, *scale.finish_scale(view, STREAM, {0: 0}).events)
+    late = list(transactions_of(view, STREAM).prepared)
+    log.thaw(partition)
+    await until(lambda: world.stream.active == 1)
+    assert late
+    await until(lambda: not set(world.names(late)) & set(world.store.segments), 5)
 
 
 async def test_a_seal_has_what_is_prepared_discarded(world: World) -> None:
@@ -211,6 +233,14 @@ async def test_no_more_are_prepared_than_an_instance_may_have(world: World) -> N
     await world.use(20)
     assert max(event.count for event in world.events(ev.TransactionRangeReserved)) <= 3
     assert sum(world.transactions.ranges.values()) <= 3
+
+
+async def test_ranges_of_a_stream_with_many_segments_are_small(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparer, "SEGMENTS_AT_ONCE", 5)
+    monkeypatch.setattr(preparer, "MAX_SEGMENTS", 7)
+    await world.use(20)
+    assert max(event.count for event in world.events(ev.TransactionRangeReserved)) == 2
+    assert 1 < sum(world.transactions.ranges.values()) <= 3
 
 
 async def test_records_that_are_refused_for_a_while_reserve_no_id_twice(world: World) -> None:

@@ -35,6 +35,7 @@ from sluice.domain.transaction.events import (
     TransactionOpened,
     TransactionPrepared,
     TransactionRangeDeleted,
+    TransactionRangeDiscarded,
     TransactionRangeReserved,
 )
 from sluice.domain.transaction.ids import range_of
@@ -47,7 +48,7 @@ class StreamTransactions(msgspec.Struct):
     """Ids of transactions; each dict is in the order of the events. `newest` and `older` have ended.
 
     The first `of_deleted` of the ended ones are of deleted streams of the name. `prepared` may be opened; `ranges` says
-    by its first id how many of each range are not opened, those that are not ready or discarded included.
+    by its first id how many of each range may be opened now or later: 0 of one that is being discarded.
     """
 
     open: dict[str, None] = {}
@@ -130,6 +131,11 @@ def _range_reserved(index: StreamTransactions, event: TransactionRangeReserved) 
     return ()
 
 
+def _range_discarded(index: StreamTransactions, event: TransactionRangeDiscarded) -> Iterable[str]:
+    index.ranges[event.first] = 0
+    return ()
+
+
 def _range_deleted(index: StreamTransactions, event: TransactionRangeDeleted) -> Iterable[str]:
     del index.ranges[event.first]
     return (event.aggregate,)
@@ -170,6 +176,7 @@ _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
     TransactionPrepared: _prepared,
     TransactionDiscarded: _discarded,
     TransactionRangeReserved: _range_reserved,
+    TransactionRangeDiscarded: _range_discarded,
     TransactionRangeDeleted: _range_deleted,
 }
 
