@@ -69,8 +69,8 @@ class RangeCreator:
     async def _propose_range(self, id: StreamId, count: int, may_reserve: Callable[[], bool]) -> TransactionId | None:
         """The first id of the range; None if nothing is reserved. Each decision is about another one.
 
-        So if a record counts of which that was not known, its range is nobody's here, and the partition's owner
-        discards it.
+        If the record of one counts after all, once another one was decided, this process does not create its segments,
+        and the partition's owner discards it.
         """
         proposed: list[TransactionId] = []
 
