@@ -43,6 +43,8 @@ DIES_S = 60.0
 TXN_MANAGER, STREAM_WORKFLOWS = "txn-manager-0", "stream-workflows-0"
 
 OPENING = tuple(f"open-transaction/{moment}" for moment in ("decided", "after-segments"))
+PREPARING = tuple(f"prepare-transactions/{moment}" for moment in ("reserved", "after-segments"))
+DISCARDING = tuple(f"discard-transactions/{moment}-delete-segments" for moment in ("before", "after", "recorded"))
 ENDING = tuple(
     f"{kind.value}/{moment}-{step.name}"
     for kind, steps in workflows(1).items()
@@ -125,15 +127,17 @@ async def test_what_is_committed_is_read_exactly_once_whatever_dies(single: Syst
 
 
 async def test_all_ends_exactly_once_wherever_txn_manager_is_killed(single: System, gateway: Controller) -> None:
-    """The traffic passes every point by itself, those of rolling batches while the stream is scaled again and again."""
+    """The traffic passes every point by itself, some while the stream is scaled again and again."""
     with TxnTraffic(gateway, single.grpc_address, writers=3) as traffic:
         traffic.goes_on()
         single.stop(TXN_MANAGER)
-        for point in (*OPENING, *ENDING):
-            rolls = point.startswith(WorkflowKind.ROLL_TRANSACTIONS.value)
+        for point in (*PREPARING, *DISCARDING, *OPENING, *ENDING):
+            scales = point in DISCARDING or point.startswith(WorkflowKind.ROLL_TRANSACTIONS.value)
             began = time.monotonic()
-            single.start(TXN_MANAGER, environment={"SLUICE_CRASH_AT": point}, wait=False)
-            while rolls and single.is_running(TXN_MANAGER):
+            # Where transactions are prepared none is opened in any other way.
+            prepared = {"SLUICE_MAX_PREPARED_TRANSACTIONS": "0"} if point in OPENING else {}
+            single.start(TXN_MANAGER, environment={"SLUICE_CRASH_AT": point, **prepared}, wait=False)
+            while scales and single.is_running(TXN_MANAGER):
                 assert time.monotonic() - began < DIES_S, f"{point} was not passed"
                 ask_for_scale(gateway, traffic)
             assert single.wait_ended(TXN_MANAGER, DIES_S), f"{point} was not passed"

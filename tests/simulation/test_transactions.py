@@ -23,9 +23,11 @@ from sluice.domain.transaction import batch, index
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
 from sluice.engine.sources import DecidedSources
-from txn_manager import commit_steps, merging
+from txn_manager import commit_steps, merging, range_creator
 from txn_manager.leases import Leases
 from txn_manager.outage_tracker import OutageTracker
+from txn_manager.preparer import TransactionPreparer
+from txn_manager.range_creator import RangeCreator
 from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.transaction_completion import TransactionCompletion
 
@@ -144,6 +146,24 @@ def decide_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DecidedSources, "is_decided", lambda *_: False)
 
 
+def prepare_without_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def create_nothing(*_: Any) -> None:
+        pass
+
+    monkeypatch.setattr(range_creator, "create_named", create_nothing)
+
+
+def discard_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TransactionPreparer, "_discard", lambda *_: None)
+
+
+def leave_what_was_created_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def delete_nothing(*_: Any) -> None:
+        pass
+
+    monkeypatch.setattr(RangeCreator, "_delete", delete_nothing)
+
+
 @pytest.mark.parametrize(
     ("break_it", "seen"),
     [
@@ -159,6 +179,9 @@ def decide_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         (forget_leases, "is open at"),
         (forget_what_others_left, "never ended"),
         (guard_nothing, "Violation"),
+        (prepare_without_segments, "are missing"),
+        (discard_nothing, "still has"),
+        (leave_what_was_created_late, "is left over, it was reserved"),
         (decide_twice, "is duplicate, but was folded as"),
     ],
 )

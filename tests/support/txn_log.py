@@ -5,9 +5,10 @@ from functools import partial
 from typing import Any
 
 from sluice.domain.decision import Context, Decision, Reply
+from sluice.domain.ids import TransactionId
 from sluice.domain.segment import number_of, segment_id
 from sluice.domain.stream import decide as stream_decide
-from sluice.domain.transaction import batch, decide
+from sluice.domain.transaction import batch, decide, prepared
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.batch import CommitBatch, Commits, Merged, Positions, Skipped, find_commits
 from sluice.domain.transaction.commands import (
@@ -18,7 +19,7 @@ from sluice.domain.transaction.commands import (
     PingTransaction,
 )
 from sluice.domain.transaction.decide import Limits
-from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction.ids import first_of_range, transaction_id
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction
 from sluice.domain.workflow import WorkflowKind
@@ -82,6 +83,22 @@ class TxnLog(StreamLog):
     def ready(self, id: str) -> Reply | None:
         reply: Reply | None = self.apply(decide.decide_ready(self, STREAM.transaction(id), self.now)).reply
         return reply
+
+    def reserve(self, count: int, token: str = "token") -> TransactionId:
+        """The first id of a range whose segments are being created."""
+        self.apply(prepared.decide_reserve(self, STREAM, token, count, self.now))
+        first = STREAM.transaction(first_of_range(self.stream.active_epoch.reference, token))
+        assert prepared.find_range(self, first) is not None
+        return first
+
+    def prepare(self, count: int, token: str = "token") -> TransactionId:
+        """The first id of a range that may be opened."""
+        first = self.reserve(count, token)
+        self.apply(prepared.decide_prepared(self, first, self.now))
+        return first
+
+    def discard(self, first: TransactionId) -> Decision:
+        return self.apply(prepared.decide_discard(self, first, self.now))
 
     def ping(self, id: str, lease_ms: int = LEASE_MS, appended_at: int | None = None) -> Reply:
         command = PingTransaction(*STREAM, transaction=id, lease_ms=lease_ms)

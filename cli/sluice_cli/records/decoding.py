@@ -232,4 +232,4 @@ _DECODERS: dict[str, Callable[[KafkaRecord, bytes], Decoded]] = {
 def names_of(fact: Any) -> Iterator[str]:
     """The names that a command or an event is about, scopes as "scope", all else as "scope/name"."""
     kind, _, name = fact.aggregate.partition(":")
-    yield name.rpartition("/")[0] if kind == "txn" else name or kind
+    yield name.rpartition("/")[0] if kind in ("txn", "prepared") else name or kind

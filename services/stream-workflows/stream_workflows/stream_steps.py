@@ -71,13 +71,25 @@ def _end(id: TransactionId, now: str, command: AbortTransaction | None = None) -
     return Dependency(f"transaction {id.transaction} {now}", id.key, holds, command)
 
 
+def _range_deleted(first: TransactionId) -> Dependency:
+    def holds(reader: Reader) -> bool:
+        return first.transaction not in transactions_of(reader, first.stream_id).ranges
+
+    return Dependency(f"transactions prepared from {first.transaction} on are being discarded", first.key, holds)
+
+
 async def seal_segments(context: StreamStepContext, stream: Stream) -> None:
     names = segments.segment_names(stream, stream.active_epoch.segments)
     await all_done(context.store.seal_segment(name) for name in names)
 
 
 async def delete_segments(context: StreamStepContext, stream: Stream) -> None:
-    """Those of the stream and its mark stream, and what commits have skipped: txn-manager may be late with that."""
+    """Those of the stream and its mark stream, and what commits have skipped: txn-manager may be late with that.
+
+    What is prepared of its transactions goes first: txn-manager discards it when the stream is being sealed.
+    """
+    ranges = transactions_of(context.reader(stream.id.key), stream.id).ranges
+    context.require([_range_deleted(stream.id.transaction(first)) for first in ranges])
     mark = _mark_of(context, stream)
     commits = find_commits(context.reader(stream.id.key), stream.id)
     names = segments.segment_names(stream, {*cuts.segments_between(stream, stream.cut, {}), *stream.spare})

@@ -160,7 +160,8 @@ class Leases:
         if partition not in self._owned:
             return
         for event in entry.events:
-            metrics.OPENED.inc(isinstance(event, ev.TransactionReady))
+            if isinstance(event, ev.TransactionReady) or (isinstance(event, ev.TransactionOpened) and event.prepared):
+                metrics.OPENED.inc()
             if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
                 state = self._journal.views()[partition].get(event.aggregate)
                 if isinstance(state, Transaction):

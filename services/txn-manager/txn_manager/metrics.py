@@ -9,6 +9,7 @@ BATCH = Histogram(
 )
 WAITING = Gauge("sluice_commits_waiting", "Transactions that wait for their commit, in the partitions owned here")
 OPEN = Gauge("sluice_transactions_open", "Open transactions, in the partitions owned here")
+PREPARED = Gauge("sluice_transactions_prepared", "Transactions that are prepared, in the partitions owned here")
 OVERDUE = Gauge("sluice_leases_overdue", "Open transactions whose lease and grace have run out, of those owned here")
 OVERDUE_SECONDS = Gauge("sluice_lease_overdue_seconds", "Since when the most overdue lease has run out, grace included")
 LATENESS = Histogram(

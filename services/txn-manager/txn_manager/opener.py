@@ -6,10 +6,14 @@ loses nothing of it.
 
 The segments are created while the decision is on its way to the journal, because both take time and the names can be
 those of no other transaction. If it is decided otherwise in the end, they are deleted.
+
+Where transactions of the stream are prepared (`preparer.py`), none of this is needed: the open takes one of those, and
+the decision has the reply.
 """
 
 import asyncio
 import logging
+from collections import Counter
 
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
@@ -19,6 +23,7 @@ from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_open, decide_ready
 from sluice.domain.transaction.events import TransactionOpened
+from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import (
     Transaction,
     TransactionState,
@@ -111,15 +116,20 @@ class TransactionOpener:
         self._crash_points = crash_points
         self._context = _StepContext(store, journal)
         self._limit = asyncio.Semaphore(max_running)
+        self._in_hand: set[str] = set()
+        self._taking: Counter[StreamId] = Counter()
         self._clearing: set[asyncio.Future[None]] = set()
         self._runner = Runner(journal, rules, _WORKFLOWS, self._context, crash_points, foreseen=SegmentStoreError)
         journal.on_entry.append(self._observe)
 
     def open(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:
         """Propose the decision in order; the continuation ends when it counts, and clears up if it was another."""
+        prepared = transactions_of(self._journal.reader(command.key), command.stream_id).prepared
+        if len(prepared) > self._taking[command.stream_id]:
+            return self._take_prepared(request, command, delivery)
 
         def decide(reader: Reader, context: Context) -> Decision:
-            return decide_open(reader, command, context, self._limits)
+            return decide_open(reader, command, context, self._limits, in_hand=None)
 
         foreseen = self._foresee(request, command, decide, delivery)
         names = self._context.segment_names(foreseen) if foreseen is not None else ()
@@ -141,6 +151,38 @@ class TransactionOpener:
                 # This process does not bring it to its end: it is another one, or another process owns it by now.
                 self._context.creating.pop(names, None)
                 await self._clear_up(foreseen, names, creating)
+
+        return finish
+
+    def _take_prepared(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:
+        """Propose to open one that is prepared, another one than other opens of this moment.
+
+        If none is left in the end, the transaction is a new one, and its workflow creates the segments.
+        """
+        stream, taken = command.stream_id, list[str]()
+
+        def decide(reader: Reader, context: Context) -> Decision:
+            self._in_hand.difference_update(taken)
+            decision = decide_open(reader, command, context, self._limits, self._in_hand)
+            opened = _opened_by(decision)
+            taken[:] = [opened.transaction] if opened is not None else []
+            self._in_hand.update(taken)
+            return decision
+
+        decided = self._journal.propose(
+            command.key, decide, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
+        )
+        self._taking[stream] += 1
+
+        async def finish() -> None:
+            try:
+                await decided
+                self._crash_points.passed("open-transaction/decided")
+            finally:
+                self._in_hand.difference_update(taken)
+                self._taking[stream] -= 1
+                if not self._taking[stream]:
+                    del self._taking[stream]
 
         return finish
 

@@ -31,6 +31,7 @@ from txn_manager.commit_steps import workflows
 from txn_manager.leases import Leases
 from txn_manager.opener import TransactionOpener
 from txn_manager.outage_tracker import OutageTracker
+from txn_manager.preparer import TransactionPreparer
 from txn_manager.settings import TxnSettings
 from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.step_context import TransactionStepContext
@@ -62,11 +63,14 @@ class TxnService:
         self.leases = Leases(runtime, wheel, self.outages, settings.tick_s, int(settings.grace_s * 1000))
         runtime.on_kafka_answered.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))
         runtime.needs_appends = self.leases.awaits_pings
-        self.requests = self._consumer(REQUESTS_TRANSACTIONS, self._own_requests, self.leases.disown)
+        self.requests = self._consumer(REQUESTS_TRANSACTIONS, self._own_requests, self._disown_requests)
         self.commits = self._consumer(COMMIT, self._own_commits, self._disown_commits)
         self.aborts = self._consumer(ABORT, self._own_aborts)
         self._opener = TransactionOpener(
             journal, runtime.model, self.requests, store, limits, crash_points, settings.max_handlers
+        )
+        self._preparer = TransactionPreparer(
+            journal, runtime.model, self.requests, store, settings.prepared_limits, crash_points
         )
         context = TransactionStepContext(store, journal)
         runner = Runner(
@@ -100,6 +104,7 @@ class TxnService:
 
     async def stop(self) -> None:
         await asyncio.gather(self.requests.stop(), self.commits.stop(), self.aborts.stop())
+        await self._preparer.stop()
         await self.leases.stop()
 
     # Requests.
@@ -167,6 +172,11 @@ class TxnService:
     async def _own_requests(self, partition: int) -> None:
         await self.leases.own(partition)
         self._opener.take_over(partition)
+        self._preparer.take_over(partition)
+
+    def _disown_requests(self, partition: int) -> None:
+        self.leases.disown(partition)
+        self._preparer.drop(partition)
 
     async def _own_commits(self, partition: int) -> None:
         await self.leases.listen(partition)

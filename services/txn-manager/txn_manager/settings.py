@@ -2,6 +2,7 @@
 
 from sluice.domain.transaction.decide import Limits
 from sluice.settings import ServiceSettings
+from txn_manager.demand import PreparedLimits
 
 
 class TxnSettings(ServiceSettings):
@@ -10,6 +11,10 @@ class TxnSettings(ServiceSettings):
 
     Of a stream, at most `max_open_transactions` are open and `max_waiting_commits` wait to be committed, `batch` of
     them at once.
+
+    Of transactions that are prepared before clients open them: at most `max_prepared_transactions` of a stream and
+    `max_prepared_in_all` of the streams that an instance looks after, else as many as a stream opens in
+    `prepared_horizon_s`; discarded when it opens none for `prepared_idle_s`. 0 as a maximum prepares none.
 
     Timers of leases: looked at every `tick_s`, due `grace_s` after the lease has run out; an instance that has claimed
     one and has not dealt with it after `claim_s` loses it to the others.
@@ -28,6 +33,19 @@ class TxnSettings(ServiceSettings):
     max_open_transactions: int = Limits().open
     max_waiting_commits: int = Limits().waiting_commits
     batch: int = 100
+    max_prepared_transactions: int = PreparedLimits().per_stream
+    max_prepared_in_all: int = PreparedLimits().total
+    prepared_horizon_s: float = PreparedLimits().horizon_s
+    prepared_idle_s: float = PreparedLimits().idle_s
     statistics_s: float = 5.0
     statistics_max_windows: int = 200_000
     crash_at: str = ""
+
+    @property
+    def prepared_limits(self) -> PreparedLimits:
+        return PreparedLimits(
+            per_stream=self.max_prepared_transactions,
+            total=self.max_prepared_in_all,
+            horizon_s=self.prepared_horizon_s,
+            idle_s=self.prepared_idle_s,
+        )

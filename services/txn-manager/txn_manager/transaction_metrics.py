@@ -27,6 +27,7 @@ class Count(msgspec.Struct):
     """Of one partition; `overdue_ms` is by how much the lease that should have ended first is late."""
 
     open: int = 0
+    prepared: int = 0
     waiting: int = 0
     overdue: int = 0
     overdue_ms: int = 0
@@ -63,6 +64,7 @@ class TransactionMetrics:
                 break
         leased = [count for p, count in self._counts.items() if p in requests]
         metrics.OPEN.set(sum(count.open for count in leased))
+        metrics.PREPARED.set(sum(count.prepared for count in leased))
         metrics.OVERDUE.set(sum(count.overdue for count in leased))
         metrics.OVERDUE_SECONDS.set(max((count.overdue_ms for count in leased), default=0) / 1000)
         metrics.WAITING.set(sum(count.waiting for p, count in self._counts.items() if p in commits))
@@ -73,6 +75,7 @@ class TransactionMetrics:
             if not isinstance(index, StreamTransactions):
                 continue
             count.open += len(index.open)
+            count.prepared += len(index.prepared)
             count.waiting += len(index.committing)
             for id in islice(index.open, left):
                 left -= 1

@@ -110,6 +110,11 @@ class TransactionId(NamedTuple):
         return transaction_aggregate(self.scope, self.stream, self.transaction)
 
     @property
+    def range(self) -> str:
+        """The aggregate of the range of prepared transactions whose first one this is."""
+        return f"prepared:{self}"
+
+    @property
     def key(self) -> str:
         return stream_key(self.scope, self.stream)
 

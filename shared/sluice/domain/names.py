@@ -57,7 +57,7 @@ def key_of(aggregate: str) -> str:
     """
     kind, _, name = aggregate.partition(":")
     scope, slash, resource = name.partition("/")
-    if kind == "txn":
+    if kind in ("txn", "prepared"):
         resource = resource.rpartition("/")[0]
     if kind == "group":
         resource = group_stream(resource)

@@ -81,6 +81,7 @@ class WorkflowKind(Enum):
     COMMIT_TRANSACTIONS = "commit-transactions"
     ROLL_TRANSACTIONS = "roll-transactions"
     ABORT_TRANSACTION = "abort-transaction"
+    DISCARD_TRANSACTIONS = "discard-transactions"
 
 
 class Workflow(msgspec.Struct):

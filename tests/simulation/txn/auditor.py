@@ -84,7 +84,9 @@ class Auditor(Counting):
         if entry.reply is not None and entry.request is not None and isinstance(command, _TRANSACTIONAL):
             cause = self._judge_reply(entry, command, entry.reply)
         elif isinstance(command, c.OpenTransaction) and entry.source is not None:
-            cause = ev.TransactionOpened, entry.request or _opened_for(entry), command.lease_ms
+            opened = _opened_in(entry)
+            # An entry that has no reply yet does not say whose request it decides, but the event does.
+            cause = ev.TransactionOpened, entry.request or (opened and opened.request), command.lease_ms
         found = [_cause_of(event) for event in entry.events if isinstance(event, _CAUSED)]
         if found != ([cause] if cause is not None else []):
             raise Violation(f"{entry}: because of {command} there should be {cause}")
@@ -93,6 +95,10 @@ class Auditor(Counting):
         """What has to become true along with this reply; None if nothing."""
         cause: Any = None
         match command:
+            case c.OpenTransaction() if reply.status == "OK" and (opened := _opened_in(entry)) is not None:
+                # Its segments were there before: the rules of prepared transactions judge that.
+                self._judge_segments(command, int(opened.transaction[:8], 16), reply)
+                return ev.TransactionOpened, entry.request, command.lease_ms
             case c.OpenTransaction() if reply.status in ("OK", "ENDED"):
                 self._judge_opened(entry, command, reply)
                 return None
@@ -171,11 +177,14 @@ class Auditor(Counting):
             raise Violation(f"{reply}: the lease begins with the reply, once")
         if txn.request != entry.request:
             raise Violation(f"{txn.id} was opened by {txn.request}, but replied to {entry.request}")
+        self._judge_segments(command, txn.epoch, reply)
+
+    def _judge_segments(self, command: c.OpenTransaction, epoch: int, reply: Reply) -> None:
         stream = self.model.streams[command.scope, command.stream]
-        wanted = [(txn.epoch << 32) | (s.id & 0xFFFFFFFF) for s in stream.segments(txn.epoch)]
-        ranges = [(s.low, s.high) for s in stream.segments(txn.epoch)]
+        wanted = [(epoch << 32) | (s.id & 0xFFFFFFFF) for s in stream.segments(epoch)]
+        ranges = [(s.low, s.high) for s in stream.segments(epoch)]
         if [s.id for s in reply.segments] != wanted or [(s.low, s.high) for s in reply.segments] != ranges:
-            raise Violation(f"{reply}: the segments of epoch {txn.epoch} are {wanted}, {ranges}")
+            raise Violation(f"{reply}: the segments of epoch {epoch} are {wanted}, {ranges}")
 
 
 _TRANSACTIONAL = c.OpenTransaction | c.PingTransaction | c.CommitTransaction | c.AbortTransaction | c.CheckLease
@@ -193,6 +202,5 @@ def _cause_of(event: Any) -> tuple[Any, ...]:
     return ev.TransactionAborting, event.transaction, event.reason
 
 
-def _opened_for(entry: JournalEntry) -> str | None:
-    """An entry that has no reply yet does not say whose request it decides, but the event does."""
-    return next((event.request for event in entry.events if isinstance(event, ev.TransactionOpened)), None)
+def _opened_in(entry: JournalEntry) -> ev.TransactionOpened | None:
+    return next((event for event in entry.events if isinstance(event, ev.TransactionOpened)), None)

@@ -146,6 +146,7 @@ class Model:
             raise Violation(f"{event}: its epoch is {epoch}, the active reference {stream.reference}")
         numbers = frozenset(s.id & 0xFFFFFFFF for s in stream.segments(epoch))
         txn = Txn(*key, epoch, event.at, event.lease_ms, event.at, event.lease_ms, event.request, numbers)
+        txn.ready = event.prepared
         self.txns[key] = self.live[key] = txn
 
     def on_ready(self, event: TransactionReady, _at: int) -> None:

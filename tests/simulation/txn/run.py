@@ -15,6 +15,7 @@ from simulation.txn.faults import Faults
 from simulation.txn.instances import memory_parts
 from simulation.txn.lease_rules import LeaseRules
 from simulation.txn.plant import Plant
+from simulation.txn.prepared_rules import PreparedRules
 from simulation.txn.turn_rules import TurnRules
 from simulation.violation import Violation
 
@@ -35,7 +36,8 @@ class Run:
         self.calm = random.random() < 0.2
         tick_s = random.choice((0.5, 1.0))
         grace_s = random.choice((1.0, 2.0))
-        self.plant = plant = Plant(Random(random.random()), {"tick_s": tick_s, "grace_s": grace_s, "batch": 5})
+        settings = {"tick_s": tick_s, "grace_s": grace_s, "batch": 5, **_prepared(random)}
+        self.plant = plant = Plant(Random(random.random()), settings)
         self.streams = [(SCOPE, name) for name in ("a", "b", "c")[: random.choice((1, 1, 2, 3))]]
         self.pause_s = random.choice((0.05, 0.3, 2.0))
         self.clients = Clients(plant, Random(random.random()), self.streams, self.pause_s)
@@ -43,6 +45,7 @@ class Run:
         self.faults = Faults(plant, Random(random.random()), self.pause_s)
         self.turns = TurnRules(plant)
         self.epochs = EpochRules(plant)
+        self.prepared = PreparedRules(plant)
         self.leases = LeaseRules(plant, int(grace_s * 1000), int(tick_s * 1000), 10_000)
 
     async def go(self) -> None:
@@ -85,9 +88,10 @@ class Run:
                 if txn.state == "OPEN" and now > self.leases.latest_end_ms(txn, calm_ms) and txn.ready:
                     raise Violation(f"{txn} is open at {now}, faults ended at {calm_ms}")
             ended = not model.live and not model.working and not plant.unanswered() and not plant.stores.under_way
-            if ended and not contents.left_over(plant):
+            left = contents.left_over(plant) or self.prepared.left_over()
+            if ended and not left:
                 break
-            if plant.loop.now > until_s and (left := contents.left_over(plant)):
+            if plant.loop.now > until_s and left:
                 raise Violation(left)
             if plant.loop.now > until_s:
                 raise Violation(
@@ -104,6 +108,12 @@ class Run:
         self.plant.look()
         if any(model.to_delete.values()):
             raise Violation(f"never recorded as deleted: batches {model.to_delete}")
+
+
+def _prepared(random: Random) -> dict[str, Any]:
+    """How many transactions are prepared, and until when; at times none is."""
+    most = random.choice((0, 1, 4, 8, 8))
+    return {"max_prepared_transactions": most, "prepared_idle_s": random.choice((2.0, 8.0, 20.0))}
 
 
 def run_seed(seed: int) -> Run:

@@ -174,9 +174,8 @@ async def test_the_latest_ended_transactions_are_listed_up_to_the_limit(gateway:
     ids = [transaction_id(0, f"r{i}") for i in range(LISTED_MOST + 20)]
     events: list[Event] = []
     for i, id in enumerate(ids):
-        facts = {"scope": "sc", "stream": "st", "transaction": id}
-        end = TransactionCommitted(**facts, at=i) if i % 2 else TransactionAborted(**facts, at=i)
-        events += [TransactionOpened(**facts, lease_ms=1, at=i), end]
+        end = TransactionCommitted("sc", "st", id, at=i) if i % 2 else TransactionAborted("sc", "st", id, at=i)
+        events += [TransactionOpened("sc", "st", id, lease_ms=1, at=i), end]
     never = TransactionOpened(scope="sc", stream="st", transaction=transaction_id(0, "never"), lease_ms=1, at=0)
     await gateway.system.append(KEY, *events, never)
     answer = await gateway.stub.listCompletedTransactions(pb.ListCompletedTxnRequest(streamInfo=STREAM))

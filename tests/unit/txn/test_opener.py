@@ -2,114 +2,26 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
-from support.memory_world import Process, settle, until
-from support.transaction_world import KEY, STREAM, TransactionWorld
+from support.memory_world import until
+from support.opening_world import LEASE_MS, OpeningWorld
+from support.transaction_world import KEY, STREAM
 
-from sluice.domain.decision import Context, Reply
+from sluice.domain.decision import Context
 from sluice.domain.registry import decide
 from sluice.domain.stream import scale
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.events import StreamSealStarted
-from sluice.domain.transaction.commands import AbortReason, AbortTransaction, OpenTransaction
-from sluice.domain.transaction.decide import Limits, decide_abort
+from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.events import TransactionAborted, TransactionOpened, TransactionReady
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState, find_transaction, segment_names
-from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
-from sluice.engine.crash_points import CrashPoints
-from sluice.engine.executor import Permit
-from sluice.kafka.topics import JOURNAL, REQUESTS_TRANSACTIONS
-from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.memory import Moment
-from sluice.workflows.dead_lettering import request_of
-from txn_manager.opener import TransactionOpener
-
-LEASE_MS = 10_000
-OPEN = OpenTransaction(*STREAM, lease_ms=LEASE_MS)
-
-
-class Opener:
-    """As much of txn-manager as opens transactions, in one process."""
-
-    def __init__(self, world: TransactionWorld, process: Process) -> None:
-        self.process = process
-        self.failures: list[Exception] = []
-        source = process.runtime.request_source(REQUESTS_TRANSACTIONS, "txn-manager")
-        self.consumer = RequestConsumer(source, process.journal, self._handle, self._own, self._failed)
-        self.opener = TransactionOpener(
-            process.journal, process.runtime.model, self.consumer, world.store, Limits(100, 100), CrashPoints("")
-        )
-
-    async def _handle(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
-        request = request_of(delivery, REQUESTS_TRANSACTIONS)
-        assert isinstance(request.command, OpenTransaction)
-        return self.opener.open(request, request.command, delivery)
-
-    async def _own(self, partition: int) -> None:
-        self.opener.take_over(partition)
-
-    async def _failed(self, _delivery: Delivery, error: Exception) -> None:
-        self.failures.append(error)
-
-    async def start(self) -> None:
-        """Return when it owns the stream's partition and has taken it over."""
-        self.consumer.start()
-        partition = self.process.journal.partition_of(KEY)
-        await until(lambda: partition in self.consumer.partitions)
-        await settle()
-
-
-class Scene(TransactionWorld):
-    """A stream of one segment. While `silent`, segment stores do not create segments; they take `create_s` for it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.silent = False
-        self.create_s = 0.0
-        self.created_at_s: list[float] = []
-        self.store.fault = self._creation
-        self.opener = Opener(self, self.first)
-
-    def _creation(self, moment: Moment, request: str, _segment: str) -> Any:
-        if request != "CreateSegment":
-            return None
-        if moment == "after":
-            self.created_at_s.append(self.broker.loop.time())
-            return None
-        if self.silent:
-            raise ConnectionFailure(Failure.TIMED_OUT)
-        return asyncio.sleep(self.create_s) if self.create_s else None
-
-    def send(self, id: str) -> "asyncio.Future[Reply]":
-        """The reply to an open that is requested now, as the first process sees it."""
-        reply = self.first.journal.expect_reply(id, (KEY,))
-        self.request(id, OPEN)
-        return reply
-
-    @property
-    def own_segments(self) -> list[str]:
-        """Those of transactions."""
-        return [name for name in self.store.segments if "#transaction" in name]
-
-    def id_of(self, request: str) -> str:
-        return transaction_id(self.stream.active_epoch.reference, request)
-
-    async def until_opened(self, request: str) -> str:
-        """The id of one whose decision counts."""
-        await until(lambda: self.state(self.id_of(request)) is not None)
-        return self.id_of(request)
-
-    async def abort_by_user(self, id: str) -> None:
-        command = AbortTransaction(*STREAM, transaction=id, reason=AbortReason.USER)
-        await self.do(KEY, lambda reader, context: decide_abort(reader, command, context))
+from sluice.kafka.topics import JOURNAL
 
 
 @pytest.fixture
-async def scene(virtual_time: None) -> AsyncIterator[Scene]:
-    scene = Scene()
+async def scene(virtual_time: None) -> AsyncIterator[OpeningWorld]:
+    scene = OpeningWorld()
     await scene.create()
     scene.created_at_s.clear()
     await scene.opener.start()
@@ -117,7 +29,7 @@ async def scene(virtual_time: None) -> AsyncIterator[Scene]:
     assert scene.opener.failures == []
 
 
-async def test_an_open_is_opened_with_the_request_and_ready_with_the_reply(scene: Scene) -> None:
+async def test_an_open_is_opened_with_the_request_and_ready_with_the_reply(scene: OpeningWorld) -> None:
     reply = await asyncio.wait_for(scene.send("r"), 5)
     id = scene.id_of("r")
     assert (reply.status, reply.transaction) == ("OK", id)
@@ -131,7 +43,7 @@ async def test_an_open_is_opened_with_the_request_and_ready_with_the_reply(scene
     assert found is not None and found.state is TransactionState.OPEN
 
 
-async def test_segments_are_created_while_the_decision_is_on_its_way(scene: Scene) -> None:
+async def test_segments_are_created_while_the_decision_is_on_its_way(scene: OpeningWorld) -> None:
     scene.refuse(JOURNAL, 10)
     reply = scene.send("r")
     await until(lambda: bool(scene.own_segments))
@@ -140,13 +52,13 @@ async def test_segments_are_created_while_the_decision_is_on_its_way(scene: Scen
     assert len(scene.created_at_s) == 1, "they are not created a second time"
 
 
-async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: Scene) -> None:
+async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: OpeningWorld) -> None:
     reply = scene.first.journal.expect_reply("late", (KEY,))
     await scene.seed(KEY, TransactionOpened(*STREAM, scene.id_of("late"), lease_ms=LEASE_MS, at=1, request="late"))
     assert (await asyncio.wait_for(reply, 5)).status == "OK" and len(scene.own_segments) == 1
 
 
-async def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_record(scene: Scene) -> None:
+async def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_record(scene: OpeningWorld) -> None:
     scene.silent = True
     reply = scene.send("r")
     id = await scene.until_opened("r")
@@ -162,7 +74,7 @@ async def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_
     assert scene.own_segments == []
 
 
-async def test_segments_created_late_for_an_aborted_transaction_are_deleted(scene: Scene) -> None:
+async def test_segments_created_late_for_an_aborted_transaction_are_deleted(scene: OpeningWorld) -> None:
     scene.create_s = 20.0
     scene.send("r")
     await scene.abort_by_user(await scene.until_opened("r"))
@@ -172,7 +84,7 @@ async def test_segments_created_late_for_an_aborted_transaction_are_deleted(scen
     assert len(scene.created_at_s) >= 1 and scene.own_segments == []
 
 
-async def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted(scene: Scene) -> None:
+async def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted(scene: OpeningWorld) -> None:
     scene.refuse(JOURNAL, 10)
     reply = scene.send("r")
     await until(lambda: bool(scene.own_segments))
@@ -182,7 +94,7 @@ async def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted(scene:
     assert scene.own_segments == [] and scene.state(scene.id_of("r")) is None
 
 
-async def test_segments_of_an_epoch_that_ended_before_the_decision_are_deleted(scene: Scene) -> None:
+async def test_segments_of_an_epoch_that_ended_before_the_decision_are_deleted(scene: OpeningWorld) -> None:
     before = scene.id_of("r")
     scene.refuse(JOURNAL, 10)
     reply = scene.send("r")
@@ -199,7 +111,7 @@ async def test_segments_of_an_epoch_that_ended_before_the_decision_are_deleted(s
     assert sorted(scene.own_segments) == sorted(names), "those of the new epoch alone"
 
 
-async def test_a_stream_that_is_not_there_is_refused_without_segments(scene: Scene) -> None:
+async def test_a_stream_that_is_not_there_is_refused_without_segments(scene: OpeningWorld) -> None:
     open = OpenTransaction("sc", "none", lease_ms=LEASE_MS)
     reply = scene.first.journal.expect_reply("r", (open.key,))
     scene.request("r", open)

@@ -15,7 +15,7 @@ from sluice.catalog.examples.commands import (
 )
 from sluice.catalog.examples.example import Example
 from sluice.catalog.examples.history import SUCCESS, History
-from sluice.catalog.examples.transaction_records import ended, rolled, transactions
+from sluice.catalog.examples.transaction_records import ended, prepared, rolled, transactions
 from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
 from sluice.domain.config import ReaderGroupConfig, StreamConfig
@@ -93,6 +93,7 @@ def journal_records() -> list[Example]:
     _cancelled(history)
     _truncated(history)
     transactions(history)
+    prepared(history)
     rolled(history)
     _group_and_table_end(history)
     _stream_ends(history)

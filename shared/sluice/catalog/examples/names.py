@@ -6,7 +6,7 @@ A shop: the stream `shop/orders`, read by the reader group `billing`, and the ke
 from uuid import NAMESPACE_DNS, uuid5
 
 from sluice.domain.segment import segment_id
-from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction.ids import first_of_range, transaction_id
 
 SCOPE = "shop"
 STREAM = "orders"
@@ -68,6 +68,8 @@ COMMITTED = transaction_id(1, request_id(0x21))
 ABORTED = transaction_id(1, request_id(0x22))
 ROLLED = transaction_id(0, request_id(0x20))
 """Opened before the scale and committed behind it."""
+PREPARED = first_of_range(1, "c05be1f7a2")
+"""The first of a range that was prepared."""
 
 
 def topic_identity(name: str) -> str:

@@ -17,11 +17,17 @@ from sluice.domain.transaction.events import (
     TransactionAborting,
     TransactionCommitted,
     TransactionCommitting,
+    TransactionDiscarded,
     TransactionOpened,
     TransactionPinged,
+    TransactionPrepared,
+    TransactionRangeDeleted,
+    TransactionRangeDiscarded,
+    TransactionRangePrepared,
+    TransactionRangeReserved,
     TransactionReady,
 )
-from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction.ids import ids_of_range, transaction_id
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 
 _S, _O = n.SCOPE, n.STREAM
@@ -83,6 +89,31 @@ def transactions(history: History) -> None:
     aborting = TransactionAborting(_S, _O, n.ABORTED, AbortReason.LEASE, at=n.at(70))
     history.append(70, n.TRANSACTIONS, aborting, decides=ABORT, request=n.LEASE_CHECK, reply=SUCCESS)
     history.append(70.1, n.TRANSACTIONS, TransactionAborted(_S, _O, n.ABORTED, at=n.at(70.1)))
+
+
+def prepared(history: History) -> None:
+    """Of two that are prepared one is opened, with the reply, and the other one discarded."""
+    reserved = TransactionRangeReserved(_S, _O, n.PREPARED, count=2, at=n.at(70.2))
+    history.append(70.2, n.TRANSACTIONS, reserved, guards=(_ORDERS,))
+    opened, unused = ids_of_range(n.PREPARED, 2)
+    each = (TransactionPrepared(_S, _O, id) for id in (opened, unused))
+    history.append(70.3, n.TRANSACTIONS, TransactionRangePrepared(_S, _O, n.PREPARED), *each, guards=(_ORDERS,))
+    request = n.request_id(0x2B)
+    history.append(
+        71,
+        n.TRANSACTIONS,
+        TransactionOpened(_S, _O, opened, _LEASE_MS, at=n.at(71), request=request, prepared=True),
+        decides=REQUESTS_TRANSACTIONS,
+        request=request,
+        reply=Reply(Status.OK, transaction=opened, segments=_SEGMENTS),
+        guards=(_ORDERS,),
+    )
+    aborting = TransactionAborting(_S, _O, opened, AbortReason.USER, at=n.at(71.1))
+    history.append(71.1, n.TRANSACTIONS, aborting, decides=ABORT, request=n.request_id(0x2C), reply=SUCCESS)
+    history.append(71.2, n.TRANSACTIONS, TransactionAborted(_S, _O, opened, at=n.at(71.2)))
+    discarded = TransactionRangeDiscarded(_S, _O, n.PREPARED, transactions=(unused,), at=n.at(71.5))
+    history.append(71.5, n.TRANSACTIONS, discarded, TransactionDiscarded(_S, _O, unused))
+    history.append(71.6, n.TRANSACTIONS, TransactionRangeDeleted(_S, _O, n.PREPARED))
 
 
 def rolled(history: History) -> None:

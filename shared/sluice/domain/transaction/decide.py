@@ -4,6 +4,7 @@ A ping counts from when it is decided, which is never before the broker appended
 the client's lease. Rules: controller-grpc-api 5.6, stream-and-transaction-semantics 6.
 """
 
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refusal, refuse
 from sluice.domain.ids import TransactionId
 from sluice.domain.status import Status
-from sluice.domain.stream.state import StreamState, find_stream
+from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.batch import batch_of_one
 from sluice.domain.transaction.commands import (
@@ -23,6 +24,7 @@ from sluice.domain.transaction.commands import (
 )
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import transactions_of
+from sluice.domain.transaction.prepared import next_prepared
 from sluice.domain.transaction.state import (
     MAX_LEASE_MS,
     MIN_LEASE_MS,
@@ -44,10 +46,17 @@ class Limits(msgspec.Struct, frozen=True):
     waiting_commits: int = 5_000
 
 
-def decide_open(reader: Reader, command: OpenTransaction, context: Context, limits: Limits) -> Decision:
-    """Give the transaction its id. The reply comes when its segments exist, with `decide_ready`.
+def decide_open(
+    reader: Reader,
+    command: OpenTransaction,
+    context: Context,
+    limits: Limits,
+    in_hand: AbstractSet[str] | None = frozenset(),
+) -> Decision:
+    """Give the transaction its id: one that is prepared, with the reply, or else a new one.
 
-    A request that is in its topic twice opens one transaction.
+    The reply to a new one comes when its segments exist, with `decide_ready`. `in_hand` are prepared ones that other
+    opens are about to take; with None no prepared one is taken. It is a hint: an id that is taken is guarded.
     """
     assert context.request is not None
     stream = find_stream(reader, command.stream_id)
@@ -61,11 +70,28 @@ def decide_open(reader: Reader, command: OpenTransaction, context: Context, limi
         return refuse(Status.STREAM_SEALED, f"the stream is {stream.state.value}")
     if len(transactions_of(reader, command.stream_id).open) >= limits.open:
         return refuse(Status.TOO_MANY_OPEN, f"{limits.open} transactions of this stream are open, no more may be")
+    prepared = next_prepared(reader, stream, in_hand) if in_hand is not None else None
+    if prepared is not None:
+        return _open_prepared(reader, stream, command, context, prepared)
     id = stream.id.transaction(transaction_id(stream.active_epoch.reference, context.request))
     if find_transaction(reader, id) is not None:
         return Decision()
     opened = ev.TransactionOpened(*id, lease_ms=command.lease_ms, at=context.now, request=context.request)
     return Decision((opened,))
+
+
+def _open_prepared(
+    reader: Reader, stream: Stream, command: OpenTransaction, context: Context, prepared: str
+) -> Decision:
+    id = stream.id.transaction(prepared)
+    reader.get(id.aggregate)  # as it was prepared: never opened, not discarded
+    lease_ms, request = command.lease_ms, context.request
+    opened = ev.TransactionOpened(*id, lease_ms=lease_ms, at=context.now, request=request, prepared=True)
+    return Decision((opened,), _where_to_write(stream, prepared))
+
+
+def _where_to_write(stream: Stream, transaction: str) -> Reply:
+    return Reply(Status.OK, transaction=transaction, segments=tuple(segments_to_write(stream, transaction)))
 
 
 def decide_ready(reader: Reader, id: TransactionId, at: int) -> Decision:
@@ -77,8 +103,7 @@ def decide_ready(reader: Reader, id: TransactionId, at: int) -> Decision:
     found = open_transaction(reader, id)
     if stream is None or found is None or found.ready:
         return Decision()
-    reply = Reply(Status.OK, transaction=id.transaction, segments=tuple(segments_to_write(stream, id.transaction)))
-    return Decision((ev.TransactionReady(*id, at=at),), reply)
+    return Decision((ev.TransactionReady(*id, at=at),), _where_to_write(stream, id.transaction))
 
 
 def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> Decision:

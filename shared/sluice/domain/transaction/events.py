@@ -28,11 +28,16 @@ class TransactionEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", 
 
 
 class TransactionOpened(TransactionEvent, frozen=True):
-    """The id is given; its segments have yet to be created, until when no lease runs. Times in epoch ms."""
+    """The id is given. Times in epoch ms.
+
+    If it was `prepared` its segments exist, and the lease runs from `at`. Else they have yet to be created, until when
+    no lease runs.
+    """
 
     lease_ms: int
     at: int
     request: str | None = None
+    prepared: bool = False
 
 
 class TransactionReady(TransactionEvent, frozen=True):
@@ -69,6 +74,56 @@ class TransactionCommitted(TransactionEvent, frozen=True):
 
 class TransactionAborted(TransactionEvent, frozen=True):
     at: int
+
+
+class TransactionPrepared(TransactionEvent, frozen=True):
+    """The segments of this id exist: it may be opened."""
+
+
+class TransactionDiscarded(TransactionEvent, frozen=True):
+    """The id was prepared and may not be opened any more; its segments have yet to be deleted."""
+
+
+class RangeEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    """About transactions that are prepared together; `first` is the first one's id."""
+
+    scope: str
+    stream: str
+    first: str
+
+    @property
+    def stream_id(self) -> StreamId:
+        return StreamId(self.scope, self.stream)
+
+    @property
+    def first_id(self) -> TransactionId:
+        return TransactionId(self.scope, self.stream, self.first)
+
+    @property
+    def aggregate(self) -> str:
+        return self.first_id.range
+
+
+class TransactionRangeReserved(RangeEvent, frozen=True):
+    """The `count` ids from the first one on are given away; their segments have yet to be created."""
+
+    count: int
+    at: int
+
+
+class TransactionRangePrepared(RangeEvent, frozen=True):
+    """All segments of the range exist."""
+
+
+class TransactionRangeDiscarded(RangeEvent, frozen=True):
+    """These transactions of the range will not be opened; their segments have yet to be deleted."""
+
+    transactions: tuple[str, ...]
+    at: int
+
+
+class TransactionRangeDeleted(RangeEvent, frozen=True):
+    """The segments of what was discarded are deleted."""
 
 
 class CommitsEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
@@ -119,6 +174,12 @@ Event = (
     | TransactionAborting
     | TransactionCommitted
     | TransactionAborted
+    | TransactionPrepared
+    | TransactionDiscarded
+    | TransactionRangeReserved
+    | TransactionRangePrepared
+    | TransactionRangeDiscarded
+    | TransactionRangeDeleted
     | CommitBatchStarted
     | CommitBatchEnded
     | EmptySegmentsSkipped

@@ -5,9 +5,11 @@ from typing import Any
 
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.batch import CommitBatch, Commits
+from sluice.domain.transaction.prepared import PreparedRange
 from sluice.domain.transaction.state import (
     LONGEST_LIFE_MS,
     EndedTransaction,
+    PreparedTransaction,
     Transaction,
     TransactionState,
 )
@@ -21,7 +23,8 @@ def _opened(_state: Any, event: ev.TransactionOpened) -> Transaction:
         lease_ms=event.lease_ms,
         last_activity_at=event.at,
         dies_at=event.at + min(1000 * event.lease_ms, LONGEST_LIFE_MS),
-        workflow=Workflow(WorkflowKind.OPEN_TRANSACTION, event.request, event.at),
+        ready=event.prepared,
+        workflow=None if event.prepared else Workflow(WorkflowKind.OPEN_TRANSACTION, event.request, event.at),
     )
 
 
@@ -59,6 +62,29 @@ def _aborted(state: Transaction, event: ev.TransactionAborted) -> EndedTransacti
     return EndedTransaction(state.uuid, TransactionState.ABORTED, event.at, state.reason)
 
 
+def _prepared(_state: Any, _event: ev.TransactionPrepared) -> PreparedTransaction:
+    return PreparedTransaction()
+
+
+def _range_reserved(_state: Any, event: ev.TransactionRangeReserved) -> PreparedRange:
+    return PreparedRange(event.first_id, event.count)
+
+
+def _range_prepared(state: PreparedRange, _event: ev.TransactionRangePrepared) -> PreparedRange:
+    state.ready = True
+    return state
+
+
+def _range_discarded(state: PreparedRange, event: ev.TransactionRangeDiscarded) -> PreparedRange:
+    state.discarded = event.transactions
+    state.workflow = Workflow(WorkflowKind.DISCARD_TRANSACTIONS, None, event.at)
+    return state
+
+
+def _gone(_state: Any, _event: ev.TransactionDiscarded | ev.TransactionRangeDeleted) -> None:
+    return None
+
+
 def _batch_started(state: Commits | None, event: ev.CommitBatchStarted) -> Commits:
     commits = state or Commits(event.stream_id)
     kind = WorkflowKind.ROLL_TRANSACTIONS if event.rolls else WorkflowKind.COMMIT_TRANSACTIONS
@@ -90,6 +116,12 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.TransactionAborting: _aborting,
     ev.TransactionCommitted: _committed,
     ev.TransactionAborted: _aborted,
+    ev.TransactionPrepared: _prepared,
+    ev.TransactionDiscarded: _gone,
+    ev.TransactionRangeReserved: _range_reserved,
+    ev.TransactionRangePrepared: _range_prepared,
+    ev.TransactionRangeDiscarded: _range_discarded,
+    ev.TransactionRangeDeleted: _gone,
     ev.CommitBatchStarted: _batch_started,
     ev.CommitBatchEnded: _batch_ended,
     ev.EmptySegmentsSkipped: _segments_skipped,

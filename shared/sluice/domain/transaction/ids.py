@@ -9,12 +9,32 @@ from uuid import UUID
 
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
 _MAX_INT64 = 0x7FFFFFFFFFFFFFFF
+_RANGE_DIGITS = 2
+MAX_RANGE = 16**_RANGE_DIGITS
+"""The ids of a range differ in their last digits alone."""
 
 
 def transaction_id(epoch: int, request: str) -> str:
     """The id of the transaction that a request opens in an epoch."""
     low = int.from_bytes(blake2b(request.encode(), digest_size=8).digest(), "big") & _MAX_INT64
     return f"{epoch:08x}-0000-0000-{low >> 48:04x}-{low & 0xFFFFFFFFFFFF:012x}"
+
+
+def first_of_range(epoch: int, token: str) -> str:
+    """The id that a range of an epoch begins with; the token is not used for anything else."""
+    return f"{transaction_id(epoch, token)[:-_RANGE_DIGITS]}{0:0{_RANGE_DIGITS}x}"
+
+
+def ids_of_range(first: str, count: int) -> list[str]:
+    """The ids of a range, ascending."""
+    if not 0 < count <= MAX_RANGE:
+        raise ValueError(f"a range has 1 to {MAX_RANGE} ids, not {count}")
+    return [f"{first[:-_RANGE_DIGITS]}{number:0{_RANGE_DIGITS}x}" for number in range(count)]
+
+
+def range_of(transaction: str) -> str:
+    """The first id of the range that an id belongs to."""
+    return f"{transaction[:-_RANGE_DIGITS]}{0:0{_RANGE_DIGITS}x}"
 
 
 def text_of(high: int, low: int) -> str:

@@ -9,6 +9,9 @@ Ended transactions are remembered for at least KEPT_MS, or until KEPT_MOST newer
 as long (stream-and-transaction-semantics 6.9). Of a stream in which nothing ends any more they are forgotten as the
 journal's time goes by: so a partition that is written to forgets, whatever stream the writing is about. Those of a
 deleted stream are remembered as long, for clients that look for the end of one; a stream made anew does not list them.
+
+Prepared transactions are listed apart, until they are opened or discarded. An open takes any of them and is guarded by
+that transaction's own version. A range whose last one was opened is forgotten.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,13 +25,20 @@ from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.events import StreamDeleted
 from sluice.domain.transaction.events import (
+    RangeEvent,
     TransactionAborted,
     TransactionAborting,
     TransactionCommitted,
     TransactionCommitting,
+    TransactionDiscarded,
     TransactionEvent,
     TransactionOpened,
+    TransactionPrepared,
+    TransactionRangeDeleted,
+    TransactionRangeDiscarded,
+    TransactionRangeReserved,
 )
+from sluice.domain.transaction.ids import range_of
 
 KEPT_MS = 24 * 3600 * 1000
 KEPT_MOST = 20_000
@@ -37,7 +47,8 @@ KEPT_MOST = 20_000
 class StreamTransactions(msgspec.Struct):
     """Ids of transactions; each dict is in the order of the events. `newest` and `older` have ended.
 
-    The first `of_deleted` of the ended ones are of deleted streams of the name.
+    The first `of_deleted` of the ended ones are of deleted streams of the name. `prepared` may be opened; `ranges` says
+    by its first id how many of each range may be opened now or later: 0 of one that is being discarded.
     """
 
     open: dict[str, None] = {}
@@ -47,6 +58,8 @@ class StreamTransactions(msgspec.Struct):
     newest_since: int = 0
     older: dict[str, None] = {}
     of_deleted: int = 0
+    prepared: dict[str, None] = {}
+    ranges: dict[str, int] = {}
 
     @property
     def live(self) -> int:
@@ -70,7 +83,15 @@ def transactions_of(reader: Reader, id: StreamId) -> StreamTransactions:
 
 def _opened(index: StreamTransactions, event: TransactionOpened) -> Iterable[str]:
     index.open[event.transaction] = None
-    return ()
+    if not event.prepared:
+        return ()
+    del index.prepared[event.transaction]
+    first = range_of(event.transaction)
+    index.ranges[first] -= 1
+    if index.ranges[first]:
+        return ()
+    del index.ranges[first]
+    return (event.stream_id.transaction(first).range,)
 
 
 def _committing(index: StreamTransactions, event: TransactionCommitting) -> Iterable[str]:
@@ -90,9 +111,34 @@ def _ended(index: StreamTransactions, event: TransactionCommitted | TransactionA
     index.aborting.pop(event.transaction, None)
     forgotten: Iterable[str] = ()
     if len(index.newest) >= KEPT_MOST or event.at - index.newest_since >= KEPT_MS:
-        forgotten = _forget(index, event.at)
+        forgotten = _aggregates(event.stream_id, _forget(index, event.at))
     index.newest[event.transaction] = None
     return forgotten
+
+
+def _prepared(index: StreamTransactions, event: TransactionPrepared) -> Iterable[str]:
+    index.prepared[event.transaction] = None
+    return ()
+
+
+def _discarded(index: StreamTransactions, event: TransactionDiscarded) -> Iterable[str]:
+    del index.prepared[event.transaction]
+    return (event.aggregate,)
+
+
+def _range_reserved(index: StreamTransactions, event: TransactionRangeReserved) -> Iterable[str]:
+    index.ranges[event.first] = event.count
+    return ()
+
+
+def _range_discarded(index: StreamTransactions, event: TransactionRangeDiscarded) -> Iterable[str]:
+    index.ranges[event.first] = 0
+    return ()
+
+
+def _range_deleted(index: StreamTransactions, event: TransactionRangeDeleted) -> Iterable[str]:
+    del index.ranges[event.first]
+    return (event.aggregate,)
 
 
 def _forget(index: StreamTransactions, now: int) -> Iterable[str]:
@@ -114,8 +160,11 @@ def forget_old(index: Any, name: str, now: int) -> Iterable[str]:
         return ()
     if not (index.newest or index.older) or now - index.newest_since < KEPT_MS:
         return ()
-    stream = StreamId.of(name)
-    return [stream.transaction(t).aggregate for t in _forget(index, now)]
+    return _aggregates(StreamId.of(name), _forget(index, now))
+
+
+def _aggregates(stream: StreamId, transactions: Iterable[str]) -> list[str]:
+    return [stream.transaction(t).aggregate for t in transactions]
 
 
 _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
@@ -124,6 +173,11 @@ _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
     TransactionAborting: _aborting,
     TransactionCommitted: _ended,
     TransactionAborted: _ended,
+    TransactionPrepared: _prepared,
+    TransactionDiscarded: _discarded,
+    TransactionRangeReserved: _range_reserved,
+    TransactionRangeDiscarded: _range_discarded,
+    TransactionRangeDeleted: _range_deleted,
 }
 
 
@@ -137,11 +191,9 @@ def fold_index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
         _stream_deleted(indexes.get(event.stream_id.transactions))
         return ()
     fold = _FOLD[type(event)]
-    assert isinstance(event, TransactionEvent)
-    stream = event.stream_id
-    name = stream.transactions
+    assert isinstance(event, TransactionEvent | RangeEvent)
+    name = event.stream_id.transactions
     index = indexes.get(name)
     if index is None:
         index = indexes[name] = StreamTransactions()
-    forgotten = fold(index, event)
-    return [stream.transaction(t).aggregate for t in forgotten]
+    return fold(index, event)

@@ -65,6 +65,10 @@ class Transaction(msgspec.Struct):
         return self.last_activity_at + self.lease_ms + creation
 
 
+class PreparedTransaction(msgspec.Struct, frozen=True):
+    """An id that no client has yet; its segments exist. See `domain.transaction.prepared`."""
+
+
 class EndedTransaction(msgspec.Struct, frozen=True):
     """What is remembered of a transaction that has ended; `reason` says why it was aborted, if it was."""
 

@@ -10,7 +10,7 @@ from sluice.domain.workflow import Workflow
 Aggregate = Annotated[
     str,
     StringConstraints(
-        pattern=r"^(scope:[^/]+|(stream|group|table|commits):[^/]+/[^/]+|txn:[^/]+/[^/]+/[0-9a-f-]{36})$"
+        pattern=r"^(scope:[^/]+|(stream|group|table|commits):[^/]+/[^/]+|(txn|prepared):[^/]+/[^/]+/[0-9a-f-]{36})$"
     ),
 ]
 
@@ -49,7 +49,9 @@ class AggregateBody(Body):
     """Which workflow is meant."""
 
     aggregate: Aggregate = Field(
-        description="What it changes: scope:S, stream:S/N, group:S/N, table:S/N, commits:S/N or txn:S/N/ID.",
+        description=(
+            "What it changes: scope:S, stream:S/N, group:S/N, table:S/N, commits:S/N, txn:S/N/ID or prepared:S/N/ID."
+        ),
         examples=["stream:demo/greetings"],
     )
 
