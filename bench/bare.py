@@ -60,7 +60,8 @@ async def kafka_round_trips(bootstrap: str, partitions: int, count: int) -> list
     """Those of a journal on a new topic, see `round_trips`."""
     client = ServiceSettings(kafka_bootstrap=bootstrap, instance="bench-floor").kafka_client()
     topic = NewTopic(_TOPIC, partitions, 1, config=JOURNAL.config())
-    AdminClient({"bootstrap.servers": bootstrap}).create_topics([topic])[_TOPIC].result(30)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([topic])[_TOPIC].result(30)
     producer = KafkaProducer(client)
     producer.start()
     times = await round_trips(KafkaLog(client, producer, partitions, _TOPIC), count)
