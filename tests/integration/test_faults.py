@@ -216,16 +216,20 @@ async def test_kafka_dies_and_comes_back(single: System, gateway: Controller, tr
     pids = {name: single.pid(name) for name in SERVICES}
     single.kill("kafka")
     waiting = gateway.begin("createScope", pb.ScopeInfo(scope=other), SETTLED_S)
-    read = gateway.begin("getCurrentSegments", pb.StreamInfo(scope=scope, stream="before"), SETTLED_S)
-    assert outcome(read) == "UNAVAILABLE"
+    reading = gateway.begin("getCurrentSegments", pb.StreamInfo(scope=scope, stream="before"), SETTLED_S)
+    assert outcome(reading) == "UNAVAILABLE"
     assert gateway.store_of(scope, "before") in single.segment_store_addresses
     assert len(gateway.call("getControllerServerList", pb.ServerRequest()).nodeURI) == 1
     traffic.goes_on()
     assert outcome(waiting) == "UNAVAILABLE"
     single.start("kafka", deadline_s=SETTLED_S)
     began = time.monotonic()
-    # Beside it a client that knows of no outage: it takes as long as the machine needs.
-    with Pace(partial(read, single.kafka_bootstrap, JOURNAL.name, [0])) as pace:
+
+    def new_client_reads() -> None:
+        """It knows of no outage: it takes as long as Kafka and the machine need."""
+        eventually(lambda: read(single.kafka_bootstrap, JOURNAL.name, [0]) is not None, SETTLED_S, "a new client reads")
+
+    with Pace(new_client_reads) as pace:
         eventually(lambda: gateway.create_scope(other) in ("SUCCESS", "SCOPE_EXISTS"), SETTLED_S, "it answers requests")
         eventually(lambda: len(gateway.segments(scope, "before")) == 2, SETTLED_S, "reads are answered")
         recovered = time.monotonic() - began

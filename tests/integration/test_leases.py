@@ -115,7 +115,7 @@ def lives(system: System, transactions: Transactions) -> dict[str, Life]:
         for event in (event for entry in entries for event in entry.events):
             if isinstance(event, ev.TransactionEvent):
                 life = found.setdefault(event.transaction, Life())
-                if isinstance(event, ev.TransactionReady | ev.TransactionPinged):
+                if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
                     life.last_activity_at = event.at
                 elif isinstance(event, ev.TransactionAborting):
                     life.aborting_at, life.reason = message.timestamp()[1], event.reason.value

@@ -217,8 +217,8 @@ async def test_a_batch_holds_what_is_flushed_after_its_lengths_in_order(
     plane: DataPlane, store: SegmentStoreClient
 ) -> None:
     log = TxnLog(segments=4)
-    log.stream.id = id = StreamId(f"scope{uuid4().hex}", "st")
     first, second = log.open("first"), log.open("second")
+    log.stream.id = id = StreamId(f"scope{uuid4().hex}", "st")
     goals = {number: number for number in range(4)}
     names = {t: segment_names(log.stream, t) for t in (first, second)}
     created = [*(segment_name(*id, goal) for goal in goals), *names[first].values(), *names[second].values()]
