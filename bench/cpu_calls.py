@@ -1,8 +1,9 @@
 """What each kind of call takes of the processors in every process of a system: 8 callers, so many calls of each kind.
 
 `python -m bench.cpu_calls HOST:PORT PROCESSES`, as a process of its own; PROCESSES is JSON, by name the process ids
-that count together, each with its descendants. What they take without calls is measured first and taken off. After the
-calls of a kind it waits for what they leave to be done: commits are through, and then half a second.
+that count together, each with its descendants. What they take without calls is measured first, when what came before
+is over, and taken off. After the calls of a kind it waits for what they leave to be done: commits are through, and then
+half a second.
 """
 
 import argparse
@@ -28,6 +29,8 @@ CLIENT = "load generator"
 
 _CALLERS = 8
 _SETTLE_S = 0.5
+_REST_S = 70.0
+"""After the calls before: what they have prepared and no one has opened is discarded when a minute has passed."""
 _STREAMS = 105
 
 
@@ -99,6 +102,7 @@ def measure(address: str, roots: Roots, quick: bool) -> CpuTimes:
     calls, meter, few = Calls(address), CpuMeter(roots), 4 if quick else 1
     calls.create_scope()
     calls.create_stream("t", 4)
+    time.sleep(_REST_S)
     idle = meter.idle(20 / few)
     measured = {kind.name: meter.measure(kind) for kind in kinds(calls, few)}
     calls.close()
