@@ -42,6 +42,7 @@ CURRENT_SEGMENTS_ALL = f"getCurrentSegments, {CALLERS} callers"
 _DEADLINE_S = 60.0
 _DRAINED_S = 300.0
 _LEASE_MS = 60_000
+_WARM_UP_S = 60.0
 _MANY = [f"x{n}" for n in range(100)]
 _SCALED, _DROPPED, _READ = range(30), range(30, 60), range(60, 105)
 """Which of the streams made one by one each measurement uses; the first two change theirs."""
@@ -62,6 +63,7 @@ class Calls:
         self._scope = f"bench{secrets.token_hex(4)}"
         self._writer = EventWriter(self._host_of)
         self._open: list[OpenTransaction] = []
+        self._left: list[OpenTransaction] = []
 
     def close(self) -> None:
         self._writer.close()
@@ -172,6 +174,23 @@ class Calls:
         per_s = len(opened) / (time.perf_counter() - began)
         return Figures(len(opened), per_s=round(per_s, 1), client_cpu=load.client_cpu)
 
+    def one_of_each(self, number: int) -> None:
+        """A stream made and dropped, and a transaction on the way, with an event in none to four of its segments."""
+        name = f"w{number}"
+        self.create_stream(name)
+        self.drop_stream(name)
+        self.open_and_commit("t", number % 5)
+
+    def leave_open(self, number: int) -> None:
+        """A transaction that no one commits."""
+        self._left.append(self.open_transaction(f"s{_READ[number % len(_READ)]}"))
+
+    def left_are_aborted(self) -> None:
+        """Return when the leases of those that were left open have run out, and the aborts that follow are through."""
+        under_way = (pb.TxnState.OPEN, pb.TxnState.ABORTING)
+        for left in self._left[-CALLERS:]:
+            until(lambda left=left: self._state(left) not in under_way, _DRAINED_S, pause_s=0.5)  # type: ignore[misc]
+
     def commits_done(self, count: int) -> None:
         """Return when the first so many commits of `commit_transaction` are through: they slow what comes next.
 
@@ -188,8 +207,10 @@ class Calls:
         self._writer.write(opened.segments[:segments])
 
     def _is_committed(self, opened: OpenTransaction) -> bool:
-        state = self._stub.checkTransactionState(opened.request, timeout=_DEADLINE_S).state
-        return state == pb.TxnState.COMMITTED
+        return self._state(opened) == pb.TxnState.COMMITTED
+
+    def _state(self, opened: OpenTransaction) -> int:
+        return self._stub.checkTransactionState(opened.request, timeout=_DEADLINE_S).state
 
     def _opened(self, number: int) -> OpenTransaction:
         while len(self._open) <= number:
@@ -224,7 +245,6 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
     """Every measurement with its name, in the order to take them; `quick` takes a fifth of the time, for a look."""
     few = 5 if quick else 1
     spell_s, warm_up_s = 10 / few, 3 / few
-    reads = len(_READ)
 
     def create() -> Figures:
         figures = one_by_one(lambda n: calls.create_stream(f"s{n}"), 100 // few)
@@ -254,17 +274,22 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
     yield COMMITTED_ONE, lambda: calls.committed(["o"], spell_s)
     yield COMMITTED_MANY, lambda: calls.committed(_MANY, spell_s)
     yield CREATE_STREAM_ALL, lambda: at_once(lambda n: calls.create_stream(f"c{n}"), spell_s, warm_up_s)
-    yield CREATE_TXN_ALL, lambda: at_once(lambda n: calls.open_transaction(f"s{_READ[n % reads]}"), spell_s, warm_up_s)
+    yield CREATE_TXN_ALL, lambda: at_once(calls.leave_open, spell_s, warm_up_s)
     yield CURRENT_SEGMENTS_ALL, lambda: at_once(calls.current_segments, spell_s, warm_up_s)
 
 
 def measure(calls: Calls, report: Callable[[str, Figures], None], quick: bool = False) -> dict[str, Figures]:
-    """Take every measurement; each is reported as soon as it is there."""
+    """Take every measurement; each is reported as soon as it is there.
+
+    Before the first one calls of all kinds go on for a while: Java compiles what runs often only then.
+    """
     calls.create_scope()
     calls.create_stream("t", 4)
     calls.create_streams(["o", *_MANY])
+    at_once(calls.one_of_each, _WARM_UP_S / (5 if quick else 1), 0)
     measured = {}
     for name, take in measurements(calls, quick):
         measured[name] = outcome(take)
         report(name, measured[name])
+    calls.left_are_aborted()
     return measured

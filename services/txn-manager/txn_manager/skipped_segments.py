@@ -28,6 +28,12 @@ log = logging.getLogger(__name__)
 RECORD_AFTER_S = 60.0
 """How long no batch of a stream may begin before a record of its own says what is deleted."""
 
+GATHER_S = 1.0
+"""How long what batches of a stream skip is gathered: a store deletes many at once for little more than a few."""
+
+SEGMENTS_AT_ONCE = 512
+"""So many of a stream are deleted side by side, unless a single batch has skipped more."""
+
 DELETE_CONCURRENCY = 64
 """Streams whose skipped segments are deleted at once, on permits that no commit waits for."""
 
@@ -41,6 +47,8 @@ class SkippedSegments:
         self._context = context
         self._owned: set[int] = set()
         self._limit = asyncio.Semaphore(DELETE_CONCURRENCY)
+        self._gathering: set[str] = set()
+        """Commits whose next deletions begin in a moment."""
         self._waiting: set[str] = set()
         """Commits for whose next batch the record of what is deleted waits."""
         journal.on_entry.append(self._observe)
@@ -59,9 +67,19 @@ class SkippedSegments:
     def _observe(self, partition: int, entry: JournalEntry) -> None:
         for event in entry.events:
             if isinstance(event, EmptySegmentsSkipped) and partition in self._owned:
-                self._run(partition, event.stream_id)
+                self._run_later(partition, event.stream_id)
             elif isinstance(event, EmptySegmentsDeleted) and not self._commits(event.stream_id).skipped:
                 self._context.deleted.pop(event.aggregate, None)
+
+    def _run_later(self, partition: int, id: StreamId) -> None:
+        if id.commits not in self._gathering:
+            self._gathering.add(id.commits)
+            asyncio.get_running_loop().call_later(GATHER_S, self._run_gathered, partition, id)
+
+    def _run_gathered(self, partition: int, id: StreamId) -> None:
+        self._gathering.discard(id.commits)
+        if partition in self._owned:
+            self._run(partition, id)
 
     def _run(self, partition: int, id: StreamId) -> None:
         async def job(permit: Permit) -> None:
@@ -77,7 +95,7 @@ class SkippedSegments:
         return find_commits(self._journal.reader(id.key), id) or Commits(id)
 
     async def _delete(self, id: StreamId, permit: Permit) -> None:
-        """Batch after batch, so that all up to one of them are deleted."""
+        """In the order of the batches, so that all up to one of them are deleted."""
         waits = delays(chance=self._journal.chance)
         while (due := self._due(id)) is not None:
             batch, names = due
@@ -91,13 +109,16 @@ class SkippedSegments:
                 self._context.deleted[id.commits] = batch
 
     def _due(self, id: StreamId) -> tuple[int, list[str]] | None:
-        """The first batch with segments that this process has not deleted, and their names."""
+        """The next segments that this process has not deleted, and up to which batch these are all."""
         stream = find_stream(self._journal.reader(id.key), id)
         if stream is None:
             return None
-        done = self._context.deleted.get(id.commits, 0)
-        left = ((number, skipped) for number, skipped in self._commits(id).skipped.items() if number > done)
-        return next(((number, skipped_names(stream, skipped)) for number, skipped in left), None)
+        done, names, last = self._context.deleted.get(id.commits, 0), list[str](), None
+        for number, skipped in self._commits(id).skipped.items():
+            if number > done and len(names) < SEGMENTS_AT_ONCE:
+                names.extend(skipped_names(stream, skipped))
+                last = number
+        return (last, names) if last is not None else None
 
     def _record_later(self, partition: int, id: StreamId) -> None:
         """Record what is deleted when no batch of the stream has begun for a while."""

@@ -14,7 +14,7 @@ from sluice.domain.transaction.state import TransactionState, segment_names
 from sluice.workflows.sending import Sender
 from stream_workflows import stream_steps
 from stream_workflows.step_context import StreamStepContext
-from txn_manager.skipped_segments import RECORD_AFTER_S
+from txn_manager.skipped_segments import GATHER_S, RECORD_AFTER_S
 
 COMMITTED = TransactionState.COMMITTED
 
@@ -53,7 +53,7 @@ async def test_what_was_skipped_is_in_the_record_that_ends_the_batch_and_deleted
     await world.until_ended()
     assert said(world) == [[EmptySegmentsSkipped, CommitBatchEnded]]
     assert world.store.segments[empty].sealed and full not in world.store.segments
-    await until(lambda: empty not in world.store.segments, max_s=6)
+    await until(lambda: empty not in world.store.segments, max_s=GATHER_S + 6)
     assert world.deletes == 1, "not of what was merged"
 
 
