@@ -31,6 +31,10 @@ JOURNAL_BEHIND = Gauge(
     ["partition"],
 )
 JOURNAL_STOPPED = Gauge("sluice_journal_stopped_partitions", "Partitions with a record that cannot be applied")
+JOURNAL_DIFFERENCES = Counter(
+    "sluice_journal_differences", "Markers at which another follower had judged the records before differently"
+)
+SNAPSHOTS_REFUSED = Counter("sluice_snapshots_refused", "Snapshots that this process looked at and did not load")
 PARTITIONS = Gauge("sluice_partitions", "Partitions that each keyed topic has in this deployment")
 
 # Calls.
