@@ -5,7 +5,7 @@ partitions, so what is in it is the sum over all views; each keeps its part in o
 that has to show why it suffices: `domain.scope.fences` does so for the deletion of a scope.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol
 
@@ -58,6 +58,20 @@ class Members(msgspec.Struct):
         default_factory=lambda: {kind: SortedDict() for kind in ResourceKind}
     )
     tagged: dict[str, SortedSet] = {}
+
+    @staticmethod
+    def of(streams: Mapping[str, tuple[str, ...]], groups: Iterable[str], tables: Iterable[str]) -> "Members":
+        """Those that hold these streams, with their tags, and these groups and tables."""
+        members = Members()
+        members.names[ResourceKind.STREAM].update(streams)
+        members.names[ResourceKind.READER_GROUP].update(dict.fromkeys(groups, _NO_TAGS))
+        members.names[ResourceKind.TABLE].update(dict.fromkeys(tables, _NO_TAGS))
+        tagged: dict[str, list[str]] = {}
+        for stream, tags in streams.items():
+            for tag in tags:
+                tagged.setdefault(tag, []).append(stream)
+        members.tagged = {tag: SortedSet(names) for tag, names in tagged.items()}
+        return members
 
     def is_empty(self) -> bool:
         return not any(self.names.values())

@@ -248,6 +248,22 @@ class Model(Protocol):
         """Whether a workflow is changing an aggregate of this state, or waits to."""
         ...
 
+    def encode_state(self, state: Any) -> bytes:
+        """The state of an aggregate, which is not None: the same bytes in every process for states that are alike."""
+        ...
+
+    def decode_state(self, value: bytes) -> Any:
+        """The state of these bytes. Raises msgspec.MsgspecError or ValueError."""
+        ...
+
+    def encode_projection(self, name: str, projection: Any) -> bytes:
+        """The projection of that name, in the same way."""
+        ...
+
+    def decode_projection(self, name: str, value: bytes) -> Any:
+        """See `decode_state`."""
+        ...
+
     def encode(self, record: Any) -> bytes: ...
 
     def decode(self, value: bytes) -> Any:

@@ -65,7 +65,7 @@ class Merged(msgspec.Struct, frozen=True):
     deleted: int = 0
 
 
-class Commits(msgspec.Struct):
+class Commits(msgspec.Struct, array_like=True):
     """The commits of a stream; `batches` counts those that were begun.
 
     `skipped` has, by the number of the batch, what is to be deleted and not yet known to be.
