@@ -101,6 +101,8 @@ class Process:
     """One process of a service. `fuse` is how many touches are left, and what happens then."""
 
     name = ""
+    loads_snapshots = False
+    """Else it has the whole journal at once: nothing is trimmed then."""
 
     def __init__(self, system: "System", number: int, settings: ServiceSettings) -> None:
         self.system = system
@@ -112,12 +114,21 @@ class Process:
         self.life.context.run(self._begin)
 
     def _begin(self) -> None:
-        self.connections = MemoryConnections(self.system.groups, self, self.touch)
+        loads = self.loads_snapshots
+        self.connections = MemoryConnections(self.system.groups, self, self.touch, loads_snapshots=loads)
         self.runtime = Runtime(self.name, self.settings, self.connections)
         self.journal = self.runtime.journal
-        # What is there comes at once. While it loads, a journal freezes what the collector knows, each time for ever.
-        self.journal.loaded.set()
+        if not loads:
+            # What is there comes at once. While it loads, a journal freezes what the collector knows, each time for ever.
+            self.journal.loaded.set()
         self.journal.start()
+        if loads:
+            self.system.loop.create_task(self._serve_once_loaded())
+        else:
+            self.serve()
+
+    async def _serve_once_loaded(self) -> None:
+        await self.journal.loaded.wait()
         self.serve()
 
     def serve(self) -> None:

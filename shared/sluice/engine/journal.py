@@ -17,7 +17,7 @@ from sluice.engine.deadline import at_most
 from sluice.engine.decision import Decision
 from sluice.engine.errors import JournalError, JournalUnavailableError, MissingRecordsError, PartitionFailedError
 from sluice.engine.fold import Outcome, PartitionView
-from sluice.engine.loading import SnapshotLoader, Start
+from sluice.engine.loading import SnapshotLoader, Start, is_marker_of
 from sluice.engine.markers import PartitionMarkers
 from sluice.engine.offsets import Origin
 from sluice.engine.partition import partition_keys, partition_of
@@ -136,6 +136,10 @@ class Journal:
     def ends(self) -> asyncio.Future[Ends]:
         """Where the partitions end now; fails with EndsUnknownError."""
         return self._log.ends()
+
+    async def trim(self, before: Ends, appended_before_ms: int) -> Ends:
+        """See Log."""
+        return await self._log.trim(before, appended_before_ms)
 
     def reader(self, key: str) -> PartitionView:
         """The view of the partition that a key belongs to. Read it behind a barrier, and not across an await."""
@@ -391,11 +395,10 @@ class Journal:
         """
         view, start, offset = self._views[partition], self._starts.pop(partition, None), message.offset()
         manifest = start.manifest if start is not None else None
-        is_there = manifest is not None and manifest.offset == offset and message.error() is None
-        if manifest is not None and is_there and self._model.decode(message.value() or b"").id == manifest.marker:
+        if manifest is not None and is_marker_of(manifest, message, self._model):
             return
         if self.loader is not None and not self.loaded.is_set():
-            if manifest is not None and is_there:
+            if manifest is not None and manifest.offset == offset:
                 self.loader.refuse(manifest)
             self._to_load.add(partition)
         raise MissingRecordsError(f"the last one before it is at {view.next_offset - 1}")

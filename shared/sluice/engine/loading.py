@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 
 from sluice.engine.fold import PartitionView
-from sluice.engine.ports import SnapshotStore
+from sluice.engine.ports import Message, Model, SnapshotStore
 from sluice.engine.snapshots import Manifest, Snapshot, newest, snapshots_of
 from sluice.telemetry import metrics
 
@@ -27,6 +27,13 @@ class Start(msgspec.Struct, frozen=True):
     @property
     def begin(self) -> int:
         return self.manifest.offset if self.manifest is not None else 0
+
+
+def is_marker_of(manifest: Manifest, message: Message, model: Model) -> bool:
+    """Whether the message is the marker that a snapshot was captured behind."""
+    if message.offset() != manifest.offset or message.error() is not None:
+        return False
+    return bool(model.decode(message.value() or b"").id == manifest.marker)
 
 
 class SnapshotLoader:

@@ -118,6 +118,22 @@ JOURNAL = Topic(
     read_by=_ALL,
     retention_ms=-1,
 )
+SNAPSHOTS = Topic(
+    name="sluice.snapshots",
+    key="number of the partition",
+    holds="which snapshots of the journal's partitions there are, and what second runs came to",
+    written_by=("cluster-manager",),
+    read_by=_ALL,
+    retention_ms=-1,
+)
+SNAPSHOT_CHUNKS = Topic(
+    name="sluice.snapshots.chunks",
+    key="number of the partition",
+    holds="the states of the journal's partitions behind a marker, in chunks; binary",
+    written_by=("cluster-manager",),
+    read_by=_ALL,
+    retention_ms=-1,
+)
 DEAD_LETTERS = Topic(
     name="sluice.dead-letters",
     key="as the source",
@@ -152,6 +168,8 @@ TOPICS = (
     SCALE,
     RETENTION,
     JOURNAL,
+    SNAPSHOTS,
+    SNAPSHOT_CHUNKS,
     DEAD_LETTERS,
     STATISTICS,
     STATISTICS_WINDOWS,
