@@ -82,6 +82,7 @@ class Runtime:
             clock=self.clock,
             chance=self.connections.chance,
             snapshots=self.connections.snapshots,
+            warm=settings.warm_aggregates,
         )
 
     def heartbeat(self, *, leaving: bool = False) -> Heartbeat:

@@ -53,6 +53,12 @@ log = logging.getLogger(__name__)
 
 LOAD_RETRY_S = 0.05
 
+WARM_AGGREGATES = 10_000
+"""How many aggregates of all partitions stay decoded if nothing else is set."""
+
+SETTLED_AT_ONCE = 16
+"""So many aggregates of a partition are put to rest in one turn of the loop; each takes some microseconds."""
+
 
 Outcomes = list[Outcome]
 Listener = Callable[[int, Entry[Any, Any]], None]
@@ -61,7 +67,7 @@ Listener = Callable[[int, Entry[Any, Any]], None]
 class Journal:
     """Follows all partitions of the log: from their begin, or from `snapshots`, the store of them.
 
-    `source` is this process as service/instance.
+    `source` is this process as service/instance. About `warm` aggregates stay decoded, and those under way.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Journal:
         chance: Chance | None = None,
         max_entries: int = MAX_ENTRIES,
         snapshots: SnapshotStore | None = None,
+        warm: int = WARM_AGGREGATES,
     ) -> None:
         self.source = source
         self.partitions = log.partitions
@@ -88,6 +95,8 @@ class Journal:
         self._model = model
         self._loop = asyncio.get_running_loop()
         self._keys = partition_keys(log.partitions)
+        self._warm = warm
+        self._is_settling = False
         self._views = [self._new_view(partition) for partition in range(log.partitions)]
         self.markers = [PartitionMarkers(partition) for partition in range(log.partitions)]
         self.loader = SnapshotLoader(snapshots, self._new_view) if snapshots is not None else None
@@ -284,7 +293,10 @@ class Journal:
     # Following.
 
     def _new_view(self, partition: int) -> PartitionView:
-        return PartitionView(self._model, self._keys[partition], self.reader, self.views)
+        warm = self._warm // self.partitions
+        return PartitionView(
+            self._model, self._keys[partition], self.reader, self.views, warm, self._settle_soon
+        )
 
     def _follow(self) -> None:
         """Follow each partition from where its view is; one that was loaded from its snapshot's marker on."""
@@ -382,6 +394,9 @@ class Journal:
                 _count_void(record, outcomes)
         metrics.JOURNAL_RECORDS.inc(len(batch))
         if loading:
+            for partition in touched:
+                while self._views[partition].settle(SETTLED_AT_ONCE):
+                    pass
             gc.freeze()
             gc.enable()
         for partition in touched:
@@ -408,6 +423,17 @@ class Journal:
         if record.marker is not None and record.by != self.source:
             markers.compare(record.marker, offset, record.by)
         markers.passed(offset, message.timestamp()[1], self._views[partition].outcome_hash)
+
+    def _settle_soon(self) -> None:
+        if not self._is_settling:
+            self._is_settling = True
+            self._loop.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        """Put to rest what is not used any more: a little in each turn of the loop, behind all that is to be done."""
+        self._is_settling = False
+        if any(view.settle(SETTLED_AT_ONCE) for view in self._views):
+            self._settle_soon()
 
     def _announce(self, partition: int, record: Record[Any, Any], outcomes: Outcomes) -> None:
         appended = self._appended.get(record.id)
