@@ -115,6 +115,7 @@ class Journal:
         self._proposer = Proposer(self, max_entries)
 
     def start(self) -> None:
+        self._log.open()
         if self.loader is None:
             self._follow()
         self._loading = self._loop.create_task(self._load())

@@ -51,6 +51,7 @@ class KafkaLog:
         self._client = client
         self._follower: PollThread | None = None
         self._ended: list[PollThread] = []
+        self._is_open = False
 
     @property
     def failure(self) -> str | None:
@@ -61,9 +62,8 @@ class KafkaLog:
 
     def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
         """See Log."""
-        if self._follower is None:
-            self._ends.start()
-        else:
+        self.open()
+        if self._follower is not None:
             self._follower.end()
             self._ended.append(self._follower)
 
@@ -76,6 +76,12 @@ class KafkaLog:
 
         follower = self._follower = PollThread("journal-follower", self._config, attach, deliver)
         follower.start()
+
+    def open(self) -> None:
+        """See Log."""
+        if not self._is_open:
+            self._is_open = True
+            self._ends.start()
 
     async def stop(self) -> None:
         """See Log."""

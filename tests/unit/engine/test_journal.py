@@ -26,6 +26,9 @@ class HandLog:
         self.deliver: Callable[[Sequence[Message]], None] = lambda _batch: None
         self.end: int | None = None
 
+    def open(self) -> None:
+        pass
+
     def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
         assert begin == {0: 0}
         self.deliver = on_batch
