@@ -32,7 +32,6 @@ async def run(settings: ServiceSettings, partition: int, offset: int, by: str) -
     snapshotter = Snapshotter(
         connections.log, connections.snapshots, DomainModel(), by, connections.clock, connections.chance
     )
-    connections.log.open()
     try:
         await snapshotter.run(partition, offset)
     except (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 
 from sluice.engine.fold import PartitionView
-from sluice.engine.ports import Message, Model, SnapshotStore
+from sluice.engine.ports import Message, Model, SnapshotReader
 from sluice.engine.snapshots import Manifest, Snapshot, newest, snapshots_of
 from sluice.telemetry import metrics
 
@@ -42,7 +42,7 @@ class SnapshotLoader:
     `refusals` says of each partition why newer snapshots than the one that was taken were not, newest first.
     """
 
-    def __init__(self, store: SnapshotStore, new_view: Callable[[int], PartitionView]) -> None:
+    def __init__(self, store: SnapshotReader, new_view: Callable[[int], PartitionView]) -> None:
         self.refusals: dict[int, list[str]] = {}
         self._store = store
         self._new_view = new_view

@@ -128,7 +128,7 @@ class SnapshotStoreError(Exception):
     """The store of snapshots did not answer in time."""
 
 
-class SnapshotStore(Protocol):
+class SnapshotReader(Protocol):
     """Two lists of each partition that grow at their ends: notes, which are small, and chunks. Both have offsets.
 
     What they mean is in `sluice.engine.snapshots`. All methods raise SnapshotStoreError.
@@ -138,16 +138,20 @@ class SnapshotStore(Protocol):
         """All notes of each partition with their offsets, in order: at least those appended before this call."""
         ...
 
+    async def chunks(self, partition: int, first: int, last: int) -> list[bytes]:
+        """What is left of the chunks from the first to the last offset, both included."""
+        ...
+
+
+class SnapshotStore(SnapshotReader, Protocol):
+    """The same, to be written to."""
+
     async def append_note(self, partition: int, value: bytes, facts: RecordFacts) -> None:
         """Returns when it is stored."""
         ...
 
     async def append_chunk(self, partition: int, value: bytes, facts: RecordFacts) -> int:
         """Returns its offset when it is stored."""
-        ...
-
-    async def chunks(self, partition: int, first: int, last: int) -> list[bytes]:
-        """What is left of the chunks from the first to the last offset, both included."""
         ...
 
     async def trim(self, partition: int, notes_before: int, chunks_before: int) -> None:

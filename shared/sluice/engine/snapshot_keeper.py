@@ -51,11 +51,17 @@ See `sluice.engine.snapshotting`.
 """
 
 
+Trimmable = Callable[[], Awaitable[Mapping[int, int]]]
+"""Below which offset the journal may be trimmed at all, by partition; one that is left out is not trimmed.
+
+Raises EndsUnknownError.
+"""
+
+
 class SnapshotKeeper:
     """`members` are the instances of this service that are alive, this one among them, each by its source.
 
-    `trimmable` says below which offsets the journal may be trimmed at all, by partition; one that it leaves out is not
-    trimmed. Without it snapshots alone decide.
+    Without `trimmable` snapshots and age alone decide what is trimmed.
     """
 
     def __init__(
@@ -66,7 +72,7 @@ class SnapshotKeeper:
         is_active: Callable[[], bool],
         members: Callable[[], Collection[str]],
         run_helper: RunHelper,
-        trimmable: Callable[[], Mapping[int, int]] | None = None,
+        trimmable: Trimmable | None = None,
     ) -> None:
         self.snapshots: dict[int, list[Snapshot]] = {}
         self.failures: dict[int, str] = {}
@@ -172,7 +178,7 @@ class SnapshotKeeper:
 
     async def _trim(self) -> None:
         before = {}
-        allowed = self._trimmable() if self._trimmable is not None else None
+        allowed = await self._trimmable() if self._trimmable is not None else None
         for partition, snapshots in self.snapshots.items():
             ours = [s for s in snapshots if s.manifest.format == FORMAT]
             # Two runs may have written one behind the same marker.

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from sluice.engine.capture import CaptureInvalidError, Part
-from sluice.engine.ports import RecordFacts, SnapshotStore
+from sluice.engine.ports import RecordFacts, SnapshotReader, SnapshotStore
 
 FORMAT = 1
 """Of what a snapshot holds. It grows with every change of what is captured, how, or of the fold (`markers`)."""
@@ -183,7 +183,7 @@ def _foreign(value: bytes) -> str | None:
     return f"is of format {head.format}, this is {FORMAT}" if head.format != FORMAT else None
 
 
-async def slices_of(store: SnapshotStore, manifest: Manifest) -> list[bytes]:
+async def slices_of(store: SnapshotReader, manifest: Manifest) -> list[bytes]:
     """The bytes of a snapshot, whole and as they were written. Raises SnapshotRefusedError and SnapshotStoreError."""
     whole = hashlib.sha256()
     found: list[bytes] = []
@@ -281,7 +281,7 @@ def _named(part: Part) -> str:
 
 
 async def newest(
-    store: SnapshotStore,
+    store: SnapshotReader,
     candidates: Iterable[Snapshot],
     end: int,
     restore: Callable[[Iterator[Part]], Any],

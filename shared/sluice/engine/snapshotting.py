@@ -103,6 +103,7 @@ class Snapshotter:
 
     async def _fold(self, partition: int, offset: int) -> tuple[PartitionView, Origin]:
         """The view behind the marker at `offset`."""
+        self._log.open()
         ends = await self._log.ends()
         if ends[partition] <= offset:
             raise NoMarkerError(f"partition {partition} of the journal ends at {ends[partition]}, before {offset}")

@@ -36,7 +36,10 @@ MAX_REQUEST_BYTES = 7 * 1024 * 1024
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """`partitions` None: as many as the deployment has for keyed topics. `retention_ms` -1: for ever."""
+    """`partitions` None: as many as the deployment has for keyed topics.
+
+    `retention_ms` is how long Kafka keeps a record, -1: `bound_by` says what removes it instead.
+    """
 
     name: str
     key: str
@@ -46,6 +49,12 @@ class Topic(msgspec.Struct, frozen=True):
     partitions: int | None = None
     retention_ms: int = 7 * _DAY_MS
     cleanup: str = "delete"
+    bound_by: str = ""
+
+    @property
+    def bound(self) -> str:
+        """What keeps the topic from growing for ever."""
+        return self.bound_by or f"{self.retention_ms // _DAY_MS} d"
 
     def config(self) -> dict[str, str]:
         return {
@@ -117,6 +126,7 @@ JOURNAL = Topic(
     written_by=_ALL,
     read_by=_ALL,
     retention_ms=-1,
+    bound_by="trimmed behind the second-newest confirmed snapshot, not younger than SLUICE_JOURNAL_KEEP",
 )
 SNAPSHOTS = Topic(
     name="sluice.snapshots",
@@ -125,6 +135,7 @@ SNAPSHOTS = Topic(
     written_by=("cluster-manager",),
     read_by=_ALL,
     retention_ms=-1,
+    bound_by="trimmed behind the third-newest snapshot",
 )
 SNAPSHOT_CHUNKS = Topic(
     name="sluice.snapshots.chunks",
@@ -133,6 +144,7 @@ SNAPSHOT_CHUNKS = Topic(
     written_by=("cluster-manager",),
     read_by=_ALL,
     retention_ms=-1,
+    bound_by="trimmed behind the third-newest snapshot",
 )
 DEAD_LETTERS = Topic(
     name="sluice.dead-letters",
@@ -158,6 +170,7 @@ STATISTICS_WINDOWS = Topic(
     read_by=("txn-manager", "api-gateway"),
     retention_ms=-1,
     cleanup="compact",
+    bound_by="compacted: windows that expired have no value",
 )
 TOPICS = (
     REQUESTS_STREAMS,
