@@ -152,6 +152,10 @@ class PartitionView:
             if name.startswith(kind) and (state := self._state_of(cell)) is not None:
                 yield name, state
 
+    def names(self, kind: str) -> list[str]:
+        """Those of the aggregates whose names begin with `kind`, whether or not they have a state."""
+        return [name for name in self._cells if name.startswith(kind)]
+
     def under_way(self) -> Mapping[str, int]:
         """The aggregates that a workflow is changing or waits to, and since when: epoch ms, by the log's clock."""
         return self._under_way
