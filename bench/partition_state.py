@@ -7,7 +7,6 @@ the process holds afterwards beyond what it held before, so what is restored is 
 
 import argparse
 import gc
-import os
 import resource
 import subprocess
 import sys
@@ -104,7 +103,7 @@ def pieces(streams: int, warm: int) -> None:
     gc.collect()
     for found in tracemalloc.take_snapshot().statistics("lineno")[:_PIECES]:
         frame = found.traceback[0]
-        place = os.sep.join(Path(frame.filename).parts[-3:])
+        place = "/".join(Path(frame.filename).parts[-3:])
         print(f"{found.size / streams:8.0f} bytes per stream  {place}:{frame.lineno}")
 
 

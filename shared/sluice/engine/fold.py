@@ -30,11 +30,14 @@ class Outcome(Enum):
     DUPLICATE = "duplicate"
 
 
+_COUNTED = Outcome.COUNTED
 _OUTCOME_CODES = {Outcome.COUNTED: 1, Outcome.STALE: 2, Outcome.DUPLICATE: 3}
 _HASH_BASIS, _HASH_PRIME, _HASH_MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
 WARM = 1_000
 """How many aggregates of a partition stay decoded if nothing else is set."""
+
+_SETTLED_PER_RECORD = 8
 
 _VERSION_BYTES = 5
 """At rest the version stands before the state's bytes, little endian."""
@@ -63,7 +66,7 @@ class PartitionView:
 
     `partition_key` is a key of this partition, of no resource. `next_offset` is the first one not folded; `last_ms`
     is when the log took the last one that is. About `warm` aggregates stay decoded, and those under way; `on_excess` is
-    called when more are, and has `settle` called soon.
+    called when more are, and has `settle` called soon; without it, folding does so.
 
     `outcome_hash` tells apart two followers that have judged any entry differently. It takes in the offset and outcomes
     of every record of which something is void, so it says of all others that they count. Each step is a bijection of
@@ -152,6 +155,10 @@ class PartitionView:
             if name.startswith(kind) and (state := self._state_of(cell)) is not None:
                 yield name, state
 
+    def names(self, kind: str) -> list[str]:
+        """Those of the aggregates whose names begin with `kind`, whether or not they have a state."""
+        return [name for name in self._cells if name.startswith(kind)]
+
     def under_way(self) -> Mapping[str, int]:
         """The aggregates that a workflow is changing or waits to, and since when: epoch ms, by the log's clock."""
         return self._under_way
@@ -166,10 +173,12 @@ class PartitionView:
         if record.floors:
             sources.raise_floors(record.floors)
         outcomes = [self._judge(entry, offset, timestamp_ms) for entry in record.entries]
-        if outcomes.count(Outcome.COUNTED) != len(outcomes):
+        if outcomes.count(_COUNTED) != len(outcomes):
             self._hash_void(offset, outcomes)
         if self._to_look or timestamp_ms - self._looked_ms >= FORGET_EVERY_MS:
             self._forget_old(timestamp_ms)
+        if self._on_excess is None and len(self._queue) > self._warm:
+            self.settle(_SETTLED_PER_RECORD)
         return outcomes
 
     def _judge(self, entry: Entry[Any, Any], offset: int, timestamp_ms: int) -> Outcome:

@@ -104,7 +104,7 @@ def test_the_hash_of_outcomes_tells_which_entry_was_void() -> None:
 
 
 def test_what_is_used_or_under_way_stays_decoded() -> None:
-    view = PartitionView(MODEL, warm=1)
+    view = PartitionView(MODEL, warm=1, on_excess=lambda: None)
     for offset, name in enumerate("abc"):
         view.fold(record(entry(WorkStarted(name), expect={name: 0})), offset, 0)
     settled(view)
@@ -120,7 +120,7 @@ def test_what_is_used_or_under_way_stays_decoded() -> None:
 
 
 def test_what_rests_is_decoded_for_a_walk_and_goes_on_resting() -> None:
-    view = PartitionView(MODEL, warm=0)
+    view = PartitionView(MODEL, warm=0, on_excess=lambda: None)
     for offset, name in enumerate(("a:x", "a:y", "b")):
         view.fold(record(entry(Added(name), expect={name: 0})), offset, 0)
     settled(view)
