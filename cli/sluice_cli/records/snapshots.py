@@ -15,6 +15,7 @@ from sluice.engine.fold import PartitionView
 from sluice.engine.ports import SnapshotReader
 from sluice.engine.snapshots import Manifest, Snapshot, SnapshotRefusedError, newest, slices_of, snapshots_of
 from sluice.kafka.topics import JOURNAL, SNAPSHOT_CHUNKS, SNAPSHOTS
+from sluice_cli.errors import CommandError
 from sluice_cli.records.source import KafkaRecord, Source, Span
 from sluice_cli.units import show_time
 
@@ -53,12 +54,18 @@ def begin(
 ) -> tuple[list[Span], dict[int, Manifest]]:
     """Restore the views whose first records are trimmed: what is left to fold, and which snapshots were taken.
 
-    A span without a fitting snapshot stays as it is.
+    Raises CommandError for a partition without a fitting one.
     """
     trimmed = {span.partition: span for span in spans if span.start > watchers[span.partition].view.next_offset}
     if not trimmed:
         return list(spans), {}
     taken = asyncio.run(_restore(SourceSnapshots(source), trimmed, watchers, until_ms))
+    for partition, span in trimmed.items():
+        if partition not in taken:
+            raise CommandError(
+                f"partition {partition} of the journal lacks its records before offset {span.start}: they were trimmed",
+                "no snapshot is as old as what you ask for; `sluice snapshot list` shows those there are",
+            )
     for partition, manifest in taken.items():
         sys.stderr.write(
             f"Partition {partition} of the journal is trimmed: it is folded from the snapshot at {manifest.offset} "

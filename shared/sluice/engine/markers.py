@@ -24,7 +24,8 @@ _REMEMBERED = 8
 class PartitionMarkers:
     """The markers of one partition as this follower has passed them; `last` is the offset of the last one, or -1.
 
-    `difference` says where another follower judged differently, None if none is known.
+    `difference` says where another follower judged differently, None if none is known; `agreed` is the last marker at
+    which another one judged alike, or -1.
     """
 
     def __init__(self, partition: int) -> None:
@@ -32,7 +33,7 @@ class PartitionMarkers:
         self.last_ms = 0
         self.difference: str | None = None
         self._partition = partition
-        self._agreed = -1
+        self.agreed = -1
         self._passed: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)
 
     def passed(self, offset: int, timestamp_ms: int, outcome_hash: int) -> None:
@@ -50,10 +51,10 @@ class PartitionMarkers:
         if marker.format != FOLD_FORMAT or own is None:
             return
         if own == marker.outcome_hash:
-            self.difference, self._agreed = None, marker.previous
+            self.difference, self.agreed = None, marker.previous
             return
         self.difference = (
-            f"partition {self._partition}: {by} judged a record differently, behind offset {self._agreed} and up to "
+            f"partition {self._partition}: {by} judged a record differently, behind offset {self.agreed} and up to "
             f"the marker at {marker.previous}: its outcome hash there is {marker.outcome_hash}, here it is {own}"
         )
         metrics.JOURNAL_DIFFERENCES.inc()
@@ -62,7 +63,7 @@ class PartitionMarkers:
             extra={
                 "partition": self._partition,
                 "marker": marker.previous,
-                "agreed": self._agreed,
+                "agreed": self.agreed,
                 "by": by,
                 "theirs": marker.outcome_hash,
                 "ours": own,
