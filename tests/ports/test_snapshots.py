@@ -1,4 +1,4 @@
-"""What snapshots count on, of any store and any log: lists that are trimmed at their begin, and followed from anywhere."""
+"""What snapshots count on, of any store and any log: lists that are trimmed at their begin, and read from anywhere."""
 
 import asyncio
 from collections.abc import Sequence

@@ -66,7 +66,9 @@ def test_a_process_that_judges_otherwise_is_found_at_a_marker(monkeypatch: pytes
         return ForgetsSealed() if isinstance(PROCESS.get(), Follower) else DomainModel()
 
     monkeypatch.setattr(runtime, "DomainModel", model)
-    with pytest.raises(Violation, match=r"api-gateway/\d+: partition \d: cluster-manager/\d+ judged a record differently"):
+    with pytest.raises(
+        Violation, match=r"api-gateway/\d+: partition \d: cluster-manager/\d+ judged a record differently"
+    ):
         run_seeds(run_seed, range(BROKEN_SEEDS))
 
 

@@ -21,7 +21,10 @@ from sluice_cli.records.source import KafkaRecord, Source, Span
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """The entry of the journal that made something as it is, or the snapshot that has it so; `at` is when the broker appended its record, epoch ms."""
+    """The entry of the journal that made something as it is, or the snapshot that has it so.
+
+    `at` is when the broker appended its record, epoch ms.
+    """
 
     partition: int
     offset: int

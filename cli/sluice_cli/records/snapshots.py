@@ -1,7 +1,7 @@
 """Snapshots of the journal as a source of records has them: what there is, and where a fold may begin.
 
-A fold of a partition whose first records are trimmed begins from the newest snapshot that is not behind the moment it is
-folded up to, and says so on stderr.
+A fold of a partition whose first records are trimmed begins from the newest snapshot up to the moment it is folded to,
+and says so on stderr.
 """
 
 import asyncio
@@ -87,8 +87,7 @@ async def _restore(
         fitting = [
             snapshot
             for snapshot in snapshots_of(notes[partition])[0]
-            if snapshot.manifest.offset + 1 >= span.start
-            and (until_ms is None or snapshot.manifest.at <= until_ms)
+            if snapshot.manifest.offset + 1 >= span.start and (until_ms is None or snapshot.manifest.at <= until_ms)
         ]
         view = watchers[partition].view
         found = await newest(reader, fitting, max(span.end, span.start + 1), view.restore, lambda *_: None)

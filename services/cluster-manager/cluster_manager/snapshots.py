@@ -1,7 +1,7 @@
 """Snapshots of the journal: markers, the helper processes that write and confirm, and trimming behind them.
 
-cluster-manager does it, because no caller waits for it, and one of its instances is active for the whole journal: so one
-helper runs at a time. What is due and why is in `sluice.engine.snapshot_keeper`, what a helper does in
+cluster-manager does it, because no caller waits for it, and one of its instances is active for the whole journal. So
+one helper runs at a time. What is due and why is in `sluice.engine.snapshot_keeper`, what a helper does in
 `sluice.snapshotter`. Belongs to the event loop.
 """
 

@@ -295,9 +295,7 @@ class Journal:
 
     def _new_view(self, partition: int) -> PartitionView:
         warm = self._warm // self.partitions
-        return PartitionView(
-            self._model, self._keys[partition], self.reader, self.views, warm, self._settle_soon
-        )
+        return PartitionView(self._model, self._keys[partition], self.reader, self.views, warm, self._settle_soon)
 
     def _follow(self) -> None:
         """Follow each partition from where its view is; one that was loaded from its snapshot's marker on."""
@@ -389,19 +387,23 @@ class Journal:
                 continue
             if record.marker is not None:
                 self._pass_marker(partition, record, message)
-            if is_awaited:
-                self._announce(partition, record, outcomes)
-            else:
+            elif not is_awaited:
                 _count_void(record, outcomes)
+                continue
+            self._announce(partition, record, outcomes)
         metrics.JOURNAL_RECORDS.inc(len(batch))
         if loading:
-            for partition in touched:
-                while self._views[partition].settle(SETTLED_AT_ONCE):
-                    pass
-            gc.freeze()
-            gc.enable()
+            self._settle_loaded(touched)
         for partition in touched:
             self._wake(partition)
+
+    def _settle_loaded(self, partitions: Iterable[int]) -> None:
+        """What a batch has loaded comes to rest, and out of the collector's sight."""
+        for partition in partitions:
+            while self._views[partition].settle(SETTLED_AT_ONCE):
+                pass
+        gc.freeze()
+        gc.enable()
 
     def _check_order(self, partition: int, message: Message) -> None:
         """A message that is not the next one is the marker that the view was loaded behind, or others are missing.

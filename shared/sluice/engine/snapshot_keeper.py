@@ -105,8 +105,8 @@ class SnapshotKeeper:
             return None
         manifest = newest.manifest
         return (
-            f"partition {partition}: snapshot {manifest.id} by {manifest.by} and the second run by {differing.by} differ; "
-            f"first: {differing.differs}"
+            f"partition {partition}: snapshot {manifest.id} by {manifest.by} and the second run by {differing.by} "
+            f"differ; first: {differing.differs}"
         )
 
     # What it does.

@@ -166,7 +166,9 @@ class _Follower:
             self._is_verified = True
             return
         if offset != view.next_offset:
-            raise MissingRecordsError(f"record {offset} follows {view.next_offset - 1}, and no snapshot is between them")
+            raise MissingRecordsError(
+                f"record {offset} follows {view.next_offset - 1}, and no snapshot is between them"
+            )
         if message.error() is not None:
             return
         record: Record[object, object] = self._model.decode(message.value() or b"")

@@ -7,8 +7,8 @@ consumer of its own: reads are rare.
 
 import asyncio
 import time
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -18,6 +18,8 @@ from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, SNAPSHOT_CHUNKS, SNAPSHOTS
 from sluice.kafka_config import clients
 
+T = TypeVar("T")
+
 SILENCE_S = 15.0
 """How long the broker may send nothing of what is there."""
 
@@ -26,7 +28,11 @@ class KafkaSnapshotStore:
     """See SnapshotStore. `client` is the common librdkafka configuration; the topics have so many partitions."""
 
     def __init__(
-        self, client: Mapping[str, Any], partitions: int, notes: str = SNAPSHOTS.name, chunks: str = SNAPSHOT_CHUNKS.name
+        self,
+        client: Mapping[str, Any],
+        partitions: int,
+        notes: str = SNAPSHOTS.name,
+        chunks: str = SNAPSHOT_CHUNKS.name,
     ) -> None:
         self._client = client
         self._partitions = partitions
@@ -44,7 +50,7 @@ class KafkaSnapshotStore:
 
     async def append_chunk(self, partition: int, value: bytes, facts: RecordFacts) -> int:
         """See SnapshotStore."""
-        return int(await self._blocking(self._append, self._chunks, partition, value, facts))
+        return await self._blocking(self._append, self._chunks, partition, value, facts)
 
     async def chunks(self, partition: int, first: int, last: int) -> list[bytes]:
         """See SnapshotStore."""
@@ -55,7 +61,7 @@ class KafkaSnapshotStore:
         await self._blocking(delete_records, self._client, self._notes, {partition: notes_before})
         await self._blocking(delete_records, self._client, self._chunks, {partition: chunks_before})
 
-    async def _blocking(self, call: Any, *args: Any) -> Any:
+    async def _blocking(self, call: Callable[..., T], *args: Any) -> T:
         try:
             return await asyncio.to_thread(call, *args)
         except KafkaException as error:
@@ -66,7 +72,9 @@ class KafkaSnapshotStore:
     def _append(self, topic: str, partition: int, value: bytes, facts: RecordFacts) -> int:
         producer = self._producer
         if producer is None:
-            producer = self._producer = Producer(clients.producer(self._client, {"message.max.bytes": MAX_RECORD_BYTES}))
+            producer = self._producer = Producer(
+                clients.producer(self._client, {"message.max.bytes": MAX_RECORD_BYTES})
+            )
         outcome: list[int | KafkaError] = []
 
         def delivered(error: KafkaError | None, message: Message) -> None:

@@ -37,7 +37,9 @@ JOURNAL_DIFFERENCES = Counter(
 SNAPSHOTS_REFUSED = Counter("sluice_snapshots_refused", "Snapshots that this process looked at and did not load")
 SNAPSHOT_OFFSET = Gauge("sluice_snapshot_offset", "Journal offset of the newest confirmed snapshot", ["partition"])
 SNAPSHOT_TIME = Gauge(
-    "sluice_snapshot_timestamp_seconds", "When the journal took the marker of the newest confirmed snapshot", ["partition"]
+    "sluice_snapshot_timestamp_seconds",
+    "When the journal took the marker of the newest confirmed snapshot",
+    ["partition"],
 )
 SNAPSHOT_BYTES = Gauge("sluice_snapshot_bytes", "Length of the newest confirmed snapshot", ["partition"])
 SNAPSHOT_DIFFERS = Gauge(

@@ -9,13 +9,13 @@ from unit.cli.conftest import Cli
 from unit.cli.memory import PARTITIONS
 
 from sluice.domain.config import StreamConfig
+from sluice.domain.model import encode_record
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream.commands import SealStream
 from sluice.engine.partition import partition_of
 from sluice.engine.ports import RecordFacts
 from sluice.engine.record import Marker, Record
 from sluice.engine.snapshots import Confirmation, Manifest, Origin, write
-from sluice.domain.model import encode_record
 from sluice.kafka import topics
 
 PARTITION = partition_of("demo/orders", PARTITIONS)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.counters import CounterModel
 from support.snapshots import Adds, SnapshotWorld, count
 
-from sluice.engine import snapshots as format
+from sluice.engine import snapshots as snapshot_format
 from sluice.engine.capture import Part, PartKind
 from sluice.engine.fold import PartitionView
 from sluice.engine.ports import RecordFacts
@@ -19,7 +19,8 @@ from sluice.memory.broker import MemoryMessage
 from sluice.memory.snapshots import CHUNKS, NOTES
 
 parts = st.lists(
-    st.builds(Part, st.sampled_from(PartKind), st.text(max_size=5), st.integers(0, 9), st.binary(max_size=40)), max_size=6
+    st.builds(Part, st.sampled_from(PartKind), st.text(max_size=5), st.integers(0, 9), st.binary(max_size=40)),
+    max_size=6,
 )
 FACTS = RecordFacts("Test", "1", "test", 0)
 
@@ -27,7 +28,7 @@ FACTS = RecordFacts("Test", "1", "test", 0)
 @pytest.fixture
 async def world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SnapshotWorld]:
     """Chunks are so small that each snapshot has several."""
-    monkeypatch.setattr(format.sliced, "__defaults__", (100,))
+    monkeypatch.setattr(snapshot_format.sliced, "__defaults__", (100,))
     world = SnapshotWorld()
     yield world
     await world.stop()
@@ -96,7 +97,10 @@ async def test_one_that_lacks_a_chunk_is_refused(world: SnapshotWorld) -> None:
     assert len(manifest.chunks) > 2
     replace(world, manifest.last_chunk, world.broker.log(CHUNKS, 0)[0].value())
     offset, (reason,) = await refusals(world)
-    assert offset == first and reason == f"it is incomplete: {len(manifest.chunks) - 1} of {len(manifest.chunks)} chunks are there"
+    assert (
+        offset == first
+        and reason == f"it is incomplete: {len(manifest.chunks) - 1} of {len(manifest.chunks)} chunks are there"
+    )
 
 
 async def test_one_that_lacks_a_chunk_in_the_middle_is_refused(world: SnapshotWorld) -> None:
@@ -125,7 +129,7 @@ async def test_a_chunk_that_is_none_is_refused(world: SnapshotWorld) -> None:
 async def test_one_of_another_format_is_refused(world: SnapshotWorld) -> None:
     first, _ = await two(world)
     manifest = (await world.snapshots())[1].manifest
-    newer = msgspec.structs.replace(manifest, id="newer", format=format.FORMAT + 1, offset=manifest.offset + 1)
+    newer = msgspec.structs.replace(manifest, id="newer", format=snapshot_format.FORMAT + 1, offset=manifest.offset + 1)
     await world.store.append_note(0, msgspec.json.encode(newer), FACTS)
     await world.store.append_note(0, msgspec.json.encode(Confirmation("newer", "x", 0, manifest.checksum)), FACTS)
     assert await refusals(world) == (manifest.offset, ["it is of format 2, this is 1"])
@@ -142,9 +146,11 @@ async def test_a_note_that_cannot_be_read_is_left_aside_with_its_reason(world: S
     await two(world)
     world.broker.land_in(NOTES, 0, "0", b'{"type":"Manifest","format":7,"id":1}')
     world.broker.land_in(NOTES, 0, "0", b"?")
-    found, refused = format.snapshots_of((await world.store.notes([0]))[0])
+    found, refused = snapshot_format.snapshots_of((await world.store.notes([0]))[0])
     assert len(found) == 2
-    assert refused[0] == "the note at 4 is of format 7, this is 1" and refused[1].startswith("the note at 5 cannot be decoded")
+    assert refused[0] == "the note at 4 is of format 7, this is 1" and refused[1].startswith(
+        "the note at 5 cannot be decoded"
+    )
 
 
 async def test_chunks_of_two_writers_may_stand_between_one_another(world: SnapshotWorld) -> None:
