@@ -7,7 +7,6 @@ without, in order; the listings are small beside the states, and rebuilding them
 """
 
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -43,14 +42,7 @@ STATES: dict[type, bytes] = {
 }
 """Every type of state with its letter, which no other type ever gets."""
 
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, MappingProxyType):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} cannot be encoded")
-
-
-_pack = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+_pack = msgspec.msgpack.Encoder().encode
 _unpack: dict[int, Callable[[bytes], Any]] = {
     letter[0]: msgspec.msgpack.Decoder(kind).decode for kind, letter in STATES.items()
 }
