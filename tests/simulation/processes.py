@@ -121,7 +121,7 @@ class Process:
         self.runtime = Runtime(self.name, self.settings, self.connections)
         self.journal = self.runtime.journal
         if not loads:
-            # What is there comes at once. A journal that loads hides what the collector knows from it, each time for ever.
+            # What is there comes at once. A journal that loads freezes what the collector knows, each time for ever.
             self.journal.loaded.set()
         self.journal.start()
         if loads:

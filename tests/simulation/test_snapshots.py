@@ -46,7 +46,7 @@ def test_whatever_fails_a_loaded_state_is_that_of_folding_everything(capsys: pyt
 class ForgetsSealed(DomainModel):
     """Takes a stream that is sealed for one that is not needed any more, so its version begins anew."""
 
-    def project(self, projections: dict[str, Any], event: Any, offset: int) -> Iterable[str]:  # type: ignore[override]
+    def project(self, projections: dict[str, Any], event: Any, offset: int) -> Iterable[str]:
         forgotten = super().project(projections, event, offset)
         return (event.aggregate,) if isinstance(event, StreamSealed) else forgotten
 
@@ -54,7 +54,7 @@ class ForgetsSealed(DomainModel):
 class MistakesCreations(DomainModel):
     """Takes another creation id than the event says: no entry is judged otherwise for that."""
 
-    def evolve(self, state: Any, event: Any) -> Any:  # type: ignore[override]
+    def evolve(self, state: Any, event: Any) -> Any:
         found = super().evolve(state, event)
         if isinstance(event, StreamCreated):
             found.creation_id += "?"

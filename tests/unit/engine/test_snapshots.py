@@ -180,7 +180,7 @@ async def test_a_second_run_confirms_and_a_third_has_nothing_to_do(world: Snapsh
     assert written.manifest is not None and written.confirmation is None
     assert confirmed.manifest is None and confirmed.confirmation is not None
     assert confirmed.confirmation.checksum == written.manifest.checksum and confirmed.confirmation.differs is None
-    assert nothing.manifest is nothing.confirmation is None
+    assert nothing.manifest is None and nothing.confirmation is None
 
 
 async def test_a_second_run_that_differs_names_the_first_part(world: SnapshotWorld) -> None:
