@@ -11,7 +11,7 @@ import msgspec
 from sluice.domain.model import DomainModel, JournalRecord, decode_record
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.partition import partition_of
-from sluice.engine.snapshots import Manifest
+from sluice.engine.snapshots import SnapshotManifest
 from sluice.kafka.topics import JOURNAL
 from sluice_cli.errors import CommandError
 from sluice_cli.output import Advance, Progress
@@ -83,7 +83,7 @@ class _Moment:
         self.records = 0
         self._aggregates = aggregates
 
-    def began(self, manifest: Manifest) -> None:
+    def began(self, manifest: SnapshotManifest) -> None:
         """What the view has is from this snapshot: no record before it is left to name."""
         for aggregate in self._aggregates:
             if self.view.get(aggregate) is not None:

@@ -13,7 +13,7 @@ import msgspec
 
 from sluice.engine.fold import PartitionView
 from sluice.engine.ports import SnapshotReader
-from sluice.engine.snapshots import Manifest, Snapshot, SnapshotRefusedError, newest, slices_of, snapshots_of
+from sluice.engine.snapshots import Snapshot, SnapshotManifest, SnapshotRefusedError, newest, slices_of, snapshots_of
 from sluice.kafka.topics import JOURNAL, SNAPSHOT_CHUNKS, SNAPSHOTS
 from sluice_cli.errors import CommandError
 from sluice_cli.records.source import KafkaRecord, Source, Span
@@ -51,7 +51,7 @@ class Viewing(Protocol):
 
 def begin(
     source: Source, spans: Sequence[Span], watchers: Mapping[int, Viewing], until_ms: int | None = None
-) -> tuple[list[Span], dict[int, Manifest]]:
+) -> tuple[list[Span], dict[int, SnapshotManifest]]:
     """Restore the views whose first records are trimmed: what is left to fold, and which snapshots were taken.
 
     Raises CommandError for a partition without a fitting one.
@@ -80,7 +80,7 @@ def begin(
 
 async def _restore(
     reader: SnapshotReader, trimmed: Mapping[int, Span], watchers: Mapping[int, Viewing], until_ms: int | None
-) -> dict[int, Manifest]:
+) -> dict[int, SnapshotManifest]:
     notes = await reader.notes(list(trimmed))
     taken = {}
     for partition, span in trimmed.items():

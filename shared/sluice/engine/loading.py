@@ -12,7 +12,7 @@ import msgspec
 
 from sluice.engine.fold import PartitionView
 from sluice.engine.ports import Message, Model, SnapshotReader
-from sluice.engine.snapshots import Manifest, Snapshot, newest, snapshots_of
+from sluice.engine.snapshots import Snapshot, SnapshotManifest, newest, snapshots_of
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -22,14 +22,14 @@ class Start(msgspec.Struct, frozen=True):
     """A partition's view, loaded or empty, and the offset to follow from. A loaded view has that record already."""
 
     view: PartitionView
-    manifest: Manifest | None
+    manifest: SnapshotManifest | None
 
     @property
     def begin(self) -> int:
         return self.manifest.offset if self.manifest is not None else 0
 
 
-def is_marker_of(manifest: Manifest, message: Message, model: Model) -> bool:
+def is_marker_of(manifest: SnapshotManifest, message: Message, model: Model) -> bool:
     """Whether the message is the marker that a snapshot was captured behind."""
     if message.offset() != manifest.offset or message.error() is not None:
         return False
@@ -64,7 +64,7 @@ class SnapshotLoader:
             found[partition] = await self._start(partition, wanted, ends[partition])
         return found
 
-    def refuse(self, manifest: Manifest) -> None:
+    def refuse(self, manifest: SnapshotManifest) -> None:
         """The journal has another record where this snapshot has its marker."""
         self._of_another_journal.add(manifest.id)
 

@@ -30,7 +30,7 @@ class SnapshotRefusedError(Exception):
     """The snapshot cannot be used: why, in words."""
 
 
-class Manifest(msgspec.Struct, frozen=True, tag=True):
+class SnapshotManifest(msgspec.Struct, frozen=True, tag=True):
     """A snapshot that is complete. `marker` is the id of the record at `offset`, behind which the state was captured.
 
     `at` is when the log took that record, in epoch ms; `by` is who wrote the snapshot. Its chunks stand between the
@@ -54,7 +54,7 @@ class Manifest(msgspec.Struct, frozen=True, tag=True):
     checksum: str
 
 
-class Confirmation(msgspec.Struct, frozen=True, tag=True):
+class SnapshotConfirmation(msgspec.Struct, frozen=True, tag=True):
     """What a second run by `by` came to; `differs` names the first part that it has otherwise, None if it has none."""
 
     snapshot: str
@@ -75,12 +75,12 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True):
 class Snapshot(msgspec.Struct):
     """A snapshot as the notes have it; `note` is the offset of its manifest."""
 
-    manifest: Manifest
+    manifest: SnapshotManifest
     note: int
-    confirmations: list[Confirmation] = []
+    confirmations: list[SnapshotConfirmation] = []
 
     @property
-    def difference(self) -> Confirmation | None:
+    def difference(self) -> SnapshotConfirmation | None:
         """The second run that came to something else, if there was one."""
         return next((c for c in self.confirmations if c.differs is not None), None)
 
@@ -106,7 +106,7 @@ class _Head(msgspec.Struct):
 
 
 _encode_note = msgspec.json.Encoder().encode
-_decode_note = msgspec.json.Decoder(Manifest | Confirmation).decode
+_decode_note = msgspec.json.Decoder(SnapshotManifest | SnapshotConfirmation).decode
 _decode_head = msgspec.json.Decoder(_Head).decode
 _encode = msgspec.msgpack.Encoder().encode
 _decode_chunk = msgspec.msgpack.Decoder(Chunk).decode
@@ -167,7 +167,7 @@ def snapshots_of(notes: Iterable[tuple[int, bytes]]) -> tuple[list[Snapshot], li
         except (msgspec.MsgspecError, ValueError) as error:
             refused.append(f"the note at {offset} {_foreign(value) or f'cannot be decoded: {error}'}")
             continue
-        if isinstance(note, Manifest):
+        if isinstance(note, SnapshotManifest):
             found[note.id] = Snapshot(note, offset, [])
         elif note.snapshot in found:
             found[note.snapshot].confirmations.append(note)
@@ -183,7 +183,7 @@ def _foreign(value: bytes) -> str | None:
     return f"is of format {head.format}, this is {FORMAT}" if head.format != FORMAT else None
 
 
-async def slices_of(store: SnapshotReader, manifest: Manifest) -> list[bytes]:
+async def slices_of(store: SnapshotReader, manifest: SnapshotManifest) -> list[bytes]:
     """The bytes of a snapshot, whole and as they were written. Raises SnapshotRefusedError and SnapshotStoreError."""
     whole = hashlib.sha256()
     found: list[bytes] = []
@@ -208,7 +208,7 @@ async def slices_of(store: SnapshotReader, manifest: Manifest) -> list[bytes]:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """What a snapshot is of: see Manifest."""
+    """What a snapshot is of: see SnapshotManifest."""
 
     partition: int
     offset: int
@@ -217,19 +217,19 @@ class Origin(msgspec.Struct, frozen=True):
     outcome_hash: str
 
 
-async def write(store: SnapshotStore, id: str, by: str, origin: Origin, parts: Iterable[Part]) -> Manifest:
+async def write(store: SnapshotStore, id: str, by: str, origin: Origin, parts: Iterable[Part]) -> SnapshotManifest:
     """Write the chunks and, once all are stored, the manifest. Raises SnapshotStoreError."""
     whole, counts = hashlib.sha256(), dict[str, int]()
     checksums: list[str] = []
     offsets: list[int] = []
     length = 0
     for number, data in enumerate(sliced(parts, counts)):
-        facts = RecordFacts("Chunk", f"{id}-{number}", by, origin.at)
+        facts = RecordFacts("SnapshotChunk", f"{id}-{number}", by, origin.at)
         offsets.append(await store.append_chunk(origin.partition, _encode(Chunk(id, number, data)), facts))
         checksums.append(hashlib.sha256(data).hexdigest())
         whole.update(data)
         length += len(data)
-    manifest = Manifest(
+    manifest = SnapshotManifest(
         id=id,
         format=FORMAT,
         by=by,
@@ -241,11 +241,15 @@ async def write(store: SnapshotStore, id: str, by: str, origin: Origin, parts: I
         checksum=whole.hexdigest(),
         **msgspec.structs.asdict(origin),
     )
-    await store.append_note(origin.partition, _encode_note(manifest), RecordFacts("Manifest", id, by, origin.at))
+    await store.append_note(
+        origin.partition, _encode_note(manifest), RecordFacts("SnapshotManifest", id, by, origin.at)
+    )
     return manifest
 
 
-async def compare(store: SnapshotStore, manifest: Manifest, by: str, at: int, parts: Iterable[Part]) -> Confirmation:
+async def compare(
+    store: SnapshotStore, manifest: SnapshotManifest, by: str, at: int, parts: Iterable[Part]
+) -> SnapshotConfirmation:
     """Compare what is stored with what a second run came to, and store the outcome.
 
     Raises SnapshotRefusedError if what is stored is no whole snapshot, and SnapshotStoreError.
@@ -254,8 +258,8 @@ async def compare(store: SnapshotStore, manifest: Manifest, by: str, at: int, pa
     own = list(sliced(parts, {}))
     differs = None if own == stored else first_difference(joined(stored), joined(own))
     whole = hashlib.sha256(b"".join(own)).hexdigest()
-    note = Confirmation(manifest.id, by, at, whole, differs)
-    facts = RecordFacts("Confirmation", f"{manifest.id}-{by}", by, at)
+    note = SnapshotConfirmation(manifest.id, by, at, whole, differs)
+    facts = RecordFacts("SnapshotConfirmation", f"{manifest.id}-{by}", by, at)
     await store.append_note(manifest.partition, _encode_note(note), facts)
     return note
 
@@ -286,7 +290,7 @@ async def newest(
     end: int,
     restore: Callable[[Iterator[Part]], Any],
     refuse: Callable[[Snapshot, str], None],
-) -> Manifest | None:
+) -> SnapshotManifest | None:
     """Restore the newest of the snapshots that may be used, given that the journal partition ends at `end`.
 
     `restore(parts)` may raise CaptureInvalidError; `refuse(snapshot, reason)` is called for each one that is newer.

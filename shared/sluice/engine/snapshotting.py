@@ -21,10 +21,10 @@ from sluice.engine.ports import Chance, Clock, Log, Message, Model, SnapshotStor
 from sluice.engine.record import Record
 from sluice.engine.snapshots import (
     FORMAT,
-    Confirmation,
-    Manifest,
     Origin,
     Snapshot,
+    SnapshotConfirmation,
+    SnapshotManifest,
     SnapshotRefusedError,
     compare,
     snapshots_of,
@@ -44,8 +44,8 @@ class NoMarkerError(Exception):
 class Made(msgspec.Struct, frozen=True):
     """What a run has added to the store: a snapshot, or the comparison with one; neither if nothing was left to do."""
 
-    manifest: Manifest | None = None
-    confirmation: Confirmation | None = None
+    manifest: SnapshotManifest | None = None
+    confirmation: SnapshotConfirmation | None = None
 
 
 class Snapshotter:

@@ -14,11 +14,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from sluice.engine.ports import RecordFacts, SnapshotStoreError
 from sluice.kafka.deleting import delete_records
-from sluice.kafka.headers import cloud_event_headers
+from sluice.kafka.headers import JSON, cloud_event_headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, SNAPSHOT_CHUNKS, SNAPSHOTS
 from sluice.kafka_config import clients
 
 T = TypeVar("T")
+
+MESSAGE_PACK = "application/x-msgpack"
 
 SILENCE_S = 15.0
 """How long the broker may send nothing of what is there."""
@@ -81,7 +83,8 @@ class KafkaSnapshotStore:
             offset = message.offset()
             outcome.append(error or (KafkaError(KafkaError._FAIL) if offset is None else offset))  # noqa: SLF001
 
-        headers = cloud_event_headers(facts.kind, facts.id, facts.by, facts.at, str(partition))
+        content_type = JSON if topic == self._notes else MESSAGE_PACK
+        headers = cloud_event_headers(facts.kind, facts.id, facts.by, facts.at, str(partition), content_type)
         producer.produce(topic, value, str(partition), partition, headers=headers, on_delivery=delivered)
         producer.flush(SILENCE_S)
         if not outcome:

@@ -126,7 +126,7 @@ JOURNAL = Topic(
     written_by=_ALL,
     read_by=_ALL,
     retention_ms=-1,
-    bound_by="trimmed behind the second-newest confirmed snapshot, not younger than SLUICE_JOURNAL_KEEP",
+    bound_by="until it is behind the second-newest confirmed snapshot and older than SLUICE_JOURNAL_KEEP",
 )
 SNAPSHOTS = Topic(
     name="sluice.snapshots",
@@ -135,7 +135,7 @@ SNAPSHOTS = Topic(
     written_by=("cluster-manager",),
     read_by=_ALL,
     retention_ms=-1,
-    bound_by="trimmed behind the third-newest snapshot",
+    bound_by="until it is behind the third-newest snapshot",
 )
 SNAPSHOT_CHUNKS = Topic(
     name="sluice.snapshots.chunks",
@@ -144,7 +144,7 @@ SNAPSHOT_CHUNKS = Topic(
     written_by=("cluster-manager",),
     read_by=_ALL,
     retention_ms=-1,
-    bound_by="trimmed behind the third-newest snapshot",
+    bound_by="until it is behind the third-newest snapshot",
 )
 DEAD_LETTERS = Topic(
     name="sluice.dead-letters",
@@ -170,7 +170,7 @@ STATISTICS_WINDOWS = Topic(
     read_by=("txn-manager", "api-gateway"),
     retention_ms=-1,
     cleanup="compact",
-    bound_by="compacted: windows that expired have no value",
+    bound_by="the last of each key; windows that expired have no value",
 )
 TOPICS = (
     REQUESTS_STREAMS,

@@ -15,7 +15,7 @@ from sluice.domain.stream.commands import SealStream
 from sluice.engine.partition import partition_of
 from sluice.engine.ports import RecordFacts
 from sluice.engine.record import Marker, Record
-from sluice.engine.snapshots import Confirmation, Manifest, Origin, write
+from sluice.engine.snapshots import Origin, SnapshotConfirmation, SnapshotManifest, write
 from sluice.kafka import topics
 
 PARTITION = partition_of("demo/orders", PARTITIONS)
@@ -34,7 +34,7 @@ class SourceStore:
         return self._source.append(topics.SNAPSHOT_CHUNKS.name, str(partition), value, partition=partition).offset
 
 
-def snapshot(cli: Cli, *, confirmed: bool = True) -> Manifest:
+def snapshot(cli: Cli, *, confirmed: bool = True) -> SnapshotManifest:
     """A snapshot of the stream's partition behind a marker."""
     history, store = cli.history, SourceStore(cli)
     view = history.views[PARTITION]
@@ -44,13 +44,13 @@ def snapshot(cli: Cli, *, confirmed: bool = True) -> Manifest:
     origin = Origin(PARTITION, message.offset, record.id, message.at, "0")
     manifest = asyncio.run(write(store, record.id, "cluster-manager/a", origin, view.capture()))  # type: ignore[arg-type]
     if confirmed:
-        note = Confirmation(manifest.id, "cluster-manager/b", history.now, manifest.checksum)
+        note = SnapshotConfirmation(manifest.id, "cluster-manager/b", history.now, manifest.checksum)
         history.source.append(topics.SNAPSHOTS.name, "", msgspec.json.encode(note), partition=PARTITION)
     return manifest
 
 
 @pytest.fixture
-def trimmed(cli: Cli) -> Manifest:
+def trimmed(cli: Cli) -> SnapshotManifest:
     """The journal of demo/orders is trimmed behind a snapshot; then the stream is sealed."""
     cli.history.create_stream(StreamConfig())
     manifest = snapshot(cli)
@@ -60,7 +60,7 @@ def trimmed(cli: Cli) -> Manifest:
     return manifest
 
 
-def test_a_stream_behind_a_trimmed_journal_is_shown_from_the_snapshot(cli: Cli, trimmed: Manifest) -> None:
+def test_a_stream_behind_a_trimmed_journal_is_shown_from_the_snapshot(cli: Cli, trimmed: SnapshotManifest) -> None:
     now = cli("stream", "show", "demo/orders", "--at", cli.history.now, "--json")
     assert now.document["state"] == "SEALED"
     assert f"trimmed: it is folded from the snapshot at {trimmed.offset}" in now.err
@@ -69,12 +69,14 @@ def test_a_stream_behind_a_trimmed_journal_is_shown_from_the_snapshot(cli: Cli, 
     assert (then["record"]["offset"], then["record"]["at"]) == (trimmed.offset, trimmed.at)
 
 
-def test_a_moment_before_the_oldest_snapshot_of_a_trimmed_journal_is_an_error(cli: Cli, trimmed: Manifest) -> None:
+def test_a_moment_before_the_oldest_snapshot_of_a_trimmed_journal_is_an_error(
+    cli: Cli, trimmed: SnapshotManifest
+) -> None:
     found = cli("stream", "show", "demo/orders", "--at", trimmed.at - 1)
     assert found.code == 1 and f"lacks its records before offset {trimmed.offset}: they were trimmed" in found.err
 
 
-def test_a_request_behind_a_trimmed_journal_is_traced(cli: Cli, trimmed: Manifest) -> None:
+def test_a_request_behind_a_trimmed_journal_is_traced(cli: Cli, trimmed: SnapshotManifest) -> None:
     found = cli("trace", "seal", "--since", "2023-01-01", "--json")
     assert "StreamSealed" in found.out and f"from the snapshot at {trimmed.offset}" in found.err
 
@@ -97,7 +99,7 @@ def test_a_journal_that_is_not_trimmed_is_folded_from_its_begin(cli: Cli) -> Non
 def test_snapshots_are_listed_with_why_one_may_not_be_used(cli: Cli) -> None:
     cli.history.create_stream(StreamConfig())
     first, second = snapshot(cli), snapshot(cli, confirmed=False)
-    cli.history.source.append(topics.SNAPSHOTS.name, "", b'{"type":"Manifest","format":9}', partition=PARTITION)
+    cli.history.source.append(topics.SNAPSHOTS.name, "", b'{"type":"SnapshotManifest","format":9}', partition=PARTITION)
     found = cli("snapshot", "list", "--json").document
     assert [s.get("offset") for s in found] == [second.offset, first.offset, None]
     assert [s["problem"] for s in found] == [

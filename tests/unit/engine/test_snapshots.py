@@ -13,7 +13,7 @@ from sluice.engine import snapshots as snapshot_format
 from sluice.engine.capture import Part, PartKind
 from sluice.engine.fold import PartitionView
 from sluice.engine.ports import RecordFacts
-from sluice.engine.snapshots import Confirmation, SnapshotRefusedError, first_difference, joined, newest, sliced
+from sluice.engine.snapshots import SnapshotConfirmation, SnapshotRefusedError, first_difference, joined, newest, sliced
 from sluice.engine.snapshotting import NoMarkerError
 from sluice.memory.broker import MemoryMessage
 from sluice.memory.snapshots import CHUNKS, NOTES
@@ -131,7 +131,9 @@ async def test_one_of_another_format_is_refused(world: SnapshotWorld) -> None:
     manifest = (await world.snapshots())[1].manifest
     newer = msgspec.structs.replace(manifest, id="newer", format=snapshot_format.FORMAT + 1, offset=manifest.offset + 1)
     await world.store.append_note(0, msgspec.json.encode(newer), FACTS)
-    await world.store.append_note(0, msgspec.json.encode(Confirmation("newer", "x", 0, manifest.checksum)), FACTS)
+    await world.store.append_note(
+        0, msgspec.json.encode(SnapshotConfirmation("newer", "x", 0, manifest.checksum)), FACTS
+    )
     assert await refusals(world) == (manifest.offset, ["it is of format 2, this is 1"])
     assert first < manifest.offset
 
@@ -144,7 +146,7 @@ async def test_one_ahead_of_the_journal_is_refused(world: SnapshotWorld) -> None
 
 async def test_a_note_that_cannot_be_read_is_left_aside_with_its_reason(world: SnapshotWorld) -> None:
     await two(world)
-    world.broker.land_in(NOTES, 0, "0", b'{"type":"Manifest","format":7,"id":1}')
+    world.broker.land_in(NOTES, 0, "0", b'{"type":"SnapshotManifest","format":7,"id":1}')
     world.broker.land_in(NOTES, 0, "0", b"?")
     found, refused = snapshot_format.snapshots_of((await world.store.notes([0]))[0])
     assert len(found) == 2
@@ -165,7 +167,7 @@ async def test_chunks_of_two_writers_may_stand_between_one_another(world: Snapsh
     moved = msgspec.structs.replace(manifest, first_chunk=begin, last_chunk=len(log) - 1)
     world.broker.trim(NOTES, 0, len(world.broker.log(NOTES, 0)))
     await world.store.append_note(0, msgspec.json.encode(moved), FACTS)
-    await world.store.append_note(0, msgspec.json.encode(Confirmation(moved.id, "x", 0, moved.checksum)), FACTS)
+    await world.store.append_note(0, msgspec.json.encode(SnapshotConfirmation(moved.id, "x", 0, moved.checksum)), FACTS)
     assert await refusals(world) == (second, [])
 
 
