@@ -185,8 +185,9 @@ def _messages() -> Document:
         "summary": "A part of a partition's state: the snapshot's id, the number of the chunk, bytes.",
         "contentType": "application/x-msgpack",
         "headers": _headers({"type": "string", "enum": ["SnapshotChunk"]}),
-        "payload": {"description": "MessagePack, an array of the three; the bytes are for Sluice alone."},
+        "payload": {"type": "array", "description": "MessagePack; the bytes, here as base64, are for Sluice alone."},
         "bindings": _key(SNAPSHOT_CHUNKS),
+        "examples": [_shown(example) for example in found if example.type == "SnapshotChunk"],
     }
     return messages
 

@@ -64,7 +64,7 @@ class SnapshotConfirmation(msgspec.Struct, frozen=True, tag=True):
     differs: str | None = None
 
 
-class Chunk(msgspec.Struct, frozen=True, array_like=True):
+class SnapshotChunk(msgspec.Struct, frozen=True, array_like=True):
     """Number `number` of a snapshot, from 0."""
 
     snapshot: str
@@ -109,7 +109,7 @@ _encode_note = msgspec.json.Encoder().encode
 _decode_note = msgspec.json.Decoder(SnapshotManifest | SnapshotConfirmation).decode
 _decode_head = msgspec.json.Decoder(_Head).decode
 _encode = msgspec.msgpack.Encoder().encode
-_decode_chunk = msgspec.msgpack.Decoder(Chunk).decode
+_decode_chunk = msgspec.msgpack.Decoder(SnapshotChunk).decode
 _decode_part = msgspec.msgpack.Decoder(Part).decode
 
 
@@ -225,7 +225,7 @@ async def write(store: SnapshotStore, id: str, by: str, origin: Origin, parts: I
     length = 0
     for number, data in enumerate(sliced(parts, counts)):
         facts = RecordFacts("SnapshotChunk", f"{id}-{number}", by, origin.at)
-        offsets.append(await store.append_chunk(origin.partition, _encode(Chunk(id, number, data)), facts))
+        offsets.append(await store.append_chunk(origin.partition, _encode(SnapshotChunk(id, number, data)), facts))
         checksums.append(hashlib.sha256(data).hexdigest())
         whole.update(data)
         length += len(data)

@@ -7,6 +7,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 
 JSON = "application/json"
+MESSAGE_PACK = "application/x-msgpack"
 
 
 def cloud_event_headers(

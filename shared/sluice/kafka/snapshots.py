@@ -14,13 +14,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from sluice.engine.ports import RecordFacts, SnapshotStoreError
 from sluice.kafka.deleting import delete_records
-from sluice.kafka.headers import JSON, cloud_event_headers
+from sluice.kafka.headers import JSON, MESSAGE_PACK, cloud_event_headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, SNAPSHOT_CHUNKS, SNAPSHOTS
 from sluice.kafka_config import clients
 
 T = TypeVar("T")
-
-MESSAGE_PACK = "application/x-msgpack"
 
 SILENCE_S = 15.0
 """How long the broker may send nothing of what is there."""

@@ -6,8 +6,9 @@ import msgspec
 
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.example import Example, example
-from sluice.engine.snapshots import FORMAT, SnapshotConfirmation, SnapshotManifest
-from sluice.kafka.topics import SNAPSHOTS
+from sluice.engine.snapshots import FORMAT, SnapshotChunk, SnapshotConfirmation, SnapshotManifest
+from sluice.kafka.headers import MESSAGE_PACK
+from sluice.kafka.topics import SNAPSHOT_CHUNKS, SNAPSHOTS
 
 _BY = "cluster-manager/cluster-manager-0"
 _OTHER = "cluster-manager/cluster-manager-1"
@@ -40,7 +41,13 @@ def snapshot_examples() -> list[Example]:
         (manifest.id, manifest.at, manifest),
         (f"{manifest.id}-{_OTHER}", confirmation.at, confirmation),
     ]
+    chunk = SnapshotChunk(manifest.id, 0, bytes(24))
+    value = msgspec.msgpack.encode(chunk)
+    id = f"{manifest.id}-0"
     return [
-        example(SNAPSHOTS.name, "5", type(note).__name__, id, note.by, at, msgspec.json.encode(note))
-        for id, at, note in notes
+        example(SNAPSHOT_CHUNKS.name, "5", type(chunk).__name__, id, _BY, manifest.at, value, MESSAGE_PACK),
+        *(
+            example(SNAPSHOTS.name, "5", type(note).__name__, id, note.by, at, msgspec.json.encode(note))
+            for id, at, note in notes
+        ),
     ]
