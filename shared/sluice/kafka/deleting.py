@@ -1,4 +1,4 @@
-"""Removes records from the begin of a topic's partitions (DeleteRecords)."""
+"""Removes records from the begin of a topic's partitions (DeleteRecords). Blocking; belongs to any thread."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,30 +12,33 @@ from sluice.kafka_config import clients
 TIMEOUT_S = 30.0
 
 
-def delete_records(
-    client: Mapping[str, Any], topic: str, before: Mapping[int, int], appended_before_ms: int | None = None
-) -> dict[int, int]:
-    """Remove the records of partitions below these offsets, as far as the broker appended them before that time.
+class RecordDeleter:
+    """`client` is the common librdkafka configuration."""
 
-    Returns where each of the partitions begins now; blocking. Raises KafkaException.
-    """
-    admin = AdminClient(clients.admin(client))
-    bounds = dict(before)
-    if appended_before_ms is not None:
-        question = {TopicPartition(topic, p): OffsetSpec.for_timestamp(appended_before_ms) for p in before}
-        for partition, answer in admin.list_offsets(question, request_timeout=TIMEOUT_S).items():
-            # -1: no record is as late as that.
-            young = answer.result().offset
-            if young >= 0:
-                bounds[partition.partition] = min(bounds[partition.partition], young)
-    wanted = [TopicPartition(topic, partition, offset) for partition, offset in bounds.items()]
-    answers = admin.delete_records(wanted, request_timeout=TIMEOUT_S)
-    begins, failures = {}, []
-    for partition, deleted in answers.items():
-        try:
-            begins[partition.partition] = deleted.result().low_watermark
-        except KafkaException as error:
-            failures.append(error)
-    if failures:
-        raise failures[0]
-    return begins
+    def __init__(self, client: Mapping[str, Any]) -> None:
+        self._client = client
+        # It is kept: one that is collected on a thread of its own ends the process.
+        self._admin: AdminClient | None = None
+
+    def delete(self, topic: str, before: Mapping[int, int], appended_before_ms: int | None = None) -> dict[int, int]:
+        """Remove the records of partitions below these offsets, as far as the broker appended them before that time.
+
+        Returns where each of the partitions begins now. Raises KafkaException.
+        """
+        admin = self._admin = self._admin or AdminClient(clients.admin(self._client))
+        bounds = dict(before)
+        if appended_before_ms is not None:
+            for partition, offset in self._first_since(admin, topic, before, appended_before_ms).items():
+                bounds[partition] = min(bounds[partition], offset)
+        wanted = [TopicPartition(topic, partition, offset) for partition, offset in bounds.items()]
+        answers = admin.delete_records(wanted, request_timeout=TIMEOUT_S)
+        return {partition.partition: answer.result().low_watermark for partition, answer in answers.items()}
+
+    def _first_since(
+        self, admin: AdminClient, topic: str, partitions: Mapping[int, int], at_ms: int
+    ) -> dict[int, int]:
+        """The first record of each partition that was appended at that time or later, where there is one."""
+        since: OffsetSpec = OffsetSpec.for_timestamp(at_ms)
+        answers = admin.list_offsets({TopicPartition(topic, p): since for p in partitions}, request_timeout=TIMEOUT_S)
+        found = {partition.partition: int(answer.result().offset) for partition, answer in answers.items()}
+        return {partition: offset for partition, offset in found.items() if offset >= 0}

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from sluice.engine.ports import Ends, EndsUnknownError, Message, RecordFacts, SendError
-from sluice.kafka.deleting import delete_records
+from sluice.kafka.deleting import RecordDeleter
 from sluice.kafka.ends import EndOffsets
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.poll_thread import PollThread
@@ -48,7 +48,7 @@ class KafkaLog:
             **({"fetch.min.bytes": GATHERED_BYTES, "fetch.wait.max.ms": gather_ms} if gather_ms else {}),
         }
         self._config = clients.consumer(client, "sluice-journal-follower", more)
-        self._client = client
+        self._deleter = RecordDeleter(client)
         self._follower: PollThread | None = None
         self._ended: list[PollThread] = []
         self._is_open = False
@@ -110,6 +110,6 @@ class KafkaLog:
     async def trim(self, before: Mapping[int, int], appended_before_ms: int) -> Ends:
         """See Log."""
         try:
-            return await asyncio.to_thread(delete_records, self._client, self.name, before, appended_before_ms)
+            return await asyncio.to_thread(self._deleter.delete, self.name, before, appended_before_ms)
         except KafkaException as error:
             raise EndsUnknownError(str(error)) from error

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sluice.engine.ports import RecordFacts, SnapshotStoreError
-from sluice.kafka.deleting import delete_records
+from sluice.kafka.deleting import RecordDeleter
 from sluice.kafka.headers import JSON, MESSAGE_PACK, cloud_event_headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, SNAPSHOT_CHUNKS, SNAPSHOTS
 from sluice.kafka_config import clients
@@ -38,6 +38,7 @@ class KafkaSnapshotStore:
         self._partitions = partitions
         self._notes = notes
         self._chunks = chunks
+        self._deleter = RecordDeleter(client)
         self._producer: Producer | None = None
 
     async def notes(self, partitions: Collection[int]) -> dict[int, list[tuple[int, bytes]]]:
@@ -58,8 +59,8 @@ class KafkaSnapshotStore:
 
     async def trim(self, partition: int, notes_before: int, chunks_before: int) -> None:
         """See SnapshotStore."""
-        await self._blocking(delete_records, self._client, self._notes, {partition: notes_before})
-        await self._blocking(delete_records, self._client, self._chunks, {partition: chunks_before})
+        await self._blocking(self._deleter.delete, self._notes, {partition: notes_before})
+        await self._blocking(self._deleter.delete, self._chunks, {partition: chunks_before})
 
     async def _blocking(self, call: Callable[..., T], *args: Any) -> T:
         try:
