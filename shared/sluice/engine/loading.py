@@ -72,8 +72,8 @@ class SnapshotLoader:
         view = self._new_view(partition)
 
         def refuse(snapshot: Snapshot, reason: str) -> None:
-            told = f"snapshot {snapshot.manifest.id} at {snapshot.manifest.offset}: {reason}"
-            self.refusals[partition].append(self._warn(partition, told))
+            text = f"snapshot {snapshot.manifest.id} at {snapshot.manifest.offset}: {reason}"
+            self.refusals[partition].append(self._warn(partition, text))
 
         usable = []
         for snapshot in snapshots:

@@ -92,7 +92,7 @@ class SnapshotKeeper:
     @property
     def difference(self) -> str | None:
         """Of which partitions two runs came to different states, in words; None if of none."""
-        return "; ".join(told for p in self.snapshots if (told := self._differs(p)) is not None) or None
+        return "; ".join(difference for p in self.snapshots if (difference := self._differs(p)) is not None) or None
 
     @property
     def failure(self) -> str | None:
