@@ -14,7 +14,16 @@ from sluice.catalog.writing import contents, frozen_examples, frozen_schemas, st
 from sluice.domain.model import DomainModel, decode_record
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.kafka.requests import decode_request
-from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, RETENTION, SCALE, SNAPSHOT_CHUNKS, SNAPSHOTS, STATISTICS, STATISTICS_WINDOWS
+from sluice.kafka.topics import (
+    DEAD_LETTERS,
+    JOURNAL,
+    RETENTION,
+    SCALE,
+    SNAPSHOT_CHUNKS,
+    SNAPSHOTS,
+    STATISTICS,
+    STATISTICS_WINDOWS,
+)
 
 REPORT_TOPICS = (SCALE.name, RETENTION.name, STATISTICS.name, STATISTICS_WINDOWS.name, SNAPSHOTS.name)
 READABLE = [e for e in examples.all_examples() if e.header("content-type") == "application/json"]

@@ -1,7 +1,7 @@
 """Snapshots by real processes: cluster-manager's helpers write and confirm them, and Kafka trims the journal.
 
-What only this holds: that the helper starts with what the service starts with, that two processes come to the same bytes,
-and that those who follow a journal that Kafka has trimmed, the command line among them, know all of it.
+What only this holds: that the helper starts with what the service starts with, that two processes come to the same
+bytes, and that those who follow a journal that Kafka has trimmed, the command line among them, know all of it.
 """
 
 import asyncio

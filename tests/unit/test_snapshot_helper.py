@@ -37,7 +37,7 @@ async def test_a_helper_is_told_what_to_do_for_whom(script: Path) -> None:
 
 
 async def test_the_reason_of_a_helper_that_fails_is_passed_on(script: Path) -> None:
-    with pytest.raises(HelperFailedError, match="^NoMarkerError: the record at 3 is no marker$"):
+    with pytest.raises(HelperFailedError, match=r"^NoMarkerError: the record at 3 is no marker$"):
         await helper(script, "echo 'NoMarkerError: the record at 3 is no marker'; exit 1").run(0, 3)
 
 

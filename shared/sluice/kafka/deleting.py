@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
@@ -34,9 +34,7 @@ class RecordDeleter:
         answers = admin.delete_records(wanted, request_timeout=TIMEOUT_S)
         return {partition.partition: answer.result().low_watermark for partition, answer in answers.items()}
 
-    def _first_since(
-        self, admin: AdminClient, topic: str, partitions: Mapping[int, int], at_ms: int
-    ) -> dict[int, int]:
+    def _first_since(self, admin: AdminClient, topic: str, partitions: Mapping[int, int], at_ms: int) -> dict[int, int]:
         """The first record of each partition that was appended at that time or later, where there is one."""
         since: OffsetSpec = OffsetSpec.for_timestamp(at_ms)
         answers = admin.list_offsets({TopicPartition(topic, p): since for p in partitions}, request_timeout=TIMEOUT_S)
