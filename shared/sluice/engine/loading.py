@@ -5,6 +5,7 @@ record there is another one, the snapshot is of another journal. If it is gone, 
 follower loaded. Either way it loads the partition anew. Belongs to the event loop.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 
@@ -16,6 +17,10 @@ from sluice.engine.snapshots import Snapshot, SnapshotManifest, newest, snapshot
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
+
+
+SIDE_BY_SIDE = 4
+"""Partitions that are fetched at a time: their bytes are held until they are restored."""
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -56,13 +61,16 @@ class SnapshotLoader:
         Raises SnapshotStoreError.
         """
         notes = await self._store.notes(partitions)
-        found = {}
-        for partition in partitions:
+        free = asyncio.Semaphore(SIDE_BY_SIDE)
+
+        async def start(partition: int) -> Start:
             snapshots, refused = snapshots_of(notes[partition])
             self.refusals[partition] = [self._warn(partition, reason) for reason in refused]
             wanted = [s for s in snapshots if below is None or s.manifest.offset < below]
-            found[partition] = await self._start(partition, wanted, ends[partition])
-        return found
+            async with free:
+                return await self._start(partition, wanted, ends[partition])
+
+        return dict(zip(partitions, await asyncio.gather(*map(start, partitions)), strict=True))
 
     def refuse(self, manifest: SnapshotManifest) -> None:
         """The journal has another record where this snapshot has its marker."""

@@ -35,7 +35,7 @@ class SnapshotManifest(msgspec.Struct, frozen=True, tag=True):
 
     `at` is when the log took that record, in epoch ms; `by` is who wrote the snapshot. Its chunks stand between the
     offsets `first_chunk` and `last_chunk` of the store, maybe with those of others between them. `chunks` has the
-    SHA-256 of each, `checksum` that of all together; `bytes` is their length, `parts` counts the parts by kind.
+    SHA-256 of each, `checksum` that of those together; `bytes` is their length, `parts` counts the parts by kind.
     """
 
     id: str
@@ -185,7 +185,8 @@ def _foreign(value: bytes) -> str | None:
 
 async def slices_of(store: SnapshotReader, manifest: SnapshotManifest) -> list[bytes]:
     """The bytes of a snapshot, whole and as they were written. Raises SnapshotRefusedError and SnapshotStoreError."""
-    whole = hashlib.sha256()
+    if _together(manifest.chunks) != manifest.checksum:
+        raise SnapshotRefusedError("its manifest is damaged: its chunks have another checksum together")
     found: list[bytes] = []
     for value in await store.chunks(manifest.partition, manifest.first_chunk, manifest.last_chunk):
         try:
@@ -194,17 +195,23 @@ async def slices_of(store: SnapshotReader, manifest: SnapshotManifest) -> list[b
             raise SnapshotRefusedError(f"a chunk behind chunk {len(found)} cannot be decoded: {error}") from error
         if chunk.snapshot != manifest.id:
             continue
-        if chunk.number != len(found):
+        if chunk.number != len(found) or chunk.number >= len(manifest.chunks):
             raise SnapshotRefusedError(f"it is incomplete: chunk {chunk.number} follows {len(found) - 1}")
-        if hashlib.sha256(chunk.data).hexdigest() != manifest.chunks[chunk.number]:
+        if _checksum(chunk.data) != manifest.chunks[chunk.number]:
             raise SnapshotRefusedError(f"it is damaged: chunk {chunk.number} has another checksum")
-        whole.update(chunk.data)
         found.append(chunk.data)
     if len(found) != len(manifest.chunks):
         raise SnapshotRefusedError(f"it is incomplete: {len(found)} of {len(manifest.chunks)} chunks are there")
-    if whole.hexdigest() != manifest.checksum:
-        raise SnapshotRefusedError("it is damaged: together its chunks have another checksum")
     return found
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _together(checksums: Iterable[str]) -> str:
+    """The checksum of a whole snapshot: that of its chunks' checksums, so that no byte is gone through twice."""
+    return _checksum("".join(checksums).encode())
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -219,15 +226,14 @@ class Origin(msgspec.Struct, frozen=True):
 
 async def write(store: SnapshotStore, id: str, by: str, origin: Origin, parts: Iterable[Part]) -> SnapshotManifest:
     """Write the chunks and, once all are stored, the manifest. Raises SnapshotStoreError."""
-    whole, counts = hashlib.sha256(), dict[str, int]()
+    counts = dict[str, int]()
     checksums: list[str] = []
     offsets: list[int] = []
     length = 0
     for number, data in enumerate(sliced(parts, counts)):
         facts = RecordFacts("SnapshotChunk", f"{id}-{number}", by, origin.at)
         offsets.append(await store.append_chunk(origin.partition, _encode(SnapshotChunk(id, number, data)), facts))
-        checksums.append(hashlib.sha256(data).hexdigest())
-        whole.update(data)
+        checksums.append(_checksum(data))
         length += len(data)
     manifest = SnapshotManifest(
         id=id,
@@ -238,7 +244,7 @@ async def write(store: SnapshotStore, id: str, by: str, origin: Origin, parts: I
         first_chunk=offsets[0],
         last_chunk=offsets[-1],
         chunks=checksums,
-        checksum=whole.hexdigest(),
+        checksum=_together(checksums),
         **msgspec.structs.asdict(origin),
     )
     await store.append_note(
@@ -257,7 +263,7 @@ async def compare(
     stored = await slices_of(store, manifest)
     own = list(sliced(parts, {}))
     differs = None if own == stored else first_difference(joined(stored), joined(own))
-    whole = hashlib.sha256(b"".join(own)).hexdigest()
+    whole = _together(map(_checksum, own))
     note = SnapshotConfirmation(manifest.id, by, at, whole, differs)
     facts = RecordFacts("SnapshotConfirmation", f"{manifest.id}-{by}", by, at)
     await store.append_note(manifest.partition, _encode_note(note), facts)

@@ -118,6 +118,17 @@ async def test_one_with_another_byte_is_refused(world: SnapshotWorld) -> None:
     assert await refusals(world) == (first, ["it is damaged: chunk 0 has another checksum"])
 
 
+async def test_one_whose_manifest_was_changed_is_refused(world: SnapshotWorld) -> None:
+    first, _ = await two(world)
+    manifest = (await world.snapshots())[1].manifest
+    for note in world.broker.log(NOTES, 0)[:]:
+        if manifest.checksum.encode() in note.value():
+            other = note.value().replace(manifest.chunks[0].encode(), manifest.chunks[1].encode())
+            world.broker.log(NOTES, 0)[note.offset()] = MemoryMessage(NOTES, 0, note.offset(), "0", other)
+    reason = "its manifest is damaged: its chunks have another checksum together"
+    assert await refusals(world) == (first, [reason])
+
+
 async def test_a_chunk_that_is_none_is_refused(world: SnapshotWorld) -> None:
     first, _ = await two(world)
     manifest = (await world.snapshots())[1].manifest
