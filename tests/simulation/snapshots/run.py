@@ -66,10 +66,12 @@ class Run(System):
         await self.run_all(doing)
         self.faults.end()
         await self._rest()
-        await self._check_snapshots()
         self.start(Follower, SETTINGS)
         await self._follow()
         self.look()
+        for process in self.running(KeeperProcess):
+            self.kill(process)
+        await self._check_snapshots()
 
     def _record(self, message: MemoryMessage, record: JournalRecord, _outcomes: list[Outcome]) -> None:
         if record.marker is not None:
