@@ -16,6 +16,7 @@ from sluice_cli.commands import (
     reader_group,
     scaling,
     scope,
+    snapshot,
     stream,
     table,
     topic,
@@ -72,6 +73,7 @@ app.add_typer(cluster.members, name="member")
 app.add_typer(context.app, name="context")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(topic.app, name="topic")
+app.add_typer(snapshot.app, name="snapshot")
 command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
 

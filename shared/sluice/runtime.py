@@ -76,7 +76,13 @@ class Runtime:
         self.started_at = self.clock.now_ms()
         self.model = DomainModel()
         self.journal = Journal(
-            self.connections.log, self.model, self.source, clock=self.clock, chance=self.connections.chance
+            self.connections.log,
+            self.model,
+            self.source,
+            clock=self.clock,
+            chance=self.connections.chance,
+            snapshots=self.connections.snapshots,
+            warm=settings.warm_aggregates,
         )
 
     def heartbeat(self, *, leaving: bool = False) -> Heartbeat:
@@ -197,6 +203,7 @@ async def _start(runtime: Runtime, start: Start) -> None:
     runtime.producer.start()
     runtime.stack.push_async_callback(asyncio.to_thread, runtime.producer.stop)
     runtime.checks["journal"] = lambda: journal.failure or (None if journal.loaded.is_set() else "loading")
+    runtime.checks["journal fold"] = lambda: journal.difference
     journal.start()
     runtime.stack.push_async_callback(journal.stop)
     runtime.spawn(JournalWatch(journal).watch(), "journal watch")

@@ -34,6 +34,7 @@ from sluice.kafka.topics import (
     REQUESTS_STREAMS,
     RETENTION,
     SCALE,
+    SNAPSHOTS,
     STATISTICS,
     STATISTICS_WINDOWS,
     TOPICS,
@@ -42,7 +43,7 @@ from sluice.kafka.topics import (
 pytestmark = pytest.mark.integration
 
 STREAM = "orders"
-REPORTED = (SCALE, RETENTION, STATISTICS, STATISTICS_WINDOWS)
+REPORTED = (SCALE, RETENTION, STATISTICS, STATISTICS_WINDOWS, SNAPSHOTS)
 COMES_S = 60.0
 RUNS_S = 120.0
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from ports.worlds import DEADLINE_S, KEYS, KafkaWorld
+from ports.worlds import DEADLINE_S, KEYS, PARTITIONS, KafkaWorld
 from support.wait import eventually_async
 
 from harness import System
@@ -22,7 +22,7 @@ class Batches:
     def __init__(self, log: Log) -> None:
         self.log = log
         self.values: list[list[bytes]] = []
-        log.start(self._received)
+        log.start(self._received, dict.fromkeys(range(PARTITIONS), 0))
 
     def _received(self, batch: Sequence[Message]) -> None:
         records = [message.value() for message in batch if message.error() is None]

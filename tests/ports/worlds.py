@@ -22,14 +22,16 @@ from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.executor import Permit
 from sluice.engine.journal import Journal
 from sluice.engine.partition import partition_of
-from sluice.engine.ports import Log, RequestSource
+from sluice.engine.ports import Log, RequestSource, SnapshotStore
 from sluice.kafka.connections import RecordProducer
 from sluice.kafka.log import KafkaLog
 from sluice.kafka.producer import KafkaProducer
 from sluice.kafka.request_source import KafkaRequestSource
+from sluice.kafka.snapshots import KafkaSnapshotStore
 from sluice.kafka.topics import JOURNAL
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
+from sluice.memory.snapshots import MemorySnapshotStore
 
 PARTITIONS = 4
 MAX_BYTES = 50_000
@@ -49,6 +51,10 @@ class World(Protocol):
 
     def log(self) -> Log:
         """One more follower of the journal."""
+        ...
+
+    def snapshots(self) -> SnapshotStore:
+        """Where its snapshots are."""
         ...
 
     def source(self) -> RequestSource:
@@ -86,6 +92,9 @@ class MemoryWorld:
     def log(self) -> Log:
         return MemoryConnections(self._groups).log
 
+    def snapshots(self) -> SnapshotStore:
+        return MemorySnapshotStore(self.broker)
+
     def source(self) -> RequestSource:
         return MemoryConnections(self._groups).request_source(self.topic, "g")
 
@@ -115,6 +124,8 @@ class KafkaWorld:
     def __init__(self, broker: System, admin: AdminClient) -> None:
         self.topic = f"requests-{uuid4().hex}"
         self._journal = f"journal-{uuid4().hex}"
+        self._notes, self._chunks = f"notes-{uuid4().hex}", f"chunks-{uuid4().hex}"
+        self._has_snapshots = False
         self._group = uuid4().hex
         self._broker = broker
         self._client: dict[str, Any] = {"bootstrap.servers": broker.kafka_bootstrap, "log_level": 2}
@@ -125,6 +136,12 @@ class KafkaWorld:
 
     def log(self, gather_ms: int = 0) -> Log:
         return KafkaLog(self._client, self.producer, PARTITIONS, self._journal, gather_ms)
+
+    def snapshots(self) -> SnapshotStore:
+        if not self._has_snapshots:
+            self._has_snapshots = True
+            self._create(self._notes, self._chunks)
+        return KafkaSnapshotStore(self._client, PARTITIONS, self._notes, self._chunks)
 
     def source(self) -> RequestSource:
         return KafkaRequestSource(self._client, self.topic, self._group, SESSION_S)
@@ -163,7 +180,8 @@ class KafkaWorld:
 
     async def stop(self) -> None:
         await asyncio.to_thread(self.producer.stop)
-        self._admin.delete_topics([self.topic, self._journal])
+        of_snapshots = [self._notes, self._chunks] if self._has_snapshots else []
+        self._admin.delete_topics([self.topic, self._journal, *of_snapshots])
 
     def _create(self, *topics: str) -> None:
         config = {**JOURNAL.config(), "max.message.bytes": str(MAX_BYTES)}

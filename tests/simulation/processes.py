@@ -101,10 +101,14 @@ class Process:
     """One process of a service. `fuse` is how many touches are left, and what happens then."""
 
     name = ""
+    loads_snapshots = False
+    """Else it has the whole journal at once: nothing is trimmed then."""
 
     def __init__(self, system: "System", number: int, settings: ServiceSettings) -> None:
         self.system = system
-        self.settings = settings.model_copy(update={"instance": str(number)})
+        # Of two processes one has its aggregates at rest: both must know and do the same.
+        warm = 0 if number % 2 else settings.warm_aggregates
+        self.settings = settings.model_copy(update={"instance": str(number), "warm_aggregates": warm})
         self.source = f"{self.name}/{number}"
         self.fuse: tuple[int, Callable[[Process], None]] | None = None
         self.life = Life(self.source, self.touch)
@@ -112,12 +116,21 @@ class Process:
         self.life.context.run(self._begin)
 
     def _begin(self) -> None:
-        self.connections = MemoryConnections(self.system.groups, self, self.touch)
+        loads = self.loads_snapshots
+        self.connections = MemoryConnections(self.system.groups, self, self.touch, loads_snapshots=loads)
         self.runtime = Runtime(self.name, self.settings, self.connections)
         self.journal = self.runtime.journal
-        # What is there comes at once. While it loads, a journal freezes what the collector knows, each time for ever.
-        self.journal.loaded.set()
+        if not loads:
+            # What is there comes at once. A journal that loads freezes what the collector knows, each time for ever.
+            self.journal.loaded.set()
         self.journal.start()
+        if loads:
+            self.system.loop.create_task(self._serve_once_loaded())
+        else:
+            self.serve()
+
+    async def _serve_once_loaded(self) -> None:
+        await self.journal.loaded.wait()
         self.serve()
 
     def serve(self) -> None:

@@ -108,6 +108,18 @@ class CounterModel:
     def is_under_way(self, state: Counter | None) -> bool:
         return self.running(state) is not None
 
+    def encode_state(self, state: Counter) -> bytes:
+        return msgspec.json.encode(state)
+
+    def decode_state(self, value: bytes) -> Counter:
+        return msgspec.json.decode(value, type=Counter)
+
+    def encode_projection(self, _name: str, projection: Any) -> bytes:
+        return msgspec.json.encode(projection, order="sorted")
+
+    def decode_projection(self, _name: str, value: bytes) -> Any:
+        return msgspec.json.decode(value, type=dict[str, int])
+
     def encode(self, record: CounterRecord) -> bytes:
         return msgspec.json.encode(record)
 

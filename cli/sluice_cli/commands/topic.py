@@ -23,6 +23,31 @@ def list_topics(session: Session) -> None:
     )
 
 
+@command(app, "sizes")
+def sizes(session: Session) -> None:
+    """Show what grows: records, bytes (estimated from a few records), and the oldest record of each topic."""
+    from sluice_cli.records.sizes import topic_sizes
+    from sluice_cli.units import show_age, show_size
+
+    def offsets(partitions: list[dict[str, int]]) -> str:
+        """Of all partitions together; JSON has each."""
+        return f"{min(p['begin'] for p in partitions)}..{max(p['end'] for p in partitions)}"
+
+    session.items(
+        topic_sizes(session.records),
+        ("topic", ">records", ">bytes", ">oldest", ">offsets", "bound"),
+        lambda t: (
+            t["topic"],
+            t["records"],
+            show_size(t["bytes"]),
+            show_age(t["oldest"], session.now_ms) if t["oldest"] is not None else None,
+            offsets(t["partitions"]),
+            t["bound"],
+        ),
+        empty="there is no topic",
+    )
+
+
 @command(app, "tail")
 def tail(
     session: Session,

@@ -11,15 +11,20 @@ import msgspec
 from sluice.domain.model import DomainModel, JournalRecord, decode_record
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.partition import partition_of
+from sluice.engine.snapshots import SnapshotManifest
 from sluice.kafka.topics import JOURNAL
 from sluice_cli.errors import CommandError
 from sluice_cli.output import Advance, Progress
 from sluice_cli.records.decoding import ids_of
+from sluice_cli.records.snapshots import begin
 from sluice_cli.records.source import KafkaRecord, Source, Span
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """The entry of the journal that made something as it is; `at` is when the broker appended its record, epoch ms."""
+    """The entry of the journal that made something as it is, or the snapshot that has it so.
+
+    `at` is when the broker appended its record, epoch ms.
+    """
 
     partition: int
     offset: int
@@ -78,6 +83,13 @@ class _Moment:
         self.records = 0
         self._aggregates = aggregates
 
+    def began(self, manifest: SnapshotManifest) -> None:
+        """What the view has is from this snapshot: no record before it is left to name."""
+        for aggregate in self._aggregates:
+            if self.view.get(aggregate) is not None:
+                cause = Cause(manifest.partition, manifest.offset, manifest.at, ("Snapshot",), manifest.by, None)
+                self.causes[aggregate] = cause
+
     def before(self, _message: KafkaRecord, _record: JournalRecord) -> None:
         self.records += 1
 
@@ -112,6 +124,9 @@ def _moments(
 ) -> dict[int, _Moment]:
     moments = {partition: _Moment(aggregates) for partition in partitions}
     spans = source.spans([JOURNAL.name], until_ms=until_ms + 1, partitions=moments)
-    with progress("folding", sum(span.length for span in spans)) as advance:
-        fold(source, spans, moments, advance)
+    left, taken = begin(source, spans, moments, until_ms)
+    for partition, manifest in taken.items():
+        moments[partition].began(manifest)
+    with progress("folding", sum(span.length for span in left)) as advance:
+        fold(source, left, moments, advance)
     return moments

@@ -17,6 +17,7 @@ from sluice.domain.stream.events import StreamCreationStarted
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.domain.table.events import TableCreationStarted
+from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
 from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request, decode_request
@@ -34,12 +35,23 @@ REQUEST_TOPICS = tuple(
 )
 REFUSAL = "Refusal"
 
-Content = Request | JournalRecord | ScaleReport | RetentionReport | Reported | WindowStatistics | DeadLetterSettled
+Content = (
+    Request
+    | JournalRecord
+    | ScaleReport
+    | RetentionReport
+    | Reported
+    | WindowStatistics
+    | SnapshotManifest
+    | SnapshotConfirmation
+    | DeadLetterSettled
+)
 
 _scale = msgspec.json.Decoder(ScaleReport)
 _retention = msgspec.json.Decoder(RetentionReport)
 _reported = msgspec.json.Decoder(Reported)
 _windows = msgspec.json.Decoder(Folded)
+_notes = msgspec.json.Decoder(SnapshotManifest | SnapshotConfirmation)
 _settlements = msgspec.json.Decoder(DeadLetterSettled)
 
 
@@ -219,6 +231,15 @@ def _settled(record: KafkaRecord) -> Decoded:
     )
 
 
+def _snapshot_note(record: KafkaRecord, value: bytes) -> Decoded:
+    note = _notes.decode(value)
+    return Decoded(record, types=(type(note).__name__,), by=note.by, content=note)
+
+
+def _snapshot_chunk(record: KafkaRecord, _value: bytes) -> Decoded:
+    return _raw(record, "it is binary; `sluice snapshot list` shows what it belongs to")
+
+
 _DECODERS: dict[str, Callable[[KafkaRecord, bytes], Decoded]] = {
     **dict.fromkeys(REQUEST_TOPICS, _request),
     topics.JOURNAL.name: _journal,
@@ -226,6 +247,8 @@ _DECODERS: dict[str, Callable[[KafkaRecord, bytes], Decoded]] = {
     topics.RETENTION.name: _retention_report,
     topics.STATISTICS.name: _reported_statistics,
     topics.STATISTICS_WINDOWS.name: _window_statistics,
+    topics.SNAPSHOTS.name: _snapshot_note,
+    topics.SNAPSHOT_CHUNKS.name: _snapshot_chunk,
 }
 
 

@@ -18,6 +18,7 @@ from sluice_cli.records.as_of import fold
 from sluice_cli.records.decoding import REFUSAL, REQUEST_TOPICS, Decoded, decode
 from sluice_cli.records.follow_ups import depth_below
 from sluice_cli.records.following import Follower, FoundEntry, Running, Wanted
+from sluice_cli.records.snapshots import begin
 from sluice_cli.records.source import KafkaRecord, Source, Span
 from sluice_cli.records.wording import entry_line, line
 
@@ -112,8 +113,9 @@ def _followed(
     spans = source.spans([topics.JOURNAL.name], partitions=partitions) if partitions else []
     wanted = Wanted(requests, lambda named: depth_below(named, request) is not None)
     followers = {partition: Follower(wanted) for partition in partitions}
-    with progress("folding", sum(s.length for s in spans)) as advance:
-        fold(source, spans, followers, advance)
+    left, _ = begin(source, spans, followers)
+    with progress("folding", sum(s.length for s in left)) as advance:
+        fold(source, left, followers, advance)
     entries = [entry for follower in followers.values() for entry in follower.found]
     return entries, [running for follower in followers.values() for running in follower.running()]
 

@@ -10,6 +10,7 @@ from sluice.domain.events import Event
 from sluice.domain.model import JournalEntry
 from sluice.domain.statistics import StatisticsMark
 from sluice.engine.record import Record
+from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request
 from sluice_cli.records.decoding import Content, Decoded, names_of, raw_value
@@ -56,11 +57,13 @@ def content_text(content: Content) -> str:
         case Request():
             return about(content.command)
         case Record():
+            if content.marker is not None:
+                return f"Marker {facts(content.marker)}"
             return " | ".join(entry_line(entry) for entry in content.entries)
         case DeadLetterSettled():
             return f"DeadLetterSettled {content.partition}/{content.offset} {content.how.value}"
-        case StatisticsMark():
-            return f"StatisticsMark {facts(content)}"
+        case StatisticsMark() | SnapshotManifest() | SnapshotConfirmation():
+            return f"{type(content).__name__} {facts(content)}"
         case _:
             return f"{type(content).__name__} {content.scope}/{content.stream} {facts(content)}"
 

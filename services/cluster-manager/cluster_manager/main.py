@@ -13,6 +13,7 @@ from cluster_manager.heartbeats import Heartbeats
 from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
 from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
+from cluster_manager.snapshots import start_snapshots
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
@@ -34,6 +35,7 @@ class ClusterManager:
 
     def __init__(self, runtime: Runtime, settings: ClusterManagerSettings) -> None:
         self._runtime = runtime
+        self._settings = settings
         self._heartbeats = Heartbeats(runtime.journal, settings.member_timeout_s, time.monotonic)
         self._consumer = RequestConsumer(
             runtime.request_source(REQUESTS_CLUSTER, SERVICE),
@@ -74,6 +76,8 @@ class ClusterManager:
         runtime.stack.push_async_callback(self._nodes.stop)
         self._nodes.start()
         runtime.spawn(self._manage(), "container manager")
+        if runtime.connections.snapshots is not None:
+            start_snapshots(runtime, self._settings, runtime.connections.snapshots, self.active)
         runtime.stack.push_async_callback(self._consumer.stop)
         self._consumer.start()
 

@@ -1,5 +1,7 @@
 """The settings of the cluster manager, from the environment with the prefix SLUICE_."""
 
+from datetime import timedelta
+
 from pydantic import Field
 
 from sluice.domain.cluster.commands import HEARTBEAT_S
@@ -13,6 +15,11 @@ class ClusterManagerSettings(ServiceSettings):
     `rebalance_interval_s` is the least time between two assignments of containers. Stores that come or go count when
     they have done so for `settle_s`.
     A service instance without a heartbeat for `member_timeout_s` is gone; one that ends in order says so itself.
+
+    Of a partition of the journal a snapshot is made behind `snapshot_records` new records, or behind
+    `snapshot_min_records` once the last one is `snapshot_interval_s` old; whether one is due is looked at every
+    `snapshot_look_s`. The process that makes it is ended after `snapshot_timeout_s`. Records younger than
+    `journal_keep` are never trimmed: `7d`, `12:00:00`, or ISO 8601 as in `PT20S`.
     """
 
     container_count: int = Field(default=4, ge=1)
@@ -22,3 +29,9 @@ class ClusterManagerSettings(ServiceSettings):
     member_timeout_s: float = Field(default=150.0, gt=HEARTBEAT_S)
     zookeeper_session_timeout_s: float = Field(default=10.0, gt=0)
     zookeeper_call_timeout_s: float = Field(default=5.0, gt=0)
+    snapshot_records: int = Field(default=100_000, ge=1)
+    snapshot_min_records: int = Field(default=1_000, ge=1)
+    snapshot_interval_s: float = Field(default=3600.0, gt=0)
+    snapshot_look_s: float = Field(default=10.0, gt=0)
+    snapshot_timeout_s: float = Field(default=900.0, gt=0)
+    journal_keep: timedelta = Field(default=timedelta(days=7), ge=timedelta(0))

@@ -25,12 +25,15 @@ from sluice.catalog.schemas import (
 from sluice.domain.statistics import StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
+from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.topics import (
     DEAD_LETTERS,
     JOURNAL,
     RETENTION,
     SCALE,
+    SNAPSHOT_CHUNKS,
+    SNAPSHOTS,
     STATISTICS,
     STATISTICS_WINDOWS,
     TOPICS,
@@ -79,6 +82,8 @@ def messages_of(topic: Topic) -> list[str]:
         return ["JournalRecord"]
     if topic is DEAD_LETTERS:
         return ["DeadLetter", DeadLetterSettled.__name__]
+    if topic is SNAPSHOT_CHUNKS:
+        return ["SnapshotChunk"]
     if (reports := _REPORTS.get(topic.name)) is not None:
         return [report.__name__ for report in reports]
     return [command.__name__ for command in COMMANDS if topic in topics_of(command)]
@@ -89,6 +94,7 @@ _REPORTS: dict[str, tuple[type, ...]] = {
     RETENTION.name: (RetentionReport,),
     STATISTICS.name: (StreamStatistics, StatisticsMark),
     STATISTICS_WINDOWS.name: (WindowStatistics, StatisticsMark),
+    SNAPSHOTS.name: (SnapshotManifest, SnapshotConfirmation),
 }
 
 
@@ -118,10 +124,8 @@ def _channel(topic: Topic) -> Document:
 
 def kept(topic: Topic) -> str:
     """For how long a topic retains records, in words."""
-    if topic.cleanup == "compact":
-        return "the last of each key"
-    if topic.retention_ms < 0:
-        return "for ever"
+    if topic.bound_by:
+        return topic.bound_by
     days = topic.retention_ms // (24 * 3600 * 1000)
     return f"{days} days" if days != 1 else "1 day"
 
@@ -174,6 +178,16 @@ def _messages() -> Document:
         "payload": {"description": "The value of the record, whatever it was."},
         "bindings": _key(DEAD_LETTERS),
         "examples": [_shown(example) for example in given_up],
+    }
+    messages["SnapshotChunk"] = {
+        "name": "SnapshotChunk",
+        "title": "SnapshotChunk",
+        "summary": "A part of a partition's state: the snapshot's id, the number of the chunk, bytes.",
+        "contentType": "application/x-msgpack",
+        "headers": _headers({"type": "string", "enum": ["SnapshotChunk"]}),
+        "payload": {"type": "array", "description": "MessagePack; the bytes, here as base64, are for Sluice alone."},
+        "bindings": _key(SNAPSHOT_CHUNKS),
+        "examples": [_shown(example) for example in found if example.type == "SnapshotChunk"],
     }
     return messages
 

@@ -17,6 +17,7 @@ from sluice.domain.model import JournalRecord
 from sluice.domain.statistics import StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
+from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request
 
@@ -26,7 +27,15 @@ Schema = dict[str, Any]
 
 COMMANDS: tuple[type, ...] = get_args(Command)
 EVENTS: tuple[type, ...] = get_args(Event)
-REPORTS: tuple[type, ...] = (ScaleReport, RetentionReport, StreamStatistics, StatisticsMark, WindowStatistics)
+REPORTS: tuple[type, ...] = (
+    ScaleReport,
+    RetentionReport,
+    StreamStatistics,
+    StatisticsMark,
+    WindowStatistics,
+    SnapshotManifest,
+    SnapshotConfirmation,
+)
 ENVELOPES: tuple[type, ...] = (Request, JournalRecord)
 SETTLEMENTS: tuple[type, ...] = (DeadLetterSettled,)
 

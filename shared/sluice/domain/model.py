@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.domain import registry, workflow
+from sluice.domain import encoding, registry, workflow
 from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.events import Event
 from sluice.domain.names import key_of
@@ -42,6 +42,11 @@ class DomainModel:
         return forget_old(projection, name, now_ms)
 
     is_under_way = staticmethod(workflow.is_under_way)
+
+    encode_state = staticmethod(encoding.encode_state)
+    decode_state = staticmethod(encoding.decode_state)
+    encode_projection = staticmethod(encoding.encode_projection)
+    decode_projection = staticmethod(encoding.decode_projection)
 
     def encode(self, record: JournalRecord) -> bytes:
         """See Model."""

@@ -84,7 +84,7 @@ class WorkflowKind(Enum):
     DISCARD_TRANSACTIONS = "discard-transactions"
 
 
-class Workflow(msgspec.Struct):
+class Workflow(msgspec.Struct, array_like=True):
     """`since` in epoch ms; `request` is the one that waits for the end, if any, to be refused if there is a `refusal`.
 
     `retry_requests` counts how often an operator requested another attempt; `cancelled` requests the end.

@@ -4,12 +4,18 @@ Every follower folds the same records in the same order and reads nothing but th
 count. An entry counts if its source was not decided before and every aggregate in `expect` has the version given
 there; then its events are applied and each touched aggregate's version goes up by one. Otherwise it has no effect at
 all. Each entry is judged by itself. Belongs to the thread that folds.
+
+An aggregate at rest is its bytes; it is decoded when it is touched, and stays so while it is warm or a workflow changes
+it. So a state is good until the next await: behind that, what it says may be old. Nothing compares states by identity.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
+from sluice.engine.capture import CaptureInvalidError, Head, Part, PartKind, decoded, head_of, head_part
 from sluice.engine.ports import Model
 from sluice.engine.record import Entry, Record, Source
 from sluice.engine.sources import DecidedSources
@@ -24,23 +30,47 @@ class Outcome(Enum):
     DUPLICATE = "duplicate"
 
 
+_COUNTED = Outcome.COUNTED
+_OUTCOME_CODES = {Outcome.COUNTED: 1, Outcome.STALE: 2, Outcome.DUPLICATE: 3}
+_HASH_BASIS, _HASH_PRIME, _HASH_MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
+
+WARM = 1_000
+"""How many aggregates of a partition stay decoded if nothing else is set."""
+
+_SETTLED_PER_RECORD = 8
+
+_VERSION_BYTES = 5
+"""At rest the version stands before the state's bytes, little endian."""
+
+
 class _Cell:
-    """An aggregate's version and state: side by side, because a fold of a long journal is a matter of lookups."""
+    """An aggregate that is decoded: version and state side by side, for a fold of a long journal is about lookups.
 
-    __slots__ = ("aggregate", "is_under_way", "state", "version")
+    `is_hot` since it was used last, until `settle` has looked at it; `is_queued` while it is among those that it looks
+    at.
+    """
 
-    def __init__(self, aggregate: str) -> None:
+    __slots__ = ("aggregate", "is_hot", "is_queued", "is_under_way", "state", "version")
+
+    def __init__(self, aggregate: str, version: int = 0, state: Any = None, *, is_under_way: bool = False) -> None:
         self.aggregate = aggregate
-        self.version = 0
-        self.state: Any = None
-        self.is_under_way = False
+        self.version = version
+        self.state = state
+        self.is_under_way = is_under_way
+        self.is_hot = False
+        self.is_queued = False
 
 
 class PartitionView:
     """States, versions and decided sources of one partition.
 
     `partition_key` is a key of this partition, of no resource. `next_offset` is the first one not folded; `last_ms`
-    is when the log took the last one that is.
+    is when the log took the last one that is. About `warm` aggregates stay decoded, and those under way; `on_excess` is
+    called when more are, and has `settle` called soon; without it, folding does so.
+
+    `outcome_hash` tells apart two followers that have judged any entry differently. It takes in the offset and outcomes
+    of every record of which something is void, so it says of all others that they count. Each step is a bijection of
+    64 bits, so hashes that have parted meet by chance only, and the common record costs nothing.
     """
 
     def __init__(
@@ -49,14 +79,20 @@ class PartitionView:
         partition_key: str = "",
         elsewhere: "Callable[[str], PartitionView] | None" = None,
         everywhere: "Callable[[], Sequence[PartitionView]] | None" = None,
+        warm: int = WARM,
+        on_excess: Callable[[], None] | None = None,
     ) -> None:
         self.partition_key = partition_key
         self.next_offset = 0
         self.last_ms = 0
+        self.outcome_hash = _HASH_BASIS
+        self._warm = warm
+        self._on_excess = on_excess
         self._model = model
         self._elsewhere = elsewhere
         self._everywhere = everywhere
-        self._cells: dict[str, _Cell] = {}
+        self._cells: dict[str, _Cell | bytes] = {}
+        self._queue: deque[_Cell] = deque()
         self._projections: dict[str, Any] = {}
         self._under_way: dict[str, int] = {}
         self._sources = DecidedSources()
@@ -66,12 +102,25 @@ class PartitionView:
     # Reading.
 
     def get(self, aggregate: str) -> Any | None:
+        """The state of an aggregate; what an await lies behind may be old."""
         cell = self._cells.get(aggregate)
-        return cell.state if cell is not None else None
+        if cell is None:
+            return None
+        if isinstance(cell, bytes):
+            cell = self._wake(aggregate, cell)
+        cell.is_hot = True
+        return cell.state
+
+    def peek(self, aggregate: str) -> Any | None:
+        """The same for callers that walk over many: what rests is decoded for the caller alone and goes on resting."""
+        cell = self._cells.get(aggregate)
+        return self._state_of(cell) if cell is not None else None
 
     def version(self, aggregate: str) -> int:
         cell = self._cells.get(aggregate)
-        return cell.version if cell is not None else 0
+        if cell is None:
+            return 0
+        return _version_of(cell) if isinstance(cell, bytes) else cell.version
 
     def index(self, name: str) -> Any | None:
         """A projection: what the events were folded into beside the aggregates; it has no version."""
@@ -97,9 +146,18 @@ class PartitionView:
     def sources(self) -> DecidedSources:
         return self._sources
 
-    def aggregates(self) -> Iterator[tuple[str, Any]]:
-        """All aggregates that exist, with their states."""
-        return ((name, cell.state) for name, cell in self._cells.items() if cell.state is not None)
+    def aggregates(self, kind: str = "") -> Iterator[tuple[str, Any]]:
+        """The aggregates whose names begin with `kind`, as far as they exist, with their states.
+
+        What rests is decoded for the caller alone, so name the kind; nothing may be folded meanwhile.
+        """
+        for name, cell in self._cells.items():
+            if name.startswith(kind) and (state := self._state_of(cell)) is not None:
+                yield name, state
+
+    def names(self, kind: str) -> list[str]:
+        """Those of the aggregates whose names begin with `kind`, whether or not they have a state."""
+        return [name for name in self._cells if name.startswith(kind)]
 
     def under_way(self) -> Mapping[str, int]:
         """The aggregates that a workflow is changing or waits to, and since when: epoch ms, by the log's clock."""
@@ -115,8 +173,12 @@ class PartitionView:
         if record.floors:
             sources.raise_floors(record.floors)
         outcomes = [self._judge(entry, offset, timestamp_ms) for entry in record.entries]
+        if outcomes.count(_COUNTED) != len(outcomes):
+            self._hash_void(offset, outcomes)
         if self._to_look or timestamp_ms - self._looked_ms >= FORGET_EVERY_MS:
             self._forget_old(timestamp_ms)
+        if self._on_excess is None and len(self._queue) > self._warm:
+            self.settle(_SETTLED_PER_RECORD)
         return outcomes
 
     def _judge(self, entry: Entry[Any, Any], offset: int, timestamp_ms: int) -> Outcome:
@@ -126,6 +188,8 @@ class PartitionView:
         only = None
         for aggregate, version in entry.expect.items():
             only = self._cells.get(aggregate)
+            if isinstance(only, bytes):
+                only = self._wake(aggregate, only)
             if (0 if only is None else only.version) != version:
                 return Outcome.STALE
         if source is not None:
@@ -148,11 +212,13 @@ class PartitionView:
                 self._cells.pop(forgotten, None)
         for cell in touched:
             cell.version += 1
+            cell.is_hot = True
 
     def _forget_old(self, timestamp_ms: int) -> None:
         """The records alone determine when, so that all followers forget alike."""
         if not self._to_look:
-            self._to_look, self._looked_ms = list(self._projections), timestamp_ms
+            # In order, so that a view that was restored goes through them alike.
+            self._to_look, self._looked_ms = sorted(self._projections), timestamp_ms
         elif (found := self._projections.get(name := self._to_look.pop())) is not None:
             for forgotten in self._model.forget(found, name, timestamp_ms):
                 self._cells.pop(forgotten, None)
@@ -163,12 +229,132 @@ class PartitionView:
             self._under_way[cell.aggregate] = timestamp_ms
         else:
             self._under_way.pop(cell.aggregate, None)
+            if not cell.is_queued:
+                self._enqueue(cell)
 
     def _cell(self, aggregate: str) -> _Cell:
         cell = self._cells.get(aggregate)
+        if isinstance(cell, bytes):
+            return self._wake(aggregate, cell)
         if cell is None:
             cell = self._cells[aggregate] = _Cell(aggregate)
+            self._enqueue(cell)
         return cell
+
+    def _hash_void(self, offset: int, outcomes: list[Outcome]) -> None:
+        value = (self.outcome_hash ^ offset) * _HASH_PRIME & _HASH_MASK
+        for outcome in outcomes:
+            value = (value ^ _OUTCOME_CODES[outcome]) * _HASH_PRIME & _HASH_MASK
+        self.outcome_hash = value
+
+    # At rest.
+
+    @property
+    def resting(self) -> int:
+        """How many aggregates are their bytes."""
+        return sum(isinstance(cell, bytes) for cell in self._cells.values())
+
+    def settle(self, most: int) -> bool:
+        """Look at up to `most` decoded aggregates, the longest decoded first, and put to rest what is not used.
+
+        Call it when nothing else is in hand. Whether there may be more to put to rest at once.
+        """
+        queue = self._queue
+        for _ in range(min(most, len(queue) - self._warm)):
+            cell = queue.popleft()
+            if cell.is_under_way:
+                cell.is_queued = False
+            elif cell.is_hot:
+                cell.is_hot = False
+                queue.append(cell)
+            elif self._cells.get(cell.aggregate) is cell:
+                self._cells[cell.aggregate] = _at_rest(cell.version, self._encoded(cell))
+        return len(queue) > self._warm
+
+    def _wake(self, aggregate: str, rest: bytes) -> _Cell:
+        cell = self._cells[aggregate] = _Cell(aggregate, _version_of(rest), self._state_of(rest))
+        self._enqueue(cell)
+        return cell
+
+    def _enqueue(self, cell: _Cell) -> None:
+        cell.is_queued = True
+        self._queue.append(cell)
+        if self._on_excess is not None and len(self._queue) > self._warm:
+            self._on_excess()
+
+    def _state_of(self, cell: _Cell | bytes) -> Any:
+        if not isinstance(cell, bytes):
+            return cell.state
+        value = cell[_VERSION_BYTES:]
+        return self._model.decode_state(value) if value else None
+
+    def _encoded(self, cell: _Cell) -> bytes:
+        return self._model.encode_state(cell.state) if cell.state is not None else b""
+
+    # The whole state.
+
+    def capture(self) -> Iterator[Part]:
+        """The whole state at `next_offset`; nothing may be folded meanwhile. See `sluice.engine.capture`."""
+        yield head_part(
+            Head(
+                self.next_offset,
+                self.last_ms,
+                self.outcome_hash,
+                self._looked_ms,
+                self._to_look,
+                sorted(self._under_way.items()),
+                self._sources.captured(),
+            )
+        )
+        for name in sorted(self._cells):
+            cell = self._cells[name]
+            if isinstance(cell, bytes):
+                yield Part(PartKind.AGGREGATE, name, _version_of(cell), cell[_VERSION_BYTES:])
+            else:
+                yield Part(PartKind.AGGREGATE, name, cell.version, self._encoded(cell))
+        for name in sorted(self._projections):
+            yield Part(PartKind.PROJECTION, name, 0, self._model.encode_projection(name, self._projections[name]))
+
+    def restore(self, parts: Iterable[Part]) -> None:
+        """Take on the state that was captured of another view; this one must be empty.
+
+        Aggregates come to rest, but for those under way. Raises CaptureInvalidError, and is empty then as before.
+        """
+        if self._cells or self._projections or self.next_offset:
+            raise ValueError("only an empty view can be restored")
+        rest = iter(parts)
+        if (first := next(rest, None)) is None:
+            raise CaptureInvalidError("there are no parts")
+        head, before = head_of(first), (PartKind.AGGREGATE.value, "")
+        under_way = dict(head.under_way)
+        cells: dict[str, _Cell | bytes] = {}
+        projections: dict[str, Any] = {}
+        for part in rest:
+            if (at := (part.kind.value, part.name)) <= before or part.kind is PartKind.HEAD:
+                raise CaptureInvalidError(f"{part.kind.value} {part.name!r} is out of order")
+            before = at
+            if part.kind is PartKind.PROJECTION:
+                decode = partial(self._model.decode_projection, part.name)
+                projections[part.name] = decoded("projection", part, decode)
+            elif part.name in under_way:
+                state = decoded("aggregate", part, self._model.decode_state)
+                cells[part.name] = _Cell(part.name, part.version, state, is_under_way=True)
+            else:
+                cells[part.name] = _at_rest(part.version, part.value)
+        if missing := under_way.keys() - cells.keys():
+            raise CaptureInvalidError(f"aggregates under way are missing: {', '.join(sorted(missing)[:3])}")
+        self.next_offset, self.last_ms, self.outcome_hash = head.next_offset, head.last_ms, head.outcome_hash
+        self._looked_ms, self._to_look = head.looked_ms, head.to_look
+        self._cells, self._projections, self._under_way = cells, projections, under_way
+        self._sources = DecidedSources.restored(head.sources)
+
+
+def _at_rest(version: int, value: bytes) -> bytes:
+    return version.to_bytes(_VERSION_BYTES, "little") + value
+
+
+def _version_of(rest: bytes) -> int:
+    return int.from_bytes(rest[:_VERSION_BYTES], "little")
 
 
 class GuardedReader:

@@ -1,7 +1,8 @@
 """The journal as a service uses it: follow it, read the view, propose, await replies.
 
 The log hands batches of records to the event loop, where everything here belongs. Every process follows all
-partitions. How proposals are decided and gathered is in `sluice.engine.proposer`.
+partitions, each from its newest snapshot on (`sluice.engine.loading`). How proposals are decided and gathered is in
+`sluice.engine.proposer`.
 """
 
 import asyncio
@@ -16,6 +17,8 @@ from sluice.engine.deadline import at_most
 from sluice.engine.decision import Decision
 from sluice.engine.errors import JournalError, JournalUnavailableError, MissingRecordsError, PartitionFailedError
 from sluice.engine.fold import Outcome, PartitionView
+from sluice.engine.loading import SnapshotLoader, Start, is_marker_of
+from sluice.engine.markers import PartitionMarkers
 from sluice.engine.offsets import Origin
 from sluice.engine.partition import partition_keys, partition_of
 from sluice.engine.ports import (
@@ -28,11 +31,13 @@ from sluice.engine.ports import (
     Model,
     RecordFacts,
     SendError,
+    SnapshotStore,
+    SnapshotStoreError,
     SystemChance,
     SystemClock,
 )
 from sluice.engine.proposer import MAX_ENTRIES, Decide, Proposer
-from sluice.engine.record import Entry, Mark, Record, record_kind
+from sluice.engine.record import Entry, Mark, Marker, Record, record_kind
 from sluice.telemetry import metrics, tracing
 
 __all__ = [
@@ -48,13 +53,22 @@ log = logging.getLogger(__name__)
 
 LOAD_RETRY_S = 0.05
 
+WARM_AGGREGATES = 10_000
+"""How many aggregates of all partitions stay decoded if nothing else is set."""
+
+SETTLED_AT_ONCE = 16
+"""So many aggregates of a partition are put to rest in one turn of the loop; each takes some microseconds."""
+
 
 Outcomes = list[Outcome]
 Listener = Callable[[int, Entry[Any, Any]], None]
 
 
 class Journal:
-    """Follows all partitions of the log from their begin. `source` is this process as service/instance."""
+    """Follows all partitions of the log: from their begin, or from `snapshots`, the store of them.
+
+    `source` is this process as service/instance. About `warm` aggregates stay decoded, and those under way.
+    """
 
     def __init__(
         self,
@@ -65,6 +79,8 @@ class Journal:
         clock: Clock | None = None,
         chance: Chance | None = None,
         max_entries: int = MAX_ENTRIES,
+        snapshots: SnapshotStore | None = None,
+        warm: int = WARM_AGGREGATES,
     ) -> None:
         self.source = source
         self.partitions = log.partitions
@@ -78,7 +94,17 @@ class Journal:
         self._log = log
         self._model = model
         self._loop = asyncio.get_running_loop()
-        self._views = [PartitionView(model, key, self.reader, self.views) for key in partition_keys(log.partitions)]
+        self._keys = partition_keys(log.partitions)
+        self._warm = warm
+        self._is_settling = False
+        self._views = [self._new_view(partition) for partition in range(log.partitions)]
+        self.markers = [PartitionMarkers(partition) for partition in range(log.partitions)]
+        self.loader = SnapshotLoader(snapshots, self._new_view) if snapshots is not None else None
+        self._starts: dict[int, Start] = {}
+        """Of partitions whose first record is still to show that their snapshot is of this journal."""
+        self._tried: dict[int, str] = {}
+        """Behind which snapshot each partition was begun last; empty for its first record."""
+        self._to_load: set[int] = set(range(log.partitions)) if snapshots is not None else set()
         self._appended: dict[str, asyncio.Future[Outcomes]] = {}
         self._replies: dict[str, asyncio.Future[Any]] = {}
         self._awaited: list[dict[asyncio.Future[Any], None]] = [{} for _ in self._views]
@@ -89,7 +115,9 @@ class Journal:
         self._proposer = Proposer(self, max_entries)
 
     def start(self) -> None:
-        self._log.start(self._on_batch)
+        self._log.open()
+        if self.loader is None:
+            self._follow()
         self._loading = self._loop.create_task(self._load())
 
     async def stop(self) -> None:
@@ -105,6 +133,11 @@ class Journal:
             return "; ".join(f"partition {p}: {reason}" for p, reason in sorted(self.failed.items()))
         return self._log.failure
 
+    @property
+    def difference(self) -> str | None:
+        """Where another follower has judged records differently, in words; None while none is known."""
+        return "; ".join(m.difference for m in self.markers if m.difference is not None) or None
+
     # Reading.
 
     def partition_of(self, key: str) -> int:
@@ -113,6 +146,10 @@ class Journal:
     def ends(self) -> asyncio.Future[Ends]:
         """Where the partitions end now; fails with EndsUnknownError."""
         return self._log.ends()
+
+    async def trim(self, before: Ends, appended_before_ms: int) -> Ends:
+        """See Log."""
+        return await self._log.trim(before, appended_before_ms)
 
     def reader(self, key: str) -> PartitionView:
         """The view of the partition that a key belongs to. Read it behind a barrier, and not across an await."""
@@ -205,12 +242,18 @@ class Journal:
         """Proposals that are in no record yet."""
         return self._proposer.waiting
 
+    async def append_marker(self, partition: int) -> int:
+        """Append a marker; the offset of the last one of the partition once it is folded. Raises JournalError."""
+        await self.append(self._keys[partition], (), marker=self.markers[partition].next())
+        return self.markers[partition].last
+
     async def append(
         self,
         key: str,
         entries: tuple[Entry[Any, Any], ...],
         *,
         floors: dict[str, Mark] | None = None,
+        marker: Marker | None = None,
     ) -> Outcomes:
         """Append one record and wait until it is folded; the outcome of each entry.
 
@@ -222,6 +265,7 @@ class Journal:
             by=self.source,
             entries=entries,
             floors=floors or {},
+            marker=marker,
         )
         self._check(self.partition_of(key))
         folded: asyncio.Future[Outcomes] = self._loop.create_future()
@@ -249,12 +293,24 @@ class Journal:
 
     # Following.
 
+    def _new_view(self, partition: int) -> PartitionView:
+        warm = self._warm // self.partitions
+        return PartitionView(self._model, self._keys[partition], self.reader, self.views, warm, self._settle_soon)
+
+    def _follow(self) -> None:
+        """Follow each partition from where its view is; one that was loaded from its snapshot's marker on."""
+        begin = {partition: view.next_offset for partition, view in enumerate(self._views)}
+        self._log.start(self._on_batch, begin | {p: start.begin for p, start in self._starts.items()})
+
     async def _load(self) -> None:
         started = self._loop.time()
         while not self.loaded.is_set():
             try:
                 ends = await self._log.ends()
-            except EndsUnknownError:
+                if self.loader is not None and self._to_load:
+                    await self._load_snapshots(self.loader, ends)
+            except (EndsUnknownError, SnapshotStoreError) as error:
+                log.info("journal not loaded yet", extra={"error": str(error)})
                 await asyncio.sleep(LOAD_RETRY_S)
                 continue
             for partition, end in ends.items():
@@ -262,9 +318,34 @@ class Journal:
                     # A partition that stops on the way is no reason to keep the others from serving.
                     with suppress(PartitionFailedError):
                         await self._reach(partition, end)
+            if self._to_load:
+                continue
             records = sum(v.next_offset for v in self._views)
             log.info("journal loaded", extra={"records": records, "seconds": round(self._loop.time() - started, 3)})
             self.loaded.set()
+
+    async def _load_snapshots(self, loader: SnapshotLoader, ends: Ends) -> None:
+        """Begin the partitions to be loaded anew, each from its newest snapshot, and follow all."""
+        gc.disable()
+        try:
+            starts = await loader.starts(sorted(self._to_load), ends)
+        finally:
+            gc.freeze()
+            gc.enable()
+        for partition, start in starts.items():
+            manifest = start.manifest
+            id = manifest.id if manifest is not None else ""
+            if self._tried.get(partition) == id:
+                # There is none that reaches the records that are left: the partition stays stopped.
+                continue
+            self._tried[partition] = id
+            self._views[partition] = start.view
+            self.failed.pop(partition, None)
+            if manifest is not None:
+                self._starts[partition] = start
+                self.markers[partition].passed(manifest.offset, manifest.at, start.view.outcome_hash)
+        self._to_load.clear()
+        self._follow()
 
     async def _reach(self, partition: int, offset: int) -> None:
         self._check(partition)
@@ -294,9 +375,9 @@ class Journal:
             touched.add(partition)
             view = self._views[partition]
             try:
-                # The journal is neither compacted nor written in transactions: its offsets have no gaps.
                 if offset != view.next_offset:
-                    raise MissingRecordsError(f"the last one before it is at {view.next_offset - 1}")
+                    self._check_order(partition, message)
+                    continue
                 if message.error() is not None:
                     continue
                 record = self._model.decode(message.value() or b"")
@@ -304,16 +385,58 @@ class Journal:
             except Exception as error:  # noqa: BLE001 - whatever it is, the partition stops there
                 self._stop_partition(partition, offset, error)
                 continue
-            if is_awaited:
-                self._announce(partition, record, outcomes)
-            else:
+            if record.marker is not None:
+                self._pass_marker(partition, record, message)
+            elif not is_awaited:
                 _count_void(record, outcomes)
+                continue
+            self._announce(partition, record, outcomes)
         metrics.JOURNAL_RECORDS.inc(len(batch))
         if loading:
-            gc.freeze()
-            gc.enable()
+            self._settle_loaded(touched)
         for partition in touched:
             self._wake(partition)
+
+    def _settle_loaded(self, partitions: Iterable[int]) -> None:
+        """What a batch has loaded comes to rest, and out of the collector's sight."""
+        for partition in partitions:
+            while self._views[partition].settle(SETTLED_AT_ONCE):
+                pass
+        gc.freeze()
+        gc.enable()
+
+    def _check_order(self, partition: int, message: Message) -> None:
+        """A message that is not the next one is the marker that the view was loaded behind, or others are missing.
+
+        The journal is neither compacted nor written in transactions: its offsets have no gaps, but for what was
+        trimmed. Raises MissingRecordsError.
+        """
+        view, start, offset = self._views[partition], self._starts.pop(partition, None), message.offset()
+        manifest = start.manifest if start is not None else None
+        if manifest is not None and is_marker_of(manifest, message, self._model):
+            return
+        if self.loader is not None and not self.loaded.is_set():
+            if manifest is not None and manifest.offset == offset:
+                self.loader.refuse(manifest)
+            self._to_load.add(partition)
+        raise MissingRecordsError(f"the last one before it is at {view.next_offset - 1}")
+
+    def _pass_marker(self, partition: int, record: Record[Any, Any], message: Message) -> None:
+        markers, offset = self.markers[partition], message.offset()
+        if record.marker is not None and record.by != self.source:
+            markers.compare(record.marker, offset, record.by)
+        markers.passed(offset, message.timestamp()[1], self._views[partition].outcome_hash)
+
+    def _settle_soon(self) -> None:
+        if not self._is_settling:
+            self._is_settling = True
+            self._loop.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        """Put to rest what is not used any more: a little in each turn of the loop, behind all that is to be done."""
+        self._is_settling = False
+        if any(view.settle(SETTLED_AT_ONCE) for view in self._views):
+            self._settle_soon()
 
     def _announce(self, partition: int, record: Record[Any, Any], outcomes: Outcomes) -> None:
         appended = self._appended.get(record.id)

@@ -70,7 +70,7 @@ class RecordFacts(msgspec.Struct, frozen=True):
 
 
 class Log(Protocol):
-    """An ordered, partitioned log that this process follows from its begin and appends to."""
+    """An ordered, partitioned log that this process follows and appends to."""
 
     @property
     def name(self) -> str: ...
@@ -83,8 +83,16 @@ class Log(Protocol):
         """Why the log cannot be followed any further, in words; None while it can."""
         ...
 
-    def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
-        """Follow all partitions; batches come on the event loop, in offset order within a partition."""
+    def open(self) -> None:
+        """Begin to answer where partitions end; `start` does it, too."""
+        ...
+
+    def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
+        """Follow these partitions, each from this offset on; batches come on the event loop, in order in a partition.
+
+        A partition whose records there are trimmed is followed from the first one that is left. Called a second time,
+        it ends what was followed before.
+        """
         ...
 
     async def stop(self) -> None: ...
@@ -105,6 +113,49 @@ class Log(Protocol):
 
     def ends(self) -> asyncio.Future[Ends]:
         """Where each partition ends at some time after this call; fails with EndsUnknownError."""
+        ...
+
+    async def trim(self, before: Mapping[int, int], appended_before_ms: int) -> Ends:
+        """Remove the records of these partitions below the offset that were appended before that time, in epoch ms.
+
+        Returns where each of them begins now. Raises EndsUnknownError if the log does not answer; what was removed then
+        is open.
+        """
+        ...
+
+
+class SnapshotStoreError(Exception):
+    """The store of snapshots did not answer in time."""
+
+
+class SnapshotReader(Protocol):
+    """Two lists of each partition that grow at their ends: notes, which are small, and chunks. Both have offsets.
+
+    What they mean is in `sluice.engine.snapshots`. All methods raise SnapshotStoreError.
+    """
+
+    async def notes(self, partitions: Collection[int]) -> dict[int, list[tuple[int, bytes]]]:
+        """All notes of each partition with their offsets, in order: at least those appended before this call."""
+        ...
+
+    async def chunks(self, partition: int, first: int, last: int) -> list[bytes]:
+        """What is left of the chunks from the first to the last offset, both included."""
+        ...
+
+
+class SnapshotStore(SnapshotReader, Protocol):
+    """The same, to be written to."""
+
+    async def append_note(self, partition: int, value: bytes, facts: RecordFacts) -> None:
+        """Returns when it is stored."""
+        ...
+
+    async def append_chunk(self, partition: int, value: bytes, facts: RecordFacts) -> int:
+        """Returns its offset when it is stored."""
+        ...
+
+    async def trim(self, partition: int, notes_before: int, chunks_before: int) -> None:
+        """Remove what stands below these offsets."""
         ...
 
 
@@ -203,6 +254,22 @@ class Model(Protocol):
 
     def is_under_way(self, state: Any) -> bool:
         """Whether a workflow is changing an aggregate of this state, or waits to."""
+        ...
+
+    def encode_state(self, state: Any) -> bytes:
+        """The state of an aggregate, which is not None: the same bytes in every process for states that are alike."""
+        ...
+
+    def decode_state(self, value: bytes) -> Any:
+        """The state of these bytes. Raises msgspec.MsgspecError or ValueError."""
+        ...
+
+    def encode_projection(self, name: str, projection: Any) -> bytes:
+        """The projection of that name, in the same way."""
+        ...
+
+    def decode_projection(self, name: str, value: bytes) -> Any:
+        """See `decode_state`."""
         ...
 
     def encode(self, record: Any) -> bytes: ...

@@ -48,11 +48,24 @@ where the topic has lost its end and offsets are used a second time.
 """
 
 
+class Marker(msgspec.Struct, frozen=True, gc=False):
+    """Makes its record's offset one at which followers compare their outcome hashes, and of which a snapshot is made.
+
+    A proposer does not know at which offset its record will stand. So it says what it found at the marker before this
+    one: `previous` is that one's offset, -1 without one, and `outcome_hash` its own hash behind it, in hex digits.
+    Only followers of the same `format` compare.
+    """
+
+    format: int
+    previous: int = -1
+    outcome_hash: str = ""
+
+
 class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=True, gc=False):
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
     `floors` says for topics of requests (name and id, see Source) below which mark all of the partition's requests are
-    decided, as far as the proposer has seen.
+    decided, as far as the proposer has seen. A record with a `marker` has no entries.
     """
 
     id: str
@@ -60,10 +73,13 @@ class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults
     by: str
     entries: tuple[Entry[EventT, ReplyT], ...] = ()
     floors: dict[str, Mark] = {}
+    marker: Marker | None = None
 
 
 def record_kind(record: Record[Any, Any]) -> str:
     """What a record says it is, for the headers: its first event, or that there is none."""
+    if record.marker is not None:
+        return "Marker"
     for entry in record.entries:
         if entry.events:
             return type(entry.events[0]).__name__

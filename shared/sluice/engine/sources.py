@@ -4,8 +4,9 @@ For each topic there is a floor, below which every request is decided, and the d
 grow. What is held is bounded by the requests under way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from sluice.engine.capture import DecidedOfTopic
 from sluice.engine.record import Mark, Source
 
 _TIDY_AT = 64
@@ -34,6 +35,23 @@ class DecidedSources:
     def remembered(self) -> int:
         """How many decided requests are remembered one by one."""
         return sum(len(topic.decided) for topic in self._topics.values())
+
+    def captured(self) -> list[DecidedOfTopic]:
+        """All of it, in order; what was decided below a floor is dropped, for the floor says so."""
+        return [
+            DecidedOfTopic(name, topic.floor, sorted(mark for mark in topic.decided if mark >= topic.floor))
+            for name, topic in sorted(self._topics.items())
+        ]
+
+    @staticmethod
+    def restored(topics: Iterable[DecidedOfTopic]) -> "DecidedSources":
+        """What was captured."""
+        sources = DecidedSources()
+        for known in topics:
+            topic = sources._of(known.topic)
+            topic.floor, topic.decided = known.floor, set(known.decided)
+            topic.tidy_at = max(_TIDY_AT, 2 * len(topic.decided))
+        return sources
 
     def mark(self, source: Source) -> None:
         topic = self._of(source.topic)

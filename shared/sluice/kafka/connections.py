@@ -4,11 +4,21 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from sluice.engine.ports import Chance, Clock, Log, RequestSource, SendError, SystemChance, SystemClock
+from sluice.engine.ports import (
+    Chance,
+    Clock,
+    Log,
+    RequestSource,
+    SendError,
+    SnapshotStore,
+    SystemChance,
+    SystemClock,
+)
 from sluice.kafka.headers import Headers
 from sluice.kafka.log import KafkaLog
 from sluice.kafka.producer import KafkaProducer
 from sluice.kafka.request_source import KafkaRequestSource
+from sluice.kafka.snapshots import KafkaSnapshotStore
 
 
 class RecordProducer(Protocol):
@@ -40,6 +50,11 @@ class Connections(Protocol):
     @property
     def log(self) -> Log: ...
 
+    @property
+    def snapshots(self) -> SnapshotStore | None:
+        """Where the journal's snapshots are; None: it is always followed from its begin."""
+        ...
+
     def request_source(self, topic: str, group: str) -> RequestSource:
         """The requests of a topic, as a member of the group."""
         ...
@@ -56,6 +71,7 @@ class KafkaConnections:
         self.chance = SystemChance()
         self.producer = KafkaProducer(client)
         self.log = KafkaLog(client, self.producer, partitions, gather_ms=gather_ms)
+        self.snapshots = KafkaSnapshotStore(client, partitions)
         self._client = client
         self._session_s = session_s
 

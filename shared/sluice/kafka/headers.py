@@ -6,7 +6,13 @@ from functools import lru_cache
 Headers = list[tuple[str, str | bytes | None]]
 
 
-def cloud_event_headers(kind: str, id: str, source: str, time_ms: int, subject: str) -> Headers:
+JSON = "application/json"
+MESSAGE_PACK = "application/x-msgpack"
+
+
+def cloud_event_headers(
+    kind: str, id: str, source: str, time_ms: int, subject: str, content_type: str = JSON
+) -> Headers:
     """The attributes of CloudEvents 1.0 in the binary mode of its Kafka binding; an empty subject is none at all."""
     attributes: Headers = [
         ("ce_specversion", "1.0"),
@@ -14,7 +20,7 @@ def cloud_event_headers(kind: str, id: str, source: str, time_ms: int, subject: 
         ("ce_id", id),
         ("ce_source", source),
         ("ce_time", f"{_second(time_ms // 1000)}.{time_ms % 1000:03d}+00:00"),
-        ("content-type", "application/json"),
+        ("content-type", content_type),
     ]
     # As text it would end at a zero character, which a name that is refused may hold.
     return [*attributes, ("ce_subject", subject.encode())] if subject else attributes

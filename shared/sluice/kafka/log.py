@@ -1,12 +1,13 @@
-"""The journal's log on Kafka: one topic, followed from its begin by a consumer of no group."""
+"""The journal's log on Kafka: one topic, followed by a consumer of no group."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from sluice.engine.ports import Ends, Message, RecordFacts, SendError
+from sluice.engine.ports import Ends, EndsUnknownError, Message, RecordFacts, SendError
+from sluice.kafka.deleting import RecordDeleter
 from sluice.kafka.ends import EndOffsets
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.poll_thread import PollThread
@@ -47,7 +48,10 @@ class KafkaLog:
             **({"fetch.min.bytes": GATHERED_BYTES, "fetch.wait.max.ms": gather_ms} if gather_ms else {}),
         }
         self._config = clients.consumer(client, "sluice-journal-follower", more)
+        self._deleter = RecordDeleter(client)
         self._follower: PollThread | None = None
+        self._ended: list[PollThread] = []
+        self._is_open = False
 
     @property
     def failure(self) -> str | None:
@@ -56,17 +60,35 @@ class KafkaLog:
             return repr(self._follower.failure)
         return self._ends.failure
 
-    def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
+    def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
         """See Log."""
-        self._ends.start()
-        self._follower = PollThread("journal-follower", self._config, self._attach, on_batch)
-        self._follower.start()
+        self.open()
+        if self._follower is not None:
+            self._follower.end()
+            self._ended.append(self._follower)
+
+        def attach(consumer: Consumer) -> None:
+            consumer.assign([TopicPartition(self.name, p, offset) for p, offset in begin.items()])
+
+        def deliver(batch: Sequence[Message]) -> None:
+            if self._follower is follower:
+                on_batch(batch)
+
+        follower = self._follower = PollThread("journal-follower", self._config, attach, deliver)
+        follower.start()
+
+    def open(self) -> None:
+        """See Log."""
+        if not self._is_open:
+            self._is_open = True
+            self._ends.start()
 
     async def stop(self) -> None:
         """See Log."""
         self._ends.stop()
-        if self._follower is not None:
-            await self._follower.stop()
+        for follower in (*self._ended, self._follower):
+            if follower is not None:
+                await follower.stop()
 
     def append(
         self,
@@ -85,5 +107,9 @@ class KafkaLog:
         """See Log."""
         return self._ends.request()
 
-    def _attach(self, consumer: Consumer) -> None:
-        consumer.assign([TopicPartition(self.name, p, 0) for p in range(self.partitions)])
+    async def trim(self, before: Mapping[int, int], appended_before_ms: int) -> Ends:
+        """See Log."""
+        try:
+            return await asyncio.to_thread(self._deleter.delete, self.name, before, appended_before_ms)
+        except KafkaException as error:
+            raise EndsUnknownError(str(error)) from error

@@ -68,9 +68,13 @@ class PollThread:
         """Have the thread run `job(consumer)` between two polls."""
         self._jobs.put(job)
 
+    def end(self) -> None:
+        """Have the polling end, without waiting for it."""
+        self._stopping.set()
+
     async def stop(self) -> None:
         """End the polling, close the consumer, which leaves its group, and wait for the thread."""
-        self._stopping.set()
+        self.end()
         await asyncio.to_thread(self._thread.join, 10.0)
 
     def _run(self) -> None:

@@ -36,7 +36,10 @@ MAX_REQUEST_BYTES = 7 * 1024 * 1024
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """`partitions` None: as many as the deployment has for keyed topics. `retention_ms` -1: for ever."""
+    """`partitions` None: as many as the deployment has for keyed topics.
+
+    `retention_ms` is how long Kafka keeps a record, -1: `bound_by` says what removes it instead.
+    """
 
     name: str
     key: str
@@ -46,6 +49,12 @@ class Topic(msgspec.Struct, frozen=True):
     partitions: int | None = None
     retention_ms: int = 7 * _DAY_MS
     cleanup: str = "delete"
+    bound_by: str = ""
+
+    @property
+    def bound(self) -> str:
+        """What keeps the topic from growing for ever."""
+        return self.bound_by or f"{self.retention_ms // _DAY_MS} d"
 
     def config(self) -> dict[str, str]:
         return {
@@ -117,6 +126,25 @@ JOURNAL = Topic(
     written_by=_ALL,
     read_by=_ALL,
     retention_ms=-1,
+    bound_by="until it is behind the second-newest confirmed snapshot and older than SLUICE_JOURNAL_KEEP",
+)
+SNAPSHOTS = Topic(
+    name="sluice.snapshots",
+    key="number of the partition",
+    holds="which snapshots of the journal's partitions there are, and what second runs came to",
+    written_by=("cluster-manager",),
+    read_by=_ALL,
+    retention_ms=-1,
+    bound_by="until it is behind the third-newest snapshot",
+)
+SNAPSHOT_CHUNKS = Topic(
+    name="sluice.snapshots.chunks",
+    key="number of the partition",
+    holds="the states of the journal's partitions behind a marker, in chunks; binary",
+    written_by=("cluster-manager",),
+    read_by=_ALL,
+    retention_ms=-1,
+    bound_by="until it is behind the third-newest snapshot",
 )
 DEAD_LETTERS = Topic(
     name="sluice.dead-letters",
@@ -142,6 +170,7 @@ STATISTICS_WINDOWS = Topic(
     read_by=("txn-manager", "api-gateway"),
     retention_ms=-1,
     cleanup="compact",
+    bound_by="the last of each key; windows that expired have no value",
 )
 TOPICS = (
     REQUESTS_STREAMS,
@@ -152,6 +181,8 @@ TOPICS = (
     SCALE,
     RETENTION,
     JOURNAL,
+    SNAPSHOTS,
+    SNAPSHOT_CHUNKS,
     DEAD_LETTERS,
     STATISTICS,
     STATISTICS_WINDOWS,

@@ -104,6 +104,7 @@ class MemoryBroker:
         self._began_ms = began_ms
         self._logs: dict[str, list[list[MemoryMessage]]] = {}
         self._epochs: dict[tuple[str, int], int] = {}
+        self._begins: dict[tuple[str, int], int] = {}
         self._creations: dict[str, int] = {}
         self._fetchings: dict[str, list[Fetching]] = {}
 
@@ -121,6 +122,20 @@ class MemoryBroker:
     def log(self, topic: str, partition: int) -> list[MemoryMessage]:
         return self.logs(topic)[partition]
 
+    def begin(self, topic: str, partition: int) -> int:
+        """The offset of the first record that consumers get: those below it are removed for them."""
+        return self._begins.get((topic, partition), 0)
+
+    def trim(self, topic: str, partition: int, before: int, appended_before_ms: int | None = None) -> int:
+        """Remove the records below the offset that were appended before that time; where the partition begins now."""
+        log, begin = self.log(topic, partition), self.begin(topic, partition)
+        while begin < min(before, len(log)):
+            if appended_before_ms is not None and log[begin].timestamp()[1] >= appended_before_ms:
+                break
+            begin += 1
+        self._begins[topic, partition] = begin
+        return begin
+
     def topic_id(self, topic: str) -> int:
         """Another one when the topic is made anew."""
         return self._creations.get(topic, 0)
@@ -131,6 +146,7 @@ class MemoryBroker:
         self._logs.pop(topic, None)
         for partition in range(self.partitions):
             self._epochs.pop((topic, partition), None)
+            self._begins.pop((topic, partition), None)
             self._cut(topic, partition, 0)
 
     def all_logs(self) -> list[list[MemoryMessage]]:
@@ -346,7 +362,7 @@ class Fetching:
         for partition, position in self.at.items():
             log = self._broker.log(self._topic, partition)
             if partition not in self.held and position < len(log):
-                batch += log[position:]
+                batch += log[max(position, self._broker.begin(self._topic, partition)) :]
                 self.at[partition] = len(log)
         if batch:
             self._deliver(batch)

@@ -3,10 +3,11 @@
 import random
 from collections.abc import Callable
 
-from sluice.engine.ports import Clock
+from sluice.engine.ports import Clock, SnapshotStore
 from sluice.memory.broker import MemoryBroker, MemoryProducer
 from sluice.memory.log import MemoryLog
 from sluice.memory.requests import MemoryGroup, MemoryRequestSource
+from sluice.memory.snapshots import MemorySnapshotStore
 
 
 class MemoryGroups:
@@ -39,16 +40,25 @@ class SeededChance:
 
 
 class MemoryConnections:
-    """See Connections. `touch` is called whenever the process reaches the outside, before and after; it may raise."""
+    """See Connections. `touch` is called whenever the process reaches the outside, before and after; it may raise.
+
+    A process that does not load snapshots has the whole journal as soon as it follows it.
+    """
 
     def __init__(
-        self, groups: MemoryGroups, process: object = None, touch: Callable[[str], None] = lambda _what: None
+        self,
+        groups: MemoryGroups,
+        process: object = None,
+        touch: Callable[[str], None] = lambda _what: None,
+        *,
+        loads_snapshots: bool = False,
     ) -> None:
         broker = groups.broker
         self.clock: Clock = broker
         self.chance = SeededChance(broker.random)
         self.producer = MemoryProducer(broker, touch)
         self.log = MemoryLog(broker, self.producer)
+        self.snapshots: SnapshotStore | None = MemorySnapshotStore(broker, touch) if loads_snapshots else None
         self.process = process if process is not None else self
         self._groups = groups
 

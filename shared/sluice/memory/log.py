@@ -20,14 +20,20 @@ class MemoryLog:
         self._producer = producer
         self._fetching: Fetching | None = None
 
-    def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
+    def open(self) -> None:
+        """See Log."""
+
+    def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
         """See Log. What is there already comes at once."""
+        self.close()
         self._fetching = Fetching(self._broker, self.name, on_batch)
-        logs = self._broker.logs(self.name)
-        for log in logs:
-            if log:
-                on_batch(log[:])
-        self._fetching.start({partition: len(log) for partition, log in enumerate(logs)})
+        positions = {}
+        for partition, offset in begin.items():
+            log = self._broker.log(self.name, partition)
+            if batch := log[max(offset, self._broker.begin(self.name, partition)) :]:
+                on_batch(batch)
+            positions[partition] = len(log)
+        self._fetching.start(positions)
 
     async def stop(self) -> None:
         """See Log."""
@@ -71,6 +77,11 @@ class MemoryLog:
         answer: asyncio.Future[Ends] = self._broker.loop.create_future()
         self._request_ends(answer, self._broker.loop.time() + ENDS_TIMEOUT_S)
         return answer
+
+    async def trim(self, before: Mapping[int, int], appended_before_ms: int) -> Ends:
+        """See Log."""
+        await self.ends()
+        return {p: self._broker.trim(self.name, p, offset, appended_before_ms) for p, offset in before.items()}
 
     def _request_ends(self, answer: asyncio.Future[Ends], until_s: float) -> None:
         broker, back_s = self._broker, self._broker.back_s

@@ -31,6 +31,21 @@ JOURNAL_BEHIND = Gauge(
     ["partition"],
 )
 JOURNAL_STOPPED = Gauge("sluice_journal_stopped_partitions", "Partitions with a record that cannot be applied")
+JOURNAL_DIFFERENCES = Counter(
+    "sluice_journal_differences", "Markers at which another follower had judged the records before differently"
+)
+SNAPSHOTS_REFUSED = Counter("sluice_snapshots_refused", "Snapshots that this process looked at and did not load")
+SNAPSHOT_OFFSET = Gauge("sluice_snapshot_offset", "Journal offset of the newest confirmed snapshot", ["partition"])
+SNAPSHOT_TIME = Gauge(
+    "sluice_snapshot_timestamp_seconds",
+    "When the journal took the marker of the newest confirmed snapshot",
+    ["partition"],
+)
+SNAPSHOT_BYTES = Gauge("sluice_snapshot_bytes", "Length of the newest confirmed snapshot", ["partition"])
+SNAPSHOT_DIFFERS = Gauge(
+    "sluice_snapshot_differs", "1 while two runs of the newest snapshot have come to different states", ["partition"]
+)
+JOURNAL_BEGIN = Gauge("sluice_journal_begin_offset", "Where the journal begins since it was trimmed", ["partition"])
 PARTITIONS = Gauge("sluice_partitions", "Partitions that each keyed topic has in this deployment")
 
 # Calls.

@@ -26,11 +26,18 @@ class HandLog:
         self.deliver: Callable[[Sequence[Message]], None] = lambda _batch: None
         self.end: int | None = None
 
-    def start(self, on_batch: Callable[[Sequence[Message]], None]) -> None:
+    def open(self) -> None:
+        pass
+
+    def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
+        assert begin == {0: 0}
         self.deliver = on_batch
 
     async def stop(self) -> None:
         pass
+
+    async def trim(self, _before: Mapping[int, int], _appended_before_ms: int) -> Ends:
+        raise AssertionError
 
     def append(
         self,

@@ -5,6 +5,7 @@ from sluice.catalog.examples.dead_letters import dead_letter_examples
 from sluice.catalog.examples.example import Example, of_unknown_type, with_unknown_field
 from sluice.catalog.examples.journal_records import journal_records
 from sluice.catalog.examples.reports import report_examples, statistics_examples
+from sluice.catalog.examples.snapshots import snapshot_examples
 
 __all__ = [
     "Example",
@@ -14,6 +15,7 @@ __all__ = [
     "of_unknown_type",
     "reports",
     "requests",
+    "snapshots",
     "statistics",
     "with_unknown_field",
 ]
@@ -34,6 +36,11 @@ def statistics() -> list[Example]:
     return statistics_examples()
 
 
+def snapshots() -> list[Example]:
+    """What `sluice.snapshots` holds."""
+    return snapshot_examples()
+
+
 def dead_letters() -> list[Example]:
     """A request that could not be handled, bytes that cannot be decoded, and what became of the first."""
     return dead_letter_examples(requests())
@@ -41,4 +48,4 @@ def dead_letters() -> list[Example]:
 
 def all_examples() -> list[Example]:
     """Examples of all topics."""
-    return [*requests(), *reports(), *statistics(), *journal_records(), *dead_letters()]
+    return [*requests(), *reports(), *statistics(), *snapshots(), *journal_records(), *dead_letters()]

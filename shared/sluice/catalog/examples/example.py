@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.kafka.headers import Headers, cloud_event_headers
+from sluice.kafka.headers import JSON, MESSAGE_PACK, Headers, cloud_event_headers
 
 UNKNOWN_FIELD = {"unheardOf": {"since": "a later version"}}
 UNKNOWN_TYPE = "UnheardOf"
@@ -29,13 +29,17 @@ class Example(msgspec.Struct, frozen=True):
         return value.decode() if isinstance(value, bytes) else str(value)
 
     def json(self) -> Any:
-        """The value, decoded. Raises msgspec.DecodeError for a dead letter that is none."""
+        """The value, decoded; bytes in it as base64. Raises msgspec.DecodeError for a dead letter that is none."""
+        if self.header("content-type") == MESSAGE_PACK:
+            return msgspec.to_builtins(msgspec.msgpack.decode(self.value))
         return msgspec.json.decode(self.value)
 
 
-def example(topic: str, key: str, kind: str, id: str, source: str, at: int, value: bytes) -> Example:
+def example(
+    topic: str, key: str, kind: str, id: str, source: str, at: int, value: bytes, content_type: str = JSON
+) -> Example:
     """`at` in epoch ms, `source` is service/instance."""
-    return Example(topic, key, cloud_event_headers(kind, id, source, at, key), value)
+    return Example(topic, key, cloud_event_headers(kind, id, source, at, key, content_type), value)
 
 
 def with_unknown_field(known: Example) -> Example:

@@ -12,7 +12,7 @@ from sluice.domain.decision import Reader
 CLUSTER = "cluster"
 
 
-class Member(msgspec.Struct):
+class Member(msgspec.Struct, array_like=True):
     """One instance of a service; `endpoints` maps a protocol to host:port.
 
     `since` is when its process was started, or when it joined if it does not say; epoch ms.
@@ -24,7 +24,7 @@ class Member(msgspec.Struct):
     since: int
 
 
-class Cluster(msgspec.Struct):
+class Cluster(msgspec.Struct, array_like=True):
     """`containers` is empty until the first segment store came; `assigned_at` in epoch ms; members by instance."""
 
     containers: dict[int, Host] = {}

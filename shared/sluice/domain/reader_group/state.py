@@ -29,7 +29,7 @@ class GroupWorkflow(Workflow):
     leaves: tuple[str, ...] = ()
 
 
-class ReaderGroup(msgspec.Struct):
+class ReaderGroup(msgspec.Struct, array_like=True):
     id: GroupId
     creation_id: str
     state: GroupState

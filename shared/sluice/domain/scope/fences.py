@@ -22,7 +22,7 @@ from sluice.domain.scope.state import find_scope, is_deleted_plainly, is_deleted
 from sluice.domain.status import Status
 
 
-class ScopeFences(msgspec.Struct):
+class ScopeFences(msgspec.Struct, array_like=True):
     """For each partition, by its key, the position that must have been folded."""
 
     positions: dict[str, int] = {}

@@ -12,7 +12,7 @@ from sluice.domain.names import scope_aggregate
 from sluice.domain.workflow import Workflow, WorkflowKind, running_as
 
 
-class Scope(msgspec.Struct):
+class Scope(msgspec.Struct, array_like=True):
     name: str
     creation_id: str
     created_at: int

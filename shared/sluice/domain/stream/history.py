@@ -13,7 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import takewhile
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,7 +21,17 @@ from sluice.domain.segment import Segment, epoch_of
 
 V = TypeVar("V")
 
-NONE: Mapping[Any, Any] = MappingProxyType({})
+
+class _Nothing(dict[Any, Any]):
+    """An empty dict that stays empty, and is encoded as fast as any other."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("this mapping is shared by all that have nothing in it")
+
+    __setitem__ = update = setdefault = __ior__ = _refuse  # type: ignore[assignment]
+
+
+NONE: Mapping[Any, Any] = _Nothing()
 """The empty mapping that most streams share: a new mapping replaces it when something is added."""
 
 CHUNK_EPOCHS = 64
@@ -31,7 +40,7 @@ CHUNK_EPOCHS = 64
 _CACHED_CHUNKS = 16
 
 
-class Epoch(msgspec.Struct, frozen=True):
+class Epoch(msgspec.Struct, frozen=True, array_like=True):
     """One generation of segments, their ids ascending. `created_at` grows strictly, in epoch ms.
 
     `reference` is the number of the epoch that this one is a duplicate of, its own unless it is one.
@@ -80,7 +89,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = lru_cache(_CACHED_CHUNKS)(msgspec.msgpack.Decoder(_Chunk).decode)
 
 
-class History(msgspec.Struct):
+class History(msgspec.Struct, array_like=True):
     """`chunks` come first, then the `recent` epochs, with all of their segments by id.
 
     `sealed_in` is the first epoch without the segment, `sealed_sizes` are bytes; both of segments in recent epochs.
@@ -199,17 +208,19 @@ class History(msgspec.Struct):
 
 
 def _grown(mapping: Mapping[int, V], more: Mapping[int, V]) -> Mapping[int, V]:
-    """The mapping with more in it; changed in place unless it is the one that all share."""
-    if not isinstance(mapping, dict):
+    """The mapping with more in it; changed in place unless it is empty, and so may be the one that all share."""
+    if not mapping:
         return dict(more) if more else mapping
+    assert isinstance(mapping, dict)
     mapping.update(more)
     return mapping
 
 
 def _without(mapping: Mapping[int, V], keys: list[int]) -> Mapping[int, V]:
     """The mapping without the keys; a new one when most is gone, since a dict that was large stays large."""
-    if not isinstance(mapping, dict):
+    if not mapping:
         return mapping
+    assert isinstance(mapping, dict)
     for key in keys:
         mapping.pop(key, None)
     return dict(mapping) if len(mapping) < len(keys) else mapping

@@ -38,14 +38,14 @@ class StreamWorkflow(Workflow):
     replacement: Replacement | None = None
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class Waiting(msgspec.Struct, frozen=True, array_like=True):
     """A workflow of this kind waits for the stream; last recorded at `at`, epoch ms."""
 
     kind: str
     at: int
 
 
-class Subscriber(msgspec.Struct):
+class Subscriber(msgspec.Struct, array_like=True):
     """A reader group whose progress bounds what may be truncated; `cut` is empty until it has reported one."""
 
     group_id: str
@@ -54,7 +54,7 @@ class Subscriber(msgspec.Struct):
     cut: dict[int, int] = {}
 
 
-class WriterMark(msgspec.Struct):
+class WriterMark(msgspec.Struct, array_like=True):
     """A writer's latest report of its own time at a position; not `alive` once it was shut down."""
 
     timestamp: int
@@ -70,7 +70,7 @@ class WatermarkBounds(msgspec.Struct, frozen=True):
     at: int
 
 
-class RecordedDecision(msgspec.Struct, frozen=True):
+class RecordedDecision(msgspec.Struct, frozen=True, array_like=True):
     """A decision on scaling or retention, and why; `at` in epoch ms."""
 
     code: str
@@ -78,7 +78,7 @@ class RecordedDecision(msgspec.Struct, frozen=True):
     at: int
 
 
-class Stream(msgspec.Struct):
+class Stream(msgspec.Struct, array_like=True):
     """`cut` is the head, empty before the first truncation, `cut_size` the bytes before it.
 
     `next_number` is the number after the highest one ever used: numbers of one name are never used again.
@@ -122,7 +122,7 @@ class Stream(msgspec.Struct):
         return self.history.segments_of(self.active)
 
 
-class DeletedStream(msgspec.Struct, frozen=True):
+class DeletedStream(msgspec.Struct, frozen=True, array_like=True):
     """What is left of a deleted stream: where its successor's numbers begin."""
 
     next_number: int

@@ -21,7 +21,7 @@ class TableState(Enum):
     DELETING = "DELETING"
 
 
-class Table(msgspec.Struct):
+class Table(msgspec.Struct, array_like=True):
     id: TableId
     creation_id: str
     state: TableState
@@ -35,7 +35,7 @@ class Table(msgspec.Struct):
         return max(number_of(s.id) for s in self.segments) + 1
 
 
-class DeletedTable(msgspec.Struct, frozen=True):
+class DeletedTable(msgspec.Struct, frozen=True, array_like=True):
     """What is left of a deleted table: where the numbers of its successor begin."""
 
     next_number: int

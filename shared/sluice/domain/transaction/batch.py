@@ -56,6 +56,11 @@ class CommitBatch(Workflow):
 
     transactions: tuple[str, ...] = ()
 
+    @property
+    def id(self) -> str:
+        """A batch may begin in the moment in which the one before it did, but no transaction is in two."""
+        return f"{self.kind.value}-{self.transactions[0]}"
+
 
 class Merged(msgspec.Struct, frozen=True):
     """A batch is in its targets, but for what it `skipped`; what those up to `deleted` have skipped is deleted."""
@@ -65,7 +70,7 @@ class Merged(msgspec.Struct, frozen=True):
     deleted: int = 0
 
 
-class Commits(msgspec.Struct):
+class Commits(msgspec.Struct, array_like=True):
     """The commits of a stream; `batches` counts those that were begun.
 
     `skipped` has, by the number of the batch, what is to be deleted and not yet known to be.

@@ -44,7 +44,7 @@ KEPT_MS = 24 * 3600 * 1000
 KEPT_MOST = 20_000
 
 
-class StreamTransactions(msgspec.Struct):
+class StreamTransactions(msgspec.Struct, array_like=True):
     """Ids of transactions; each dict is in the order of the events. `newest` and `older` have ended.
 
     The first `of_deleted` of the ended ones are of deleted streams of the name. `prepared` may be opened; `ranges` says

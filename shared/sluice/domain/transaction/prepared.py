@@ -28,7 +28,7 @@ from sluice.domain.transaction.state import segment_names
 from sluice.domain.workflow import Workflow, WorkflowKind, running_as
 
 
-class PreparedRange(msgspec.Struct):
+class PreparedRange(msgspec.Struct, array_like=True):
     """`id` is the first of `count` transactions. `discarded` are those that the workflow deletes the segments of."""
 
     id: TransactionId

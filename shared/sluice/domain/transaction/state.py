@@ -34,7 +34,7 @@ class TransactionState(Enum):
     UNKNOWN = "UNKNOWN"
 
 
-class Transaction(msgspec.Struct):
+class Transaction(msgspec.Struct, array_like=True):
     """A transaction that has not ended; times in epoch ms, as the broker counts them.
 
     The lease runs out `lease_ms` after `last_activity_at`, the last ping; none may reach beyond `dies_at`.
@@ -65,11 +65,11 @@ class Transaction(msgspec.Struct):
         return self.last_activity_at + self.lease_ms + creation
 
 
-class PreparedTransaction(msgspec.Struct, frozen=True):
+class PreparedTransaction(msgspec.Struct, frozen=True, array_like=True):
     """An id that no client has yet; its segments exist. See `domain.transaction.prepared`."""
 
 
-class EndedTransaction(msgspec.Struct, frozen=True):
+class EndedTransaction(msgspec.Struct, frozen=True, array_like=True):
     """What is remembered of a transaction that has ended; `reason` says why it was aborted, if it was."""
 
     uuid: str

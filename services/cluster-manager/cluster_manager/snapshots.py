@@ -1,0 +1,75 @@
+"""Snapshots of the journal: markers, the helper processes that write and confirm, and trimming behind them.
+
+cluster-manager does it, because no caller waits for it, and one of its instances is active for the whole journal. So
+one helper runs at a time. What is due and why is in `sluice.engine.snapshot_keeper`, what a helper does in
+`sluice.snapshotter`. Belongs to the event loop.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+
+from cluster_manager.settings import ClusterManagerSettings
+from sluice.domain.cluster.state import CLUSTER, cluster_of
+from sluice.engine.ports import SnapshotStore
+from sluice.engine.snapshot_keeper import HelperFailedError, SnapshotKeeper, SnapshotRules
+from sluice.runtime import Runtime
+
+
+def start_snapshots(
+    runtime: Runtime, settings: ClusterManagerSettings, store: SnapshotStore, is_active: Callable[[], bool]
+) -> SnapshotKeeper:
+    """Keep snapshots for as long as the runtime lives; what is wrong with them shows in its health."""
+    helper = Helper(runtime.source, settings)
+
+    def members() -> set[str]:
+        cluster = cluster_of(runtime.journal.reader(CLUSTER))
+        alike = {f"{m.service}/{m.instance}" for m in cluster.members.values() if m.service == runtime.name}
+        return alike | {runtime.source}
+
+    rules = SnapshotRules(
+        records=settings.snapshot_records,
+        min_records=settings.snapshot_min_records,
+        interval_ms=round(settings.snapshot_interval_s * 1000),
+        keep_ms=round(settings.journal_keep.total_seconds() * 1000),
+    )
+    keeper = SnapshotKeeper(runtime.journal, store, rules, is_active, members, helper.run)
+    runtime.checks["snapshots"] = lambda: keeper.difference
+    runtime.degraded["snapshot helper"] = lambda: keeper.failure
+    runtime.spawn(keeper.run(settings.snapshot_look_s), "snapshot keeper")
+    return keeper
+
+
+class Helper:
+    """Starts helper processes for `source`, with the settings of this process."""
+
+    def __init__(self, source: str, settings: ClusterManagerSettings) -> None:
+        self._source = source
+        self._timeout_s = settings.snapshot_timeout_s
+        self._environment = {**os.environ, "SLUICE_INSTANCE": settings.instance}
+
+    async def run(self, partition: int, offset: int) -> None:
+        """Raises HelperFailedError. Cancelled, it ends the process."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "sluice.snapshotter",
+            str(partition),
+            str(offset),
+            self._source,
+            stdout=asyncio.subprocess.PIPE,
+            env=self._environment,
+        )
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                output, _ = await process.communicate()
+        except TimeoutError:
+            raise HelperFailedError(f"not done within {self._timeout_s:g} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode != 0:
+            reason = output.decode(errors="replace").strip()
+            raise HelperFailedError(reason or f"ended with status {process.returncode}")

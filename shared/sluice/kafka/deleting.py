@@ -1,0 +1,42 @@
+"""Removes records from the begin of a topic's partitions (DeleteRecords). Blocking; belongs to any thread."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from sluice.kafka_config import clients
+
+TIMEOUT_S = 30.0
+
+
+class RecordDeleter:
+    """`client` is the common librdkafka configuration."""
+
+    def __init__(self, client: Mapping[str, Any]) -> None:
+        self._client = client
+        # It is kept: one that is collected on a thread of its own ends the process.
+        self._admin: AdminClient | None = None
+
+    def delete(self, topic: str, before: Mapping[int, int], appended_before_ms: int | None = None) -> dict[int, int]:
+        """Remove the records of partitions below these offsets, as far as the broker appended them before that time.
+
+        Returns where each of the partitions begins now. Raises KafkaException.
+        """
+        admin = self._admin = self._admin or AdminClient(clients.admin(self._client))
+        bounds = dict(before)
+        if appended_before_ms is not None:
+            for partition, offset in self._first_since(admin, topic, before, appended_before_ms).items():
+                bounds[partition] = min(bounds[partition], offset)
+        wanted = [TopicPartition(topic, partition, offset) for partition, offset in bounds.items()]
+        answers = admin.delete_records(wanted, request_timeout=TIMEOUT_S)
+        return {partition.partition: answer.result().low_watermark for partition, answer in answers.items()}
+
+    def _first_since(self, admin: AdminClient, topic: str, partitions: Mapping[int, int], at_ms: int) -> dict[int, int]:
+        """The first record of each partition that was appended at that time or later, where there is one."""
+        since: OffsetSpec = OffsetSpec.for_timestamp(at_ms)
+        answers = admin.list_offsets({TopicPartition(topic, p): since for p in partitions}, request_timeout=TIMEOUT_S)
+        found = {partition.partition: int(answer.result().offset) for partition, answer in answers.items()}
+        return {partition: offset for partition, offset in found.items() if offset >= 0}

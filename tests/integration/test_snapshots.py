@@ -1,0 +1,131 @@
+"""Snapshots by real processes: cluster-manager's helpers write and confirm them, and Kafka trims the journal.
+
+What only this holds: that the helper starts with what the service starts with, that two processes come to the same
+bytes, and that those who follow a journal that Kafka has trimmed, the command line among them, know all of it.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from support.wait import eventually, eventually_async
+
+from harness import System
+from sluice.domain import registry
+from sluice.domain.model import DomainModel
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.scope.state import find_scope
+from sluice.engine.decision import Context, Decision, Reader
+from sluice.engine.journal import Journal
+from sluice.kafka.connections import KafkaConnections
+from sluice.kafka.topics import ensure_topics
+
+pytestmark = pytest.mark.integration
+
+PARTITIONS = 2
+DEADLINE_S = 120.0
+KEEPING = {
+    "SLUICE_SNAPSHOT_MIN_RECORDS": "5",
+    "SLUICE_SNAPSHOT_INTERVAL_S": "0.5",
+    "SLUICE_SNAPSHOT_LOOK_S": "0.3",
+    "SLUICE_JOURNAL_KEEP": "PT0S",
+}
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def kept(runs_folder: Path) -> Iterator[System]:
+    """A Kafka, and two instances of cluster-manager, which need no segment store for this."""
+    system = System(runs_folder / "snapshots", cluster_managers=2, partitions=PARTITIONS)
+    try:
+        system.start("kafka")
+        system.start("zookeeper")
+        ensure_topics({"bootstrap.servers": system.kafka_bootstrap}, PARTITIONS, 1)
+        for number in range(2):
+            system.configure(f"cluster-manager-{number}", KEEPING)
+            system.start(f"cluster-manager-{number}", wait=False)
+        yield system
+    finally:
+        system.down()
+
+
+def with_journal(system: System, work: Callable[[Journal], Awaitable[T]]) -> T:
+    """What `work` comes to with a journal that is loaded."""
+
+    async def run() -> T:
+        client: dict[str, Any] = {"bootstrap.servers": system.kafka_bootstrap, "log_level": 2}
+        connections = KafkaConnections(client, PARTITIONS, 6.0)
+        connections.producer.start()
+        journal = Journal(connections.log, DomainModel(), "test/0", snapshots=connections.snapshots)
+        journal.start()
+        try:
+            await asyncio.wait_for(journal.loaded.wait(), DEADLINE_S)
+            return await work(journal)
+        finally:
+            await journal.stop()
+            await asyncio.to_thread(connections.producer.stop)
+
+    return asyncio.run(run())
+
+
+async def create_scope(journal: Journal, name: str) -> None:
+    def decide(reader: Reader, context: Context) -> Decision:
+        return registry.decide(reader, CreateScope(name), context)
+
+    await asyncio.wait_for(journal.propose(name, decide, request=f"create-{name}"), DEADLINE_S)
+
+
+def sluice(system: System, *arguments: str) -> Any:
+    """What a command prints as JSON."""
+    command = [str(Path(sys.executable).with_name("sluice")), *arguments, "--json"]
+    environment = {**os.environ, "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    return json.loads(ended.stdout)
+
+
+def begins(system: System) -> list[int]:
+    """Where each partition of the journal begins."""
+    (journal,) = [topic for topic in sluice(system, "topic", "sizes") if topic["topic"] == "sluice.journal"]
+    return [partition["begin"] for partition in journal["partitions"]]
+
+
+def test_a_journal_that_is_trimmed_behind_confirmed_snapshots_is_known_whole(kept: System) -> None:
+    names = [f"scope-{number}" for number in range(40)]
+
+    async def fill(journal: Journal) -> None:
+        async def is_trimmed() -> bool:
+            """With each look there is a little more: a snapshot is due only behind new records."""
+            name = f"scope-{len(names)}"
+            names.append(name)
+            await create_scope(journal, name)
+            return all(begin > 0 for begin in await asyncio.to_thread(begins, kept))
+
+        for name in names[:]:
+            await create_scope(journal, name)
+        await eventually_async(is_trimmed, DEADLINE_S, "both partitions are trimmed")
+
+    with_journal(kept, fill)
+
+    async def read(journal: Journal) -> list[bool]:
+        return [find_scope(journal.reader(name), name) is not None for name in names]
+
+    assert all(with_journal(kept, read))
+    listed = [one for one in sluice(kept, "snapshot", "list", "--check") if one["problem"] is None]
+    writers, confirmers = {one["by"] for one in listed}, {by for one in listed for by in one["confirmedBy"]}
+    assert len(listed) >= 4 and {one["partition"] for one in listed} == {0, 1}
+    assert writers and confirmers and writers.isdisjoint(confirmers), "another instance confirms"
+    assert sluice(kept, "scope", "show", names[0], "--at", "now")["name"] == names[0]
+    for number in range(2):
+        kept.kill(f"cluster-manager-{number}")
+        kept.start(f"cluster-manager-{number}", wait=False)
+    eventually(
+        lambda: all("snapshot loaded" in kept.log(f"cluster-manager-{n}").read_text() for n in range(2)),
+        DEADLINE_S,
+        "both begin from a snapshot",
+    )

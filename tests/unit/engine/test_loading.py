@@ -1,0 +1,229 @@
+"""Where a journal begins: behind its newest snapshot, of this journal and of no other, even while that is trimmed."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from support.counters import CounterModel, record
+from support.snapshots import KEY, SnapshotWorld, captured, count
+from support.wait import eventually_async
+
+from sluice.engine.fold import PartitionView
+from sluice.engine.journal import Journal
+from sluice.engine.markers import FOLD_FORMAT
+from sluice.engine.ports import SnapshotStoreError
+from sluice.engine.record import Marker
+from sluice.memory.snapshots import MemorySnapshotStore
+
+JOURNAL = "sluice.journal"
+DEADLINE_S = 30.0
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[SnapshotWorld]:
+    world = SnapshotWorld()
+    yield world
+    await world.stop()
+
+
+def fold_begins(journal: Journal, folded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have `folded` get the offsets that a follower folds."""
+    fold = PartitionView.fold
+
+    def noted(view: PartitionView, record: Any, offset: int, at_ms: int) -> Any:
+        if view in journal.views():
+            folded.append(offset)
+        return fold(view, record, offset, at_ms)
+
+    monkeypatch.setattr(PartitionView, "fold", noted)
+
+
+async def test_a_journal_begins_behind_its_newest_snapshot(
+    world: SnapshotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await world.loaded()
+    await count(first, 5)
+    offset = await world.snapshot(first)
+    await count(first, 3)
+    second, folded = world.journal(), list[int]()
+    fold_begins(second, folded, monkeypatch)
+    await second.loaded.wait()
+    assert folded == [offset + 1, offset + 2, offset + 3]
+    assert captured(second) == captured(first) and second.failure is None
+    await count(second)
+    assert captured(second) == captured(first)
+
+
+async def test_a_journal_that_is_trimmed_behind_its_snapshot_is_loaded(world: SnapshotWorld) -> None:
+    first = await world.loaded()
+    await count(first, 5)
+    offset = await world.snapshot(first)
+    await count(first, 3)
+    world.broker.trim(JOURNAL, 0, offset)
+    assert captured(await world.loaded()) == captured(first)
+
+
+async def test_a_trimmed_journal_without_a_snapshot_stops(world: SnapshotWorld) -> None:
+    await count(await world.loaded(), 5)
+    world.broker.trim(JOURNAL, 0, 3)
+    journal = await world.loaded()
+    assert "record at offset 3" in (journal.failure or "")
+
+
+async def test_a_snapshot_of_a_journal_that_was_made_anew_is_refused(world: SnapshotWorld) -> None:
+    first = await world.loaded()
+    await count(first, 5)
+    offset = await world.snapshot(first)
+    await first.stop()
+    world.broker.recreate(JOURNAL)
+    second = await world.loaded()
+    assert second.views()[0].next_offset == 0
+    assert second.loader is not None
+    (reason,) = second.loader.refusals[0]
+    assert f"it is ahead of the journal: its marker is at {offset}, the journal ends at 0" in reason
+    await count(second, offset + 3)
+    third = await world.loaded()
+    assert third.loader is not None
+    (reason,) = third.loader.refusals[0]
+    assert "the journal has another record where its marker was" in reason
+    assert captured(third) == captured(second) and third.failure is None
+
+
+async def test_a_journal_that_lost_its_end_refuses_the_snapshots_of_that_end(world: SnapshotWorld) -> None:
+    first = await world.loaded()
+    await count(first, 5)
+    good = await world.snapshot(first)
+    await count(first, 5)
+    await world.snapshot(first)
+    await first.stop()
+    world.broker.lose_end(JOURNAL, 0, good + 2)
+    second = await world.loaded()
+    await count(second, 20)
+    third = await world.loaded()
+    assert captured(third) == captured(second) and third.loader is not None
+    assert len(third.loader.refusals[0]) == 1
+
+
+async def test_a_journal_trimmed_while_it_is_loaded_is_loaded_from_a_newer_snapshot(
+    world: SnapshotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await world.loaded()
+    await count(first, 5)
+    await world.snapshot(first)
+    notes, looked = MemorySnapshotStore.notes, list[int]()
+
+    async def trimmed_behind(store: MemorySnapshotStore, partitions: Sequence[int]) -> Any:
+        """Once the newest snapshot was looked for, there is a newer one, and the journal begins with it."""
+        found = await notes(store, partitions)
+        if store is not world.store and not looked:
+            looked.append(1)
+            await count(first, 5)
+            world.broker.trim(JOURNAL, 0, await world.snapshot(first))
+        return found
+
+    monkeypatch.setattr(MemorySnapshotStore, "notes", trimmed_behind)
+    second = await world.loaded()
+    assert looked and captured(second) == captured(first) and second.failure is None
+
+
+async def test_a_journal_trimmed_before_a_follower_that_runs_stops_it(world: SnapshotWorld) -> None:
+    first, second = await world.loaded(), await world.loaded()
+    world.logs[second].freeze()
+    await count(first, 5)
+    world.broker.trim(JOURNAL, 0, await world.snapshot(first))
+    world.logs[second].thaw()
+    await eventually_async(lambda: second.failure, DEADLINE_S, "it sees what is missing")
+    assert "MissingRecordsError" in (second.failure or "")
+
+
+async def test_a_store_that_is_away_is_waited_for(world: SnapshotWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = await world.loaded()
+    await count(first, 5)
+    await world.snapshot(first)
+    notes, failures = MemorySnapshotStore.notes, [SnapshotStoreError("away")] * 3
+
+    async def failing(store: MemorySnapshotStore, partitions: Sequence[int]) -> Any:
+        if failures:
+            raise failures.pop()
+        return await notes(store, partitions)
+
+    monkeypatch.setattr(MemorySnapshotStore, "notes", failing)
+    assert captured(await world.loaded()) == captured(first) and not failures
+
+
+# Markers.
+
+
+class Miscounts(CounterModel):
+    """Forgets a counter when it is dropped, although others do so later: its version begins anew."""
+
+    def project(self, projections: dict[str, Any], event: Any, offset: int) -> Any:
+        super().project(projections, event, offset)
+        return [event.aggregate]
+
+
+async def test_followers_that_judge_alike_agree_at_each_marker(world: SnapshotWorld) -> None:
+    one, other = await world.loaded(), await world.loaded()
+    for journal in (one, other, one):
+        await count(journal, 3)
+        await journal.append_marker(0)
+        await other.barrier([0])
+        await one.barrier([0])
+    assert one.difference is other.difference is None
+
+
+async def test_a_follower_that_judges_otherwise_finds_it_at_the_next_marker_but_one(world: SnapshotWorld) -> None:
+    one = await world.loaded("a/1")
+    await count(one)
+    first = await one.append_marker(0)
+    broken = world.journal("a/2", Miscounts())
+    await broken.loaded.wait()
+    await count(one, 3)
+    second = await one.append_marker(0)
+    await broken.barrier([0])
+    assert broken.difference is None
+    await one.append_marker(0)
+    await broken.barrier([0])
+    assert f"a/1 judged a record differently, behind offset {first} and up to the marker at {second}" in str(
+        broken.difference
+    )
+
+
+async def test_a_difference_ends_when_a_marker_agrees(world: SnapshotWorld) -> None:
+    """What was broken is replaced; those who were right before are ready once the next one agrees."""
+    right = await world.loaded("a/1")
+    broken = world.journal("a/2", Miscounts())
+    await broken.loaded.wait()
+    await count(right, 3)
+    await broken.append_marker(0)
+    await broken.append_marker(0)
+    await right.barrier([0])
+    assert right.difference is not None
+    await broken.stop()
+    replaced = await world.loaded("a/3")
+    await replaced.append_marker(0)
+    await right.barrier([0])
+    assert right.difference is None
+
+
+async def test_a_loaded_follower_compares_from_the_marker_of_its_snapshot_on(world: SnapshotWorld) -> None:
+    first = await world.loaded("a/1")
+    await count(first, 3)
+    offset = await world.snapshot(first)
+    second = await world.loaded("a/2")
+    assert second.markers[0].last == offset
+    await count(first, 2, KEY)
+    await first.append_marker(0)
+    await second.barrier([0])
+    assert second.difference is None and second.markers[0].agreed == offset
+
+
+async def test_followers_of_other_formats_do_not_compare(world: SnapshotWorld) -> None:
+    journal = await world.loaded("a/1")
+    await count(journal, 3)
+    offset = await journal.append_marker(0)
+    for format, differs in ((FOLD_FORMAT + 1, False), (FOLD_FORMAT, True)):
+        marker = record(id=f"other-{format}", marker=Marker(format, offset, "0" * 16))
+        world.broker.land(JOURNAL, KEY, CounterModel().encode(marker))
+        await journal.barrier([0])
+        assert (journal.difference is not None) is differs
