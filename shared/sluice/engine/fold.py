@@ -185,11 +185,10 @@ class PartitionView:
         source = entry.source
         if source is not None and self._sources.is_decided(source):
             return Outcome.DUPLICATE
-        only = None
+        only: _Cell | None = None
         for aggregate, version in entry.expect.items():
-            only = self._cells.get(aggregate)
-            if isinstance(only, bytes):
-                only = self._wake(aggregate, only)
+            found = self._cells.get(aggregate)
+            only = self._wake(aggregate, found) if isinstance(found, bytes) else found
             if (0 if only is None else only.version) != version:
                 return Outcome.STALE
         if source is not None:
