@@ -21,6 +21,7 @@ from sluice_cli.commands import (
     topic,
     trace,
     transaction,
+    verify,
     workflow,
 )
 from sluice_cli.plugins import ExtensibleGroup
@@ -74,6 +75,7 @@ app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(topic.app, name="topic")
 command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
+command(app, "verify")(verify.verify)
 
 
 def main() -> None:

@@ -1,0 +1,103 @@
+"""The whole comparison, partition by partition, and what it came to."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import msgspec
+
+from sluice.domain.ids import StreamId, TableId
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import JOURNAL
+from sluice.pravega.store import SegmentStore
+from sluice.verification.questions import Questions
+from sluice.verification.subjects import Subject
+from sluice.verification.survey import BATCH, Finding, NotAnswered, Report, Survey, UnderWay
+from sluice_cli.output import Advance, Progress
+from sluice_cli.records.source import Source
+from sluice_cli.verification.following import JournalPartition
+from sluice_cli.verification.routes import Routes
+
+PATIENCE_S = 20.0
+"""How long a container may take to answer, its move to another store included."""
+
+FOUND, NOTHING, UNANSWERED = 1, 0, 2
+"""Exit codes."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """What to look at, and how; without `scope` all of it, `stream` is one of the scope."""
+
+    scope: str | None = None
+    stream: str | None = None
+    leftovers: bool = True
+    repairs: bool = False
+    concurrency: int = 32
+
+
+class Summary(msgspec.Struct, tag="summary", tag_field="type", rename="camel"):
+    """`findings` are those that are left; `former_forgotten` counts deleted streams and the like that were not
+    looked for because there were too many.
+    """
+
+    segments: int = 0
+    findings: int = 0
+    repaired: int = 0
+    not_answered: int = 0
+    under_way: int = 0
+    former_forgotten: int = 0
+
+    def count(self, report: Report) -> None:
+        if isinstance(report, Finding):
+            self.repaired += report.repaired is True
+            self.findings += report.repaired is not True
+        elif isinstance(report, NotAnswered):
+            self.not_answered += 1
+        elif isinstance(report, UnderWay):
+            self.under_way += report.segments
+
+    @property
+    def exit_code(self) -> int:
+        return FOUND if self.findings else UNANSWERED if self.not_answered else NOTHING
+
+
+async def verify(
+    source: Source,
+    store: SegmentStore,
+    routes: Routes,
+    choice: Choice,
+    progress: Progress,
+    patience_s: float = PATIENCE_S,
+) -> AsyncIterator[Report | Summary]:
+    """All reports, and at last the summary. Raises CommandError where the journal cannot be read."""
+    summary = Summary()
+    questions = Questions(
+        store, routes.container_of, routes.renew, concurrency=choice.concurrency, patience_s=patience_s
+    )
+    for partition in _partitions(source, choice):
+        follower = JournalPartition(source, partition)
+        follower.load(progress)
+        survey = Survey(follower, store, questions, repairs=choice.repairs)
+        ids = follower.ids(choice.scope, choice.stream)
+        with progress(f"comparing partition {partition}", len(ids)) as advance:
+            async for report in survey.run(_subjects(follower, ids, choice, advance), BATCH):
+                summary.count(report)
+                yield report
+        summary.segments += survey.segments
+        summary.former_forgotten += follower.former.forgotten if choice.leftovers else 0
+    yield summary
+
+
+def _subjects(
+    follower: JournalPartition, ids: Sequence[StreamId | TableId], choice: Choice, advance: Advance
+) -> Iterator[Subject]:
+    for id in ids:
+        yield from follower.subjects(id, leftovers=choice.leftovers)
+        advance(1)
+    if choice.leftovers:
+        yield from follower.deleted(choice.scope, choice.stream)
+
+
+def _partitions(source: Source, choice: Choice) -> list[int]:
+    count = source.partitions(JOURNAL.name)
+    if choice.scope is not None and choice.stream is not None:
+        return [partition_of(StreamId(choice.scope, choice.stream).key, count)]
+    return list(range(count))
