@@ -35,6 +35,10 @@ def verify(
     concurrency: Annotated[
         int, typer.Option("--concurrency", min=1, max=1024, metavar="N", help="Questions that are out at a time.")
     ] = 32,
+    patience: Annotated[
+        str,
+        typer.Option("--patience", metavar="TIME", help="How long a container may take to answer before it is silent."),
+    ] = "20s",
 ) -> None:
     """Compare the journal with the segment stores, and report each segment that differs.
 
@@ -43,7 +47,7 @@ def verify(
     import asyncio
 
     from sluice_cli.errors import UsageError
-    from sluice_cli.units import scoped
+    from sluice_cli.units import duration_of, scoped
     from sluice_cli.verification.run import Choice
 
     if scope is not None and stream is not None:
@@ -51,7 +55,7 @@ def verify(
     name = None
     if stream is not None:
         scope, name = scoped(stream)
-    choice = Choice(scope, name, leftovers, repair, concurrency)
+    choice = Choice(scope, name, leftovers, repair, concurrency, duration_of(patience) / 1000)
     code = asyncio.run(_verify(session, choice))
     if code:
         raise typer.Exit(code)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sluice.domain.ids import ResourceKind, StreamId, TableId
 from sluice.domain.listings import MEMBERS, members_of
 from sluice.domain.model import DomainModel, JournalRecord
-from sluice.domain.names import mark_stream
+from sluice.domain.names import mark_stream, scope_aggregate
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.kafka.topics import JOURNAL
 from sluice.verification import subjects
@@ -64,6 +64,12 @@ class JournalPartition:
         if isinstance(id, TableId):
             return subjects.of_table(self.view, id)
         return subjects.of_stream(self.view, id, leftovers=leftovers)
+
+    def has(self, scope: str, stream: str | None) -> bool:
+        """Whether the partition knows the scope, or a stream of it; one that was deleted, too."""
+        if stream is not None:
+            return self.view.get(StreamId(scope, stream).aggregate) is not None
+        return self.view.get(scope_aggregate(scope)) is not None
 
     def deleted(self, scope: str | None, stream: str | None) -> list[Subject]:
         """Those of the same choice that went with what was deleted."""

@@ -11,26 +11,33 @@ from sluice.pravega.store import SegmentStore
 from sluice.verification.questions import Questions
 from sluice.verification.subjects import Subject
 from sluice.verification.survey import BATCH, Finding, NotAnswered, Report, Survey, UnderWay
+from sluice_cli.errors import RefusedError
 from sluice_cli.output import Advance, Progress
 from sluice_cli.records.source import Source
 from sluice_cli.verification.following import JournalPartition
 from sluice_cli.verification.routes import Routes
-
-PATIENCE_S = 20.0
-"""How long a container may take to answer, its move to another store included."""
 
 FOUND, NOTHING, UNANSWERED = 1, 0, 2
 """Exit codes."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What to look at, and how; without `scope` all of it, `stream` is one of the scope."""
+    """What to look at, and how; without `scope` all of it, `stream` is one of the scope.
+
+    `patience_s` is how long a container may take to answer, its move to another store included.
+    """
 
     scope: str | None = None
     stream: str | None = None
     leftovers: bool = True
     repairs: bool = False
     concurrency: int = 32
+    patience_s: float = 20.0
+
+    @property
+    def name(self) -> str:
+        """What was chosen, for people."""
+        return f"scope {self.scope}" if self.stream is None else f"stream {self.scope}/{self.stream}"
 
 
 class Summary(msgspec.Struct, tag="summary", tag_field="type", rename="camel"):
@@ -65,16 +72,16 @@ async def verify(
     routes: Routes,
     choice: Choice,
     progress: Progress,
-    patience_s: float = PATIENCE_S,
 ) -> AsyncIterator[Report | Summary]:
     """All reports, and at last the summary. Raises CommandError where the journal cannot be read."""
-    summary = Summary()
+    summary, is_known = Summary(), choice.scope is None
     questions = Questions(
-        store, routes.container_of, routes.renew, concurrency=choice.concurrency, patience_s=patience_s
+        store, routes.container_of, routes.renew, concurrency=choice.concurrency, patience_s=choice.patience_s
     )
     for partition in _partitions(source, choice):
         follower = JournalPartition(source, partition)
         follower.load(progress)
+        is_known = is_known or follower.has(choice.scope or "", choice.stream)
         survey = Survey(follower, store, questions, repairs=choice.repairs)
         ids = follower.ids(choice.scope, choice.stream)
         with progress(f"comparing partition {partition}", len(ids)) as advance:
@@ -83,6 +90,8 @@ async def verify(
                 yield report
         summary.segments += survey.segments
         summary.former_forgotten += follower.former.forgotten if choice.leftovers else 0
+    if not is_known and not summary.segments:
+        raise RefusedError(f"the journal knows no {choice.name}", "look at the name: `sluice scope list`")
     yield summary
 
 

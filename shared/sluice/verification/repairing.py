@@ -13,7 +13,7 @@ from sluice.domain.ids import TableId
 from sluice.pravega.store import SegmentInfo, SegmentStore
 from sluice.verification.comparing import Info, Problem
 from sluice.verification.expected import Deletion, Expected
-from sluice.verification.subjects import Subject
+from sluice.verification.subjects import Subject, TransactionSegment
 
 
 class Operation(StrEnum):
@@ -46,7 +46,14 @@ _REFUSED = {
 }
 
 
-def repair_of(problem: Problem, expected: Expected, info: Info | None) -> Repair:
+_REFUSED_OF_TRANSACTIONS = {
+    Problem.MISSING: "a commit would take it as merged; abort the transaction if it is open",
+    Problem.SEALED: "a seal cannot be taken back: its writers fail; abort the transaction if it is open",
+    Problem.OTHER_LENGTH: "no client was given the transaction, so what wrote to it is not known",
+}
+
+
+def repair_of(subject: Subject, problem: Problem, expected: Expected, info: Info | None) -> Repair:
     """The one that is safe; `Operation.NOTHING` with the reason if there is none."""
     if problem is Problem.NOT_SEALED and isinstance(info, SegmentInfo):
         if info.length < (expected.length or 0):
@@ -56,6 +63,8 @@ def repair_of(problem: Problem, expected: Expected, info: Info | None) -> Repair
         return Repair(Operation.TRUNCATE, "the head of its stream lies there for good")
     if problem is Problem.LEFT_OVER:
         return _deletion(expected, info)
+    if isinstance(subject, TransactionSegment):
+        return _refuse(_REFUSED_OF_TRANSACTIONS[problem])
     return _refuse(_REFUSED[problem])
 
 

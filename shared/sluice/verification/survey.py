@@ -117,7 +117,7 @@ class Survey:
         return {subject: expectations.of(subject) for subject in subjects}
 
     async def _report(self, subject: Subject, problem: Problem, expected: Expected, info: Info | None) -> Finding:
-        repair = repair_of(problem, expected, info)
+        repair = repair_of(subject, problem, expected, info)
         finding = Finding(
             of=str(subject.of),
             segment=subject.name,
@@ -141,7 +141,7 @@ class Survey:
         if answer.failure:
             return f"not repaired: {answer.failure}", False
         still = problem in problems(expected, answer.info)
-        if not still or repair_of(problem, expected, answer.info).operation is not repair.operation:
+        if not still or repair_of(subject, problem, expected, answer.info).operation is not repair.operation:
             return "not repaired: it is no longer so", not still
         try:
             await carry_out(self._store, subject, repair.operation, expected)

@@ -137,7 +137,7 @@ async def test_a_silent_container_is_reported_and_costs_one_wait(world: World) -
             raise ConnectionFailure(Failure.TIMED_OUT, "nothing came")
 
     world.store.fault = silence
-    found = await world.verify(patience_s=0.0)
+    found = await world.verify(Choice(patience_s=0.0))
     assert not found.findings and len(found.not_answered) == found.summary.segments == 3
     assert found.summary.exit_code == 2 and requests <= len(CONTAINERS["items"])
     assert "nothing came" in found.not_answered[0].reason
@@ -153,7 +153,7 @@ async def test_a_container_that_moves_is_asked_once_more(world: World) -> None:
             raise ConnectionFailure(Failure.LOST)
 
     world.store.fault = moving
-    found = await world.verify(patience_s=30.0)
+    found = await world.verify()
     assert not failures and not found.not_answered and found.summary.exit_code == 0
 
 

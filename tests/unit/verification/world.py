@@ -183,10 +183,10 @@ class World:
 
     # Looking.
 
-    async def verify(self, choice: Choice | None = None, patience_s: float = 1.0) -> "Reports":
+    async def verify(self, choice: Choice | None = None) -> "Reports":
         routes = Routes(lambda: CONTAINERS)
         progress = Output(json=True).progress
-        reports = verify(self.history.source, self.store, routes, choice or Choice(), progress, patience_s)
+        reports = verify(self.history.source, self.store, routes, choice or Choice(), progress)
         return Reports([report async for report in reports])
 
 
