@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.pravega.host import Host
-from sluice.pravega.routing import container_of
 from sluice_cli.errors import CommandError, UnreachableError
 
 
@@ -23,9 +22,6 @@ class Routes:
 
     def host(self, container: int) -> Host | None:
         return self._hosts[container]
-
-    def container_of(self, segment: str) -> int:
-        return container_of(segment, self.container_count)
 
     async def renew(self) -> None:
         """Read the map; while the API does not answer, the last one holds."""

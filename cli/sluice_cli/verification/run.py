@@ -76,7 +76,7 @@ async def verify(
     """All reports, and at last the summary. Raises CommandError where the journal cannot be read."""
     summary, is_known = Summary(), choice.scope is None
     questions = Questions(
-        store, routes.container_of, routes.renew, concurrency=choice.concurrency, patience_s=choice.patience_s
+        store, routes.container_count, routes.renew, concurrency=choice.concurrency, patience_s=choice.patience_s
     )
     for partition in _partitions(source, choice):
         follower = JournalPartition(source, partition)

@@ -107,6 +107,8 @@ class Survey:
                 if not a.failure and (found := suspects[s] & problems(before[s], a.info) & problems(behind[s], a.info))
             }
             before = behind
+            if not suspects:
+                break
         for subject, found in suspects.items():
             info = answers[subject].info
             reports.extend([await self._report(subject, problem, before[subject], info) for problem in sorted(found)])

@@ -136,11 +136,27 @@ async def test_a_silent_container_is_reported_and_costs_one_wait(world: World) -
             requests += 1
             raise ConnectionFailure(Failure.TIMED_OUT, "nothing came")
 
+    for _ in range(10):
+        await world.open()
     world.store.fault = silence
-    found = await world.verify(Choice(patience_s=0.0))
-    assert not found.findings and len(found.not_answered) == found.summary.segments == 3
-    assert found.summary.exit_code == 2 and requests <= len(CONTAINERS["items"])
+    found = await world.verify(Choice(patience_s=0.0, concurrency=1))
+    assert not found.findings and len(found.not_answered) == found.summary.segments == 23
+    assert found.summary.exit_code == 2 and requests <= 2 * len(CONTAINERS["items"])
     assert "nothing came" in found.not_answered[0].reason
+
+
+async def test_a_segment_that_is_never_answered_for_silences_no_other(world: World) -> None:
+    for _ in range(10):
+        await world.open()
+    broken = segment_name(*STREAM, 1)
+
+    def fail(moment: Moment, _request: str, name: str) -> None:
+        if moment == "before" and name == broken:
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER)
+
+    world.store.fault = fail
+    found = await world.verify(Choice(patience_s=0.0, concurrency=1))
+    assert [one.segment for one in found.not_answered] == [broken] and found.summary.exit_code == 2
 
 
 async def test_a_container_that_moves_is_asked_once_more(world: World) -> None:
