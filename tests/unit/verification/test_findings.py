@@ -246,3 +246,13 @@ async def test_internal_streams_are_compared(world: World) -> None:
         ("demo/_RGreaders", "delete-reader-group"),
         ("demo/_MARK_RGreaders", "delete-reader-group"),
     }
+
+
+async def test_what_is_left_of_discarded_transactions_is_found(world: World) -> None:
+    first = await world.prepare(2)
+    (name, _) = world.names(first)
+    await world.discard(first)
+    assert not (await world.verify()).findings
+    await world.store.create_segment(name, 0, 0)
+    found = await world.verify(Choice(repairs=True))
+    assert [f.segment for f in found.findings] == [name] and name not in world.store.segments

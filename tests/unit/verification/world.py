@@ -148,19 +148,39 @@ class World:
         self.record(KEY, lambda reader, context: batch.begin_batch(reader, STREAM, context, 100))
         await self.finish(STREAM.commits)
 
+    async def delete_skipped(self) -> None:
+        """Delete what commits have skipped, and record that."""
+        commits = batch.find_commits(self.history.view(KEY), STREAM)
+        assert commits is not None
+        for skipped in commits.skipped.values():
+            for name in batch.skipped_names(self.stream, skipped):
+                await self.store.delete_segment(name)
+        self.record(KEY, lambda reader, _: Decision(batch.note_deleted(reader, STREAM, commits.batches)))
+
     async def abort(self, id: TransactionId) -> None:
         self.begin(AbortTransaction(*id))
         await self.finish(id.aggregate)
 
     async def prepare(self, count: int) -> TransactionId:
         """Ids whose segments exist; the first of them."""
-        self.record(KEY, lambda r, c: prepared.decide_reserve(r, STREAM, "token", count, c.now))
-        first = STREAM.transaction(first_of_range(self.stream.active_epoch.reference, "token"))
+        self._requests += 1
+        token = f"token-{self._requests}"
+        self.record(KEY, lambda r, c: prepared.decide_reserve(r, STREAM, token, count, c.now))
+        first = STREAM.transaction(first_of_range(self.stream.active_epoch.reference, token))
         found = prepared.find_range(self.history.view(KEY), first)
         assert found is not None
         await self._create(prepared.segments_of(self.stream, found.transactions))
         self.record(KEY, lambda r, c: prepared.decide_prepared(r, first, c.now))
         return first
+
+    async def discard(self, first: TransactionId) -> None:
+        """What is left of a range is deleted."""
+        self.record(KEY, lambda r, c: prepared.decide_discard(r, first, c.now))
+        found = prepared.find_range(self.history.view(KEY), first)
+        assert found is not None
+        for name in prepared.segments_of(self.stream, found.discarded):
+            await self.store.delete_segment(name)
+        self.record(KEY, lambda r, _c: prepared.finish_discard(r, first))
 
     def names(self, id: TransactionId) -> list[str]:
         """The transaction's segments."""
