@@ -84,9 +84,9 @@ def test_damage_on_segment_stores_is_found_and_repaired_where_safe(damage: Damag
     *findings, summary = damage.verify(code=1)
     assert {f["segment"]: f["problem"] for f in findings} == {
         damage.name(0): "missing",
-        damage.name(1): "sealed, but not in the journal",
+        damage.name(1): "sealed",
         damage.name(segment_id(1, 2)): "missing",
-        gone: "there, but should be gone",
+        gone: "left-over",
     }
     assert summary["findings"] == 4
     *findings, summary = damage.verify("--repair", code=1)

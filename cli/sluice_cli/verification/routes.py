@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.pravega.host import Host
-from sluice_cli.errors import CommandError, UnreachableError
+from sluice_cli.errors import CommandError, RefusedError, UnreachableError
 
 
 class Routes:
@@ -27,7 +27,7 @@ class Routes:
         """Read the map; while the API does not answer, the last one holds."""
         try:
             self._hosts = _hosts(self._read())
-        except UnreachableError:
+        except (RefusedError, UnreachableError):
             return
 
 

@@ -13,14 +13,14 @@ class Problem(StrEnum):
     """How a store differs from the journal."""
 
     MISSING = "missing"
-    SEALED = "sealed, but not in the journal"
-    NOT_SEALED = "not sealed, but in the journal"
-    OTHER_LENGTH = "another length than recorded"
-    TOO_SHORT = "ends before what is recorded of it"
-    STARTS_EARLY = "not truncated"
-    STARTS_LATE = "truncated further than the head of its stream"
-    LEFT_OVER = "there, but should be gone"
-    OTHER_KEYS = "keys of another length"
+    SEALED = "sealed"
+    NOT_SEALED = "not-sealed"
+    OTHER_LENGTH = "other-length"
+    TOO_SHORT = "too-short"
+    STARTS_EARLY = "starts-early"
+    STARTS_LATE = "starts-late"
+    LEFT_OVER = "left-over"
+    OTHER_KEYS = "other-keys"
 
 
 def problems(expected: Expected, info: Info | None) -> frozenset[Problem]:
