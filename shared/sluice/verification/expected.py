@@ -9,6 +9,7 @@ Rules: stream-and-transaction-semantics 2 and 3; docs/architecture.md, "What a c
 
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -83,7 +84,7 @@ class _OfStream:
     def __init__(self, view: Reader, id: StreamId) -> None:
         self._view = view
         self._id = id
-        self._state = view.get(id.aggregate)
+        self._state: Any = view.get(id.aggregate)
         self._commits = find_commits(view, id) or Commits(id)
 
     def segment(self, id: int) -> Expected:

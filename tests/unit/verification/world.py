@@ -24,7 +24,7 @@ from sluice.domain.transaction.state import segment_names
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.dependencies import Dependency
 from sluice.engine.fold import PartitionView
-from sluice.engine.step import Step
+from sluice.engine.step import Step, Workflows
 from sluice.pravega.memory import InMemorySegmentStore, MemorySegment
 from sluice.verification.survey import Finding, NotAnswered, Report, UnderWay
 from sluice_cli.output import Output
@@ -109,9 +109,8 @@ class World:
         self.record(key, lambda reader, context: decide(reader, context, state, outcome))
 
     def _steps(self, kind: WorkflowKind) -> tuple[Step[Any], ...]:
-        found = {**WORKFLOWS, **txn_workflows(100)}[kind]
-        assert isinstance(found, tuple)
-        return found
+        tables: tuple[Workflows[Any], ...] = (WORKFLOWS, txn_workflows(100))
+        return next(table[kind] for table in tables if kind in table)
 
     @property
     def stream(self) -> Stream:
