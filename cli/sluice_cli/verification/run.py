@@ -10,7 +10,7 @@ from sluice.kafka.topics import JOURNAL
 from sluice.pravega.store import SegmentStore
 from sluice.verification.questions import Questions
 from sluice.verification.subjects import Subject
-from sluice.verification.survey import BATCH, Finding, NotAnswered, Report, Survey, UnderWay
+from sluice.verification.survey import Finding, NotAnswered, Report, Survey, UnderWay
 from sluice_cli.errors import RefusedError
 from sluice_cli.output import Advance, Progress
 from sluice_cli.records.source import Source
@@ -67,32 +67,46 @@ class Summary(msgspec.Struct, tag="summary", tag_field="type", rename="camel"):
 
 
 async def verify(
-    source: Source,
-    store: SegmentStore,
-    routes: Routes,
-    choice: Choice,
-    progress: Progress,
+    source: Source, store: SegmentStore, routes: Routes, choice: Choice, progress: Progress
 ) -> AsyncIterator[Report | Summary]:
     """All reports, and at last the summary. Raises CommandError where the journal cannot be read."""
-    summary, is_known = Summary(), choice.scope is None
-    questions = Questions(
-        store, routes.container_count, routes.renew, concurrency=choice.concurrency, patience_s=choice.patience_s
-    )
+    comparison = _Comparison(source, store, routes, choice, progress)
     for partition in _partitions(source, choice):
-        follower = JournalPartition(source, partition)
-        follower.load(progress)
-        is_known = is_known or follower.has(choice.scope or "", choice.stream)
-        survey = Survey(follower, store, questions, repairs=choice.repairs)
-        ids = follower.ids(choice.scope, choice.stream)
-        with progress(f"comparing partition {partition}", len(ids)) as advance:
-            async for report in survey.run(_subjects(follower, ids, choice, advance), BATCH):
-                summary.count(report)
-                yield report
-        summary.segments += survey.segments
-        summary.former_forgotten += follower.former.forgotten if choice.leftovers else 0
-    if not is_known and not summary.segments:
+        async for report in comparison.of_partition(partition):
+            yield report
+    if not comparison.is_known and not comparison.summary.segments:
         raise RefusedError(f"the journal knows no {choice.name}", "look at the name: `sluice scope list`")
-    yield summary
+    yield comparison.summary
+
+
+class _Comparison:
+    """What is counted over all partitions. `is_known` is whether one of them knows what was chosen."""
+
+    def __init__(self, source: Source, store: SegmentStore, routes: Routes, choice: Choice, progress: Progress) -> None:
+        self.summary = Summary()
+        self.is_known = choice.scope is None
+        self._source = source
+        self._store = store
+        self._choice = choice
+        self._progress = progress
+        self._questions = Questions(
+            store, routes.container_count, routes.renew, concurrency=choice.concurrency, patience_s=choice.patience_s
+        )
+
+    async def of_partition(self, partition: int) -> AsyncIterator[Report]:
+        """Its reports. What it takes in memory is free when this ends."""
+        choice = self._choice
+        follower = JournalPartition(self._source, partition)
+        follower.load(self._progress)
+        self.is_known = self.is_known or follower.has(choice.scope or "", choice.stream)
+        survey = Survey(follower, self._store, self._questions, repairs=choice.repairs)
+        ids = follower.ids(choice.scope, choice.stream)
+        with self._progress(f"comparing partition {partition}", len(ids)) as advance:
+            async for report in survey.run(_subjects(follower, ids, choice, advance)):
+                self.summary.count(report)
+                yield report
+        self.summary.segments += survey.segments
+        self.summary.former_forgotten += follower.former.forgotten if choice.leftovers else 0
 
 
 def _subjects(
