@@ -26,18 +26,21 @@ async def world() -> World:
 
 
 class Meanwhile:
-    """Does something once, before the first answer or behind it."""
+    """Does something before an answer about a segment or behind it: by its number the first, the second and so on."""
 
-    def __init__(self, world: World, moment: Moment, what: Any) -> None:
-        self._moment, self._what = moment, what
-        self.done = False
+    def __init__(self, world: World, moment: Moment, *what: Any, name: str = "") -> None:
+        self._moment, self._name = moment, name
+        self._left = list(what)
         world.store.fault = self._fault
 
-    def _fault(self, moment: Moment, request: str, _name: str) -> Any:
-        if self.done or request != INFO or moment != self._moment:
+    @property
+    def done(self) -> bool:
+        return not self._left
+
+    def _fault(self, moment: Moment, request: str, name: str) -> Any:
+        if self.done or request != INFO or moment != self._moment or self._name not in ("", name):
             return None
-        self.done = True
-        return self._what()
+        return self._left.pop(0)()
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -69,6 +72,41 @@ async def test_a_deletion_in_between_is_no_finding(world: World) -> None:
     meanwhile = Meanwhile(world, "before", world.delete)
     found = await world.verify()
     assert meanwhile.done and not found.findings
+
+
+async def test_a_change_at_each_question_is_no_finding(world: World) -> None:
+    """Each answer is older than the truncation behind it."""
+    world.write(0, 100)
+    truncations = (lambda: world.truncate({0: 10, 1: 0}), lambda: world.truncate({0: 20, 1: 0}))
+    Meanwhile(world, "after", *truncations, name=segment_name(*STREAM, 0))
+    found = await world.verify()
+    assert world.stream.cut and not found.findings
+
+
+async def test_a_finding_that_goes_at_the_second_question_is_none(world: World) -> None:
+    world.segment(1).sealed = True
+    name = segment_name(*STREAM, 1)
+    meanwhile = Meanwhile(world, "before", lambda: None, lambda: world.do(world.split(1)), name=name)
+    found = await world.verify()
+    assert meanwhile.done and not found.findings
+
+
+async def test_data_that_come_before_the_seal_of_a_repair_stay(world: World) -> None:
+    opened = await world.open()
+    for name in world.names(opened):
+        world.store.segments[name].data = b"x"
+    await world.commit(opened)
+    (late, _) = world.names(opened)
+    await world.store.create_segment(late, 0, 0)
+
+    def write(moment: Moment, request: str, name: str) -> None:
+        if moment == "before" and request == "SealSegment":
+            world.store.segments[name].data = b"late"
+
+    world.store.fault = write
+    (finding,) = (await world.verify(Choice(repairs=True))).findings
+    assert finding.repair == "not repaired: it has 4 bytes" and finding.repaired is False
+    assert late in world.store.segments
 
 
 async def test_a_step_that_is_done_and_not_recorded_is_under_way(world: World) -> None:
@@ -107,6 +145,22 @@ async def test_a_cancelled_scale_leaves_nothing_to_find(world: World) -> None:
     await world.store.create_segment(segment_name(*STREAM, FIRST), 0, 0)
     world.record(STREAM.key, lambda _r, _c: Decision((StreamScaleCancelled(*STREAM),)))
     assert not (await world.verify()).findings
+
+
+async def test_an_answer_that_is_not_given_twice_is_no_finding(world: World) -> None:
+    """A store that has lost the container may have answered."""
+    await world.do(world.split(0))
+    answers = 0
+
+    def stale(moment: Moment, request: str, name: str) -> None:
+        nonlocal answers
+        if request == INFO and moment == "before" and name == segment_name(*STREAM, 0):
+            answers += 1
+            world.segment(0).sealed = answers > 1
+
+    world.store.fault = stale
+    found = await world.verify()
+    assert answers == 2 and not found.findings
 
 
 async def test_a_finding_that_goes_before_its_repair_is_left_alone(world: World) -> None:
