@@ -22,6 +22,7 @@ from sluice_cli.commands import (
     topic,
     trace,
     transaction,
+    verify,
     workflow,
 )
 from sluice_cli.plugins import ExtensibleGroup
@@ -76,6 +77,7 @@ app.add_typer(topic.app, name="topic")
 app.add_typer(snapshot.app, name="snapshot")
 command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
+command(app, "verify")(verify.verify)
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,18 @@ from sluice_cli.addresses import Address, find
 from sluice_cli.output import Output
 
 if TYPE_CHECKING:
+    from sluice.pravega.client import SegmentStoreClient
+    from sluice.pravega.host import Host
+    from sluice.pravega.store import SegmentStore
     from sluice_cli.api import Answer, Api
     from sluice_cli.records.source import Source
     from sluice_client import Client
 
 ANSWER_S = 30.0
 """How long a controller may take to reply."""
+
+STORE_S = 10.0
+"""How long a segment store may take to answer a question."""
 
 
 def open_api(base: str, read_s: float | None = None) -> Api:
@@ -45,6 +51,21 @@ def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
     import sluice_client
 
     return sluice_client.open_client(controller, sluice_client.Patience(deadline_s=ANSWER_S))
+
+
+def open_store(route: Callable[[int], Host | None], container_count: int) -> AbstractAsyncContextManager[SegmentStore]:
+    """A client of the segment stores; `route` says where a container is."""
+    from sluice.pravega.client import SegmentStoreClient
+
+    return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S))
+
+
+@asynccontextmanager
+async def _closing(client: SegmentStoreClient) -> AsyncIterator[SegmentStore]:
+    try:
+        yield client
+    finally:
+        await client.close()
 
 
 @dataclass

@@ -67,7 +67,7 @@ def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkey
         out = tour.run(line)
         said[line] = out.replace(tour.scope, "demo")
         if "--json" in line:
-            documents = out.splitlines() if line.startswith(("topic tail", "stream read", "table entries")) else [out]
+            documents = out.splitlines() if line.startswith(("topic tail", "stream read", "table entries", "verify")) else [out]
             assert all(json.loads(one) for one in documents), line
     assert said["table get demo/settings currency"] == "EUR\n"
     assert json.loads(said["table entries demo/settings --json"])["value"] == {"text": "EUR"}
@@ -82,6 +82,7 @@ def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkey
     assert "made so by  " in said["stream show demo/orders --at now"]
     past = json.loads(said["stream show demo/orders --at now --json"])
     assert past["epoch"] == 2 and len(past["segments"]) == 7
+    assert " 0 differ, 0 not answered for" in said["verify --scope demo"]
     deleted = json.loads(said["trace $REQUEST --since -5m --json"])
     kinds = [s["types"][0] for s in deleted["steps"]]
     assert kinds == ["DeleteStream", "StreamDeletionStarted", "StreamDeleted"]

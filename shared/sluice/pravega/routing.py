@@ -4,6 +4,8 @@ Segment stores, clients and the controller all compute this for themselves and m
 (segment-store-cluster A7, stream-and-transaction-semantics 10.1). Pure functions.
 """
 
+import itertools
+
 import mmh3
 
 _SEED = 1661405012
@@ -40,6 +42,12 @@ def container_of(name: str, container_count: int) -> int:
             return int(container)
     low, _ = mmh3.hash64(primary_name(name).encode("utf-16-le", "surrogatepass"), _SEED, signed=False)
     return consistent_hash(low, container_count)
+
+
+def probe_name(container: int, container_count: int) -> str:
+    """A segment name that belongs to the container and that no stream can have."""
+    names = (f"_system/_probe_{n}/0.#epoch.0" for n in itertools.count())
+    return next(name for name in names if container_of(name, container_count) == container)
 
 
 def consistent_hash(key: int, buckets: int) -> int:

@@ -14,7 +14,7 @@ from sluice.domain.cluster.state import CLUSTER, cluster_of
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import SegmentMissing, SegmentStoreError
 from sluice.pravega.host import Host
-from sluice.pravega.routing import container_of
+from sluice.pravega.routing import probe_name
 from sluice.pravega.store import ScaleType, SegmentStore
 from sluice.runtime import Runtime
 from sluice.telemetry import metrics
@@ -60,7 +60,7 @@ class DataPlane:
 
     def __init__(self, store: SegmentStore, container_count: int) -> None:
         self._store = store
-        self._names = {container: _name_in(container, container_count) for container in range(container_count)}
+        self._names = {container: probe_name(container, container_count) for container in range(container_count)}
         self._answered = False
         self.silent: dict[int, str] = dict.fromkeys(self._names, "not probed yet")
 
@@ -108,9 +108,3 @@ class DataPlane:
             await self._store.segment_info(segment)
         except SegmentMissing:
             await self._store.create_segment(segment, ScaleType.NO_SCALING, 0)
-
-
-def _name_in(container: int, count: int) -> str:
-    """A segment name that belongs to the container and that no stream can have."""
-    names = (f"_system/_probe_{n}/0.#epoch.0" for n in itertools.count())
-    return next(name for name in names if container_of(name, count) == container)

@@ -1,0 +1,1 @@
+"""`sluice verify`: the journal followed, the segment stores reached, findings printed."""

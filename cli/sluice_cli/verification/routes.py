@@ -1,0 +1,43 @@
+"""Which segment store has which container, as an api-gateway says."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sluice.pravega.host import Host
+from sluice_cli.errors import CommandError, RefusedError, UnreachableError
+
+
+class Routes:
+    """`read` gives the API's container map. Raises CommandError at first; later the last map holds."""
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read = read
+        self._hosts: list[Host | None] = _hosts(read())
+        if not self._hosts:
+            raise CommandError("the cluster has no containers", "is the segment stores' number of containers set?")
+
+    @property
+    def container_count(self) -> int:
+        return len(self._hosts)
+
+    def host(self, container: int) -> Host | None:
+        return self._hosts[container]
+
+    async def renew(self) -> None:
+        """Read the map; while the API does not answer, the last one holds."""
+        try:
+            self._hosts = _hosts(self._read())
+        except (RefusedError, UnreachableError):
+            return
+
+
+def _hosts(found: Any) -> list[Host | None]:
+    items = sorted(found["items"], key=lambda item: int(item["container"]))
+    return [_host(item.get("store")) for item in items]
+
+
+def _host(address: str | None) -> Host | None:
+    if address is None:
+        return None
+    name, _, port = address.rpartition(":")
+    return Host(name, int(port))
