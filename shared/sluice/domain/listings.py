@@ -15,9 +15,13 @@ from sortedcontainers import SortedDict, SortedSet
 from sluice.domain.ids import ResourceKind
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX
 from sluice.domain.reader_group.events import ReaderGroupCreationStarted, ReaderGroupDeleted
+from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.scope.events import ScopeCreated, ScopeDeleted, ScopeDeletionStarted, ScopeKept
+from sluice.domain.scope.state import Scope
 from sluice.domain.stream.events import StreamCreationStarted, StreamDeleted, StreamUpdated, StreamUpdateStarted
+from sluice.domain.stream.state import Stream
 from sluice.domain.table.events import TableCreationStarted, TableDeleted
+from sluice.domain.table.state import Table
 
 SCOPES = "scopes"
 MEMBERS = "members"
@@ -232,6 +236,22 @@ def _remove(indexes: Indexes, members: Members, scope: str, kind: ResourceKind, 
     members.names[kind].pop(name, None)
     if members.is_empty():
         del indexes[MEMBERS][scope]
+
+
+def restore(indexes: Indexes, state: Any, offset: int) -> None:
+    """List what a back-up knew; states of other kinds are in no list."""
+    match state:
+        case Scope():
+            _scopes(indexes).names.add(state.name)
+            if state.workflow is not None:
+                # Its deletion goes on: the fences are raised to where it stands in this journal.
+                _scopes(indexes).deletions[state.name] = offset + 1
+        case Stream():
+            _set_tags(_members(indexes, state.id.scope), state.id.name, state.config.tags)
+        case ReaderGroup():
+            _members(indexes, state.id.scope).names[ResourceKind.READER_GROUP][state.id.name] = _NO_TAGS
+        case Table():
+            _members(indexes, state.id.scope).names[ResourceKind.TABLE][state.id.name] = _NO_TAGS
 
 
 PROJECT: dict[type, Callable[[Indexes, Any, int], None]] = {
