@@ -76,7 +76,12 @@ class Runtime:
         self.started_at = self.clock.now_ms()
         self.model = DomainModel()
         self.journal = Journal(
-            self.connections.log, self.model, self.source, clock=self.clock, chance=self.connections.chance
+            self.connections.log,
+            self.model,
+            self.source,
+            clock=self.clock,
+            chance=self.connections.chance,
+            warm=settings.warm_aggregates,
         )
 
     def heartbeat(self, *, leaving: bool = False) -> Heartbeat:

@@ -24,6 +24,8 @@ class ServiceSettings(BaseSettings):
     passwords. A member of a group that is gone is missed after `kafka_session_timeout_s`, or after 6 s if the broker
     allows no session as short as that.
     Records of the journal gather at the broker for `journal_gather_ms` before they are fetched; 0: each comes at once.
+    About `warm_aggregates` streams, transactions and so on are held decoded, 4 KB each; the others are a few hundred
+    bytes each until they are used.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     """
 
@@ -39,6 +41,7 @@ class ServiceSettings(BaseSettings):
     cluster_name: str = "pravega-cluster"
     container_count: int = 4
     partitions: int = 16
+    warm_aggregates: int = Field(default=10_000, ge=0)
     instance: str = ""
     host: str = "127.0.0.1"
     health_port: int = 10100

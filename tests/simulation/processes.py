@@ -104,7 +104,9 @@ class Process:
 
     def __init__(self, system: "System", number: int, settings: ServiceSettings) -> None:
         self.system = system
-        self.settings = settings.model_copy(update={"instance": str(number)})
+        # Of two processes one has its aggregates at rest: both must know and do the same.
+        warm = 0 if number % 2 else settings.warm_aggregates
+        self.settings = settings.model_copy(update={"instance": str(number), "warm_aggregates": warm})
         self.source = f"{self.name}/{number}"
         self.fuse: tuple[int, Callable[[Process], None]] | None = None
         self.life = Life(self.source, self.touch)

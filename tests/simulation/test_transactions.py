@@ -126,8 +126,8 @@ def forget_what_others_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def seeing_nothing(completion: TransactionCompletion, partition: int) -> None:
         with monkeypatch.context() as blind:
-            for what in ("aggregates", "indexes"):
-                blind.setattr(PartitionView, what, lambda _: ())
+            for what in ("aggregates", "indexes", "under_way"):
+                blind.setattr(PartitionView, what, lambda *_: ())
             take_over(completion, partition)
 
     monkeypatch.setattr(TransactionCompletion, "take_over", seeing_nothing)

@@ -175,7 +175,8 @@ class Follower:
             state, (_, workflow) = self.view.get(aggregate), self._followed[aggregate]
             if isinstance(state, Transaction):
                 continue
-            if workflow is None or running(state) is not workflow:
+            now = running(state)
+            if workflow is None or now is None or now.id != workflow.id:
                 del self._followed[aggregate]
 
 

@@ -247,7 +247,7 @@ class Reads:
             page = list(itertools.islice(self._located(scope, streams_after(after)), AT_A_TIME))
             after = page[-1][0] if len(page) == AT_A_TIME else None
             for name, partition in page:
-                stream = self._journal.views()[partition].get(StreamId(scope, name).aggregate)
+                stream = self._journal.views()[partition].peek(StreamId(scope, name).aggregate)
                 if isinstance(stream, Stream):
                     yield stream
             await asyncio.sleep(0)
@@ -259,7 +259,7 @@ class Reads:
             return None
         views = self._journal.views()
         located = self._located(scope, names)
-        found = (views[partition].get(kind.id(scope, name).aggregate) for name, partition in located)
+        found = (views[partition].peek(kind.id(scope, name).aggregate) for name, partition in located)
         return (state for state in found if isinstance(state, of_type))
 
     async def _has_caught_up_with(self, scope: str) -> bool:

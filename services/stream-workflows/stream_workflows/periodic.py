@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 32
 Owned = Callable[[], Iterable[int]]
+Prepare = Callable[[Collection[int]], Awaitable[None]]
 
 
 class Job(Protocol):
@@ -39,13 +40,21 @@ class Job(Protocol):
 
 
 class Periodic:
-    """Runs jobs for the partitions that `owned` says are ours at the moment."""
+    """Runs jobs for the partitions that `owned` says are ours at the moment, once `prepare` has seen to them."""
 
-    def __init__(self, journal: Journal, owned: Owned, jobs: Collection[Job], at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        owned: Owned,
+        jobs: Collection[Job],
+        at_once: int = AT_ONCE,
+        prepare: Prepare | None = None,
+    ) -> None:
         self._journal = journal
         self._owned = owned
         self._jobs = jobs
         self._at_once = at_once
+        self._prepare = prepare
 
     async def run(self) -> None:
         """Never returns."""
@@ -66,6 +75,8 @@ class Periodic:
         with PERIODIC_SECONDS.labels(job.name).time():
             try:
                 await self._journal.barrier(owned)
+                if self._prepare is not None:
+                    await self._prepare(owned)
                 due = job.due(owned)
             except Exception as error:  # noqa: BLE001 - logged and counted; the next round comes
                 self._log_failure(job, None, error)

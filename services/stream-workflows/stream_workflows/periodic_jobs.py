@@ -27,4 +27,4 @@ def periodic_work(
         RetentionSamples(journal, store, index, feed, settings.sample_interval_s),
         RetentionChanges(journal, index, feed, settings.change_interval_s),
     )
-    return Periodic(journal, owned, jobs)
+    return Periodic(journal, owned, jobs, prepare=index.prepare)

@@ -14,7 +14,7 @@ from sluice.domain.ids import ResourceId
 from sluice.domain.scope.deletion import next_command, resources
 from sluice.domain.scope.fences import fences_to_raise
 from sluice.domain.scope.state import Scope
-from sluice.domain.workflow import Workflow, running
+from sluice.domain.workflow import running
 from sluice.engine.dependencies import Dependency
 from sluice.engine.step import all_done
 from stream_workflows.step_context import StreamStepContext
@@ -46,7 +46,7 @@ def _need(context: StreamStepContext, resource: ResourceId) -> Dependency:
     state = context.reader(resource.key).get(name)
     workflow, command = running(state), next_command(state)
     if workflow is not None:
-        return Dependency(f"{name}: {workflow.kind.value} runs", resource.key, partial(_has_ended, name, workflow))
+        return Dependency(f"{name}: {workflow.kind.value} runs", resource.key, partial(_has_ended, name, workflow.id))
     assert command is not None, name
     return Dependency(f"{name} has not yet begun to go", resource.key, partial(_has_begun, name, command), command)
 
@@ -55,5 +55,6 @@ def _has_begun(name: str, command: Command, reader: Reader) -> bool:
     return next_command(reader.get(name)) != command
 
 
-def _has_ended(name: str, workflow: Workflow, reader: Reader) -> bool:
-    return running(reader.get(name)) is not workflow
+def _has_ended(name: str, workflow: str, reader: Reader) -> bool:
+    found = running(reader.get(name))
+    return found is None or found.id != workflow

@@ -1,15 +1,17 @@
 """Which streams need periodic work, kept up by the records of the journal instead of looking at every stream each time.
 
-Belongs to the event loop. It is put together once from the view, then every entry that counts has the streams it
-touches looked at again; so what it says never depends on which records were seen.
+Belongs to the event loop. A partition is looked through once, before it is asked for the first time; every entry that
+counts has the streams it touches looked at again. So what it says never depends on which records were seen. Looking
+through decodes every stream of the partition; whoever can wait has `prepare` do it a little at a time.
 """
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
-from sluice.domain.names import SYSTEM_SCOPE
+from sluice.domain.names import STREAMS, SYSTEM_SCOPE
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.retention import is_announced
 from sluice.domain.stream.state import Stream
@@ -26,6 +28,9 @@ _RETENTION_CHANGES = (
 )
 """The events that retention-spark needs a report on, beside another policy."""
 
+AT_ONCE = 200
+"""Streams that are looked at before other tasks have a turn."""
+
 
 class StreamIndex:
     """Sets of streams by partition."""
@@ -37,27 +42,32 @@ class StreamIndex:
         self._retained: _Names = defaultdict(set)
         self._unannounced: _Names = defaultdict(set)
         self._changed: _Names = defaultdict(set)
-        for partition, view in enumerate(self._views):
-            for _, state in view.aggregates():
-                if isinstance(state, Stream):
-                    self._look(partition, state.id, state)
+        self._looked_through: set[int] = set()
+        self._preparing = asyncio.Lock()
         journal.on_entry.append(self._on_entry)
+
+    async def prepare(self, partitions: Collection[int]) -> None:
+        """Look through those of the partitions that were not, and let other tasks run between."""
+        async with self._preparing:
+            for partition in self._new(partitions):
+                for _ in self._look_through(partition):
+                    await asyncio.sleep(0)
 
     def with_writers(self, partitions: Collection[int]) -> list[StreamId]:
         """The streams whose writers have reported times; not those of our own scope (3.4)."""
-        return _of(self._with_writers, partitions)
+        return self._of(self._with_writers, partitions)
 
     def with_marks_behind(self, partitions: Collection[int]) -> list[StreamId]:
         """The streams with watermarks whose head has moved, so that some of those may lie behind it."""
-        return _of(self._with_marks_behind, partitions)
+        return self._of(self._with_marks_behind, partitions)
 
     def retained(self, partitions: Collection[int]) -> list[StreamId]:
         """The streams that have a retention policy, sealed ones included."""
-        return _of(self._retained, partitions)
+        return self._of(self._retained, partitions)
 
     def unannounced(self, partitions: Collection[int]) -> list[StreamId]:
         """The streams whose retention policy has yet to be announced."""
-        return _of(self._unannounced, partitions)
+        return self._of(self._unannounced, partitions)
 
     def take_changed(self, partitions: Collection[int]) -> list[StreamId]:
         """The streams with a policy of which something else has changed, once; those of other partitions are dropped.
@@ -65,7 +75,7 @@ class StreamIndex:
         The owners of those report them, and every sample reports everything anew.
         """
         changed, self._changed = self._changed, defaultdict(set)
-        return _of(changed, partitions)
+        return self._of(changed, partitions)
 
     def put_back(self, partition: int, stream: StreamId) -> None:
         """Put back what was taken and could not be reported."""
@@ -79,6 +89,26 @@ class StreamIndex:
                     self._changed[partition].add(stream)
                 state = self._views[partition].get(stream.aggregate)
                 self._look(partition, stream, state if isinstance(state, Stream) else None)
+
+    def _of(self, names: _Names, partitions: Collection[int]) -> list[StreamId]:
+        for partition in self._new(partitions):
+            for _ in self._look_through(partition):
+                pass
+        return [stream for partition in sorted(partitions) for stream in names.get(partition, ())]
+
+    def _new(self, partitions: Collection[int]) -> list[int]:
+        return [partition for partition in sorted(partitions) if partition not in self._looked_through]
+
+    def _look_through(self, partition: int) -> Iterator[None]:
+        """Look at all streams there are; a stop after some of them. What is created meanwhile is seen as an entry."""
+        view = self._views[partition]
+        for count, aggregate in enumerate(view.names(STREAMS), start=1):
+            state = view.peek(aggregate)
+            if isinstance(state, Stream):
+                self._look(partition, state.id, state)
+            if count % AT_ONCE == 0:
+                yield
+        self._looked_through.add(partition)
 
     def _look(self, partition: int, stream: StreamId, state: Stream | None) -> None:
         has_writers = state is not None and bool(state.writers) and state.id.scope != SYSTEM_SCOPE
@@ -94,7 +124,3 @@ def _put(names: set[StreamId], stream: StreamId, belongs: bool) -> None:
         names.add(stream)
     else:
         names.discard(stream)
-
-
-def _of(names: _Names, partitions: Collection[int]) -> list[StreamId]:
-    return [stream for partition in sorted(partitions) for stream in names.get(partition, ())]

@@ -152,7 +152,7 @@ class Leases:
         for name, index in view.indexes():
             if isinstance(index, StreamTransactions):
                 for id in index.open:
-                    state = view.get(f"txn:{name}/{id}")
+                    state = view.peek(f"txn:{name}/{id}")
                     if isinstance(state, Transaction) and state.state is TransactionState.OPEN:
                         yield state
 

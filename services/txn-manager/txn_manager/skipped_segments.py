@@ -12,6 +12,7 @@ import logging
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
+from sluice.domain.names import COMMITS
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.batch import Commits, find_commits, note_deleted, skipped_names
 from sluice.domain.transaction.events import EmptySegmentsDeleted, EmptySegmentsSkipped
@@ -48,7 +49,7 @@ class SkippedSegments:
     def take_over(self, partition: int) -> None:
         """Delete what others have left. The view must be at the end of the journal."""
         self._owned.add(partition)
-        for _, state in list(self._journal.views()[partition].aggregates()):
+        for _, state in list(self._journal.views()[partition].aggregates(COMMITS)):
             if isinstance(state, Commits) and state.skipped:
                 self._run(partition, state.stream)
 

@@ -83,7 +83,8 @@ class TransactionCompletion:
         """Go on with what others have left. The view must be at the end of the journal."""
         self._committing[partition] = set()
         view = self._journal.views()[partition]
-        for aggregate, state in list(view.aggregates()):
+        for aggregate in list(view.under_way()):
+            state = view.get(aggregate)
             workflow = self._runner.workflow_of(state)
             if workflow is None:
                 continue

@@ -79,7 +79,7 @@ class TransactionMetrics:
             count.waiting += len(index.committing)
             for id in islice(index.open, left):
                 left -= 1
-                state = view.get(f"txn:{name}/{id}")
+                state = view.peek(f"txn:{name}/{id}")
                 if isinstance(state, Transaction) and state.state is TransactionState.OPEN:
                     late_ms = now - self._ends_at(state)
                     count.overdue += late_ms > 0

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from sortedcontainers import SortedSet
+from sortedcontainers import SortedList
 
 from sluice.domain.cluster.state import Cluster
 from sluice.domain.ids import ResourceKind
@@ -104,7 +104,7 @@ def decode_projection(name: str, value: bytes) -> Any:
     """See Model."""
     if name == SCOPES:
         scopes = _unpack_scopes(value)
-        return Scopes(SortedSet(scopes.names), scopes.deletions)
+        return Scopes(SortedList(scopes.names), scopes.deletions)
     if name == MEMBERS:
         return {one.scope: Members.of(one.streams, one.groups, one.tables) for one in _unpack_members(value)}
     return _unpack_transactions(value)
@@ -112,4 +112,4 @@ def decode_projection(name: str, value: bytes) -> Any:
 
 def _packed(scope: str, members: Members) -> _Members:
     streams, groups, tables = (members.names[kind] for kind in _KINDS)
-    return _Members(scope, dict(streams.items()), list(groups), list(tables))
+    return _Members(scope, {name: members.tags.get(name, ()) for name in streams}, list(groups), list(tables))

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from sluice.domain.names import (
+    COMMITS,
     group_stream,
     key_of,
     mark_stream,
@@ -38,7 +39,7 @@ class StreamId(NamedTuple):
     @property
     def commits(self) -> str:
         """The aggregate that commits the stream's transactions, batch after batch."""
-        return f"commits:{self}"
+        return f"{COMMITS}{self}"
 
     @property
     def transactions(self) -> str:

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 import msgspec
-from sortedcontainers import SortedDict, SortedSet
+from sortedcontainers import SortedList
 
 from sluice.domain.ids import ResourceKind
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX
@@ -47,7 +47,7 @@ class Indexed(Protocol):
 class Scopes(msgspec.Struct):
     """The scopes of a partition by name; `deletions` has the position behind the beginning of each deletion."""
 
-    names: SortedSet = msgspec.field(default_factory=SortedSet)
+    names: SortedList = msgspec.field(default_factory=SortedList)
     deletions: dict[str, int] = {}
 
     def after(self, name: str) -> Iterator[str]:
@@ -56,25 +56,31 @@ class Scopes(msgspec.Struct):
 
 
 class Members(msgspec.Struct):
-    """What one partition holds of a scope: names by kind, those of streams with their tags, and the reverse."""
+    """What one partition holds of a scope: names by kind, the tags of the streams that have any, and the reverse.
 
-    names: dict[ResourceKind, SortedDict] = msgspec.field(
-        default_factory=lambda: {kind: SortedDict() for kind in ResourceKind}
+    A name is in a list once: nothing is created while it is there, and there may be a million names.
+    """
+
+    names: dict[ResourceKind, SortedList] = msgspec.field(
+        default_factory=lambda: {kind: SortedList() for kind in ResourceKind}
     )
-    tagged: dict[str, SortedSet] = {}
+    tags: dict[str, tuple[str, ...]] = {}
+    tagged: dict[str, SortedList] = {}
 
     @staticmethod
     def of(streams: Mapping[str, tuple[str, ...]], groups: Iterable[str], tables: Iterable[str]) -> "Members":
         """Those that hold these streams, with their tags, and these groups and tables."""
         members = Members()
         members.names[ResourceKind.STREAM].update(streams)
-        members.names[ResourceKind.READER_GROUP].update(dict.fromkeys(groups, _NO_TAGS))
-        members.names[ResourceKind.TABLE].update(dict.fromkeys(tables, _NO_TAGS))
+        members.names[ResourceKind.READER_GROUP].update(groups)
+        members.names[ResourceKind.TABLE].update(tables)
         tagged: dict[str, list[str]] = {}
         for stream, tags in streams.items():
-            for tag in tags:
+            if tags:
+                members.tags[stream] = tags
+            for tag in set(tags):
                 tagged.setdefault(tag, []).append(stream)
-        members.tagged = {tag: SortedSet(names) for tag, names in tagged.items()}
+        members.tagged = {tag: SortedList(names) for tag, names in tagged.items()}
         return members
 
     def is_empty(self) -> bool:
@@ -112,7 +118,7 @@ class Members(msgspec.Struct):
         return (name for name in names if kind is not ResourceKind.STREAM or not self.goes_along(name))
 
 
-def _behind(names: SortedSet | SortedDict, name: str, *, internal: bool) -> Iterator[str]:
+def _behind(names: SortedList, name: str, *, internal: bool) -> Iterator[str]:
     between = (False, False)
     if internal:
         found: Iterator[str] = names.irange(name, inclusive=between)
@@ -184,7 +190,9 @@ def _scope_deleted(indexes: Indexes, event: ScopeDeleted, _offset: int) -> None:
 
 
 def _stream_created(indexes: Indexes, event: StreamCreationStarted, _offset: int) -> None:
-    _set_tags(_members(indexes, event.scope), event.stream, event.config.tags)
+    members = _members(indexes, event.scope)
+    members.names[ResourceKind.STREAM].add(event.stream)
+    _set_tags(members, event.stream, event.config.tags)
 
 
 def _stream_updated(indexes: Indexes, event: StreamUpdateStarted | StreamUpdated, _offset: int) -> None:
@@ -198,26 +206,28 @@ def _stream_deleted(indexes: Indexes, event: StreamDeleted, _offset: int) -> Non
     _remove(indexes, members, event.scope, ResourceKind.STREAM, event.stream)
 
 
-def _set_tags(members: Members, stream: str, tags: Iterable[str]) -> None:
-    streams = members.names[ResourceKind.STREAM]
-    before, now = streams.get(stream), tuple(tags)
+def _set_tags(members: Members, stream: str, now: tuple[str, ...]) -> None:
+    before = members.tags.get(stream, _NO_TAGS)
     if before == now:
         return
-    streams[stream] = now
-    for tag in before or ():
+    if now:
+        members.tags[stream] = now
+    else:
+        del members.tags[stream]
+    for tag in before:
         if tag not in now:
             tagged = members.tagged[tag]
             tagged.discard(stream)
             if not tagged:
                 del members.tagged[tag]
-    for tag in now:
+    for tag in set(now).difference(before):
         if tag not in members.tagged:
-            members.tagged[tag] = SortedSet()
+            members.tagged[tag] = SortedList()
         members.tagged[tag].add(stream)
 
 
 def _group_created(indexes: Indexes, event: ReaderGroupCreationStarted, _offset: int) -> None:
-    _members(indexes, event.scope).names[ResourceKind.READER_GROUP][event.group] = _NO_TAGS
+    _members(indexes, event.scope).names[ResourceKind.READER_GROUP].add(event.group)
 
 
 def _group_deleted(indexes: Indexes, event: ReaderGroupDeleted, _offset: int) -> None:
@@ -225,7 +235,7 @@ def _group_deleted(indexes: Indexes, event: ReaderGroupDeleted, _offset: int) ->
 
 
 def _table_created(indexes: Indexes, event: TableCreationStarted, _offset: int) -> None:
-    _members(indexes, event.scope).names[ResourceKind.TABLE][event.table] = _NO_TAGS
+    _members(indexes, event.scope).names[ResourceKind.TABLE].add(event.table)
 
 
 def _table_deleted(indexes: Indexes, event: TableDeleted, _offset: int) -> None:
@@ -233,7 +243,7 @@ def _table_deleted(indexes: Indexes, event: TableDeleted, _offset: int) -> None:
 
 
 def _remove(indexes: Indexes, members: Members, scope: str, kind: ResourceKind, name: str) -> None:
-    members.names[kind].pop(name, None)
+    members.names[kind].discard(name)
     if members.is_empty():
         del indexes[MEMBERS][scope]
 

@@ -10,6 +10,10 @@ REQUEST_STREAM = "_requeststream"
 MARK_PREFIX = "_MARK"
 READER_GROUP_PREFIX = "_RG"
 
+COMMITS = "commits:"
+STREAMS = "stream:"
+"""What the names of a kind of aggregates begin with."""
+
 MAX_NAME_LENGTH = 255
 MAX_USER_NAME_LENGTH = 250
 
@@ -70,7 +74,7 @@ def group_stream(group: str) -> str:
 
 
 def stream_aggregate(scope: str, stream: str) -> str:
-    return f"stream:{scope}/{stream}"
+    return f"{STREAMS}{scope}/{stream}"
 
 
 def transaction_aggregate(scope: str, stream: str, transaction: str) -> str:

@@ -96,6 +96,7 @@ class Dependencies:
         workflow: Any,
     ) -> None:
         self.workflow = workflow
+        """As it was when it was met: only what never changes of it may be read."""
         self._journal = journal
         self._rules = rules
         self._send_request = send
@@ -140,14 +141,14 @@ class Dependencies:
 
     async def wait_for(self, unmet: Sequence[Dependency], key: str) -> None:
         """Send what is due; return when it may be worth to look once more. Raises SendError, JournalError."""
-        if self._was_retried():
+        if self._was_retried(key):
             # While the step was carried out, or recorded: what it found unmet may be old by now.
             return
         by_command = {_identity(d.command): d for d in unmet if d.command is not None}
         has_more = await self._send_due(by_command)
         watched = self._watched(unmet, by_command)
         await self._changed(watched, key, FIRST_S if has_more else next(self._pauses), len(unmet))
-        if not self._was_retried() and any(d.holds(self._journal.reader(d.key)) for d in watched):
+        if not self._was_retried(key) and any(d.holds(self._journal.reader(d.key)) for d in watched):
             self._pauses = self._delays()
 
     def forget(self) -> None:
@@ -157,11 +158,12 @@ class Dependencies:
                 sent.reply.cancel()
         self._sent.clear()
 
-    def _was_retried(self) -> bool:
+    def _was_retried(self, key: str) -> bool:
         """Whether another attempt was requested since the last call. Then everything begins anew."""
-        if self.workflow.retry_requests == self._retry_requests:
+        workflow = self._rules.running(self._journal.reader(key).get(self._aggregate))
+        if workflow is None or workflow.id != self.workflow.id or workflow.retry_requests == self._retry_requests:
             return False
-        self._retry_requests = self.workflow.retry_requests
+        self._retry_requests = workflow.retry_requests
         self.forget()
         self._pauses = self._delays()
         return True
@@ -228,7 +230,8 @@ class Dependencies:
             state = view.get(self._aggregate)
             workflow = self._rules.running(state)
             return (
-                workflow is not self.workflow
+                workflow is None
+                or workflow.id != self.workflow.id
                 or workflow.retry_requests != self._retry_requests
                 or (workflow.cancelled and self._rules.can_cancel(state))
             )

@@ -12,6 +12,7 @@ it. So a state is good until the next await: behind that, what it says may be ol
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from sluice.engine.capture import CaptureInvalidError, Head, Part, PartKind, decoded, head_of, head_part
@@ -29,11 +30,14 @@ class Outcome(Enum):
     DUPLICATE = "duplicate"
 
 
+_COUNTED = Outcome.COUNTED
 _OUTCOME_CODES = {Outcome.COUNTED: 1, Outcome.STALE: 2, Outcome.DUPLICATE: 3}
 _HASH_BASIS, _HASH_PRIME, _HASH_MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
 WARM = 1_000
 """How many aggregates of a partition stay decoded if nothing else is set."""
+
+_SETTLED_PER_RECORD = 8
 
 _VERSION_BYTES = 5
 """At rest the version stands before the state's bytes, little endian."""
@@ -54,14 +58,15 @@ class _Cell:
         self.state = state
         self.is_under_way = is_under_way
         self.is_hot = False
-        self.is_queued = not is_under_way
+        self.is_queued = False
 
 
 class PartitionView:
     """States, versions and decided sources of one partition.
 
     `partition_key` is a key of this partition, of no resource. `next_offset` is the first one not folded; `last_ms`
-    is when the log took the last one that is. About `warm` aggregates stay decoded, and those under way.
+    is when the log took the last one that is. About `warm` aggregates stay decoded, and those under way; `on_excess` is
+    called when more are, and has `settle` called soon; without it, folding does so.
 
     `outcome_hash` tells apart two followers that have judged any entry differently. It takes in the offset and outcomes
     of every record of which something is void, so it says of all others that they count. Each step is a bijection of
@@ -75,12 +80,14 @@ class PartitionView:
         elsewhere: "Callable[[str], PartitionView] | None" = None,
         everywhere: "Callable[[], Sequence[PartitionView]] | None" = None,
         warm: int = WARM,
+        on_excess: Callable[[], None] | None = None,
     ) -> None:
         self.partition_key = partition_key
         self.next_offset = 0
         self.last_ms = 0
         self.outcome_hash = _HASH_BASIS
         self._warm = warm
+        self._on_excess = on_excess
         self._model = model
         self._elsewhere = elsewhere
         self._everywhere = everywhere
@@ -103,6 +110,11 @@ class PartitionView:
             cell = self._wake(aggregate, cell)
         cell.is_hot = True
         return cell.state
+
+    def peek(self, aggregate: str) -> Any | None:
+        """The same for callers that walk over many: what rests is decoded for the caller alone and goes on resting."""
+        cell = self._cells.get(aggregate)
+        return self._state_of(cell) if cell is not None else None
 
     def version(self, aggregate: str) -> int:
         cell = self._cells.get(aggregate)
@@ -140,8 +152,12 @@ class PartitionView:
         What rests is decoded for the caller alone, so name the kind; nothing may be folded meanwhile.
         """
         for name, cell in self._cells.items():
-            if name.startswith(kind) and (state := self._peek(cell)) is not None:
+            if name.startswith(kind) and (state := self._state_of(cell)) is not None:
                 yield name, state
+
+    def names(self, kind: str) -> list[str]:
+        """Those of the aggregates whose names begin with `kind`, whether or not they have a state."""
+        return [name for name in self._cells if name.startswith(kind)]
 
     def under_way(self) -> Mapping[str, int]:
         """The aggregates that a workflow is changing or waits to, and since when: epoch ms, by the log's clock."""
@@ -157,10 +173,12 @@ class PartitionView:
         if record.floors:
             sources.raise_floors(record.floors)
         outcomes = [self._judge(entry, offset, timestamp_ms) for entry in record.entries]
-        if outcomes.count(Outcome.COUNTED) != len(outcomes):
+        if outcomes.count(_COUNTED) != len(outcomes):
             self._hash_void(offset, outcomes)
         if self._to_look or timestamp_ms - self._looked_ms >= FORGET_EVERY_MS:
             self._forget_old(timestamp_ms)
+        if self._on_excess is None and len(self._queue) > self._warm:
+            self.settle(_SETTLED_PER_RECORD)
         return outcomes
 
     def _judge(self, entry: Entry[Any, Any], offset: int, timestamp_ms: int) -> Outcome:
@@ -212,8 +230,7 @@ class PartitionView:
         else:
             self._under_way.pop(cell.aggregate, None)
             if not cell.is_queued:
-                cell.is_queued = True
-                self._queue.append(cell)
+                self._enqueue(cell)
 
     def _cell(self, aggregate: str) -> _Cell:
         cell = self._cells.get(aggregate)
@@ -221,7 +238,7 @@ class PartitionView:
             return self._wake(aggregate, cell)
         if cell is None:
             cell = self._cells[aggregate] = _Cell(aggregate)
-            self._queue.append(cell)
+            self._enqueue(cell)
         return cell
 
     def _hash_void(self, offset: int, outcomes: list[Outcome]) -> None:
@@ -255,11 +272,17 @@ class PartitionView:
         return len(queue) > self._warm
 
     def _wake(self, aggregate: str, rest: bytes) -> _Cell:
-        cell = self._cells[aggregate] = _Cell(aggregate, _version_of(rest), self._peek(rest))
-        self._queue.append(cell)
+        cell = self._cells[aggregate] = _Cell(aggregate, _version_of(rest), self._state_of(rest))
+        self._enqueue(cell)
         return cell
 
-    def _peek(self, cell: _Cell | bytes) -> Any:
+    def _enqueue(self, cell: _Cell) -> None:
+        cell.is_queued = True
+        self._queue.append(cell)
+        if self._on_excess is not None and len(self._queue) > self._warm:
+            self._on_excess()
+
+    def _state_of(self, cell: _Cell | bytes) -> Any:
         if not isinstance(cell, bytes):
             return cell.state
         value = cell[_VERSION_BYTES:]
@@ -311,7 +334,8 @@ class PartitionView:
                 raise CaptureInvalidError(f"{part.kind.value} {part.name!r} is out of order")
             before = at
             if part.kind is PartKind.PROJECTION:
-                projections[part.name] = decoded("projection", part, lambda value: self._projection(part.name, value))
+                decode = partial(self._model.decode_projection, part.name)
+                projections[part.name] = decoded("projection", part, decode)
             elif part.name in under_way:
                 state = decoded("aggregate", part, self._model.decode_state)
                 cells[part.name] = _Cell(part.name, part.version, state, is_under_way=True)
@@ -323,9 +347,6 @@ class PartitionView:
         self._looked_ms, self._to_look = head.looked_ms, head.to_look
         self._cells, self._projections, self._under_way = cells, projections, under_way
         self._sources = DecidedSources.restored(head.sources)
-
-    def _projection(self, name: str, value: bytes) -> Any:
-        return self._model.decode_projection(name, value)
 
 
 def _at_rest(version: int, value: bytes) -> bytes:

@@ -48,13 +48,22 @@ log = logging.getLogger(__name__)
 
 LOAD_RETRY_S = 0.05
 
+WARM_AGGREGATES = 10_000
+"""How many aggregates of all partitions stay decoded if nothing else is set."""
+
+SETTLED_AT_ONCE = 16
+"""So many aggregates of a partition are put to rest in one turn of the loop; each takes some microseconds."""
+
 
 Outcomes = list[Outcome]
 Listener = Callable[[int, Entry[Any, Any]], None]
 
 
 class Journal:
-    """Follows all partitions of the log from their begin. `source` is this process as service/instance."""
+    """Follows all partitions of the log from their begin. `source` is this process as service/instance.
+
+    About `warm` aggregates stay decoded, and those under way.
+    """
 
     def __init__(
         self,
@@ -65,6 +74,7 @@ class Journal:
         clock: Clock | None = None,
         chance: Chance | None = None,
         max_entries: int = MAX_ENTRIES,
+        warm: int = WARM_AGGREGATES,
     ) -> None:
         self.source = source
         self.partitions = log.partitions
@@ -78,7 +88,11 @@ class Journal:
         self._log = log
         self._model = model
         self._loop = asyncio.get_running_loop()
-        self._views = [PartitionView(model, key, self.reader, self.views) for key in partition_keys(log.partitions)]
+        self._views = [
+            PartitionView(model, key, self.reader, self.views, warm // log.partitions, self._settle_soon)
+            for key in partition_keys(log.partitions)
+        ]
+        self._is_settling = False
         self._appended: dict[str, asyncio.Future[Outcomes]] = {}
         self._replies: dict[str, asyncio.Future[Any]] = {}
         self._awaited: list[dict[asyncio.Future[Any], None]] = [{} for _ in self._views]
@@ -310,10 +324,24 @@ class Journal:
                 _count_void(record, outcomes)
         metrics.JOURNAL_RECORDS.inc(len(batch))
         if loading:
+            for partition in touched:
+                while self._views[partition].settle(SETTLED_AT_ONCE):
+                    pass
             gc.freeze()
             gc.enable()
         for partition in touched:
             self._wake(partition)
+
+    def _settle_soon(self) -> None:
+        if not self._is_settling:
+            self._is_settling = True
+            self._loop.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        """Put to rest what is not used any more: a little in each turn of the loop, behind all that is to be done."""
+        self._is_settling = False
+        if any(view.settle(SETTLED_AT_ONCE) for view in self._views):
+            self._settle_soon()
 
     def _announce(self, partition: int, record: Record[Any, Any], outcomes: Outcomes) -> None:
         appended = self._appended.get(record.id)

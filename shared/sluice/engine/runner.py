@@ -99,7 +99,7 @@ class Runner(Generic[StepContextT]):
             while (workflow := self.workflow_of(self._state(aggregate))) is not None:
                 kind, since, seen = workflow.kind, workflow.since, (workflow.retry_requests, workflow.cancelled)
                 progress = [""]
-                if dependencies is None or dependencies.workflow is not workflow:
+                if dependencies is None or dependencies.workflow.id != workflow.id:
                     dependencies = self._dependencies(aggregate, workflow)
                 try:
                     with tracing.within(_span(f"workflow {kind.value}", aggregate)):
@@ -140,6 +140,11 @@ class Runner(Generic[StepContextT]):
     def _state(self, aggregate: str) -> Any:
         return self._journal.reader(self._rules.key_of(aggregate)).get(aggregate)
 
+    def _running(self, state: Any, workflow: Any) -> Any:
+        """The workflow as it is now; None if it has ended."""
+        running = self._rules.running(state)
+        return running if running is not None and running.id == workflow.id else None
+
     async def _attempt(self, aggregate: str, dependencies: Dependencies, permit: Permit, progress: list[str]) -> None:
         workflow, kind = dependencies.workflow, dependencies.workflow.kind
         for step in self._workflows[kind]:
@@ -154,7 +159,7 @@ class Runner(Generic[StepContextT]):
             if step.record is not None:
                 await self._record(aggregate, workflow, step.record, state, outcome)
                 self._crash_points.passed(f"{kind.value}/recorded-{step.name}")
-        if self._rules.running(self._state(aggregate)) is workflow:
+        if self._running(self._state(aggregate), workflow) is not None:
             raise UnendedError(f"all steps of {kind.value} are done, but it has not ended")
 
     async def _carry_out(
@@ -164,9 +169,10 @@ class Runner(Generic[StepContextT]):
         workflow = dependencies.workflow
         while True:
             state = self._state(aggregate)
-            if self._rules.running(state) is not workflow:
+            running = self._running(state, workflow)
+            if running is None:
                 return None
-            if workflow.cancelled and self._rules.can_cancel(state):
+            if running.cancelled and self._rules.can_cancel(state):
                 await self._record(aggregate, workflow, self._cancelled, state, None)
                 return None
             try:
@@ -193,8 +199,7 @@ class Runner(Generic[StepContextT]):
         """Append what a step brought about, unless the workflow has ended: the next one may be of the same kind."""
 
         def decide(reader: Reader, context: Context) -> Decision:
-            running = self._rules.running(reader.get(aggregate))
-            if running is None or running.id != workflow.id:
+            if self._running(reader.get(aggregate), workflow) is None:
                 return Decision()
             return record(reader, context, state, outcome)
 

@@ -38,7 +38,7 @@ class WorkflowRules(Protocol):
     def running(self, state: Any) -> Any:
         """The workflow (`Running`) that is changing an aggregate of this state, or None.
 
-        From its begin to its end it is the same object, whatever is recorded meanwhile.
+        It is read anew behind every await. From its begin to its end it has the same `id`, and no other one has that.
         """
         ...
 

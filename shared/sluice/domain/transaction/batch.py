@@ -56,6 +56,11 @@ class CommitBatch(Workflow):
 
     transactions: tuple[str, ...] = ()
 
+    @property
+    def id(self) -> str:
+        """A batch may begin in the moment in which the one before it did, but no transaction is in two."""
+        return f"{self.kind.value}-{self.transactions[0]}"
+
 
 class Merged(msgspec.Struct, frozen=True):
     """A batch is in its targets, but for what it `skipped`; what those up to `deleted` have skipped is deleted."""
