@@ -257,11 +257,13 @@ def restore(indexes: Indexes, state: Any, offset: int) -> None:
                 # Its deletion goes on: the fences are raised to where it stands in this journal.
                 _scopes(indexes).deletions[state.name] = offset + 1
         case Stream():
-            _set_tags(_members(indexes, state.id.scope), state.id.name, state.config.tags)
+            members = _members(indexes, state.id.scope)
+            members.names[ResourceKind.STREAM].add(state.id.name)
+            _set_tags(members, state.id.name, state.config.tags)
         case ReaderGroup():
-            _members(indexes, state.id.scope).names[ResourceKind.READER_GROUP][state.id.name] = _NO_TAGS
+            _members(indexes, state.id.scope).names[ResourceKind.READER_GROUP].add(state.id.name)
         case Table():
-            _members(indexes, state.id.scope).names[ResourceKind.TABLE][state.id.name] = _NO_TAGS
+            _members(indexes, state.id.scope).names[ResourceKind.TABLE].add(state.id.name)
 
 
 PROJECT: dict[type, Callable[[Indexes, Any, int], None]] = {

@@ -36,7 +36,7 @@ def _bring_scopes(states: States, creation_id: str, now: int) -> list[str]:
 
 
 def _settle_subscribers(states: States, now: int) -> list[str]:
-    groups = {s.subscriber: s for s in states.values() if isinstance(s, ReaderGroup) and s.config.subscribes()}
+    groups = {s.subscriber: s for s in states.values() if isinstance(s, ReaderGroup) and _may_hold_back(s)}
     return [*_add_missing(states, groups, now), *_remove_strangers(states, groups)]
 
 
@@ -71,6 +71,11 @@ def _remove_strangers(states: States, groups: dict[str, ReaderGroup]) -> list[st
         if len(kept) < len(stream.subscribers):
             stream.subscribers = kept
     return done
+
+
+def _may_hold_back(group: ReaderGroup) -> bool:
+    """One whose workflow runs may still have to leave streams, and does."""
+    return group.config.subscribes() or group.workflow is not None
 
 
 def _is_of(group: ReaderGroup | None, subscriber: Subscriber) -> bool:
