@@ -15,6 +15,7 @@ from sluice_cli.output import Output
 
 if TYPE_CHECKING:
     from sluice_cli.api import Answer, Api
+    from sluice_cli.records.backing_up import Topics
     from sluice_cli.records.source import Source
     from sluice_client import Client
 
@@ -38,6 +39,13 @@ def open_source(bootstrap: str) -> Source:
     from sluice_cli.records.kafka import KafkaSource
 
     return KafkaSource(bootstrap)
+
+
+def open_topics(bootstrap: str) -> Topics:
+    """The topics of a system that is being restored. Raises UsageError."""
+    from sluice_cli.records.restored_topics import KafkaTopics
+
+    return KafkaTopics(bootstrap)
 
 
 def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
