@@ -45,17 +45,18 @@ def adapted(state: Any, base: int, now: int, prepared: Container[str]) -> Any:
 
 
 def _stream(state: Stream, base: int, now: int) -> Stream:
-    state.next_number, state.base, state.waiting = max(state.next_number, base), base, None
-    workflow = state.workflow
+    known, workflow = state.next_number, state.workflow
+    state.next_number, state.base, state.waiting = max(known, base), base, None
     if state.state is StreamState.SEALED or (workflow and workflow.kind is WorkflowKind.DELETE_STREAM):
         return state
     if workflow is not None and workflow.replacement is not None and state.history.count == state.active + 1:
         unnamed = (s.id for s in workflow.replacement.creates)
         state.spare = tuple(sorted({*state.spare, *unnamed}))
     state.state = StreamState.RESTORING
-    state.workflow = StreamWorkflow(
-        WorkflowKind.RESTORE_STREAM, None, now, deletes=workflow.deletes if workflow is not None else ()
-    )
+    deletes = workflow.deletes if workflow is not None else ()
+    if workflow is not None and workflow.kind is WorkflowKind.RESTORE_STREAM:
+        known = workflow.unknown_from
+    state.workflow = StreamWorkflow(WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, unknown_from=known)
     return state
 
 

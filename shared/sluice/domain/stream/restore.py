@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.errors import StreamRestoringError
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, epoch_of, number_of, segment_id
 from sluice.domain.stream import cuts
@@ -41,6 +42,12 @@ class Outcome(msgspec.Struct, frozen=True):
     sealed_sizes: dict[int, int] = {}
     sealed: bool = False
     cut: dict[int, int] = {}
+
+
+def check_restored(stream: Stream | None) -> None:
+    """Raises StreamRestoringError while nothing can be said of the stream's segments."""
+    if stream is not None and stream.state is StreamState.RESTORING:
+        raise StreamRestoringError(f"{stream.id} is being restored")
 
 
 def last_segments(stream: Stream) -> set[int]:

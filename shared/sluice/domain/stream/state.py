@@ -34,10 +34,14 @@ class StreamState(Enum):
 
 
 class StreamWorkflow(Workflow):
-    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there."""
+    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there.
+
+    `unknown_from` is the first segment number that the back-up of a stream that is being restored did not know.
+    """
 
     deletes: tuple[int, ...] = ()
     replacement: Replacement | None = None
+    unknown_from: int = 0
 
     @property
     def id(self) -> str:
