@@ -62,9 +62,8 @@ async def find_out(context: StreamStepContext, stream: Stream) -> Outcome:
     if not was_changing(state) and all(info is not None and not info.sealed for info in known.values()):
         return await _with_head(stores, state, Outcome())
     found = await _search(stores, state, repeated)
-    if not found and not was_changing(state) and all(info is not None for info in known.values()):
-        if all(info.sealed for info in known.values() if info is not None):
-            return await _with_head(stores, state, Outcome(sealed=True))
+    if not found and not was_changing(state) and all(info is not None and info.sealed for info in known.values()):
+        return await _with_head(stores, state, Outcome(sealed=True))
     creates = next_segments(state)
     await segments.create_segments(context.store, state, [s.id for s in creates])
     there = [s for s in (*known, *found) if s in found or known[s] is not None]

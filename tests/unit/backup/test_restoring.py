@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from support.backups import NOW, Restored, back_up
 from support.txn_log import STREAM, TxnLog
@@ -13,7 +12,7 @@ from sluice.backup.restoring import restoration
 from sluice.backup.states import read_states
 from sluice.catalog import examples
 from sluice.domain.commands import Command
-from sluice.domain.config import ReaderGroupConfig, GroupRetention, ScalingPolicy, StreamConfig
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.ids import GroupId, ResourceKind, StreamId
 from sluice.domain.listings import members_of, scopes_of
@@ -25,8 +24,8 @@ from sluice.domain.restoring.base import BaseUnfitError
 from sluice.domain.scope.commands import DeleteScope
 from sluice.domain.segment import epoch_of, number_of
 from sluice.domain.stream import scale
-from sluice.domain.stream.decide import finish_create
 from sluice.domain.stream.commands import CreateStream
+from sluice.domain.stream.decide import finish_create
 from sluice.domain.stream.events import (
     StreamDeleted,
     StreamEpochAdded,
@@ -96,7 +95,7 @@ def test_what_a_back_up_of_any_moment_knew_goes_on_in_any_partitions(tmp_path: P
             if value[:1] == b"S":
                 assert at_rest(value) == at_rest(before[name]), (point, name)
         listed = lists(restored.views)
-        assert {scope: names for scope, names in listed.items() if scope_aggregate(scope) not in brought} == lists(views)
+        assert {scope: listed[scope] for scope in listed if scope_aggregate(scope) not in brought} == lists(views)
 
 
 def lists(views: list[PartitionView]) -> dict[str, dict[ResourceKind, list[str]]]:
@@ -208,9 +207,8 @@ def test_no_segment_that_was_named_behind_the_back_up_is_named_once_more(tmp_pat
     log = TxnLog(3)
     log.split(0)
     target = back_up(tmp_path, [log.view])
-    lives = [lived_on(log.view)]
-    for restores in range(3):
-        lives.append(lived_on(Restored(target, 1, NOW + restores * 60_000).view(STREAM.key)))
+    later = [Restored(target, 1, NOW + restores * 60_000).view(STREAM.key) for restores in range(3)]
+    lives = [lived_on(view) for view in (log.view, *later)]
     for number, life in enumerate(lives):
         for other in lives[:number]:
             assert not life & other

@@ -4,13 +4,13 @@ A writer puts numbered events of 16 keys into the segments that hold the keys. A
 reads everything from the head on, in any order that the successors allow.
 """
 
+import asyncio
 import random
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
-import asyncio
 import pytest
 from support.backups import NOW, back_up
 from support.memory_world import MemoryWorld, settle, until

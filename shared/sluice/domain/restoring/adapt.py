@@ -2,8 +2,8 @@
 
 What was open is aborted, what was to be committed is committed, and what is deleted goes on to be deleted. A batch of
 commits ends undone: its transactions still wait for their commit, in their order, and what of them is in their targets
-already counts as merged. Every other workflow of a stream gives way to `restore-stream`, which finds out how far it, and
-whatever came behind it, has got.
+already counts as merged. Every other workflow of a stream gives way to `restore-stream`, which finds out how far that,
+and whatever came behind it, has got.
 """
 
 from collections.abc import Container

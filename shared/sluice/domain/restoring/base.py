@@ -1,10 +1,10 @@
 """Where numbers go on after a restore: at a base that follows from the minute in which it is made.
 
-An epoch and a segment's number have 31 bits each. The base is 64 times the minutes since 2026 began: so it grows by 64 a
-minute, and reaches until 2089. What was numbered before the restore began at an older base, or at 0, and a stream does
-not use up 64 epochs and 64 numbers in every minute that goes by. So all that was given out lies below the new base,
-also what was given out behind the back-up, by a life of the system of which nothing else is known, and however often
-the same back-up is restored. A counter would have to be kept where no back-up takes it back.
+An epoch and a segment's number have 31 bits each. The base is 64 times the minutes since 2026 began: it grows by 64 a
+minute, and reaches until 2089. What was numbered before the restore began at an older base, or at 0; and no stream uses
+up 64 epochs and 64 numbers in every minute that goes by. So all that was given out lies below the new base: also what
+was given out behind the back-up, by a life of the system of which nothing else is known, and however often the same
+back-up is restored. A counter would have to be kept where no back-up takes it back.
 """
 
 _BEGAN_MS = 1_767_225_600_000

@@ -66,8 +66,8 @@ def _remove_strangers(states: States, groups: dict[str, ReaderGroup]) -> list[st
         if not isinstance(stream, Stream):
             continue
         kept = {name: s for name, s in stream.subscribers.items() if _is_of(groups.get(name), s)}
-        for name in stream.subscribers.keys() - kept.keys():
-            done.append(f"stream {stream.id} is not held back by reader group {name} any more")
+        gone = sorted(stream.subscribers.keys() - kept.keys())
+        done += [f"stream {stream.id} is not held back by reader group {name} any more" for name in gone]
         if len(kept) < len(stream.subscribers):
             stream.subscribers = kept
     return done

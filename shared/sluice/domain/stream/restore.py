@@ -62,7 +62,7 @@ def was_changing(stream: Stream) -> bool:
 
 
 def repeated_numbers(reader: Reader, stream: Stream) -> set[int]:
-    """The numbers that a roll behind the back-up may have used once more: of the last and of live transactions' epochs."""
+    """The numbers that a roll behind the back-up may have used once more: of the last and of transactions' epochs."""
     live = transactions_of(reader, stream.id)
     epochs = {stream.active, stream.history.count - 1}
     for transaction in (*live.open, *live.committing, *live.aborting, *live.ranges):
