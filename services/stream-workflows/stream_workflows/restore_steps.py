@@ -30,8 +30,7 @@ from sluice.engine.step import all_done
 from sluice.pravega.errors import SegmentMissing
 from sluice.pravega.store import SegmentInfo
 from sluice.workflows import segments
-from stream_workflows import stream_steps
-from stream_workflows.step_context import StreamStepContext
+from sluice.workflows.step_context import StepContext
 
 AT_ONCE = 64
 """So many questions of one stream are on their way at a time."""
@@ -40,19 +39,20 @@ Infos = Mapping[int, SegmentInfo | None]
 """What the stores said of segments; None of those that are not there."""
 
 
-async def end_truncation(context: StreamStepContext, stream: Stream) -> None:
+async def end_truncation(context: StepContext, stream: Stream) -> None:
     """Bring what was under way at the back-up to its end; what is not there any more was truncated further since."""
     reached = [(segment_name(*stream.id, s), at) for s, at in stream.cut.items() if at > 0]
     await all_done(_truncate(context, name, at) for name, at in reached)
-    await stream_steps.delete_passed_segments(context, stream)
+    passed = segments.segment_names(stream, stream.workflow.deletes if stream.workflow is not None else ())
+    await all_done(context.store.delete_segment(name) for name in passed)
 
 
-async def _truncate(context: StreamStepContext, name: str, at: int) -> None:
+async def _truncate(context: StepContext, name: str, at: int) -> None:
     with suppress(SegmentMissing):
         await context.store.truncate_segment(name, at)
 
 
-async def find_out(context: StreamStepContext, stream: Stream) -> Outcome:
+async def find_out(context: StepContext, stream: Stream) -> Outcome:
     """What happened to the stream, with the epoch that writers go on in created, and all before it sealed."""
     state = decode_state(encode_state(stream))
     assert isinstance(state, Stream)
@@ -75,7 +75,7 @@ async def find_out(context: StreamStepContext, stream: Stream) -> Outcome:
 class _Stores:
     """Asks for the segments of a stream, for each once."""
 
-    def __init__(self, context: StreamStepContext, stream: Stream) -> None:
+    def __init__(self, context: StepContext, stream: Stream) -> None:
         self._store = context.store
         self._stream = stream
         self._infos: dict[int, SegmentInfo | None] = {}

@@ -46,8 +46,7 @@ class System(MemoryWorld):
     """stream-workflows on a journal of its own, and segment stores that may have served another one before."""
 
     def __init__(self, partitions: int = 4, store: InMemorySegmentStore | None = None) -> None:
-        super().__init__(partitions=partitions)
-        self.store = store or self.store
+        super().__init__(partitions=partitions, store=store)
         settings = WorkflowSettings(partitions=partitions)
         self.consumer = WorkflowService(self.first.runtime, settings, self.store).consumer
         self._requests = 0
