@@ -19,7 +19,13 @@ class KafkaTopics:
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         self._client = client_of(bootstrap, "sluice-cli", quiet)
-        more: dict[str, Any] = {"message.max.bytes": MAX_RECORD_BYTES, "message.timeout.ms": int(DELIVERED_S * 1000)}
+        more: dict[str, Any] = {
+            "message.max.bytes": MAX_RECORD_BYTES,
+            "message.timeout.ms": int(DELIVERED_S * 1000),
+            # With more, the first record of a new topic can be lost and yet be acknowledged: refused while the topic has
+            # no leader, overtaken by the next request, and then taken for a repetition.
+            "max.in.flight.requests.per.connection": 1,
+        }
         self._producer = Producer(clients.producer(self._client, more))
         self._problem = ""
 
@@ -54,9 +60,13 @@ class KafkaTopics:
         if left:
             raise UnreachableError(f"Kafka at {self._bootstrap} did not acknowledge {left} records", _ANEW)
 
-    def _delivered(self, error: Any, _message: Any) -> None:
-        if error is not None and not self._problem:
+    def _delivered(self, error: Any, message: Any) -> None:
+        if self._problem:
+            return
+        if error is not None:
             self._problem = error.str()
+        elif message.offset() is None:
+            self._problem = "a record was taken for a repetition"
 
     def _check(self) -> None:
         if self._problem:
