@@ -82,7 +82,7 @@ def _listings_show_what_exists(truth: Truth) -> None:
             kind.id(scope, name).aggregate
             for scope, members in held.items()
             for kind in ResourceKind
-            for name in members.names[kind]
+            for name in members.names(kind)
         }
         existing = {name: state for name, state in states.items() if isinstance(state, Stream | ReaderGroup | Table)}
         assert listed == existing.keys()

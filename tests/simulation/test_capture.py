@@ -52,10 +52,16 @@ def check(log: Sequence[Message], random: Random) -> None:
         assert view.outcome_hash == warm.outcome_hash and view.under_way() == warm.under_way()
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("run_seed", [run_scopes, run_transactions])
-def test_a_partition_restored_at_any_record_goes_on_alike(run_seed: object, seed: int) -> None:
-    assert callable(run_seed)
-    run: System = run_seed(seed)
-    for log in run.broker.logs(JOURNAL.name):
+def check_all(system: System, seed: int) -> None:
+    for log in system.broker.logs(JOURNAL.name):
         check(log, Random(seed))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_journal_of_scopes_restored_at_any_record_goes_on_alike(seed: int) -> None:
+    check_all(run_scopes(seed), seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_journal_of_transactions_restored_at_any_record_goes_on_alike(seed: int) -> None:
+    check_all(run_transactions(seed).plant, seed)

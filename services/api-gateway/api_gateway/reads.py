@@ -205,7 +205,7 @@ class Reads:
         """How many resources of each kind are in the scope."""
         await self._journal.barrier(self._everywhere)
         members = [members_of(view, scope) for view in self._journal.views()]
-        counts = {kind: sum(len(one.names[kind]) for one in members) for kind in ResourceKind}
+        counts = {kind: sum(len(one.names(kind)) for one in members) for kind in ResourceKind}
         internal = sum(one.internal_streams for one in members)
         return Contents(
             counts[ResourceKind.STREAM] - internal,

@@ -7,14 +7,11 @@ without, in order; the listings are small beside the states, and rebuilding them
 """
 
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from sortedcontainers import SortedList
 
 from sluice.domain.cluster.state import Cluster
-from sluice.domain.ids import ResourceKind
 from sluice.domain.listings import MEMBERS, SCOPES, Members, Scopes
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.scope.fences import ScopeFences
@@ -43,14 +40,7 @@ STATES: dict[type, bytes] = {
 }
 """Every type of state with its letter, which no other type ever gets."""
 
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, MappingProxyType):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} cannot be encoded")
-
-
-_pack = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+_pack = msgspec.msgpack.Encoder().encode
 _unpack: dict[int, Callable[[bytes], Any]] = {
     letter[0]: msgspec.msgpack.Decoder(kind).decode for kind, letter in STATES.items()
 }
@@ -83,7 +73,6 @@ class _Members(msgspec.Struct, array_like=True):
     tables: list[str]
 
 
-_KINDS = (ResourceKind.STREAM, ResourceKind.READER_GROUP, ResourceKind.TABLE)
 _unpack_scopes = msgspec.msgpack.Decoder(_Scopes).decode
 _unpack_members = msgspec.msgpack.Decoder(list[_Members]).decode
 _unpack_transactions = msgspec.msgpack.Decoder(StreamTransactions).decode
@@ -92,7 +81,7 @@ _unpack_transactions = msgspec.msgpack.Decoder(StreamTransactions).decode
 def encode_projection(name: str, projection: Any) -> bytes:
     """See Model."""
     if name == SCOPES:
-        return _pack(_Scopes(list(projection.names), dict(sorted(projection.deletions.items()))))
+        return _pack(_Scopes(projection.names, dict(sorted(projection.deletions.items()))))
     if name == MEMBERS:
         return _pack([_packed(scope, projection[scope]) for scope in sorted(projection)])
     if not isinstance(projection, StreamTransactions):
@@ -104,12 +93,12 @@ def decode_projection(name: str, value: bytes) -> Any:
     """See Model."""
     if name == SCOPES:
         scopes = _unpack_scopes(value)
-        return Scopes(SortedList(scopes.names), scopes.deletions)
+        return Scopes(scopes.names, scopes.deletions)
     if name == MEMBERS:
         return {one.scope: Members.of(one.streams, one.groups, one.tables) for one in _unpack_members(value)}
     return _unpack_transactions(value)
 
 
 def _packed(scope: str, members: Members) -> _Members:
-    streams, groups, tables = (members.names[kind] for kind in _KINDS)
-    return _Members(scope, {name: members.tags.get(name, ()) for name in streams}, list(groups), list(tables))
+    streams = {name: members.tags.get(name, ()) for name in members.streams}
+    return _Members(scope, streams, members.groups, members.tables)

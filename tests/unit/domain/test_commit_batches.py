@@ -18,7 +18,7 @@ from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import DeleteStream, NoteWriterTime, ScaleStream, SealStream, UpdateStream
 from sluice.domain.stream.events import StreamEpochsRolled, WorkflowQueued, WriterTimeNoted
 from sluice.domain.transaction import batch
-from sluice.domain.transaction.batch import YIELD_MS, Merged, why_not_now
+from sluice.domain.transaction.batch import YIELD_MS, CommitBatch, Merged, why_not_now
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import decide_open
 from sluice.domain.transaction.events import (
@@ -48,6 +48,11 @@ def why_not(log: TxnLog) -> str | None:
 
 
 # Which transactions, in which order.
+
+
+def test_two_batches_that_began_in_one_moment_are_told_apart() -> None:
+    one, other = (CommitBatch(WorkflowKind.COMMIT_TRANSACTIONS, None, 5, transactions=(t,)) for t in "ab")
+    assert one.id != other.id
 
 
 def test_without_a_stream_or_anything_that_waits_there_is_no_batch() -> None:

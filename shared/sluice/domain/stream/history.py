@@ -16,7 +16,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import takewhile
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,7 +24,17 @@ from sluice.domain.segment import Segment, epoch_of
 
 V = TypeVar("V")
 
-NONE: Mapping[Any, Any] = MappingProxyType({})
+
+class _Nothing(dict[Any, Any]):
+    """An empty dict that stays empty, and is encoded as fast as any other."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("this mapping is shared by all that have nothing in it")
+
+    __setitem__ = update = setdefault = __ior__ = _refuse  # type: ignore[assignment]
+
+
+NONE: Mapping[Any, Any] = _Nothing()
 """The empty mapping that most streams share: a new mapping replaces it when something is added."""
 
 CHUNK_EPOCHS = 64
@@ -253,17 +262,19 @@ class History(msgspec.Struct, array_like=True):
 
 
 def _grown(mapping: Mapping[int, V], more: Mapping[int, V]) -> Mapping[int, V]:
-    """The mapping with more in it; changed in place unless it is the one that all share."""
-    if not isinstance(mapping, dict):
+    """The mapping with more in it; changed in place unless it is empty, and so may be the one that all share."""
+    if not mapping:
         return dict(more) if more else mapping
+    assert isinstance(mapping, dict)
     mapping.update(more)
     return mapping
 
 
 def _without(mapping: Mapping[int, V], keys: list[int]) -> Mapping[int, V]:
     """The mapping without the keys; a new one when most is gone, since a dict that was large stays large."""
-    if not isinstance(mapping, dict):
+    if not mapping:
         return mapping
+    assert isinstance(mapping, dict)
     for key in keys:
         mapping.pop(key, None)
     return dict(mapping) if len(mapping) < len(keys) else mapping

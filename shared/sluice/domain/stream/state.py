@@ -43,13 +43,6 @@ class StreamWorkflow(Workflow):
     replacement: Replacement | None = None
     unknown_from: int = 0
 
-    @property
-    def id(self) -> str:
-        """A scale is no request's; the segments that it creates are never created by another one."""
-        if self.request is None and self.replacement is not None:
-            return f"{self.kind.value}-{self.replacement.creates[0].id}"
-        return super().id
-
 
 class Waiting(msgspec.Struct, frozen=True, array_like=True):
     """A workflow of this kind waits for the stream; last recorded at `at`, epoch ms."""
