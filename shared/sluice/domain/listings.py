@@ -259,18 +259,18 @@ def restore(indexes: Indexes, state: Any, offset: int) -> None:
     """List what a back-up knew; states of other kinds are in no list."""
     match state:
         case Scope():
-            _scopes(indexes).names.add(state.name)
+            insort(_scopes(indexes).names, state.name)
             if state.workflow is not None:
                 # Its deletion goes on: the fences are raised to where it stands in this journal.
                 _scopes(indexes).deletions[state.name] = offset + 1
         case Stream():
             members = _members(indexes, state.id.scope)
-            members.names[ResourceKind.STREAM].add(state.id.name)
+            insort(members.streams, state.id.name)
             _set_tags(members, state.id.name, state.config.tags)
         case ReaderGroup():
-            _members(indexes, state.id.scope).names[ResourceKind.READER_GROUP].add(state.id.name)
+            insort(_members(indexes, state.id.scope).groups, state.id.name)
         case Table():
-            _members(indexes, state.id.scope).names[ResourceKind.TABLE].add(state.id.name)
+            insort(_members(indexes, state.id.scope).tables, state.id.name)
 
 
 PROJECT: dict[type, Callable[[Indexes, Any, int], None]] = {

@@ -26,5 +26,8 @@ def base_at(now_ms: int, highest: int) -> int:
     """
     base = (now_ms - _BEGAN_MS) // _MINUTE_MS * NUMBERS_A_MINUTE
     if not highest < base <= _MAX_BASE:
-        raise BaseUnfitError(f"numbers would go on at {base}, but {highest} is given out: the clock must be wrong")
+        raise BaseUnfitError(
+            f"numbers would go on at {base}, but {highest} is given out: the clock is wrong, "
+            "or the restore that this system is from was made within the same minute"
+        )
     return base
