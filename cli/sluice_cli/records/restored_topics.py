@@ -22,7 +22,7 @@ class KafkaTopics:
         more: dict[str, Any] = {
             "message.max.bytes": MAX_RECORD_BYTES,
             "message.timeout.ms": int(DELIVERED_S * 1000),
-            # With more, the first record of a new topic can be lost and yet be acknowledged: refused while the topic has
+            # With more, the first record of a new topic can be lost and yet be acknowledged: refused while that has
             # no leader, overtaken by the next request, and then taken for a repetition.
             "max.in.flight.requests.per.connection": 1,
         }

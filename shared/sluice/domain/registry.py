@@ -70,7 +70,7 @@ def evolve(state: Any, event: Event) -> Any:
 def index(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
     """Bring the indexes up to date with an event of the record at `offset`; names the aggregates of no more use."""
     kind = type(event)
-    if kind is AggregateRestored:
+    if isinstance(event, AggregateRestored):
         return restoring_evolve.project(indexes, event, offset)
     if kind in listings.PROJECT:
         listings.PROJECT[kind](indexes, event, offset)
