@@ -4,12 +4,12 @@ They are records like any other: a follower folds them, and has the states. Each
 its state as the back-up encodes it; where it belongs follows from its key. Versions begin anew, as requests do.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import msgspec
 
-from sluice.backup.states import BackedUp
+from sluice.backup.states import BackedUp, EncodedStates
 from sluice.domain.encoding import encode_state
 from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
@@ -18,13 +18,15 @@ from sluice.domain.names import key_of
 from sluice.domain.restoring.adapt import adapted
 from sluice.domain.restoring.base import base_at
 from sluice.domain.restoring.events import AggregateRestored, NumbersMoved
-from sluice.domain.restoring.repair import States, repair
+from sluice.domain.restoring.repair import repair
 from sluice.domain.stream.state import DeletedStream, Stream
 from sluice.domain.transaction.index import NOTHING, StreamTransactions
 from sluice.engine.partition import partition_keys, partition_of
 
 RECORD_BYTES = 512 * 1024
 """A record is full with so many bytes of states."""
+_ENTRY_BYTES = 100
+"""What the smallest one counts, for the names beside it."""
 
 
 class RestoredRecord(msgspec.Struct, frozen=True):
@@ -46,16 +48,17 @@ class Restoration(msgspec.Struct, frozen=True):
 def restoration(backed_up: BackedUp, partitions: int, now: int, by: str) -> Restoration:
     """What to append to an empty journal at `now`, epoch ms. Raises BaseUnfitError.
 
-    It takes the states over: they are changed in place.
+    It takes the states over: they are changed.
     """
-    base = base_at(now, max(backed_up.highest, backed_up.base))
-    states: States = {}
-    for name, state in backed_up.states.items():
-        goes_on = adapted(state, base, now, _prepared(backed_up, name))
+    base, states = base_at(now, max(backed_up.highest, backed_up.base)), backed_up.states
+    for name in list(states):
+        goes_on = adapted(states[name], base, now, _prepared(backed_up, name))
         if goes_on is not None:
             states[name] = goes_on
+        else:
+            del states[name]
     repairs = repair(states, f"restored-{base:x}", now)
-    return Restoration(_records(_by_partition(states, partitions), backed_up, base, now, by), base, repairs)
+    return Restoration(_records(backed_up, partitions, base, now, by), base, repairs)
 
 
 def _prepared(backed_up: BackedUp, aggregate: str) -> dict[str, None]:
@@ -65,55 +68,49 @@ def _prepared(backed_up: BackedUp, aggregate: str) -> dict[str, None]:
     return backed_up.transactions.get(name.rpartition("/")[0], NOTHING).prepared
 
 
-def _by_partition(states: States, partitions: int) -> list[States]:
-    found: list[States] = [{} for _ in range(partitions)]
-    for name in sorted(states):
-        found[partition_of(key_of(name), partitions)][name] = states[name]
+def _by_partition(keys: Iterable[tuple[str, str]], partitions: int) -> list[list[str]]:
+    """Names by the partition of the key that each comes with, in order."""
+    found: list[list[str]] = [[] for _ in range(partitions)]
+    for name, key in sorted(keys):
+        found[partition_of(key, partitions)].append(name)
     return found
 
 
-def _records(
-    by_partition: Sequence[States], backed_up: BackedUp, base: int, now: int, by: str
-) -> Iterator[RestoredRecord]:
-    keys = partition_keys(len(by_partition))
-    for partition, states in enumerate(by_partition):
-        moved = NumbersMoved(keys[partition], base)
-        entries = chain([moved], _events(states, backed_up.transactions))
-        for number, batch in enumerate(_batches(entries)):
+def _records(backed_up: BackedUp, partitions: int, base: int, now: int, by: str) -> Iterator[RestoredRecord]:
+    aggregates = _by_partition(((name, key_of(name)) for name in backed_up.states), partitions)
+    streams = _by_partition(((name, StreamId.of(name).key) for name in backed_up.transactions), partitions)
+    for partition, key in enumerate(partition_keys(partitions)):
+        events = _events(backed_up, aggregates[partition], streams[partition])
+        for number, batch in enumerate(_batches(chain([NumbersMoved(key, base)], events))):
             record = JournalRecord(id=f"restored-{base:x}-{partition}-{number:x}", at=now, by=by, entries=batch)
-            yield RestoredRecord(partition, keys[partition], record)
+            yield RestoredRecord(partition, key, record)
 
 
-def _events(states: States, transactions: dict[str, StreamTransactions]) -> Iterator[Event]:
+def _events(backed_up: BackedUp, aggregates: list[str], streams: list[str]) -> Iterator[Event]:
     """The aggregates in an order from which the projections come out as they were."""
-    listed: set[str] = set()
-    for stream in sorted(transactions):
-        for event in _with_transactions(states, StreamId.of(stream), transactions[stream]):
+    states, listed = backed_up.states, set[str]()
+    for stream in streams:
+        for event in _with_transactions(states, StreamId.of(stream), backed_up.transactions[stream]):
             listed.add(event.aggregate)
             yield event
-    yield from (_restored(name, state) for name, state in states.items() if name not in listed)
+    yield from (AggregateRestored(name, states.encoded(name)) for name in aggregates if name not in listed)
 
 
-def _with_transactions(states: States, id: StreamId, index: StreamTransactions) -> Iterator[AggregateRestored]:
+def _with_transactions(states: EncodedStates, id: StreamId, index: StreamTransactions) -> Iterator[AggregateRestored]:
     """A stream with its transactions. What ended before the stream of the name was deleted comes before that again."""
 
     def of(uuids: Iterable[str]) -> Iterator[AggregateRestored]:
         names = (id.transaction(uuid).aggregate for uuid in uuids)
-        return (_restored(name, states[name]) for name in names if name in states)
+        return (AggregateRestored(name, states.encoded(name)) for name in names if name in states)
 
     stream = states.get(id.aggregate)
     ended = [*index.older, *index.newest]
     yield from of(ended[: index.of_deleted])
     if isinstance(stream, Stream) and index.of_deleted:
-        yield _restored(id.aggregate, DeletedStream(stream.next_number))
-    if stream is not None:
-        yield _restored(id.aggregate, stream)
+        yield AggregateRestored(id.aggregate, encode_state(DeletedStream(stream.next_number)))
+    yield from (AggregateRestored(name, states.encoded(name)) for name in (id.aggregate,) if name in states)
     yield from of(ended[index.of_deleted :])
     yield from of([*index.committing, *index.aborting, *index.open])
-
-
-def _restored(name: str, state: object) -> AggregateRestored:
-    return AggregateRestored(name, encode_state(state))
 
 
 def _batches(events: Iterable[Event]) -> Iterator[tuple[JournalEntry, ...]]:
@@ -121,7 +118,7 @@ def _batches(events: Iterable[Event]) -> Iterator[tuple[JournalEntry, ...]]:
     batch: list[JournalEntry] = []
     size = 0
     for event in events:
-        more = len(event.state) if isinstance(event, AggregateRestored) else 0
+        more = _ENTRY_BYTES + (len(event.state) if isinstance(event, AggregateRestored) else 0)
         if batch and (size + more > RECORD_BYTES or event.aggregate in versions):
             yield tuple(batch)
             batch, size = [], 0

@@ -3,7 +3,8 @@
 Floors, decided sources and fences stay behind: they are about topics that a restore does not bring back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
+from typing import Any
 
 import msgspec
 
@@ -11,7 +12,6 @@ from sluice.backup.files import Manifest, PartitionFile, read_partition
 from sluice.backup.target import BackupError, Target
 from sluice.domain.model import DomainModel
 from sluice.domain.names import key_of
-from sluice.domain.restoring.repair import States
 from sluice.domain.scope.fences import ScopeFences
 from sluice.domain.segment import epoch_of, number_of
 from sluice.domain.stream.state import DeletedStream, Stream
@@ -24,13 +24,42 @@ from sluice.engine.partition import partition_of
 MODEL = DomainModel()
 
 
+class EncodedStates(MutableMapping[str, Any]):
+    """States that are bytes until they are looked at, for a back-up may have millions: what is changed is set anew."""
+
+    def __init__(self) -> None:
+        self._encoded: dict[str, bytes] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        return MODEL.decode_state(self._encoded[name])
+
+    def __setitem__(self, name: str, state: Any) -> None:
+        self._encoded[name] = MODEL.encode_state(state)
+
+    def __delitem__(self, name: str) -> None:
+        del self._encoded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._encoded
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._encoded)
+
+    def __len__(self) -> int:
+        return len(self._encoded)
+
+    def encoded(self, name: str) -> bytes:
+        """The state as it is encoded."""
+        return self._encoded[name]
+
+
 class BackedUp(msgspec.Struct):
     """The states of all partitions by aggregate, in no order, and the indexes of transactions by stream.
 
     `highest` is the highest number of an epoch or a segment among them; `base` where they began after the last restore.
     """
 
-    states: States
+    states: EncodedStates
     transactions: dict[str, StreamTransactions]
     highest: int
     base: int
@@ -59,7 +88,7 @@ def _view(target: Target, described: PartitionFile, partition: int, partitions: 
 
 def read_states(target: Target, manifest: Manifest) -> BackedUp:
     """All states, as they were. Raises BackupError."""
-    found = BackedUp({}, {}, -1, 0)
+    found = BackedUp(EncodedStates(), {}, -1, 0)
     for view in read_views(target, manifest):
         for name, state in view.aggregates():
             found.highest = max(found.highest, _highest(state))

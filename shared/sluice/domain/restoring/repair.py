@@ -19,7 +19,7 @@ from sluice.domain.stream.state import Stream, Subscriber
 from sluice.domain.table.state import Table
 
 States = MutableMapping[str, Any]
-"""The states of all partitions by the names of their aggregates."""
+"""The states of all partitions by the names of their aggregates; what is changed is set anew."""
 
 
 def repair(states: States, creation_id: str, now: int) -> list[str]:
@@ -47,7 +47,8 @@ def _add_missing(states: States, groups: dict[str, ReaderGroup], now: int) -> li
         if group.state is not GroupState.ACTIVE or group.workflow is not None:
             continue
         for scoped in group.config.starts:
-            stream = states.get(StreamId.of(scoped).aggregate)
+            aggregate = StreamId.of(scoped).aggregate
+            stream = states.get(aggregate)
             if not isinstance(stream, Stream):
                 continue
             known = stream.subscribers.get(name)
@@ -57,19 +58,21 @@ def _add_missing(states: States, groups: dict[str, ReaderGroup], now: int) -> li
                 done.append(f"stream {scoped} is held back by reader group {name}")
             elif known.generation < group.config.generation:
                 known.generation = group.config.generation
+            states[aggregate] = stream
     return done
 
 
 def _remove_strangers(states: States, groups: dict[str, ReaderGroup]) -> list[str]:
     done = []
-    for stream in states.values():
-        if not isinstance(stream, Stream):
+    for aggregate, stream in states.items():
+        if not isinstance(stream, Stream) or not stream.subscribers:
             continue
         kept = {name: s for name, s in stream.subscribers.items() if _is_of(groups.get(name), s)}
         gone = sorted(stream.subscribers.keys() - kept.keys())
         done += [f"stream {stream.id} is not held back by reader group {name} any more" for name in gone]
         if len(kept) < len(stream.subscribers):
             stream.subscribers = kept
+            states[aggregate] = stream
     return done
 
 
