@@ -6,6 +6,7 @@ import typer
 
 from sluice_cli.command import Api, Json, Kafka, command
 from sluice_cli.commands import (
+    backup,
     cluster,
     context,
     dead_letter,
@@ -75,6 +76,7 @@ app.add_typer(context.app, name="context")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(topic.app, name="topic")
 app.add_typer(snapshot.app, name="snapshot")
+app.add_typer(backup.app, name="backup")
 command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
 command(app, "verify")(verify.verify)

@@ -12,8 +12,8 @@ WIDE = 400
 """Columns where stdout is no terminal: nothing is cut off or wrapped for a screen that is not there."""
 
 Advance = Callable[[int], None]
-Progress = Callable[[str, int], AbstractContextManager[Advance]]
-"""Begins a bar with a title and a total."""
+Progress = Callable[[str, int | None], AbstractContextManager[Advance]]
+"""Begins a bar with a title and a total, None if that is not known."""
 
 
 def encoded(document: Any, *, indent: bool) -> str:

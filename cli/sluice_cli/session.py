@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sluice.pravega.host import Host
     from sluice.pravega.store import SegmentStore
     from sluice_cli.api import Answer, Api
+    from sluice_cli.records.backing_up import Topics
     from sluice_cli.records.source import Source
     from sluice_client import Client
 
@@ -44,6 +45,13 @@ def open_source(bootstrap: str) -> Source:
     from sluice_cli.records.kafka import KafkaSource
 
     return KafkaSource(bootstrap)
+
+
+def open_topics(bootstrap: str) -> Topics:
+    """The topics of a system that is being restored. Raises UsageError."""
+    from sluice_cli.records.restored_topics import KafkaTopics
+
+    return KafkaTopics(bootstrap)
 
 
 def open_client(controller: str) -> AbstractAsyncContextManager[Client]:

@@ -39,7 +39,7 @@ class Process:
         connections = MemoryConnections(world.groups)
         if clock is not None:
             connections.clock = clock
-        settings = ServiceSettings(instance=instance, partitions=PARTITIONS)
+        settings = ServiceSettings(instance=instance, partitions=world.broker.partitions)
         self.runtime = Runtime(service, settings, connections)
         self.log: MemoryLog = connections.log
         self.journal.start()
@@ -52,10 +52,15 @@ class Process:
 class MemoryWorld:
     """Everything that processes share, and the first of them."""
 
-    def __init__(self, service: str = "stream-workflows") -> None:
-        self.broker = MemoryBroker(PARTITIONS, began_ms=BEGAN_MS)
+    def __init__(
+        self,
+        service: str = "stream-workflows",
+        partitions: int = PARTITIONS,
+        store: InMemorySegmentStore | None = None,
+    ) -> None:
+        self.broker = MemoryBroker(partitions, began_ms=BEGAN_MS)
         self.groups = MemoryGroups(self.broker)
-        self.store = InMemorySegmentStore(clock_ms=self.broker.now_ms)
+        self.store = store or InMemorySegmentStore(clock_ms=self.broker.now_ms)
         self._service = service
         self._processes = 0
         self.first = self.process()

@@ -30,7 +30,7 @@ from sluice.engine.executor import Permit
 from sluice.engine.runner import Runner
 from sluice.kafka.topics import COMMIT
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.memory import Moment
+from sluice.pravega.memory import InMemorySegmentStore, Moment
 from support.histories import segments_of
 from support.memory_world import MemoryWorld, Process, until
 from txn_manager.commit_steps import workflows
@@ -93,8 +93,10 @@ class TransactionWorld(MemoryWorld):
     than `merges_allowed` are carried out. `delete_s` is how long deletions take to begin.
     """
 
-    def __init__(self, processes: int = 1, most: int = 100, segments: int = 1) -> None:
-        super().__init__("txn-manager")
+    def __init__(
+        self, processes: int = 1, most: int = 100, segments: int = 1, store: InMemorySegmentStore | None = None
+    ) -> None:
+        super().__init__("txn-manager", store=store)
         self.segments = segments
         self.failing: set[str] = set()
         self.slow_s = 0.0

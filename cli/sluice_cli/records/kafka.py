@@ -32,9 +32,9 @@ _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 POLL_S = 0.25
 BATCH = 1000
 
-_quiet = logging.getLogger("sluice_cli.librdkafka")
-_quiet.addHandler(logging.NullHandler())
-_quiet.propagate = False
+quiet = logging.getLogger("sluice_cli.librdkafka")
+quiet.addHandler(logging.NullHandler())
+quiet.propagate = False
 
 
 def client_of(bootstrap: str, name: str, logger: logging.Logger) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class KafkaSource:
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
-        client = client_of(bootstrap, "sluice-cli", _quiet)
+        client = client_of(bootstrap, "sluice-cli", quiet)
         try:
             self._admin = AdminClient(clients.admin(client))
             self._consumer = Consumer(

@@ -10,7 +10,7 @@ import msgspec
 from google.protobuf.message import DecodeError
 from grpc import StatusCode
 
-from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError, StreamRestoringError
 from sluice.engine.journal import JournalError
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
 
@@ -52,6 +52,7 @@ _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
     (NotFoundError, StatusCode.NOT_FOUND),
     (IllegalStateError, StatusCode.INTERNAL),
     (InvalidArgumentError, StatusCode.UNKNOWN),
+    (StreamRestoringError, StatusCode.UNAVAILABLE),
     (NotYetError, StatusCode.UNIMPLEMENTED),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
     (SendQueueFullError, StatusCode.RESOURCE_EXHAUSTED),

@@ -21,6 +21,7 @@ from sluice.domain.listings import Members, members_of, scopes_of
 from sluice.domain.names import key_of
 from sluice.domain.reader_group.state import ReaderGroup, find_group
 from sluice.domain.scope.state import Scope, find_scope
+from sluice.domain.stream.restore import check_restored
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.table.state import Table, find_table
 from sluice.domain.transaction.batch import find_commits
@@ -60,6 +61,10 @@ def missing_scope(scope: str) -> MissingError:
     return MissingError(f"scope {scope} does not exist", "SCOPE_NOT_FOUND")
 
 
+def _missing_stream(id: StreamId) -> MissingError:
+    return MissingError(f"stream {id} does not exist", "STREAM_NOT_FOUND")
+
+
 class StreamInFull(msgspec.Struct, frozen=True):
     """A stream with what is stored beside it: its transactions, and the workflow that changes it or commits them."""
 
@@ -85,20 +90,28 @@ class Reads:
         self._everywhere = tuple(range(journal.partitions))
 
     async def stream(self, id: StreamId) -> Stream:
-        """Raises NotFoundError."""
+        """Raises NotFoundError, and as all queries on one stream StreamRestoringError."""
         stream = await self.stream_or_none(id)
         if stream is None:
-            raise MissingError(f"stream {id} does not exist", "STREAM_NOT_FOUND")
+            raise _missing_stream(id)
         return stream
 
     async def stream_or_none(self, id: StreamId) -> Stream | None:
         key = id.key
         await self._journal.barrier((self._journal.partition_of(key),))
-        return find_stream(self._journal.reader(key), id)
+        return self._restored(id)
+
+    def _restored(self, id: StreamId) -> Stream | None:
+        found = find_stream(self._journal.reader(id.key), id)
+        check_restored(found)
+        return found
 
     async def stream_in_full(self, id: StreamId) -> StreamInFull:
-        """Raises NotFoundError."""
-        stream = await self.stream(id)
+        """Also of a stream that is being restored. Raises NotFoundError."""
+        await self._journal.barrier((self._journal.partition_of(id.key),))
+        stream = find_stream(self._journal.reader(id.key), id)
+        if stream is None:
+            raise _missing_stream(id)
         view = self._journal.reader(id.key)
         workflow = running(stream) or running(find_commits(view, id))
         return StreamInFull(stream, transactions_of(view, id), workflow)
@@ -125,7 +138,7 @@ class Reads:
         """The same, but raises NotFoundError if there is not even the scope."""
         key = id.key
         await self._barrier_with_scope(id.scope, key)
-        return find_stream(self._journal.reader(key), id)
+        return self._restored(id)
 
     async def group_or_none(self, id: GroupId) -> ReaderGroup | None:
         """Raises NotFoundError if there is not even the scope."""

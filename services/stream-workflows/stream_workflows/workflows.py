@@ -2,11 +2,11 @@
 
 from sluice.domain.reader_group import decide as group
 from sluice.domain.scope.deletion import finish_delete, finish_delete_recursive
-from sluice.domain.stream import decide, scale
+from sluice.domain.stream import decide, restore, scale
 from sluice.domain.table import decide as table
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.step import Step, Workflows, plain, with_outcome
-from stream_workflows import group_steps, scope_steps, stream_steps, table_steps
+from stream_workflows import group_steps, restore_steps, scope_steps, stream_steps, table_steps
 from stream_workflows.step_context import StreamStepContext
 
 _REPLACE: Step[StreamStepContext] = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
@@ -31,6 +31,14 @@ WORKFLOWS: Workflows[StreamStepContext] = {
         Step("seal-segments", stream_steps.seal_segments, plain(decide.finish_seal)),
     ),
     WorkflowKind.DELETE_STREAM: (Step("delete-segments", stream_steps.delete_segments, plain(decide.finish_delete)),),
+    WorkflowKind.RESTORE_STREAM: (
+        Step("end-truncation", restore_steps.end_truncation),
+        Step(
+            "find-out",
+            restore_steps.find_out,
+            lambda reader, context, s, outcome: restore.finish_restore(reader, context, s.id, outcome),
+        ),
+    ),
     WorkflowKind.CREATE_GROUP: (
         Step("create-state-stream", group_steps.create_state_stream),
         Step(

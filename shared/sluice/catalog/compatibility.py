@@ -20,6 +20,7 @@ _ABOUT = ("title", "description", "$comment", "examples")
 _KEYWORDS = {
     *("type", "enum", "const", "default", "$ref", "anyOf", "items", "prefixItems", "minItems", "maxItems"),
     *("properties", "required", "additionalProperties", "format", "pattern", "minLength"),
+    "contentEncoding",
 }
 
 
@@ -52,7 +53,8 @@ def _compare(where: str, before: Schema, now: Schema) -> Iterator[str]:
 
 def _compare_values(where: str, before: Schema, now: Schema) -> Iterator[str]:
     # A reference by the same name is enough: what it refers to is compared by itself.
-    for keyword in ("type", "$ref", "const", "format", "pattern", "minItems", "maxItems", "minLength", "default"):
+    bounds = ("minItems", "maxItems", "minLength")
+    for keyword in ("type", "$ref", "const", "format", "pattern", *bounds, "default", "contentEncoding"):
         if before.get(keyword, _compare_values) != now.get(keyword, _compare_values):
             yield f"{where}: {keyword} was {before.get(keyword, 'none')!r} and is {now.get(keyword, 'none')!r}"
     lost = [value for value in before.get("enum", ()) if value not in now.get("enum", ())]

@@ -26,6 +26,10 @@ class IllegalStateError(DomainError):
     """The resource exists, but its state does not allow the query."""
 
 
+class StreamRestoringError(DomainError):
+    """The stream is from a back-up, and what happened to it since is being found out: query again soon."""
+
+
 class ScopeBusyError(BusyError):
     """Whether the scope is deleted is being found out: decide again when it is."""
 

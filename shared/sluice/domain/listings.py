@@ -15,9 +15,13 @@ import msgspec
 from sluice.domain.ids import ResourceKind
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX
 from sluice.domain.reader_group.events import ReaderGroupCreationStarted, ReaderGroupDeleted
+from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.scope.events import ScopeCreated, ScopeDeleted, ScopeDeletionStarted, ScopeKept
+from sluice.domain.scope.state import Scope
 from sluice.domain.stream.events import StreamCreationStarted, StreamDeleted, StreamUpdated, StreamUpdateStarted
+from sluice.domain.stream.state import Stream
 from sluice.domain.table.events import TableCreationStarted, TableDeleted
+from sluice.domain.table.state import Table
 
 SCOPES = "scopes"
 MEMBERS = "members"
@@ -255,6 +259,24 @@ def _remove(indexes: Indexes, members: Members, scope: str, kind: ResourceKind, 
     _discard(members.names(kind), name)
     if members.is_empty():
         del indexes[MEMBERS][scope]
+
+
+def restore(indexes: Indexes, state: Any, offset: int) -> None:
+    """List what a back-up knew; states of other kinds are in no list."""
+    match state:
+        case Scope():
+            insort(_scopes(indexes).names, state.name)
+            if state.workflow is not None:
+                # Its deletion goes on: the fences are raised to where it stands in this journal.
+                _scopes(indexes).deletions[state.name] = offset + 1
+        case Stream():
+            members = _members(indexes, state.id.scope)
+            insort(members.streams, state.id.name)
+            _set_tags(members, state.id.name, state.config.tags)
+        case ReaderGroup():
+            insort(_members(indexes, state.id.scope).groups, state.id.name)
+        case Table():
+            insort(_members(indexes, state.id.scope).tables, state.id.name)
 
 
 PROJECT: dict[type, Callable[[Indexes, Any, int], None]] = {

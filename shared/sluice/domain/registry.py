@@ -11,11 +11,13 @@ from sluice.domain.decision import Context, Decide, Decision, Reader
 from sluice.domain.events import Event
 from sluice.domain.reader_group import decide as group_decide
 from sluice.domain.reader_group import evolve as group_evolve
+from sluice.domain.restoring import evolve as restoring_evolve
+from sluice.domain.restoring.events import AggregateRestored
 from sluice.domain.scope import decide as scope_decide
 from sluice.domain.scope import evolve as scope_evolve
 from sluice.domain.scope import fences
 from sluice.domain.stream import decide as stream_decide
-from sluice.domain.stream import decisions, reports, retention, traffic, watermark
+from sluice.domain.stream import decisions, reports, restore, retention, traffic, watermark
 from sluice.domain.stream import evolve as stream_evolve
 from sluice.domain.table import decide as table_decide
 from sluice.domain.table import evolve as table_evolve
@@ -37,6 +39,8 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **cluster_evolve.EVOLVE,
     **workflow.EVOLVE,
     **transaction_evolve.EVOLVE,
+    **restore.EVOLVE,
+    **restoring_evolve.EVOLVE,
 }
 
 DECIDE: dict[type, Decide] = {
@@ -66,6 +70,8 @@ def evolve(state: Any, event: Event) -> Any:
 def index(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
     """Bring the indexes up to date with an event of the record at `offset`; names the aggregates of no more use."""
     kind = type(event)
+    if isinstance(event, AggregateRestored):
+        return restoring_evolve.project(indexes, event, offset)
     if kind in listings.PROJECT:
         listings.PROJECT[kind](indexes, event, offset)
     return fold_index(indexes, event) if kind in CHANGES_INDEX else ()

@@ -82,6 +82,7 @@ class WorkflowKind(Enum):
     ROLL_TRANSACTIONS = "roll-transactions"
     ABORT_TRANSACTION = "abort-transaction"
     DISCARD_TRANSACTIONS = "discard-transactions"
+    RESTORE_STREAM = "restore-stream"
 
 
 class Workflow(msgspec.Struct, array_like=True):

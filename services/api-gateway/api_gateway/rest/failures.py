@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from api_gateway.errors import BadRequestError, NoOwnerError, OverloadedError, RequestTimeoutError
 from api_gateway.reads import MissingError
-from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
+from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError, StreamRestoringError
 from sluice.engine.journal import JournalError
 from sluice.engine.ports import RecordTooLargeError, SendError
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
@@ -51,6 +51,7 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (BadRequestError, 400),
     (InvalidArgumentError, 400),
     (IllegalStateError, 409),
+    (StreamRestoringError, 503),
     (RecordTooLargeError, 413),
     (OverloadedError, 503),
     (NotStartedError, 503),

@@ -15,6 +15,7 @@ from sluice.catalog.examples.commands import (
 )
 from sluice.catalog.examples.example import Example
 from sluice.catalog.examples.history import SUCCESS, History
+from sluice.catalog.examples.restored_records import restored
 from sluice.catalog.examples.transaction_records import ended, prepared, rolled, transactions
 from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
@@ -98,6 +99,7 @@ def journal_records() -> list[Example]:
     _group_and_table_end(history)
     _stream_ends(history)
     _scope_ends(history)
+    restored(history)
     return history.examples
 
 

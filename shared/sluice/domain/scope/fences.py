@@ -23,9 +23,11 @@ from sluice.domain.status import Status
 
 
 class ScopeFences(msgspec.Struct, array_like=True):
-    """For each partition, by its key, the position that must have been folded."""
+    """`positions` has for each partition, by its key, what must have been folded of it."""
 
     positions: dict[str, int] = {}
+    base: int = 0
+    """Where the numbers of the segments of what is created here begin: behind all numbers before a restore."""
 
 
 class Fence(msgspec.Struct, frozen=True):
@@ -64,6 +66,12 @@ def missing_scope(reader: Reader, scope: str, context: Context) -> Decision | No
     if is_deleted_plainly(found):
         raise ScopeBusyError(scope)
     return None
+
+
+def numbers_from(reader: Reader) -> int:
+    """Where the numbers of segments begin in the reader's partition; guarded from here on."""
+    fences = reader.get(fences_aggregate(reader.partition_key))
+    return fences.base if isinstance(fences, ScopeFences) else 0
 
 
 def fences_to_raise(reader: View, scope: str) -> list[Fence]:

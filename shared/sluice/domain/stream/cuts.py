@@ -130,6 +130,12 @@ def size_between(stream: Stream, start: Cut, end: Cut, segments: Iterable[int]) 
     return total
 
 
+def is_approximate(stream: Stream, epoch: int) -> bool:
+    """Whether it is not known which segments of an epoch replaced which ones of the epoch before."""
+    assumed = stream.history.approximate
+    return bool(assumed) and (epoch in assumed or stream.history.before(epoch) in assumed)
+
+
 def _ranges(stream: Stream, segments: Iterable[int]) -> dict[int, tuple[float, float]]:
     found = (stream.history.segment(s) for s in segments)
     return {s.id: (s.low, s.high) for s in found}
@@ -144,7 +150,7 @@ def _check_known(stream: Stream, cut: Cut) -> None:
     if not cut:
         raise InvalidArgumentError("an empty stream cut has no position in the stream")
     for s in cut:
-        if epoch_of(s) >= stream.history.count:
+        if not stream.history.has(epoch_of(s)):
             raise NotFoundError(f"{stream.id} has no epoch {epoch_of(s)}")
         if stream.history.find(s) is None:
             raise InvalidArgumentError(f"{stream.id} has no segment {s}")
@@ -197,4 +203,6 @@ def successors(stream: Stream, segment: int) -> list[Segment]:
         return []
     replaced = stream.history.segment(segment)
     following = stream.history.segments_of(replaced_in)
+    if is_approximate(stream, replaced_in):
+        return following
     return [s for s in following if s.low < replaced.high and s.high > replaced.low]

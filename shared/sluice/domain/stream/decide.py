@@ -15,7 +15,7 @@ from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, ref
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.names import is_stream_name
-from sluice.domain.scope.fences import missing_scope
+from sluice.domain.scope.fences import missing_scope, numbers_from
 from sluice.domain.segment import Segment
 from sluice.domain.status import Status
 from sluice.domain.stream import cuts, scale
@@ -85,6 +85,7 @@ def start_with_mark(
 
     `request` is the one to be answered when the stream is there.
     """
+    base = numbers_from(reader)
     wanted = ((id, config, request), (id.mark, _MARK_CONFIG, None))
     return tuple(
         StreamCreationStarted(
@@ -92,7 +93,7 @@ def start_with_mark(
             creation_id=context.request or "",
             config=its_config,
             created_at=context.now,
-            segments=initial_segments(its_config.scaling.min_segments, first_number(reader, stream)),
+            segments=initial_segments(its_config.scaling.min_segments, max(base, first_number(reader, stream))),
             request=its_request,
             at=context.now,
         )

@@ -218,6 +218,30 @@ class DecisionRecorded(StreamEvent, frozen=True):
     acts: bool = False
 
 
+class FoundEpoch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An epoch that the segment stores have segments of; in an `approximate` one their key ranges are assumed."""
+
+    number: int
+    segments: tuple[Segment, ...]
+    approximate: bool = False
+
+
+class StreamRestored(StreamEvent, frozen=True):
+    """What happened to the stream behind the back-up that it is from is found out; see `domain.stream.restore`.
+
+    The epochs that were `found` come behind those that were known, and behind them one of the segments that it
+    `creates`. All before these are sealed, at these sizes in bytes. Without any it goes on as it was, or was `sealed`.
+    The head is at `cut` if there is one.
+    """
+
+    at: int
+    found: tuple[FoundEpoch, ...] = ()
+    creates: tuple[Segment, ...] = ()
+    sealed_sizes: dict[int, int] = {}
+    sealed: bool = False
+    cut: dict[int, int] = {}
+
+
 class StreamScaleCancelled(StreamEvent, frozen=True):
     """No segment was replaced; the new ones, as far as they were created, stay empty until the stream goes."""
 
@@ -251,4 +275,5 @@ Event = (
     | RetentionPolicyAnnounced
     | DecisionRecorded
     | StreamScaleCancelled
+    | StreamRestored
 )

@@ -80,7 +80,7 @@ def _scale_started(state: Stream, event: StreamScaleStarted) -> Stream:
 def _epoch_added(state: Stream, event: StreamEpochAdded) -> Stream:
     assert state.workflow is not None and state.workflow.replacement is not None
     replacement = state.workflow.replacement
-    number = state.history.count
+    number = state.next_epoch
     gone = set(replacement.seals)
     survivors = tuple(s for s in state.active_epoch.segments if s not in gone)
     created = tuple(s.id for s in replacement.creates)
@@ -153,14 +153,14 @@ def _workflow_admitted(state: Stream, _event: WorkflowAdmitted) -> Stream:
 
 
 def _epochs_rolled(state: Stream, event: StreamEpochsRolled) -> Stream:
-    history, active = state.history, state.active_epoch
+    history, active, number = state.history, state.active_epoch, state.next_epoch
     before = active
     for of, at in ((history.epoch(event.duplicates), event.created_at), (active, event.created_at + 1)):
-        number, segments = history.count, [history.segment(s) for s in of.segments]
+        segments = [history.segment(s) for s in of.segments]
         copies = [Segment(segment_id(number, number_of(s.id)), s.low, s.high) for s in segments]
         epoch = Epoch(number, of.reference, at, tuple(s.id for s in copies))
         history.add(epoch, copies, before.segments)
-        before = epoch
+        before, number = epoch, number + 1
     history.record_sizes(event.sealed_sizes)
     return state
 

@@ -7,6 +7,9 @@ each answer has to be the one that others were given before; none may skip an ep
 What lies behind the head is read rarely, so it is stored in chunks of encoded epochs, as Pravega keeps its history
 time series. Every answer is the same before and after: epochs and segments are immutable, only their form changes.
 Adding an epoch costs the same however many there are. Rules: stream-and-transaction-semantics 2.2 to 2.7.
+
+Numbers of epochs grow, but not always by one: a restored stream goes on at a number that was never given out (`jumps`).
+So an epoch also has a *position*, how many come before it; chunks and searches go by positions.
 """
 
 from bisect import bisect_left, bisect_right
@@ -57,9 +60,9 @@ def _created_in(epoch: Epoch) -> Iterator[int]:
 
 
 class _Chunk(msgspec.Struct, array_like=True):
-    """The epochs from `first` on, and by id what lived in any of them: range, and the epoch that it was sealed in.
+    """The epochs from position `first` on, and by id what lived in any of them: range, and where it was sealed.
 
-    One that outlived the chunk reads as sealed just behind `end`, the first epoch after the chunk.
+    All is by position. One that outlived the chunk reads as sealed just behind `end`, the first epoch after the chunk.
     """
 
     first: int
@@ -75,13 +78,13 @@ class _Chunk(msgspec.Struct, array_like=True):
         low, high, _ = self.segments[id]
         return Segment(id, low, high)
 
-    def epoch(self, number: int) -> Epoch:
-        at = number - self.first
-        present = tuple(s for s, (_, _, until) in self.segments.items() if epoch_of(s) <= number < until)
-        return Epoch(number, self.references[at], self.created_at[at], present)
+    def epoch(self, number: int, position: int) -> Epoch:
+        at = position - self.first
+        alive = tuple(s for s, (_, _, until) in self.segments.items() if epoch_of(s) <= number and position < until)
+        return Epoch(number, self.references[at], self.created_at[at], alive)
 
     def is_past(self, segment: int) -> bool:
-        """Whether a segment of an epoch before `end` was sealed in this chunk or before."""
+        """Whether a segment of an epoch before the chunk's end was sealed in this chunk or before."""
         return segment not in self.segments or self.segments[segment][2] <= self.end
 
 
@@ -94,6 +97,8 @@ class History(msgspec.Struct, array_like=True):
 
     `sealed_in` is the first epoch without the segment, `sealed_sizes` are bytes; both of segments in recent epochs.
     Sizes are read from the head on only, so the sizes of others are dropped.
+    Each of `jumps` is the number of an epoch that does not follow the one before by one, and how many numbers up to it
+    were left out in all. In `approximate` epochs the key ranges of the segments are assumed, not known.
     """
 
     recent: list[Epoch]
@@ -101,38 +106,82 @@ class History(msgspec.Struct, array_like=True):
     sealed_in: Mapping[int, int] = NONE
     sealed_sizes: Mapping[int, int] = NONE
     chunks: tuple[bytes, ...] = ()
+    jumps: tuple[tuple[int, int], ...] = ()
+    approximate: tuple[int, ...] = ()
 
     @property
     def first_recent(self) -> int:
+        """The position of the first of the recent epochs."""
         return len(self.chunks) * CHUNK_EPOCHS
 
     @property
     def count(self) -> int:
-        """How many epochs there ever were: one more than the newest one's number."""
-        return self.first_recent + len(self.recent)
+        """One more than the newest epoch's number."""
+        return self.recent[-1].number + 1
+
+    def _position(self, number: int) -> int:
+        """Where the epoch of a number stands; for a number that was left out, the epoch before."""
+        for first, left_out in reversed(self.jumps):
+            if number >= first:
+                return number - left_out
+            if number >= first - (left_out - self._left_out_before(first)):
+                return first - left_out - 1
+        return number
+
+    def _left_out_before(self, first: int) -> int:
+        return max((left_out for number, left_out in self.jumps if number < first), default=0)
+
+    def _number(self, position: int) -> int:
+        for first, left_out in reversed(self.jumps):
+            if position + left_out >= first:
+                return position + left_out
+        return position
+
+    def has(self, number: int) -> bool:
+        """Whether there is an epoch of that number."""
+        return 0 <= number < self.count and self._number(self._position(number)) == number
+
+    def before(self, number: int) -> int:
+        """The number of the epoch before this one, which is not the first."""
+        return self._number(self._position(number) - 1)
+
+    def after(self, number: int) -> int:
+        """The number of the epoch behind this one, which is not the newest."""
+        return self._number(self._position(number) + 1)
+
+    def numbers(self, first: int, last: int) -> Iterator[int]:
+        """The numbers of the epochs from one that there is to another one; none if `first` comes after `last`."""
+        if first > last:
+            return iter(())
+        return (self._number(at) for at in range(self._position(first), self._position(last) + 1))
 
     def epoch(self, number: int) -> Epoch:
-        """The epoch of a number from 0 up to `count`."""
-        at = number - self.first_recent
-        return self.recent[at] if at >= 0 else self._chunk_of(number).epoch(number)
+        """The epoch of a number that there is."""
+        at = (position := self._position(number)) - self.first_recent
+        return self.recent[at] if at >= 0 else self._chunk_at(position).epoch(number, position)
 
     def reference(self, number: int) -> int:
-        at = number - self.first_recent
-        return self.recent[at].reference if at >= 0 else self._chunk_of(number).references[number % CHUNK_EPOCHS]
+        at = (position := self._position(number)) - self.first_recent
+        return self.recent[at].reference if at >= 0 else self._chunk_at(position).references[position % CHUNK_EPOCHS]
 
     def created_at(self, number: int) -> int:
-        at = number - self.first_recent
-        return self.recent[at].created_at if at >= 0 else self._chunk_of(number).created_at[number % CHUNK_EPOCHS]
+        return self._created_at(self._position(number))
+
+    def _created_at(self, position: int) -> int:
+        at = position - self.first_recent
+        return self.recent[at].created_at if at >= 0 else self._chunk_at(position).created_at[position % CHUNK_EPOCHS]
 
     def epoch_at(self, time: int) -> int:
         """The number of the newest epoch created at `time`, epoch ms, or before; -1 if there is none."""
-        return bisect_right(range(self.count), time, key=self.created_at) - 1
+        positions = range(self.first_recent + len(self.recent))
+        found = bisect_right(positions, time, key=self._created_at) - 1
+        return self._number(found) if found >= 0 else -1
 
     def find(self, segment: int) -> Segment | None:
         """The segment; None if the stream never had it."""
         found = self.segments.get(segment)
-        if found is None and 0 <= epoch_of(segment) < self.first_recent:
-            chunk = self._chunk_of(epoch_of(segment))
+        if found is None and 0 <= (position := self._position(epoch_of(segment))) < self.first_recent:
+            chunk = self._chunk_at(position)
             return chunk.segment(segment) if segment in chunk.segments else None
         return found
 
@@ -151,30 +200,33 @@ class History(msgspec.Struct, array_like=True):
         """The first epoch without the segment; None if it is in the newest one, or unknown."""
         if segment in self.segments or self.find(segment) is None:
             return self.sealed_in.get(segment)
-        lived = range(epoch_of(segment) // CHUNK_EPOCHS, len(self.chunks))
+        lived = range(self._position(epoch_of(segment)) // CHUNK_EPOCHS, len(self.chunks))
         last = bisect_left(lived, True, key=lambda at: _decode(self.chunks[at]).is_past(segment))
-        return _decode(self.chunks[lived[last]]).segments[segment][2]
+        return self._number(_decode(self.chunks[lived[last]]).segments[segment][2])
 
     def last_epoch(self, segment: int) -> int:
         """The number of the last epoch that has the segment."""
         replaced_in = self.replaced_in(segment)
-        return (self.count if replaced_in is None else replaced_in) - 1
+        return self.recent[-1].number if replaced_in is None else self.before(replaced_in)
 
     def within(self, first: int, last: int) -> Iterator[Segment]:
         """All segments of the epochs from `first` to `last`, each once; none if `first` comes after `last`."""
         if first > last:
             return
         yield from (self.segment(s) for s in self.epoch(first).segments)
-        number = first + 1
-        while number <= last and number < self.first_recent:
-            chunk = self._chunk_of(number)
-            yield from (chunk.segment(s) for s in chunk.segments if number <= epoch_of(s) <= last)
-            number = chunk.end
-        for at in range(number, last + 1):
-            yield from (self.segments[s] for s in _created_in(self.epoch(at)))
+        at, end = self._position(first) + 1, self._position(last) + 1
+        while at < end and at < self.first_recent:
+            begin, chunk = self._number(at), self._chunk_at(at)
+            yield from (chunk.segment(s) for s in chunk.segments if begin <= epoch_of(s) <= last)
+            at = chunk.end
+        for epoch in self.recent[max(at - self.first_recent, 0) : max(end - self.first_recent, 0)]:
+            yield from (self.segments[s] for s in _created_in(epoch))
 
     def add(self, epoch: Epoch, creates: Iterable[Segment], seals: Iterable[int]) -> None:
         """Add the newest epoch: `creates` came into it, and the one before it was the last one of `seals`."""
+        if epoch.number != self.count:
+            left_out = epoch.number - (self.first_recent + len(self.recent))
+            self.jumps = (*self.jumps, (epoch.number, left_out))
         self.recent.append(epoch)
         self.segments = _grown(self.segments, {s.id: s for s in creates})
         self.sealed_in = _grown(self.sealed_in, dict.fromkeys(seals, epoch.number))
@@ -184,10 +236,11 @@ class History(msgspec.Struct, array_like=True):
 
     def condense(self, head: int) -> None:
         """Bring epochs before number `head` into chunks, as far as they fill them."""
-        whole = (head - self.first_recent) // CHUNK_EPOCHS * CHUNK_EPOCHS
+        whole = (self._position(head) - self.first_recent) // CHUNK_EPOCHS * CHUNK_EPOCHS
         if whole <= 0:
             return
-        chunks = [self._chunk(self.recent[at : at + CHUNK_EPOCHS]) for at in range(0, whole, CHUNK_EPOCHS)]
+        first = self.first_recent
+        chunks = [self._chunk(first + at, self.recent[at : at + CHUNK_EPOCHS]) for at in range(0, whole, CHUNK_EPOCHS)]
         past = [s for chunk in chunks for s in chunk.segments if chunk.is_past(s)]
         self.segments = _without(self.segments, past)
         self.sealed_in = _without(self.sealed_in, past)
@@ -195,16 +248,17 @@ class History(msgspec.Struct, array_like=True):
         self.chunks = (*self.chunks, *map(_encode, chunks))
         del self.recent[:whole]
 
-    def _chunk(self, epochs: list[Epoch]) -> _Chunk:
-        first, beyond = epochs[0].number, epochs[-1].number + 2
+    def _chunk(self, first: int, epochs: list[Epoch]) -> _Chunk:
+        beyond = first + len(epochs) + 1
         segments = {}
         for s in sorted({s for epoch in epochs for s in epoch.segments}):
-            segment = self.segments[s]
-            segments[s] = segment.low, segment.high, min(self.sealed_in.get(s, beyond), beyond)
+            segment, sealed_in = self.segments[s], self.sealed_in.get(s)
+            until = beyond if sealed_in is None else min(self._position(sealed_in), beyond)
+            segments[s] = segment.low, segment.high, until
         return _Chunk(first, [e.created_at for e in epochs], [e.reference for e in epochs], segments)
 
-    def _chunk_of(self, epoch: int) -> _Chunk:
-        return _decode(self.chunks[epoch // CHUNK_EPOCHS])
+    def _chunk_at(self, position: int) -> _Chunk:
+        return _decode(self.chunks[position // CHUNK_EPOCHS])
 
 
 def _grown(mapping: Mapping[int, V], more: Mapping[int, V]) -> Mapping[int, V]:

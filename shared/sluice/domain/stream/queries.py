@@ -19,7 +19,7 @@ def current_segments(stream: Stream) -> list[Segment]:
 def epoch_segments(stream: Stream, epoch: int) -> list[Segment]:
     if epoch < 0:
         raise InvalidArgumentError(f"epoch {epoch} is negative")
-    if epoch >= stream.history.count:
+    if not stream.history.has(epoch):
         raise NotFoundError(f"{stream.id} has no epoch {epoch}")
     return stream.history.segments_of(epoch)
 
@@ -37,12 +37,17 @@ def successors_with_predecessors(stream: Stream, segment: int) -> list[tuple[Seg
     """What replaced the segment, each with all the segments it replaced itself.
 
     Empty for a segment that is active or unknown, or whose stream was sealed: clients read that as "stream sealed".
+    Where key ranges are assumed, each replaced all of them: a reader begins behind everything that was before.
     """
     replaced_in = stream.history.replaced_in(segment)
     if replaced_in is None:
         return []
-    before = cuts.RangeIndex(stream.history.segments_of(replaced_in - 1))
+    before = stream.history.segments_of(stream.history.before(replaced_in))
+    if cuts.is_approximate(stream, replaced_in):
+        every = sorted(p.id for p in before)
+        return [(successor, every) for successor in cuts.successors(stream, segment)]
+    index = cuts.RangeIndex(before)
     return [
-        (successor, sorted(p.id for p in before.overlapping(successor.low, successor.high)))
+        (successor, sorted(p.id for p in index.overlapping(successor.low, successor.high)))
         for successor in cuts.successors(stream, segment)
     ]

@@ -89,7 +89,7 @@ def plan(stream: Stream, seals: tuple[int, ...], ranges: Iterable[Range], at: in
 
     What a cancelled scale has left may have been created for another configuration, so it is not used again.
     """
-    epoch, first = stream.active + 1, stream.next_number
+    epoch, first = stream.next_epoch, stream.next_number
     creates = tuple(Segment(segment_id(epoch, first + i), low, high) for i, (low, high) in enumerate(ranges))
     return Replacement(seals=seals, creates=creates, at=at)
 

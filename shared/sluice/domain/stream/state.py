@@ -29,13 +29,19 @@ class StreamState(Enum):
     TRUNCATING = "TRUNCATING"
     SEALING = "SEALING"
     SEALED = "SEALED"
+    RESTORING = "RESTORING"
+    """A back-up knew it; what happened to it since is being found out, so nothing is said of its segments."""
 
 
 class StreamWorkflow(Workflow):
-    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there."""
+    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there.
+
+    `unknown_from` is the first segment number that the back-up of a stream that is being restored did not know.
+    """
 
     deletes: tuple[int, ...] = ()
     replacement: Replacement | None = None
+    unknown_from: int = 0
 
 
 class Waiting(msgspec.Struct, frozen=True, array_like=True):
@@ -111,6 +117,13 @@ class Stream(msgspec.Struct, array_like=True):
     """The last decision of each kind that was new."""
     actions: Mapping[DecisionKind, RecordedDecision] = NONE
     """The last decision of each kind that acts."""
+    base: int = 0
+    """Numbers of epochs that are given out from now on are not below it; see `domain.restoring`."""
+
+    @property
+    def next_epoch(self) -> int:
+        """The number of the epoch that will come behind the active one."""
+        return max(self.active + 1, self.base)
 
     @property
     def active_epoch(self) -> Epoch:

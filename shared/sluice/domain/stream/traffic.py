@@ -123,10 +123,10 @@ def carried_cut(stream: Stream) -> dict[int, int]:
     """Where the stream may be truncated: over the newest epoch before which everything has been passed on."""
     history, done = stream.history, cuts.first_epoch(stream)
     while done < stream.active:
-        last = (s for s in history.epoch(done).segments if history.replaced_in(s) == done + 1)
+        last = (s for s in history.epoch(done).segments if history.replaced_in(s) == history.after(done))
         if not all(_is_done(stream, s) for s in last):
             break
-        done += 1
+        done = history.after(done)
     return {s: position(stream, s) for s in history.epoch(done).segments}
 
 

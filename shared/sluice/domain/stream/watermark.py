@@ -90,7 +90,7 @@ def _fill(stream: Stream, bound: "UpperBound", missing: list[tuple[float, float]
     """
     while True:
         newest = max((epoch_of(s) for s in bound.ids()), default=-1)
-        if not 0 <= newest < stream.history.count:
+        if not stream.history.has(newest):
             return False
         epoch = RangeIndex(stream.history.segments_of(newest))
         for low, high in missing:

@@ -164,12 +164,12 @@ def targets(stream: Stream, transactions: tuple[str, ...], rolls: bool) -> dict[
     if not rolls:
         return {number_of(s): s for s in stream.active_epoch.segments}
     epoch = stream.history.epoch(epoch_of(transactions[0]))
-    return {number_of(s): segment_id(stream.active + 1, number_of(s)) for s in epoch.segments}
+    return {number_of(s): segment_id(stream.next_epoch, number_of(s)) for s in epoch.segments}
 
 
 def next_duplicates(stream: Stream) -> list[int]:
     """The ids of the segments that replace the active ones when a batch has rolled."""
-    return [segment_id(stream.active + 2, number_of(s)) for s in stream.active_epoch.segments]
+    return [segment_id(stream.next_epoch + 1, number_of(s)) for s in stream.active_epoch.segments]
 
 
 def has_rolled(stream: Stream) -> bool:

@@ -44,11 +44,14 @@ class CommitTransaction(TransactionCommand, frozen=True):
 
 
 class AbortReason(Enum):
-    """Why a transaction was aborted: its client wanted it, its lease ran out, or its stream was sealed."""
+    """Why a transaction was aborted: its client wanted it, its lease ran out, its stream was sealed, or a back-up in
+    which it was open was restored.
+    """
 
     USER = "user"
     LEASE = "lease"
     SEAL = "seal"
+    RESTORE = "restore"
 
 
 class AbortTransaction(TransactionCommand, frozen=True):

@@ -189,6 +189,7 @@ def _why(found: Transaction | EndedTransaction) -> str:
         AbortReason.USER: "its client requested it",
         AbortReason.LEASE: "its lease ran out",
         AbortReason.SEAL: "its stream was sealed",
+        AbortReason.RESTORE: "it was open in the back-up that was restored",
         None: "no reason is known",
     }
     return f"the transaction is {found.state.value}: {reasons[found.reason]}"

@@ -22,7 +22,7 @@ import msgspec
 
 from sluice.domain.decision import Reader
 from sluice.domain.events import Event
-from sluice.domain.ids import StreamId
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.stream.events import StreamDeleted
 from sluice.domain.transaction.events import (
     RangeEvent,
@@ -39,6 +39,7 @@ from sluice.domain.transaction.events import (
     TransactionRangeReserved,
 )
 from sluice.domain.transaction.ids import range_of
+from sluice.domain.transaction.state import Transaction, TransactionState
 
 KEPT_MS = 24 * 3600 * 1000
 KEPT_MOST = 20_000
@@ -148,8 +149,9 @@ def _forget(index: StreamTransactions, now: int) -> Iterable[str]:
     return forgotten
 
 
-def _stream_deleted(index: StreamTransactions | None) -> None:
+def note_stream_deleted(indexes: dict[str, Any], name: str) -> None:
     """A stream is deleted when all its transactions have ended."""
+    index = indexes.get(name)
     if index is not None:
         index.of_deleted = len(index.older) + len(index.newest)
 
@@ -188,12 +190,37 @@ CHANGES_INDEX = frozenset({StreamDeleted, *_FOLD})
 def fold_index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
     """Bring the index that the event concerns up to date; the aggregates of what it makes forgotten."""
     if isinstance(event, StreamDeleted):
-        _stream_deleted(indexes.get(event.stream_id.transactions))
+        note_stream_deleted(indexes, event.stream_id.transactions)
         return ()
     fold = _FOLD[type(event)]
     assert isinstance(event, TransactionEvent | RangeEvent)
-    name = event.stream_id.transactions
-    index = indexes.get(name)
-    if index is None:
-        index = indexes[name] = StreamTransactions()
-    return fold(index, event)
+    return fold(_index_of(indexes, event.stream_id), event)
+
+
+def _index_of(indexes: dict[str, Any], stream: StreamId) -> StreamTransactions:
+    found = indexes.get(stream.transactions)
+    if found is None:
+        found = indexes[stream.transactions] = StreamTransactions()
+    assert isinstance(found, StreamTransactions)
+    return found
+
+
+def restore_live(indexes: dict[str, Any], stream: StreamId, transaction: Transaction) -> None:
+    """List a transaction of a back-up; they come in the order in which their commits were requested."""
+    index = _index_of(indexes, stream)
+    listed = {
+        TransactionState.OPEN: index.open,
+        TransactionState.COMMITTING: index.committing,
+        TransactionState.ABORTING: index.aborting,
+    }
+    listed[transaction.state][transaction.uuid] = None
+
+
+def restore_ended(indexes: dict[str, Any], stream: StreamId, uuid: str) -> None:
+    """List a transaction of a back-up that has ended, in the order of their ends; it is remembered a day longer."""
+    _index_of(indexes, stream).newest[uuid] = None
+
+
+def restore_range(indexes: dict[str, Any], first: TransactionId) -> None:
+    """List a range of a back-up: it is being discarded."""
+    _index_of(indexes, first.stream_id).ranges[first.transaction] = 0

@@ -103,7 +103,7 @@ def segments_to_write(stream: Stream, transaction: str) -> list[Segment]:
 def segment_names(stream: Stream, transaction: str) -> dict[int, str]:
     """The names of the transaction's own segments on the data plane, by the number of the segment they stand for."""
     epoch = epoch_of(transaction)
-    if epoch >= stream.history.count:
+    if not stream.history.has(epoch):
         return {}
     high, low = halves(transaction)
     return {

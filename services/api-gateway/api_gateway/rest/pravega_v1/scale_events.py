@@ -42,7 +42,7 @@ async def scaling_events(
     first, last = (min(history.epoch_at(time), active) for time in (begin, end))
     events: list[ScaleEvent] = []
     before: list[Segment] = []
-    for number in range(max(first, 0), last + 1):
+    for number in history.numbers(max(first, 0), last):
         present = history.segments_of(number)
         # Only the first one can have begun earlier: it is the one that was active at `from`.
         events.append(

@@ -1,0 +1,72 @@
+"""`sluice backup`: the control plane's state in files, and back."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sluice_cli.command import command, group
+from sluice_cli.output import Output
+from sluice_cli.session import Session
+
+app = group("Back-ups: what the journal knows, in files; the events of streams are with the segment stores.")
+
+_Folder = Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False, help="The back-up's own folder.")]
+_COUNTS = ("scopes", "streams", "readerGroups", "tables", "transactions")
+
+
+@command(app, "create")
+def create(session: Session, folder: _Folder) -> None:
+    """Write a back-up of the journal as it is now, while the system serves."""
+    from sluice.backup.target import Folder
+    from sluice_cli.records import backing_up
+
+    found = backing_up.create(session.records, Folder(folder), lambda: session.now_ms, session.out.progress)
+    session.show({"folder": str(folder), **found}, lambda out, _: _draw(out, f"{folder} has a back-up", found))
+
+
+@command(app, "verify")
+def verify(session: Session, folder: _Folder) -> None:
+    """Read all of a back-up as a restore would, and say what it has."""
+    from sluice.backup.target import Folder
+    from sluice_cli.records import backing_up
+
+    found = backing_up.verify(Folder(folder))
+    session.show({"folder": str(folder), **found}, lambda out, _: _draw(out, f"{folder} can be restored", found))
+
+
+@command(app, "restore")
+def restore(
+    session: Session,
+    folder: _Folder,
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", min=1, metavar="N", help="Of each keyed topic; else as many as were backed up."),
+    ] = None,
+    replication: Annotated[
+        int, typer.Option("--replication", min=1, metavar="N", help="Replicas of each topic that is made.")
+    ] = 1,
+) -> None:
+    """Bring a back-up into a Kafka without records of Sluice's, while no service runs."""
+    from sluice.backup.target import Folder
+    from sluice_cli import session as sessions
+    from sluice_cli.records import backing_up
+
+    topics = sessions.open_topics(session.kafka)
+    found = backing_up.restore(
+        session.records, topics, Folder(folder), partitions or 0, replication, session.now_ms, session.out.progress
+    )
+    session.show({"folder": str(folder), **found}, lambda out, _: _draw_restored(out, found))
+
+
+def _draw(out: Output, sentence: str, found: dict[str, Any]) -> None:
+    out.text(sentence)
+    names = ("partitions", "records", "bytes", *_COUNTS)
+    out.fields((name, found[name]) for name in names)
+
+
+def _draw_restored(out: Output, found: dict[str, Any]) -> None:
+    _draw(out, "The journal has what the back-up knew; start the services", found)
+    out.text(f"Epochs and segments are numbered from {found['base']} on")
+    for repair in found["repairs"]:
+        out.text(f"Made to fit: {repair}")

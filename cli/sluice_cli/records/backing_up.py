@@ -1,0 +1,144 @@
+"""Back-ups from the topics, and back into them.
+
+A back-up asks Kafka for the ends of all partitions of the journal by one question, and folds every partition up to
+there. So it needs nothing of the services, and they do not notice it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+from sluice.backup.files import FORMAT, Manifest, PartitionFile, read_manifest, write_manifest, write_partition
+from sluice.backup.restoring import RestoredRecord, restoration
+from sluice.backup.states import BackedUp, read_states
+from sluice.backup.target import BackupError, Target
+from sluice.domain.model import encode_record
+from sluice.domain.reader_group.state import ReaderGroup
+from sluice.domain.restoring.base import BaseUnfitError
+from sluice.domain.scope.state import Scope
+from sluice.domain.stream.state import Stream
+from sluice.domain.table.state import Table
+from sluice.domain.transaction.state import Transaction
+from sluice.engine.record import record_kind
+from sluice.kafka.headers import Headers, cloud_event_headers
+from sluice.kafka.topics import JOURNAL, MAX_RECORD_BYTES, TOPICS
+from sluice_cli.errors import CommandError, RefusedError
+from sluice_cli.output import Progress
+from sluice_cli.records.as_of import all_past_of
+from sluice_cli.records.source import Source
+
+BY = "sluice/backup"
+_AHEAD_MS = 24 * 3600 * 1000
+"""The broker's clock is nowhere so far ahead: all that is there is older."""
+
+_COUNTED: dict[str, type] = {
+    "scopes": Scope,
+    "streams": Stream,
+    "readerGroups": ReaderGroup,
+    "tables": Table,
+    "transactions": Transaction,
+}
+"""What is counted of a back-up, for users; of transactions those that have not ended."""
+
+
+class Topics(Protocol):
+    """The topics of a system that is being restored. All methods raise CommandError."""
+
+    def create(self, partitions: int, replication: int) -> None:
+        """Make those that are missing, and wait until they can be written to."""
+        ...
+
+    def append(self, topic: str, partition: int, key: str, value: bytes, headers: Headers) -> None:
+        """Append to a partition, in the order of the calls; it may take effect later."""
+        ...
+
+    def flush(self) -> None:
+        """Return when everything is acknowledged by all replicas."""
+        ...
+
+
+def create(source: Source, target: Target, clock: Callable[[], int], progress: Progress) -> dict[str, Any]:
+    """Back up the journal as it is now; what was backed up. Raises CommandError."""
+    try:
+        if any(True for _ in target.names()):
+            raise RefusedError(f"{target} is not empty", "a back-up is written into a folder of its own")
+        began_at = clock()
+        past = all_past_of(source, frozenset(), began_at + _AHEAD_MS, progress)
+        with progress("writing", len(past)) as advance:
+            files: list[PartitionFile] = []
+            for one in past:
+                view = one.view
+                files.append(write_partition(target, one.partition, view.next_offset, view.last_ms, view.capture()))
+                advance(1)
+        write_manifest(target, Manifest(FORMAT, began_at, clock(), JOURNAL.name, tuple(files)))
+    except BackupError as error:
+        raise CommandError(str(error)) from error
+    return verify(target)
+
+
+def verify(target: Target) -> dict[str, Any]:
+    """Read all of a back-up as a restore does; what it has. Raises CommandError."""
+    try:
+        manifest = read_manifest(target)
+        return document(manifest, read_states(target, manifest))
+    except BackupError as error:
+        raise CommandError(str(error), "it cannot be restored") from error
+
+
+def document(manifest: Manifest, found: BackedUp) -> dict[str, Any]:
+    """What a back-up has, for users."""
+    return {
+        "format": manifest.format,
+        "at": manifest.began_at,
+        "partitions": len(manifest.partitions),
+        "records": sum(one.end for one in manifest.partitions),
+        "bytes": sum(one.bytes for one in manifest.partitions),
+        **{name: sum(isinstance(s, kind) for s in found.states.values()) for name, kind in _COUNTED.items()},
+    }
+
+
+def check_empty(source: Source) -> None:
+    """Raise RefusedError unless no record was ever appended to any topic of Sluice's."""
+    names = {topic.name for topic in TOPICS}
+    present = [facts.name for facts in source.topics() if facts.name in names]
+    used = sorted({span.topic for span in source.spans(present) if span.end > 0})
+    if used:
+        raise RefusedError(
+            f"these topics hold records, or did: {', '.join(used)}",
+            "stop all services and delete the topics first: a back-up is restored into an empty system",
+        )
+
+
+def restore(
+    source: Source, topics: Topics, target: Target, partitions: int, replication: int, now_ms: int, progress: Progress
+) -> dict[str, Any]:
+    """Bring a back-up into empty topics of so many partitions, 0 for as many as it is of; what was brought.
+
+    Raises CommandError.
+    """
+    check_empty(source)
+    try:
+        manifest = read_manifest(target)
+        backed_up = read_states(target, manifest)
+        described = document(manifest, backed_up)
+        count = partitions or len(manifest.partitions)
+        made = restoration(backed_up, count, now_ms, BY)
+    except (BackupError, BaseUnfitError) as error:
+        raise CommandError(str(error)) from error
+    topics.create(count, replication)
+    with progress("restoring", None) as advance:
+        for found, value in _encoded(made.records):
+            record = found.record
+            headers = cloud_event_headers(record_kind(record), record.id, record.by, record.at, found.key)
+            topics.append(JOURNAL.name, found.partition, found.key, value, headers)
+            advance(1)
+        topics.flush()
+    return {**described, "partitions": count, "base": made.base, "repairs": made.repairs}
+
+
+def _encoded(records: Iterable[RestoredRecord]) -> Iterator[tuple[RestoredRecord, bytes]]:
+    for found in records:
+        value = encode_record(found.record)
+        if len(value) > MAX_RECORD_BYTES:
+            name = found.record.entries[0].events[0].aggregate
+            raise CommandError(f"{name} takes {len(value)} bytes, a record has at most {MAX_RECORD_BYTES}")
+        yield found, value

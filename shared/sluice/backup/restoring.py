@@ -1,0 +1,130 @@
+"""The records that bring a back-up into an empty journal of any number of partitions.
+
+They are records like any other: a follower folds them, and has the states. Each aggregate is one event, which carries
+its state as the back-up encodes it; where it belongs follows from its key. Versions begin anew, as requests do.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import msgspec
+
+from sluice.backup.states import BackedUp, EncodedStates
+from sluice.domain.encoding import encode_state
+from sluice.domain.events import Event
+from sluice.domain.ids import StreamId
+from sluice.domain.model import JournalEntry, JournalRecord
+from sluice.domain.names import key_of
+from sluice.domain.restoring.adapt import adapted
+from sluice.domain.restoring.base import base_at
+from sluice.domain.restoring.events import AggregateRestored, NumbersMoved
+from sluice.domain.restoring.repair import repair
+from sluice.domain.stream.state import DeletedStream, Stream
+from sluice.domain.transaction.index import NOTHING, StreamTransactions
+from sluice.engine.partition import partition_keys, partition_of
+
+RECORD_BYTES = 512 * 1024
+"""A record is full with so many bytes of states."""
+_ENTRY_BYTES = 100
+"""What the smallest one counts, for the names beside it."""
+
+
+class RestoredRecord(msgspec.Struct, frozen=True):
+    """A record with a key of the partition that it belongs to."""
+
+    partition: int
+    key: str
+    record: JournalRecord
+
+
+class Restoration(msgspec.Struct, frozen=True):
+    """The records in the order in which they must be appended, where numbers go on, and what was made to fit."""
+
+    records: Iterator[RestoredRecord]
+    base: int
+    repairs: list[str]
+
+
+def restoration(backed_up: BackedUp, partitions: int, now: int, by: str) -> Restoration:
+    """What to append to an empty journal at `now`, epoch ms. Raises BaseUnfitError.
+
+    It takes the states over: they are changed.
+    """
+    base, states = base_at(now, max(backed_up.highest, backed_up.base)), backed_up.states
+    for name in list(states):
+        goes_on = adapted(states[name], base, now, _prepared(backed_up, name))
+        if goes_on is not None:
+            states[name] = goes_on
+        else:
+            del states[name]
+    repairs = repair(states, f"restored-{base:x}", now)
+    return Restoration(_records(backed_up, partitions, base, now, by), base, repairs)
+
+
+def _prepared(backed_up: BackedUp, aggregate: str) -> dict[str, None]:
+    kind, _, name = aggregate.partition(":")
+    if kind != "prepared":
+        return {}
+    return backed_up.transactions.get(name.rpartition("/")[0], NOTHING).prepared
+
+
+def _by_partition(keys: Iterable[tuple[str, str]], partitions: int) -> list[list[str]]:
+    """Names by the partition of the key that each comes with, in order."""
+    found: list[list[str]] = [[] for _ in range(partitions)]
+    for name, key in sorted(keys):
+        found[partition_of(key, partitions)].append(name)
+    return found
+
+
+def _records(backed_up: BackedUp, partitions: int, base: int, now: int, by: str) -> Iterator[RestoredRecord]:
+    aggregates = _by_partition(((name, key_of(name)) for name in backed_up.states), partitions)
+    streams = _by_partition(((name, StreamId.of(name).key) for name in backed_up.transactions), partitions)
+    for partition, key in enumerate(partition_keys(partitions)):
+        events = _events(backed_up, aggregates[partition], streams[partition])
+        for number, batch in enumerate(_batches(chain([NumbersMoved(key, base)], events))):
+            record = JournalRecord(id=f"restored-{base:x}-{partition}-{number:x}", at=now, by=by, entries=batch)
+            yield RestoredRecord(partition, key, record)
+
+
+def _events(backed_up: BackedUp, aggregates: list[str], streams: list[str]) -> Iterator[Event]:
+    """The aggregates in an order from which the projections come out as they were."""
+    states, listed = backed_up.states, set[str]()
+    for stream in streams:
+        for event in _with_transactions(states, StreamId.of(stream), backed_up.transactions[stream]):
+            listed.add(event.aggregate)
+            yield event
+    yield from (AggregateRestored(name, states.encoded(name)) for name in aggregates if name not in listed)
+
+
+def _with_transactions(states: EncodedStates, id: StreamId, index: StreamTransactions) -> Iterator[AggregateRestored]:
+    """A stream with its transactions. What ended before the stream of the name was deleted comes before that again."""
+
+    def of(uuids: Iterable[str]) -> Iterator[AggregateRestored]:
+        names = (id.transaction(uuid).aggregate for uuid in uuids)
+        return (AggregateRestored(name, states.encoded(name)) for name in names if name in states)
+
+    stream = states.get(id.aggregate)
+    ended = [*index.older, *index.newest]
+    yield from of(ended[: index.of_deleted])
+    if isinstance(stream, Stream) and index.of_deleted:
+        yield AggregateRestored(id.aggregate, encode_state(DeletedStream(stream.next_number)))
+    yield from (AggregateRestored(name, states.encoded(name)) for name in (id.aggregate,) if name in states)
+    yield from of(ended[index.of_deleted :])
+    yield from of([*index.committing, *index.aborting, *index.open])
+
+
+def _batches(events: Iterable[Event]) -> Iterator[tuple[JournalEntry, ...]]:
+    versions: dict[str, int] = {}
+    batch: list[JournalEntry] = []
+    size = 0
+    for event in events:
+        more = _ENTRY_BYTES + (len(event.state) if isinstance(event, AggregateRestored) else 0)
+        if batch and (size + more > RECORD_BYTES or event.aggregate in versions):
+            yield tuple(batch)
+            batch, size = [], 0
+        version = versions.get(event.aggregate, 0)
+        batch.append(JournalEntry(expect={event.aggregate: version}, events=(event,)))
+        versions[event.aggregate] = version + 1
+        size += more
+    if batch:
+        yield tuple(batch)

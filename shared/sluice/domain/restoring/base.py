@@ -1,0 +1,33 @@
+"""Where numbers go on after a restore: at a base that follows from the minute in which it is made.
+
+An epoch and a segment's number have 31 bits each. The base is 64 times the minutes since 2026 began: it grows by 64 a
+minute, and reaches until 2089. What was numbered before the restore began at an older base, or at 0; and no stream uses
+up 64 epochs and 64 numbers in every minute that goes by. So all that was given out lies below the new base: also what
+was given out behind the back-up, by a life of the system of which nothing else is known, and however often the same
+back-up is restored. A counter would have to be kept where no back-up takes it back.
+"""
+
+_BEGAN_MS = 1_767_225_600_000
+"""The first moment of 2026 in UTC, epoch ms."""
+_MINUTE_MS = 60_000
+NUMBERS_A_MINUTE = 64
+_MAX_BASE = 2**31 - 2**24
+"""Behind it there is still room for the numbers of a life."""
+
+
+class BaseUnfitError(Exception):
+    """The clock gives no base that lies above all known numbers: it is wrong."""
+
+
+def base_at(now_ms: int, highest: int) -> int:
+    """The base of a restore at `now_ms`, epoch ms; `highest` is the highest number that is known to be given out.
+
+    Raises BaseUnfitError.
+    """
+    base = (now_ms - _BEGAN_MS) // _MINUTE_MS * NUMBERS_A_MINUTE
+    if not highest < base <= _MAX_BASE:
+        raise BaseUnfitError(
+            f"numbers would go on at {base}, but {highest} is given out: the clock is wrong, "
+            "or the restore that this system is from was made within the same minute"
+        )
+    return base

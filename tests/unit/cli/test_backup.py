@@ -1,0 +1,100 @@
+"""`sluice backup` over topics in memory: from one system's journal into another one's."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from unit.cli.conftest import Cli
+from unit.cli.memory import MemorySource
+
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
+from sluice.domain.model import DomainModel, decode_record
+from sluice.domain.stream.state import StreamState, find_stream
+from sluice.engine.fold import GuardedReader, PartitionView
+from sluice.engine.partition import partition_keys, partition_of
+from sluice.kafka.topics import JOURNAL, TOPICS
+from sluice_cli import session
+from sluice_cli.records.source import KafkaRecord
+
+ORDERS = StreamId("demo", "orders")
+
+
+class MemoryTopics:
+    """Makes the topics of an empty source anew, and appends to them."""
+
+    def __init__(self, source: MemorySource) -> None:
+        self.source = source
+        self.unflushed = 0
+
+    def create(self, partitions: int, replication: int) -> None:
+        assert replication > 0
+        for topic in TOPICS:
+            self.source.logs[topic.name] = [[] for _ in range(topic.partitions or partitions)]
+
+    def append(self, topic: str, partition: int, key: str, value: bytes, headers: Any) -> None:
+        assert partition_of(key, len(self.source.logs[topic])) == partition
+        self.source.append(topic, key, value, headers, partition)
+        self.unflushed += 1
+
+    def flush(self) -> None:
+        self.unflushed = 0
+
+
+@pytest.fixture
+def empty(monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path) -> MemorySource:
+    """A back-up of a stream in `tmp_path`; from then on the commands see a system without a record."""
+    cli.history.create_stream(StreamConfig(ScalingPolicy(min_segments=2)))
+    found = cli("backup", "create", tmp_path / "b", "--json").document
+    assert (found["scopes"], found["streams"], found["partitions"]) == (1, 2, 4)
+    source = MemorySource()
+    cli.history.source = source
+    topics = MemoryTopics(source)
+    monkeypatch.setattr(session, "open_topics", lambda _bootstrap: topics)
+    return source
+
+
+def views(logs: list[list[KafkaRecord]]) -> list[PartitionView]:
+    found = []
+    for key, log in zip(partition_keys(len(logs)), logs, strict=True):
+        view = PartitionView(DomainModel(), key)
+        for record in log:
+            view.fold(decode_record(record.value or b""), record.offset, record.at)
+        found.append(view)
+    return found
+
+
+@pytest.mark.parametrize("partitions", [None, 1, 8])
+def test_a_restore_brings_the_streams_into_empty_topics(
+    cli: Cli, empty: MemorySource, tmp_path: Path, partitions: int | None
+) -> None:
+    options = ["--partitions", partitions] if partitions is not None else []
+    found = cli("backup", "restore", tmp_path / "b", *options, "--json").document
+    logs = empty.logs[JOURNAL.name]
+    assert found["partitions"] == len(logs) == (partitions or 4) and found["repairs"] == []
+    view = views(logs)[partition_of(ORDERS.key, len(logs))]
+    stream = find_stream(GuardedReader(view), ORDERS)
+    assert stream is not None and stream.state is StreamState.RESTORING and stream.base == found["base"]
+    assert len(stream.active_epoch.segments) == 2
+
+
+def test_a_restore_into_topics_with_records_is_refused(cli: Cli, empty: MemorySource, tmp_path: Path) -> None:
+    assert cli("backup", "restore", tmp_path / "b").code == 0
+    refused = cli("backup", "restore", tmp_path / "b")
+    assert refused.code == 1 and "sluice.journal" in refused.err and "delete the topics" in refused.err
+
+
+def test_a_back_up_says_what_it_has_and_one_that_is_damaged_says_why_not(cli: Cli, tmp_path: Path) -> None:
+    cli.history.create_stream(StreamConfig())
+    assert cli("backup", "create", tmp_path / "b").code == 0
+    assert "can be restored" in cli("backup", "verify", tmp_path / "b").out
+    file = next(path for path in sorted((tmp_path / "b").glob("*.parts")) if path.stat().st_size > 100)
+    file.write_bytes(file.read_bytes()[:-1])
+    refused = cli("backup", "verify", tmp_path / "b")
+    assert refused.code == 1 and file.name in refused.err
+
+
+def test_a_back_up_is_written_into_a_folder_of_its_own(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("")
+    refused = cli("backup", "create", tmp_path)
+    assert refused.code == 1 and "not empty" in refused.err
