@@ -7,6 +7,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from sluice.engine.formats import FIRST_FORMAT
+
 EventT = TypeVar("EventT")
 ReplyT = TypeVar("ReplyT")
 
@@ -52,7 +54,7 @@ class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
     `floors` says for topics of requests (name and id, see Source) below which mark all of the partition's requests are
-    decided, as far as the proposer has seen.
+    decided, as far as the proposer has seen. `format` says which releases may fold it (see `sluice.engine.formats`).
     """
 
     id: str
@@ -60,6 +62,7 @@ class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults
     by: str
     entries: tuple[Entry[EventT, ReplyT], ...] = ()
     floors: dict[str, Mark] = {}
+    format: int = FIRST_FORMAT
 
 
 def record_kind(record: Record[Any, Any]) -> str:
