@@ -16,6 +16,7 @@ from simulation.lives import run
 from simulation.scopes import run as scopes_run
 from simulation.seeds import quiet
 from simulation.txn import run as txn_run
+from simulation.txn.instances import memory_parts
 
 from golden.journals import FOLDER, Folded, Golden, Line, all_golden, lines_of
 from golden.stage import Stage
@@ -61,7 +62,7 @@ def _journal(broker: MemoryBroker) -> list[Line]:
 
 
 async def _told() -> MemoryBroker:
-    with txn_run.memory_parts():
+    with memory_parts():
         stage = Stage()
         await everything(stage)
         return stage.broker

@@ -36,6 +36,7 @@ from sluice.domain.stream.watermark import Watermark, forget_writers, note_emitt
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.transaction import commands as txn
 from sluice.domain.transaction.batch import Commits
+from sluice.domain.transaction.index import transactions_of
 from sluice.domain.workflow import RetryWorkflow
 
 SHOP = "shop"
@@ -189,7 +190,7 @@ async def transactions(stage: Stage) -> None:
     await _scale(stage, ORDERS, 0, is_merge=False)
     await _commit(stage, old, "")
     assert late.transaction
-    await stage.until(lambda: not stage.truth.view(ORDERS.key).index(ORDERS.transactions).open)
+    await stage.until(lambda: not transactions_of(stage.truth.view(ORDERS.key), ORDERS).open)
     await _wait_in_turn(stage)
     sealed = StreamId(SHOP, "retried")
     await _open(stage, sealed)
