@@ -1,10 +1,12 @@
 """The last release and this one serve the same system side by side, on the way there and on the way back.
 
 Two instances of each service. They are replaced by half, from this release to the last one and up again, so each
-release reads what the other one wrote, and takes over what it had begun. Clients go on all the time.
+release reads what the other one wrote, and takes over what it had begun. Clients go on all the time. Times are printed
+(`pytest -s`).
 """
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -141,14 +143,17 @@ async def test_either_release_goes_on_from_the_other_while_clients_go_on(
         gateways = [stack.enter_context(controller(address, DEADLINE_S)) for address in double.grpc_addresses]
         scope = unique("releases")
         assert gateways[0].create_scope(scope) == "SUCCESS"
-        traffic = stack.enter_context(TxnTraffic(gateways[0], balancer.address, 1))
+        traffic = stack.enter_context(TxnTraffic(gateways[0], balancer.address, 1, double.grpc_address))
         for number, (index, path) in enumerate(steps):
+            began = time.monotonic()
             if index is not None:
                 replace(double, index, path)
+            replaced_s = time.monotonic() - began
             spell = Spell(gateways, scope, number, double.settings.partitions)
             spell.run(spells[-1] if spells else None)
             spells.append(spell)
             traffic.goes_on(2)
+            print(f"\nspell {number}: replaced in {replaced_s:.1f} s, worked {time.monotonic() - began - replaced_s:.1f} s")
         outcomes = await traffic.ends_exactly_once(DEADLINE_S)
         everything = sorted(stream for spell in spells for stream in spell.streams)
         for gateway in gateways:
