@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from sortedcontainers import SortedSet
+from sortedcontainers import SortedList, SortedSet
 
 from sluice.domain.model import DomainModel
 from sluice.domain.workflow import WorkflowKind, running
@@ -119,8 +119,8 @@ def shown(value: Any) -> Any:
             return {"is": type(value).__name__, **dict(_fields(value))}
         case dict() | MappingProxyType():
             return _shown_mapping(value)
-        case SortedSet() | Set():
-            return sorted(map(shown, value))
+        case SortedList() | SortedSet() | Set():
+            return sorted(shown(each) for each in value)
         case tuple() | list():
             return [shown(each) for each in value]
     raise TypeError(f"{type(value).__name__} has no form in a golden result")
