@@ -153,7 +153,8 @@ async def test_either_release_goes_on_from_the_other_while_clients_go_on(
             spell.run(spells[-1] if spells else None)
             spells.append(spell)
             traffic.goes_on(2)
-            print(f"\nspell {number}: replaced in {replaced_s:.1f} s, worked {time.monotonic() - began - replaced_s:.1f} s")
+            worked_s = time.monotonic() - began - replaced_s
+            print(f"\nspell {number}: replaced in {replaced_s:.1f} s, worked {worked_s:.1f} s")
         outcomes = await traffic.ends_exactly_once(DEADLINE_S)
         everything = sorted(stream for spell in spells for stream in spell.streams)
         for gateway in gateways:
