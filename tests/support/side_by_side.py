@@ -26,6 +26,7 @@ _UNITS = {
     "test_crash_points": DISTURBED,
     "test_faults": DISTURBED,
     "test_leases": DISTURBED,
+    "test_rolling_upgrade": DISTURBED,
     "test_transactions_faults": DISTURBED,
     "test_platform": PLATFORM,
     "test_segmentstore": PLATFORM,

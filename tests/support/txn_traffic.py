@@ -17,15 +17,19 @@ GOES_ON_S = 60.0
 
 
 class TxnTraffic:
-    """So many writers on a stream of a new scope, until `ends_exactly_once`. As a context they are gone after."""
+    """So many writers on a stream of a new scope, until `ends_exactly_once`. As a context they are gone after.
 
-    def __init__(self, gateway: Controller, address: str, writers: int) -> None:
+    What was written is read by way of `reads_at`, which must be no thread of this process: the client that reads keeps
+    Python's lock while it waits.
+    """
+
+    def __init__(self, gateway: Controller, address: str, writers: int, reads_at: str = "") -> None:
         self.gateway = gateway
         self.scope, self.stream = unique("txns"), "st"
         self.transactions = Transactions(gateway, self.scope, self.stream)
         assert gateway.create_scope(self.scope) == "SUCCESS"
         assert gateway.create_stream(self.scope, self.stream, SEGMENTS) == "SUCCESS"
-        self._address = address
+        self._reads_at = reads_at or address
         self._scales = 0
         self._writers = [TxnWriterProcess(address, self.scope, self.stream, f"w{number}") for number in range(writers)]
 
@@ -63,7 +67,7 @@ class TxnTraffic:
             if attempt.problems:
                 print(f"{attempt.writer}:{attempt.number} {attempt.wanted} {attempt.reply}: {attempt.problems}")
         expected = await asyncio.to_thread(expected_events, attempts, self.transactions, deadline_s)
-        streams = manager(self._address)
+        streams = manager(self._reads_at)
         events = await read_from_the_start(streams, self.scope, self.stream, len(expected), deadline_s)
         check_exactly_once(events, expected)
         return Counter(attempt.wanted for attempt in attempts)

@@ -13,10 +13,14 @@ from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.events import Event
 from sluice.domain.names import key_of
 from sluice.domain.transaction.index import forget_old
+from sluice.engine.formats import FIRST_FORMAT, NewerFormatError, refuse_newer
 from sluice.engine.record import Entry, Record
 
 JournalEntry = Entry[Event, Reply]
 JournalRecord = Record[Event, Reply]
+
+RECORD_FORMAT = FIRST_FORMAT
+"""The newest format of a record that this release folds; docs/architecture.md says when there is a newer one."""
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(JournalRecord)
@@ -27,8 +31,15 @@ def encode_record(record: JournalRecord) -> bytes:
 
 
 def decode_record(value: bytes) -> JournalRecord:
-    """Raises msgspec.DecodeError or msgspec.ValidationError for what is not a record."""
-    return _decoder.decode(value)
+    """Raises msgspec.DecodeError or msgspec.ValidationError for what is not a record, or of a newer format."""
+    try:
+        record = _decoder.decode(value)
+    except msgspec.ValidationError:
+        refuse_newer(value, RECORD_FORMAT)
+        raise
+    if record.format > RECORD_FORMAT:
+        raise NewerFormatError(record.format, RECORD_FORMAT)
+    return record
 
 
 class DomainModel:
@@ -48,13 +59,8 @@ class DomainModel:
     encode_projection = staticmethod(encoding.encode_projection)
     decode_projection = staticmethod(encoding.decode_projection)
 
-    def encode(self, record: JournalRecord) -> bytes:
-        """See Model."""
-        return _encoder.encode(record)
-
-    def decode(self, value: bytes) -> JournalRecord:
-        """See Model."""
-        return _decoder.decode(value)
+    encode = staticmethod(encode_record)
+    decode = staticmethod(decode_record)
 
     def key_of(self, aggregate: str) -> str:
         """See WorkflowRules."""

@@ -7,6 +7,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from sluice.engine.formats import FIRST_FORMAT
+
 EventT = TypeVar("EventT")
 ReplyT = TypeVar("ReplyT")
 
@@ -65,7 +67,8 @@ class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
     `floors` says for topics of requests (name and id, see Source) below which mark all of the partition's requests are
-    decided, as far as the proposer has seen. A record with a `marker` has no entries.
+    decided, as far as the proposer has seen. A record with a `marker` has no entries. `format` says which releases may
+    fold it (see `sluice.engine.formats`).
     """
 
     id: str
@@ -74,6 +77,7 @@ class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults
     entries: tuple[Entry[EventT, ReplyT], ...] = ()
     floors: dict[str, Mark] = {}
     marker: Marker | None = None
+    format: int = FIRST_FORMAT
 
 
 def record_kind(record: Record[Any, Any]) -> str:

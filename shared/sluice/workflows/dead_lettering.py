@@ -2,14 +2,12 @@
 
 import logging
 
-import msgspec
-
 from sluice.domain.decision import Context, Decision, Reader, refusal
 from sluice.domain.status import Status
 from sluice.engine.consumer import Delivery
 from sluice.engine.journal import JournalError
 from sluice.kafka.dead_letters import send_dead_letter, source_of
-from sluice.kafka.requests import Request, decode_request
+from sluice.kafka.requests import Request, decode_request, request_id
 from sluice.kafka.topics import Topic, topics_of
 from sluice.runtime import Runtime
 
@@ -35,7 +33,7 @@ def request_of(delivery: Delivery, topic: Topic) -> Request:
 
 
 async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) -> None:
-    """Keep the request as a dead letter and, if it can be read at all, reply to its caller; through outages of Kafka.
+    """Keep the request as a dead letter and, if it says its id, reply to its caller; through outages of Kafka.
 
     The reply marks the request as decided, so that it does nothing when it is delivered a second time. What was decided
     already is no dead letter: its workflow goes on.
@@ -46,9 +44,8 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
     if origin is not None and runtime.journal.reader(delivery.key).is_decided(origin.source):
         return
     await send_dead_letter(runtime.producer, source_of(delivery.message), runtime.source, repr(error))
-    try:
-        request = decode_request(delivery.value)
-    except msgspec.DecodeError:
+    id = request_id(delivery.value)
+    if id is None:
         return
     reply = refusal(Status.FAILURE, f"stored as a dead letter: {error!r}")
 
@@ -56,7 +53,7 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
         return Decision(reply=reply)
 
     try:
-        await runtime.journal.propose(delivery.key, refused, request=request.id, origin=origin)
+        await runtime.journal.propose(delivery.key, refused, request=id, origin=origin)
     except JournalError as problem:
         # The partition has stopped, or no record can hold the reply: the letter says it all.
-        log.error("failure not replied", extra={"request": request.id, "error": str(problem)})
+        log.error("failure not replied", extra={"request": id, "error": str(problem)})

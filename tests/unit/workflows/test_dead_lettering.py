@@ -135,3 +135,22 @@ async def test_a_reply_that_no_record_can_hold_is_not_tried_anew(scene: Scene) -
     scene.world.broker.max_bytes = 500
     await scene.send()
     assert scene.letters == 1 and scene.replies == []
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ((b'"by":', b'"format":2,"by":'), "format 2 is newer than 1"),
+        ((b"CreateScope", b"NotYetKnown"), "NotYetKnown"),
+    ],
+    ids=["format", "command"],
+)
+async def test_a_request_of_a_newer_release_is_a_dead_letter_and_its_caller_learns_why(
+    scene: Scene, change: tuple[bytes, bytes], why: str
+) -> None:
+    value = encode_request(Request(id="r", at=1, by="api-gateway/0", command=CreateScope(scope=KEY)))
+    scene.world.broker.land(REQUESTS_STREAMS.name, KEY, value.replace(*change))
+    await scene.handled()
+    [entry] = scene.replies
+    assert entry.request == "r" and entry.reply is not None and entry.source is not None and scene.letters == 1
+    assert entry.reply.status == "FAILURE" and why in entry.reply.reason

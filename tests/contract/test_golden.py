@@ -1,0 +1,42 @@
+"""Golden journals: every release folds what the releases before it wrote, and comes to the same."""
+
+from functools import cache
+from typing import get_args
+
+import pytest
+from golden.__main__ import version_made
+from golden.journals import Folded, Golden, all_golden
+
+from sluice.domain.events import Event
+from sluice.domain.workflow import WorkflowKind
+from sluice.engine.fold import Outcome
+
+AGAIN = "see docs/releasing.md; for the version that is being made: make golden"
+
+
+@cache
+def folded(golden: Golden) -> Folded:
+    return Folded(golden.lines())
+
+
+def id_of(golden: Golden) -> str:
+    return f"{golden.version}-{golden.name}"
+
+
+@pytest.mark.parametrize("golden", all_golden(), ids=id_of)
+def test_a_golden_journal_comes_to_what_it_came_to_when_it_was_written(golden: Golden) -> None:
+    assert folded(golden).result() == golden.result.read_text(), f"{golden.result}: {AGAIN}"
+
+
+def test_the_version_that_is_being_made_has_golden_journals() -> None:
+    assert version_made() in {golden.version for golden in all_golden()}, AGAIN
+
+
+def test_golden_journals_have_every_event_and_every_workflow() -> None:
+    events = set().union(*(folded(golden).events for golden in all_golden()))
+    assert [kind.__name__ for kind in get_args(Event) if kind not in events] == [], AGAIN
+    assert set().union(*(folded(golden).workflows for golden in all_golden())) == set(WorkflowKind), AGAIN
+
+
+def test_golden_journals_have_entries_of_every_outcome() -> None:
+    assert set().union(*(folded(golden).kinds_of_outcomes for golden in all_golden())) == set(Outcome)

@@ -1,0 +1,144 @@
+"""Golden journals as files, and what they fold into, in a form that a reader can compare line by line."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence, Set
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+from sortedcontainers import SortedList, SortedSet
+
+from sluice.domain.model import DomainModel
+from sluice.domain.workflow import WorkflowKind, running
+from sluice.engine.fold import Outcome, PartitionView
+from sluice.engine.partition import partition_keys, partition_of
+from sluice.memory.broker import MemoryMessage
+
+FOLDER = Path(__file__).resolve().parents[1] / "contract" / "golden"
+_LETTERS = {Outcome.COUNTED: "c", Outcome.STALE: "s", Outcome.DUPLICATE: "d"}
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A record: `at` is when the log took it, in epoch ms, `value` its value as it was written."""
+
+    partition: int
+    at: int
+    value: msgspec.Raw
+
+
+_lines = msgspec.json.Decoder(Line)
+
+
+class Golden(msgspec.Struct, frozen=True):
+    """One journal of one release. The partitions' records stand in the order of their offsets."""
+
+    version: str
+    name: str
+
+    @property
+    def journal(self) -> Path:
+        return FOLDER / self.version / f"{self.name}.jsonl"
+
+    @property
+    def result(self) -> Path:
+        return FOLDER / self.version / f"{self.name}.result.json"
+
+    def lines(self) -> list[Line]:
+        return [_lines.decode(line) for line in self.journal.read_bytes().splitlines()]
+
+
+def all_golden() -> list[Golden]:
+    return [Golden(path.parent.name, path.stem) for path in sorted(FOLDER.glob("*/*.jsonl"))]
+
+
+def lines_of(logs: Sequence[Sequence[MemoryMessage]]) -> list[Line]:
+    """A journal in memory, one partition after the other."""
+    return [Line(m.partition(), m.timestamp()[1], msgspec.Raw(m.value())) for log in logs for m in log]
+
+
+class Folded:
+    """A journal folded by this release. `outcomes` has for each partition a word per record, a letter per entry.
+
+    `events` and `workflows` are the kinds that came by.
+    """
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        model = DomainModel()
+        self.partitions = max(line.partition for line in lines) + 1
+        keys = partition_keys(self.partitions)
+        self.views = [PartitionView(model, key, self._view, lambda: self.views) for key in keys]
+        self.outcomes: list[list[str]] = [[] for _ in keys]
+        self.events: set[type] = set()
+        self.workflows: set[WorkflowKind] = set()
+        for line in lines:
+            record = model.decode(bytes(line.value))
+            view = self.views[line.partition]
+            outcomes = view.fold(record, view.next_offset, line.at)
+            self.outcomes[line.partition].append("".join(_LETTERS[outcome] for outcome in outcomes))
+            events = [event for entry in record.entries for event in entry.events]
+            self.events.update(map(type, events))
+            self.workflows.update(w.kind for e in events if (w := running(view.get(e.aggregate))) is not None)
+
+    @property
+    def kinds_of_outcomes(self) -> set[Outcome]:
+        return {outcome for outcome, letter in _LETTERS.items() if any(letter in w for ws in self.outcomes for w in ws)}
+
+    def _view(self, key: str) -> PartitionView:
+        return self.views[partition_of(key, self.partitions)]
+
+    def result(self) -> str:
+        """What the journal comes to, as JSON."""
+        shown_views = [self._shown(partition) for partition in range(self.partitions)]
+        return json.dumps(shown_views, indent=1, ensure_ascii=False) + "\n"
+
+    def _shown(self, partition: int) -> dict[str, Any]:
+        view = self.views[partition]
+        return {
+            "outcomes": " ".join(self.outcomes[partition]),
+            "aggregates": {
+                name: {"version": view.version(name), **shown(state)} for name, state in sorted(view.aggregates())
+            },
+            "projections": {name: shown(found) for name, found in sorted(view.indexes())},
+            "under way": dict(sorted(view.under_way().items())),
+        }
+
+
+def shown(value: Any) -> Any:
+    """A state as JSON can hold it. Fields at their defaults are left out, as a later release may add some."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Enum():
+            return value.value
+        case bytes():
+            return b64encode(value).decode()
+        case msgspec.Struct():
+            return {"is": type(value).__name__, **dict(_fields(value))}
+        case dict() | MappingProxyType():
+            return _shown_mapping(value)
+        case SortedList() | SortedSet() | Set():
+            return sorted(shown(each) for each in value)
+        case tuple() | list():
+            return [shown(each) for each in value]
+    raise TypeError(f"{type(value).__name__} has no form in a golden result")
+
+
+def _fields(state: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+    for field in msgspec.structs.fields(state):
+        value = getattr(state, field.name)
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        else:
+            default = field.default
+        if value != default:
+            yield field.name, shown(value)
+
+
+def _shown_mapping(mapping: Mapping[Any, Any]) -> Any:
+    """One without values is a list in which order counts; else the order is that of the keys."""
+    if mapping and all(value is None for value in mapping.values()):
+        return [shown(key) for key in mapping]
+    return {key: shown(value) for key, value in sorted((str(shown(k)), v) for k, v in mapping.items())}

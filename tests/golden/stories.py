@@ -1,0 +1,250 @@
+"""What happens in the golden journals: each kind of event, and each workflow's whole life, also when it is hindered."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from simulation.txn.clients import event_of
+from support.histories import replaced
+
+from golden.stage import Stage
+from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.decide import decide_assignment, decide_departures, decide_heartbeat
+from sluice.domain.cluster.state import CLUSTER
+from sluice.domain.config import (
+    GroupRetention,
+    ReaderGroupConfig,
+    RetentionPolicy,
+    RetentionType,
+    ScaleType,
+    ScalingPolicy,
+    StreamConfig,
+    TableConfig,
+)
+from sluice.domain.decision import Reply
+from sluice.domain.ids import StreamId
+from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.segment import epoch_of, number_of
+from sluice.domain.stream import commands as st
+from sluice.domain.stream.decisions import last_decisions
+from sluice.domain.stream.history import CHUNK_EPOCHS
+from sluice.domain.stream.retention import note_announced
+from sluice.domain.stream.state import Stream
+from sluice.domain.stream.traffic import note_carried
+from sluice.domain.stream.watermark import Watermark, forget_writers, note_emitted
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.transaction import commands as txn
+from sluice.domain.transaction.batch import Commits
+from sluice.domain.transaction.index import transactions_of
+from sluice.domain.workflow import RetryWorkflow
+
+SHOP = "shop"
+ORDERS, LONG, GONE = (StreamId(SHOP, name) for name in ("orders", "long", "gone"))
+GROUP_ID = "6d1f7e5c-0a52-4c3e-9b0e-2f6a0c9d4e11"
+LEASE_MS = 10_000
+_POLICY = RetentionPolicy(RetentionType.SIZE, 100, 10_000)
+_FIXED = StreamConfig(scaling=ScalingPolicy(min_segments=2))
+
+
+def _stream(stage: Stage, id: StreamId) -> Stream:
+    state = stage.state(id.aggregate)
+    assert isinstance(state, Stream)
+    return state
+
+
+def _segment(id: StreamId, segment: int) -> str:
+    return f"{id.scope}/{id.name}/{number_of(segment)}.#epoch.{epoch_of(segment)}"
+
+
+async def _scale(stage: Stage, id: StreamId, which: int, *, is_merge: bool) -> None:
+    ranges = replaced(_stream(stage, id).active_segments(), which, is_merge)
+    await stage.do(st.ScaleStream(*id, *ranges, stage.now_ms()), "STARTED")
+
+
+async def scopes(stage: Stage) -> None:
+    """Scopes come and go: empty, with all that is in them, and one whose deletion is cancelled."""
+    for name in (SHOP, "empty", "full", "kept"):
+        await stage.do(CreateScope(name))
+    await stage.do(CreateScope(SHOP), "SCOPE_EXISTS")
+    await stage.do(DeleteScope("empty"))
+    await stage.do(DeleteScope("empty"), "SCOPE_NOT_FOUND")
+    await stage.do(st.CreateStream("full", "a", StreamConfig(tags=("red", "blue"))))
+    await stage.do(CreateTable("full", "t", TableConfig(1, 8)))
+    await stage.do(DeleteScope("full"), "SCOPE_NOT_EMPTY")
+    await stage.do(DeleteScopeRecursive("full"))
+    deletion = stage.post(DeleteScope("kept"))
+    await stage.until(lambda: stage.workflow("scope:kept") is not None)
+    await stage.cancel("scope:kept")
+    assert (await stage.replied(deletion)).reason == "cancelled"
+
+
+async def streams(stage: Stage) -> None:
+    """Streams are created, changed, truncated, sealed, deleted and made anew; some of it with hindrances."""
+    config = StreamConfig(ScalingPolicy(ScaleType.EVENTS, 1000, 2, 2), tags=("eu",), timestamp_aggregation_timeout_ms=5)
+    await stage.do(st.CreateStream(*ORDERS, config))
+    await stage.do(st.CreateStream("nowhere", "a", config), "SCOPE_NOT_FOUND")
+    await _scale(stage, ORDERS, 0, is_merge=False)
+    await _scale(stage, ORDERS, 1, is_merge=True)
+    await stage.do(st.UpdateStream(*ORDERS, StreamConfig(config.scaling, _POLICY, ("eu", "new"))))
+    for segment in _stream(stage, ORDERS).active_segments():
+        stage.store.segments[_segment(ORDERS, segment.id)].data += b"x" * 64
+    cut = {segment.id: 48 for segment in _stream(stage, ORDERS).active_segments()}
+    await stage.do(st.TruncateStream(*ORDERS, cut))
+    await stage.do(st.TruncateStream(*ORDERS, cut, RetentionPolicy(RetentionType.TIME, 1, 2)), "FAILURE")
+    await _hindered(stage)
+    await stage.do(st.CreateStream(*GONE, _FIXED))
+    await stage.do(st.UpdateStream(*GONE, StreamConfig(ScalingPolicy(min_segments=3))))
+    await stage.do(st.DeleteStream(*GONE), "STREAM_NOT_SEALED")
+    await stage.do(st.SealStream(*GONE))
+    await stage.do(st.DeleteStream(*GONE))
+    await stage.do(st.CreateStream(*GONE, _FIXED))
+
+
+async def _hindered(stage: Stage) -> None:
+    """A creation is retried, another one cancelled, and so is a scale."""
+    with stage.refusing("CreateSegment"):
+        retried = stage.post(st.CreateStream(SHOP, "retried", _FIXED))
+        await stage.stuck(f"stream:{SHOP}/retried")
+        await stage.replied(stage.post(RetryWorkflow(f"stream:{SHOP}/retried")))
+        cancelled = stage.post(st.CreateStream(SHOP, "cancelled", _FIXED))
+        await stage.stuck(f"stream:{SHOP}/cancelled")
+        await stage.cancel(f"stream:{SHOP}/cancelled")
+        scale = stage.post(st.ScaleStream(*ORDERS, *replaced(_stream(stage, ORDERS).active_segments(), 0, False), 1))
+        await stage.stuck(ORDERS.aggregate)
+        await stage.cancel(ORDERS.aggregate)
+    assert (await stage.replied(cancelled)).reason == "cancelled"
+    assert [(await stage.replied(r)).status for r in (retried, scale)] == ["SUCCESS", "STARTED"]
+
+
+async def long_history(stage: Stage) -> None:
+    """A stream of more epochs than are stored one by one, truncated behind them."""
+    await stage.do(st.CreateStream(*LONG, StreamConfig()))
+    for number in range(CHUNK_EPOCHS + 2):
+        await _scale(stage, LONG, 0, is_merge=number % 2 == 1)
+    await stage.do(st.TruncateStream(*LONG, {s.id: 0 for s in _stream(stage, LONG).active_segments()}))
+
+
+async def progress(stage: Stage) -> None:
+    """Writers, reader groups and policies say how far they are; what is forwarded and decided from that is recorded."""
+    orders = _stream(stage, ORDERS)
+    cut = {segment.id: 50 for segment in orders.active_segments()}
+    for writer in ("a", "b", "c"):
+        await stage.do(st.NoteWriterTime(*ORDERS, writer, 1000, cut))
+    await stage.do(st.NoteWriterTime(*ORDERS, "a", 999, cut), "INVALID_TIME")
+    await stage.do(st.RemoveWriter(*ORDERS, "b"))
+    emitted = Watermark(1000, 1000, {})
+    created, now = orders.creation_id, stage.now_ms()
+    await stage.decide(ORDERS.aggregate, lambda r, _: note_emitted(r, ORDERS, created, emitted, now))
+    gone = {"b": _stream(stage, ORDERS).writers["b"]}
+    await stage.decide(ORDERS.aggregate, lambda r, _: forget_writers(r, ORDERS, gone))
+    await stage.decide(ORDERS.aggregate, lambda r, _: note_announced(r, ORDERS, created, _POLICY))
+    internal = StreamId(SYSTEM_SCOPE, REQUEST_STREAM)
+    await stage.until(lambda: stage.state(internal.aggregate) and not stage.workflow(internal.aggregate))
+    life = _stream(stage, internal).creation_id
+    await stage.decide(internal.aggregate, lambda r, _: note_carried(r, internal, life, 0, 412))
+    stage.post(st.RecordDecision(*ORDERS, created, st.DecisionKind.SCALE, "quiet", "no more than before", now))
+    await stage.until(lambda: last_decisions(_stream(stage, ORDERS)))
+
+
+async def groups_and_tables(stage: Stage) -> None:
+    """A reader group that holds a stream back, one that reads only, and key-value tables."""
+    config = ReaderGroupConfig(GROUP_ID, {str(ORDERS): {}}, retention=GroupRetention.MANUAL)
+    await stage.do(CreateReaderGroup(SHOP, "billing", config))
+    cut = {segment.id: 60 for segment in _stream(stage, ORDERS).active_segments()}
+    subscriber = f"{SHOP}/billing"
+    await stage.do(st.UpdateSubscriberCut(*ORDERS, subscriber, GROUP_ID, 0, cut))
+    both = ReaderGroupConfig(GROUP_ID, {str(ORDERS): {}, str(LONG): {}}, retention=GroupRetention.AUTOMATIC)
+    await stage.do(UpdateReaderGroup(SHOP, "billing", both))
+    reads = ReaderGroupConfig("1f0c2f34-8a51-4d8e-b0a9-5b7a1f0f7a02", {str(LONG): {}})
+    await stage.do(CreateReaderGroup(SHOP, "reports", reads))
+    missing = ReaderGroupConfig("c2a7b0de-12a4-4be5-8d0f-0d5a1b6e9c33", {f"{SHOP}/none": {}}, retention=both.retention)
+    await stage.do(CreateReaderGroup(SHOP, "undone", missing), "FAILURE")
+    await stage.do(DeleteReaderGroup(SHOP, "billing"))
+    await stage.do(CreateTable(SHOP, "prices", TableConfig(2, 16, 8)))
+    await stage.do(CreateTable(SHOP, "rates", TableConfig(1, 4)))
+    await stage.do(DeleteTable(SHOP, "rates"))
+
+
+async def cluster(stage: Stage) -> None:
+    """Instances come and go, and containers are given to segment stores."""
+    hosts = [Host("10.0.0.1", 12345), Host("10.0.0.2", 12345)]
+    for number in range(2):
+        beat = Heartbeat("api-gateway", f"api-gateway-{number}", {"grpc": f"10.0.1.{number}:9090"}, stage.now_ms())
+        await stage.decide(CLUSTER, lambda r, c, beat=beat: decide_heartbeat(r, beat, c))  # type: ignore[misc]
+    await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts[:1], {}, 0, c))
+    await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts, {}, 0, c))
+    await stage.decide(CLUSTER, lambda r, c: decide_departures(r, ["api-gateway-1"], c))
+
+
+async def transactions(stage: Stage) -> None:
+    """Transactions are opened in both ways, pinged, committed, rolled, aborted by each reason, and prepared in vain."""
+    first, second = await _open(stage), await _open(stage)
+    await stage.do(txn.PingTransaction(*ORDERS, first.transaction, LEASE_MS), "OK")
+    _write(stage, first, 1)
+    await _commit(stage, first, "writer")
+    await stage.do(txn.AbortTransaction(*ORDERS, second.transaction))
+    await stage.until(lambda: any(name.startswith("prepared:") for name in stage.truth.states()))
+    late, old = await _open(stage), await _open(stage)
+    _write(stage, old, 2)
+    await _scale(stage, ORDERS, 0, is_merge=False)
+    await _commit(stage, old, "")
+    assert late.transaction
+    await stage.until(lambda: not transactions_of(stage.truth.view(ORDERS.key), ORDERS).open)
+    await _wait_in_turn(stage)
+    sealed = StreamId(SHOP, "retried")
+    await _open(stage, sealed)
+    await stage.do(st.SealStream(*sealed))
+
+
+async def _wait_in_turn(stage: Stage) -> None:
+    """A scale comes while a batch of commits cannot get on, and waits for it."""
+    opened = await _open(stage)
+    _write(stage, opened, 3)
+    ranges = replaced(_stream(stage, ORDERS).active_segments(), 0, is_merge=False)
+    with stage.refusing("MergeSegmentsBatch"):
+        await stage.do(txn.CommitTransaction(*ORDERS, opened.transaction))
+        await stage.until(lambda: stage.workflow(ORDERS.commits) is not None)
+        scale = stage.post(st.ScaleStream(*ORDERS, *ranges, stage.now_ms()))
+        await stage.until(lambda: _stream(stage, ORDERS).waiting is not None)
+    assert (await stage.replied(scale)).status == "STARTED"
+
+
+async def _open(stage: Stage, id: StreamId = ORDERS) -> Reply:
+    reply = await stage.do(txn.OpenTransaction(*id, LEASE_MS), "OK")
+    assert reply.transaction and reply.segments
+    return reply
+
+
+def _write(stage: Stage, opened: Reply, number: int) -> None:
+    """One event, in one of the segments: what a commit does with the others is to skip them."""
+    name = f"{_segment(ORDERS, opened.segments[0].id)}#transaction.{opened.transaction.replace('-', '')}"
+    stage.store.segments[name].data += event_of(number, 1, 0)
+
+
+async def _commit(stage: Stage, opened: Reply, writer: str) -> None:
+    await stage.do(txn.CommitTransaction(*ORDERS, opened.transaction, writer, 2000 if writer else 0))
+    await stage.until(lambda: stage.workflow(ORDERS.commits) is None)
+
+
+CHAPTERS: tuple[Callable[[Stage], Awaitable[None]], ...] = (
+    scopes,
+    streams,
+    long_history,
+    progress,
+    groups_and_tables,
+    cluster,
+    transactions,
+)
+
+
+async def everything(stage: Stage) -> None:
+    """All chapters, on one journal; later ones use what earlier ones have made."""
+    for chapter in CHAPTERS:
+        await chapter(stage)
+    # What is prepared in vain is discarded, and what was skipped is recorded as deleted.
+    await stage.until(lambda: not any(_is_unfinished(name, state) for name, state in stage.truth.states().items()))
+
+
+def _is_unfinished(name: str, state: Any) -> bool:
+    return name.startswith("prepared:") or (isinstance(state, Commits) and bool(state.skipped))
