@@ -24,6 +24,8 @@ class ServiceSettings(BaseSettings):
     passwords. A member of a group that is gone is missed after `kafka_session_timeout_s`, or after 6 s if the broker
     allows no session as short as that.
     Records of the journal gather at the broker for `journal_gather_ms` before they are fetched; 0: each comes at once.
+    `archive` is a folder, or the URL of one on any file system that Hadoop knows, into which retention-spark writes
+    what the journal holds; empty: there is no archive. All services must be given the same one.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     """
 
@@ -43,6 +45,7 @@ class ServiceSettings(BaseSettings):
     host: str = "127.0.0.1"
     health_port: int = 10100
     log_level: str = "info"
+    archive: str = ""
     otlp_endpoint: str = ""
 
     def model_post_init(self, _context: Any) -> None:
