@@ -6,6 +6,7 @@ import typer
 
 from sluice_cli.command import Api, Json, Kafka, command
 from sluice_cli.commands import (
+    audit,
     cluster,
     context,
     dead_letter,
@@ -74,6 +75,7 @@ app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(topic.app, name="topic")
 command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
+command(app, "audit")(audit.audit)
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ class MemorySource:
 
     def __init__(self) -> None:
         self.logs = {t.name: [list[KafkaRecord]() for _ in range(t.partitions or PARTITIONS)] for t in topics.TOPICS}
+        self.begins: dict[tuple[str, int], int] = {}
         self.now = BEGAN
 
     def __exit__(self, *_error: object) -> None: ...
@@ -50,6 +51,10 @@ class MemorySource:
             raise RefusedError(f"there is no topic {topic}")
         return len(self.logs[topic])
 
+    def id(self, topic: str) -> str:
+        self.partitions(topic)
+        return TOPIC_ID
+
     def spans(
         self,
         topics: Iterable[str],
@@ -59,14 +64,20 @@ class MemorySource:
     ) -> list[Span]:
         chosen = None if partitions is None else set(partitions)
         return [
-            Span(topic, p, _first(log, since_ms, 0), _first(log, until_ms, len(log)))
+            Span(topic, p, max(begin, _first(log, since_ms, 0)), max(begin, _first(log, until_ms, len(log))))
             for topic in topics
             for p, log in enumerate(self.logs[topic])
             if chosen is None or p in chosen
+            for begin in (self.begins.get((topic, p), 0),)
         ]
+
+    def trim(self, topic: str, partition: int, offset: int) -> None:
+        """Drop what a partition has before an offset."""
+        self.begins[topic, partition] = offset
 
     def read(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | Span]:
         for span in spans:
+            assert span.start >= self.begins.get((span.topic, span.partition), 0), "it was trimmed"
             yield from self.logs[span.topic][span.partition][span.start : span.end]
             yield span
 
