@@ -6,12 +6,10 @@ those that are missing. Spark's own file sink was not taken: it says in a log of
 only Spark reads and which joining files would break. How far the archive is gets known only once the files are there.
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaException
 from pyspark.sql import DataFrame, SparkSession
 
 from retention_spark.archive_files import COLUMNS, INPUT, FileContent, encode_files
@@ -21,8 +19,6 @@ from retention_spark.settings import SparkSettings
 from sluice.archive.layout import ArchiveFile, id_folder
 from sluice.engine.crash_points import CrashPoints
 from sluice.kafka.archive_progress import Progress, record_progress, recorded_progress
-
-log = logging.getLogger(__name__)
 
 
 def contents(records: DataFrame) -> DataFrame:
@@ -49,11 +45,14 @@ class ArchiveSink:
         self._join_at = clock() + self._join_s
 
     def write(self, batch: DataFrame, _number: int) -> None:
-        """Raises when not all could be written, so that the batch runs again."""
+        """Raises when not all could be written, or that could not be said, so that the batch runs again."""
         found = [_content(row) for row in batch.collect()]
         if not found:
             return
         session = batch.sparkSession
+        # Spark has all batches before this one in its checkpoint: none whose files are joined here will run again.
+        if self._clock() >= self._join_at:
+            self._join(session)
         for one in found:
             folder = f"{id_folder(self._target, one.topic, self._ids[one.topic])}/day={one.file.day}"
             write_once(session, folder, one.file.name, one.content)
@@ -61,27 +60,22 @@ class ArchiveSink:
         self._record(found)
         if self._days is not None:
             self._days |= {(one.topic, one.file.day) for one in found}
-        if self._clock() >= self._join_at:
-            self._join(session)
 
     def _record(self, found: Iterable[FileContent]) -> None:
         """Say how far each partition is: also those of which there is nothing new, for Kafka forgets."""
-        try:
-            known = recorded_progress(self._client) if self._progress is None else self._progress
-            self._progress = {**known, **ends(found)}
-            record_progress(self._client, self._progress)
-        except KafkaException as error:
-            # The files are there; until the next batch says so, less is trimmed than might be.
-            log.warning("the archive's progress is not recorded", extra={"error": str(error)})
+        if self._progress is None:
+            self._progress = recorded_progress(self._client)
+        self._progress |= ends(found)
+        record_progress(self._client, self._progress)
 
     def _join(self, session: SparkSession) -> None:
-        """Join the files of days that have got some, at first of all days."""
+        """Join the files of days that have got some, at first of all; the newest comes once more when it is over."""
         days = self._all_days(session) if self._days is None else self._days
         newest = max((day for _, day in days), default="")
         for topic, day in sorted(days):
             folder = f"{id_folder(self._target, topic, self._ids[topic])}/day={day}"
             join_files(session, folder, day, is_over=day < newest)
-        self._days = set()
+        self._days = {(topic, day) for topic, day in days if day == newest}
         self._join_at = self._clock() + self._join_s
 
     def _all_days(self, session: SparkSession) -> set[tuple[str, str]]:

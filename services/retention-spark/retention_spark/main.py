@@ -1,7 +1,7 @@
 """The module where retention-spark is wired.
 
 The main thread runs the loop that serves health and waits for signals; Spark runs in a JVM beside it, each query in a
-thread that watches over it. The process follows no journal: what it needs to know comes in the reports.
+thread that watches over it. No decision follows the journal: what it needs to know comes in the reports.
 """
 
 import asyncio
