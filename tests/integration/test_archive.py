@@ -173,8 +173,9 @@ def test_the_batch_job_answers_over_the_whole_archive(spark_system: System) -> N
 
 def trim(system: System, topic: str) -> None:
     """Delete all that Kafka has of a topic."""
-    there = {TopicPartition(topic, p, end): None for p, end in ends(system, topic).items()}
-    for deleted in AdminClient(client(system)).delete_records(list(there)).values():
+    there = [TopicPartition(topic, p, end) for p, end in ends(system, topic).items()]
+    admin = AdminClient(client(system))
+    for deleted in admin.delete_records(there).values():
         deleted.result()
 
 

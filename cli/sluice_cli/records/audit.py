@@ -61,52 +61,59 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class _Auditor:
-    """Looks over the fold of one partition."""
+    """Looks over the fold of one partition. `_workflows` has the id of each one that runs, and whom it runs for."""
 
     def __init__(self, subject: Subject, since_ms: int) -> None:
         self.view = PartitionView(DomainModel())
         self.found: list[Change] = []
         self._subject = subject
         self._since_ms = since_ms
-        self._requests: dict[str, str | None] = {}
+        self._workflows: dict[str, tuple[str, str]] = {}
 
-    def before(self, message: KafkaRecord, record: JournalRecord) -> None:
-        """Remember for whom the workflows run that the record may end."""
-        self._requests = {}
-        if message.at >= self._since_ms:
-            touched = {event.aggregate for entry in record.entries for event in entry.events}
-            self._requests = {aggregate: self._request_of(aggregate) for aggregate in touched}
+    def before(self, _message: KafkaRecord, _record: JournalRecord) -> None:
+        """Nothing is to be remembered."""
 
     def folded(self, message: KafkaRecord, record: JournalRecord, outcomes: list[Outcome]) -> None:
-        if message.at < self._since_ms:
-            return
         for index, (entry, outcome) in enumerate(zip(record.entries, outcomes, strict=True)):
-            if outcome is Outcome.COUNTED:
-                self.found += [
-                    self._change(message, record, index, entry, event)
-                    for event in entry.events
-                    if self._subject.is_in(names_of(event))
-                ]
+            events = [event for event in entry.events if self._subject.is_in(names_of(event))]
+            if outcome is not Outcome.COUNTED or not events:
+                continue
+            requests = {event.aggregate: "" for event in events}
+            for event in events:
+                requests[event.aggregate] = requests[event.aggregate] or _named(entry, event)
+            for aggregate, named in requests.items():
+                requests[aggregate] = self._followed(aggregate, named)
+            if message.at >= self._since_ms:
+                self.found += [_change(message, record, index, event, requests[event.aggregate]) for event in events]
 
-    def _change(
-        self, message: KafkaRecord, record: JournalRecord, index: int, entry: JournalEntry, event: Event
-    ) -> Change:
-        known = (entry.request, *ids_of(event), self._requests[event.aggregate], self._request_of(event.aggregate))
-        return Change(
-            at=message.at,
-            name=max(names_of(event), key=len),
-            type=type(event).__name__,
-            facts=facts(event),
-            by=record.by,
-            request=next((id for id in known if id), ""),
-            partition=message.partition,
-            offset=message.offset,
-            entry=index,
-        )
+    def _followed(self, aggregate: str, named: str) -> str:
+        """The request that an entry on the aggregate was made for: the one it names, or that of the workflow."""
+        present, before = running(self.view.get(aggregate)), self._workflows.get(aggregate)
+        request = named or (before[1] if before is not None else "") or (present and present.request) or ""
+        if present is None:
+            self._workflows.pop(aggregate, None)
+        elif before is None or before[0] != present.id:
+            self._workflows[aggregate] = present.id, request
+        return request
 
-    def _request_of(self, aggregate: str) -> str | None:
-        workflow = running(self.view.get(aggregate))
-        return None if workflow is None else workflow.request
+
+def _named(entry: JournalEntry, event: Event) -> str:
+    """The request that the entry replies to, or that the event names; empty for none."""
+    return next((id for id in (entry.request, *ids_of(event)) if id), "")
+
+
+def _change(message: KafkaRecord, record: JournalRecord, index: int, event: Event, request: str) -> Change:
+    return Change(
+        at=message.at,
+        name=max(names_of(event), key=len),
+        type=type(event).__name__,
+        facts=facts(event),
+        by=record.by,
+        request=request,
+        partition=message.partition,
+        offset=message.offset,
+        entry=index,
+    )
 
 
 def audit(source: Source, subject: Subject, since_ms: int, until_ms: int, progress: Progress) -> list[Change]:

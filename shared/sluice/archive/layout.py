@@ -70,7 +70,7 @@ def pieces(files: Iterable[ArchiveFile], start: int, end: int) -> Iterator[Piece
     """What to read, in order, for each archived record of one partition at [start, end) to come once."""
     following = start
     for file in sorted(files, key=lambda one: (one.start, -one.end)):
-        if file.start >= end:
+        if max(file.start, following) >= end:
             return
         if file.end > following:
             piece = Piece(file, max(file.start, following), min(file.end, end))

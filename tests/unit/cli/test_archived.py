@@ -21,14 +21,14 @@ def history(cli: Cli) -> History:
     """`demo/orders` is created, scaled and sealed; another scope and stream are there, too."""
     history = cli.history
     history.create_stream(StreamConfig(scaling=ScalingPolicy(min_segments=1)))
-    history.ask(ScaleStream("demo", "orders", (0,), ((0.0, 0.5), (0.5, 1.0))), "scale")
+    history.ask(ScaleStream("demo", "orders", (0,), ((0.0, 0.5), (0.5, 1.0)), history.now), "scale")
     history.finish_scale("demo", "orders")
     history.ask(CreateScope("other"), "other-scope")
     history.ask(CreateStream("other", "orders", StreamConfig()), "other-create")
     history.finish_create("other", "orders", "other-create")
     history.ask(SealStream("demo", "orders"), "seal")
     history.finish_seal("demo", "orders", "seal")
-    history.twin("demo/orders")
+    history.twin("demo/orders", decides=False)
     return history
 
 
@@ -85,7 +85,7 @@ def test_an_audit_is_bounded_by_times_and_type(cli: Cli, history: History) -> No
 
 
 def test_an_audit_for_people_is_a_table_or_a_sentence(cli: Cli, history: History) -> None:
-    lines = cli("audit", "demo/orders", "--from", "1700000000000").out.splitlines()
+    lines = cli("audit", "demo/orders", "--from", "1700000000000").out.strip().splitlines()
     assert lines[0].split() == ["at", "name", "event", "facts", "by", "request"]
     assert "nothing of demo/none changed" in cli("audit", "demo/none").out
 
