@@ -110,7 +110,7 @@ def test_a_driver_killed_in_a_batch_archives_each_entry_once(spark_system: Syste
     produce(spark_system.kafka_bootstrap, JOURNAL.name, "scope", scope(COPIES), partition=1)
     spark_system.start(SPARK, deadline_s=READY_S)
     wanted = {(topic, p): end for topic in TOPICS for p, end in ends(spark_system, topic).items()}
-    eventually(lambda: recorded_progress(client(spark_system)) == wanted, ARCHIVED_S, "all is archived")
+    eventually(lambda: recorded_progress(client(spark_system), TOPICS) == wanted, ARCHIVED_S, "all is archived")
     assert archived_offsets(client(spark_system)) == ends(spark_system, JOURNAL.name)
     found = sorted((row["partition"], row["offset"], row["entry"]) for row in rows(spark_system, JOURNAL.name))
     assert found == expected(read(spark_system.kafka_bootstrap, JOURNAL.name))

@@ -64,7 +64,7 @@ class ArchiveSink:
     def _record(self, found: Iterable[FileContent]) -> None:
         """Say how far each partition is: also those of which there is nothing new, for Kafka forgets."""
         if self._progress is None:
-            self._progress = recorded_progress(self._client)
+            self._progress = recorded_progress(self._client, self._ids)
         self._progress |= ends(found)
         record_progress(self._client, self._progress)
 
