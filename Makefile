@@ -25,7 +25,7 @@ SPARK = SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KA
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if test contract contract-images soak lint format bench docs images k8s-render k8s-check lock clean
+.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench docs images k8s-render k8s-check lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -51,6 +51,9 @@ decisions: setup ## the last decisions on scaling and retention of a stream: STR
 
 what-if: setup ## what another policy would have done: STREAM=scope/name and RETENTION=size=1MiB..1GiB or SCALING=min=2,factor=4
 	@$(SPARK) $(BIN)/python -m retention_spark.what_if $(STREAM) $(RETENTION)$(SCALING) $(HOURS)
+
+questions: setup ## most scaled streams, transactions by day, longest workflows, of the whole archive in SLUICE_ARCHIVE; COUNT=10
+	@$(SPARK) $(BIN)/python -m retention_spark.questions $(COUNT)
 
 test: setup ## all tests, in three processes; CONTAINERS=yes: those of `make contract`, too
 	@$(BIN)/python -m pytest -n 3 --no-loadscope-reorder \

@@ -18,17 +18,21 @@ class Address(StrEnum):
     API = "api"
     KAFKA = "kafka"
     CONTROLLER = "controller"
+    ARCHIVE = "archive"
 
 
 VARIABLES = {
     Address.API: "SLUICE_API",
     Address.KAFKA: "SLUICE_KAFKA_BOOTSTRAP",
     Address.CONTROLLER: "SLUICE_CONTROLLER",
+    Address.ARCHIVE: "SLUICE_ARCHIVE",
 }
 DEFAULTS = {
     Address.API: "http://127.0.0.1:10080",
     Address.KAFKA: "127.0.0.1:9092",
     Address.CONTROLLER: "tcp://127.0.0.1:9090",
+    # None: then topics are read as far back as Kafka has them.
+    Address.ARCHIVE: "",
 }
 
 

@@ -6,6 +6,7 @@ import typer
 
 from sluice_cli.command import Api, Json, Kafka, command
 from sluice_cli.commands import (
+    audit,
     backup,
     cluster,
     context,
@@ -80,6 +81,7 @@ app.add_typer(backup.app, name="backup")
 command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
 command(app, "verify")(verify.verify)
+command(app, "audit")(audit.audit)
 
 
 def main() -> None:

@@ -54,6 +54,19 @@ def open_topics(bootstrap: str) -> Topics:
     return KafkaTopics(bootstrap)
 
 
+def with_archive(source: Source, target: str) -> Source:
+    """The same topics, as far back as the archive goes. Raises UsageError if pyarrow is not installed."""
+    from sluice_cli.errors import UsageError
+
+    try:
+        from sluice_cli.records.archived import ArchivedSource
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise UsageError("reading the archive needs pyarrow", "install sluice-streams-cli[archive]") from error
+    return ArchivedSource(source, target)
+
+
 def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
     """The client library's client, for events."""
     import sluice_client
@@ -119,7 +132,9 @@ class Session:
 
     @cached_property
     def records(self) -> Source:
-        return open_source(self.kafka)
+        archive = find(Address.ARCHIVE, self.given).value
+        source = open_source(self.kafka)
+        return with_archive(source, archive) if archive else source
 
     @property
     def now_ms(self) -> int:

@@ -26,6 +26,8 @@ class ServiceSettings(BaseSettings):
     Records of the journal gather at the broker for `journal_gather_ms` before they are fetched; 0: each comes at once.
     About `warm_aggregates` streams, transactions and so on are held decoded, 4 KB each; the others are a few hundred
     bytes each until they are used.
+    `archive` is a folder, or the URL of one on any file system that Hadoop knows, into which retention-spark writes
+    what the journal holds; empty: there is no archive. All services must be given the same one.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     """
 
@@ -46,6 +48,7 @@ class ServiceSettings(BaseSettings):
     host: str = "127.0.0.1"
     health_port: int = 10100
     log_level: str = "info"
+    archive: str = ""
     otlp_endpoint: str = ""
 
     def model_post_init(self, _context: Any) -> None:

@@ -11,7 +11,11 @@ from sluice_cli.session import Session
 app = group("Contexts: the addresses of a system under a name, so that none need be typed.")
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
-_COLUMNS = ("in use", "context", "api", "kafka", "controller")
+_Archive = Annotated[
+    str | None,
+    typer.Option("--archive", metavar="PATH|URL", help="Where the archive is, if there is one.", show_default=False),
+]
+_COLUMNS = ("in use", "context", "api", "kafka", "controller", "archive")
 
 
 @command(app, "list")
@@ -29,7 +33,7 @@ def list_contexts(session: Session) -> None:
 
 
 @command(app, "set")
-def set_context(session: Session, name: _Name, controller: Controller = None) -> None:
+def set_context(session: Session, name: _Name, controller: Controller = None, archive: _Archive = None) -> None:
     """Keep the addresses that are given under a name; of a context that is there the others stay as they are."""
     from sluice_cli import contexts
     from sluice_cli.errors import UsageError
@@ -37,8 +41,10 @@ def set_context(session: Session, name: _Name, controller: Controller = None) ->
     given = {which: contexts.checked(which, value) for which, value in session.given.items()}
     if controller is not None:
         given["controller"] = contexts.checked("controller", controller)
+    if archive is not None:
+        given["archive"] = contexts.checked("archive", archive)
     if not given:
-        raise UsageError("no address is given", "give one or more of --api, --kafka and --controller")
+        raise UsageError("no address is given", "give one or more of --api, --kafka, --controller and --archive")
     kept = contexts.load()
     kept.contexts[name] = {**kept.contexts.get(name, {}), **given}
     contexts.save(kept)

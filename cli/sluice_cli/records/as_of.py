@@ -56,11 +56,21 @@ class Watcher(Protocol):
 
 
 def fold(source: Source, spans: Sequence[Span], watchers: Mapping[int, Watcher], advance: Advance) -> None:
-    """Fold whole partitions side by side, a watcher for each. Raises CommandError where a partition itself stops."""
+    """Fold whole partitions side by side, a watcher for each.
+
+    Raises CommandError where a partition itself stops, and where records are missing: what comes behind them cannot be
+    judged.
+    """
     for item in source.read(spans):
         if isinstance(item, Span):
             continue
         watcher = watchers[item.partition]
+        if item.offset != watcher.view.next_offset:
+            raise CommandError(
+                f"partition {item.partition} of the journal lacks its records from offset {watcher.view.next_offset} "
+                f"to {item.offset}: they were trimmed",
+                "what was trimmed is in the archive, if there is one: SLUICE_ARCHIVE says where",
+            )
         try:
             record = decode_record(item.value or b"")
             watcher.before(item, record)

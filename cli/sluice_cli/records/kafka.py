@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import KafkaConfError, of_environment
 from sluice_cli.errors import RefusedError, UnreachableError, UsageError
@@ -75,6 +76,13 @@ class KafkaSource:
         if found is None:
             raise RefusedError(f"there is no topic {topic}", "`sluice topic list` shows the topics there are")
         return found
+
+    def id(self, topic: str) -> str:
+        self.partitions(topic)
+        try:
+            return topic_ids(self._admin, [topic], ANSWER_S)[topic]
+        except KafkaException as error:
+            raise self._unreachable(error) from error
 
     def spans(
         self,

@@ -57,6 +57,10 @@ class Source(Protocol):
 
     def partitions(self, topic: str) -> int: ...
 
+    def id(self, topic: str) -> str:
+        """Which topic of that name it is: one that is made anew has another id."""
+        ...
+
     def spans(
         self,
         topics: Iterable[str],

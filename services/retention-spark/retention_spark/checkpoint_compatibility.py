@@ -4,6 +4,7 @@ Topics are never made here: their writers do that. A checkpoint belongs to one t
 state to a number of partitions and to a format; beside each query's checkpoint stands a file that says which.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from retention_spark.files import exists, read, write_once
-from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS, RETENTION, SCALE
+from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS, RETENTION, SCALE, Topic
 from sluice.kafka_config import clients
 
 FORMAT = 3
@@ -40,18 +41,21 @@ class Fit(msgspec.Struct, frozen=True):
     state_partitions: int
 
 
-def look_at_topics(client: dict[str, Any], partitions: int, timeout_s: float = 2.0) -> tuple[str, list[str]]:
-    """Kafka's id of itself, and the topics that are missing; blocking.
+def look_at_topics(
+    client: dict[str, Any], partitions: int, more: Sequence[Topic] = (), timeout_s: float = 2.0
+) -> tuple[str, list[str]]:
+    """Kafka's id of itself, and the topics that are missing of those that are needed, `more` among them; blocking.
 
     Raises UnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached.
     """
     found = AdminClient(clients.admin(client)).list_topics(timeout=timeout_s)
-    for topic in NEEDED:
+    needed = (*NEEDED, *more)
+    for topic in needed:
         there = found.topics.get(topic.name)
         wanted = topic.partitions or partitions
         if there is not None and len(there.partitions) != wanted:
             raise UnfitError(f"{topic.name} has {len(there.partitions)} partitions, configured are {wanted}")
-    return found.cluster_id or "", [topic.name for topic in NEEDED if topic.name not in found.topics]
+    return found.cluster_id or "", [topic.name for topic in needed if topic.name not in found.topics]
 
 
 def check(wanted: Fit, found: Fit, folder: str) -> None:

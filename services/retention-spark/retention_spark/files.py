@@ -1,8 +1,11 @@
-"""Small files in folders of any file system that Spark knows."""
+"""Files in folders of any file system that Spark knows."""
 
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+_CHUNK = 1024 * 1024
+"""What goes to the JVM at once: there it takes some multiple of it."""
 
 
 def exists(session: SparkSession, folder: str, name: str) -> bool:
@@ -21,8 +24,24 @@ def read(session: SparkSession, folder: str, name: str) -> bytes:
         stream.close()
 
 
+def names(session: SparkSession, folder: str) -> list[str]:
+    """What is in a folder; nothing if there is no such folder."""
+    return [str(status.getPath().getName()) for status in _listed(session, folder)]
+
+
+def sizes(session: SparkSession, folder: str) -> dict[str, int]:
+    """The files of a folder with their bytes."""
+    return {str(one.getPath().getName()): int(one.getLen()) for one in _listed(session, folder) if one.isFile()}
+
+
+def remove(session: SparkSession, folder: str, name: str) -> None:
+    """The file is gone, whether it was there or not."""
+    path = _path(session, folder, name)
+    _system(session, path).delete(path, False)
+
+
 def write_once(session: SparkSession, folder: str, name: str, value: bytes) -> None:
-    """The file is there whole or not at all; one that is there stays as it is."""
+    """The file is there whole or not at all, and on the disk; one that is there stays as it is."""
     path = _path(session, folder, name)
     files = _system(session, path)
     if files.exists(path):
@@ -30,11 +49,20 @@ def write_once(session: SparkSession, folder: str, name: str, value: bytes) -> N
     unfinished = _path(session, folder, f".{name}.unfinished")
     stream = files.create(unfinished, True)
     try:
-        stream.write(bytearray(value))
+        for at in range(0, len(value), _CHUNK):
+            stream.write(bytearray(value[at : at + _CHUNK]))
+        if stream.hasCapability("hsync"):
+            stream.hsync()
     finally:
         stream.close()
     if not files.rename(unfinished, path):
         raise OSError(f"{path} cannot be written")
+
+
+def _listed(session: SparkSession, folder: str) -> list[Any]:
+    path = session._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]  # noqa: SLF001
+    files = _system(session, path)
+    return list(files.listStatus(path)) if files.exists(path) else []
 
 
 def _system(session: SparkSession, path: Any) -> Any:

@@ -30,7 +30,7 @@ class ProgressListener(StreamingQueryListener):
     """Remembers when each query last ended a batch, or found nothing to make one of.
 
     The latter happens until the first report since the start: after that, batches come whether there is input or not.
-    `pauses` by query: the time that a batch has waited at its end is none that it took.
+    `pauses` by query, of those that have one: the time that a batch has waited at its end is none that it took.
     """
 
     def __init__(self, pauses: Mapping[str, BatchPause], clock: Callable[[], float] = time.monotonic) -> None:
@@ -61,7 +61,8 @@ class ProgressListener(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         self._ended[event.progress.name or ""] = self._clock()
         progress = json.loads(event.progress.json)
-        note_progress(progress, self._pauses[progress["name"]].waited_s(progress["batchId"]))
+        pause = self._pauses.get(progress["name"])
+        note_progress(progress, pause.waited_s(progress["batchId"]) if pause is not None else 0.0)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Spark reports it by the query's id; it counts as a batch that took no time, for one that hangs makes none."""

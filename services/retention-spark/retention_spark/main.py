@@ -1,7 +1,7 @@
 """The module where retention-spark is wired.
 
 The main thread runs the loop that serves health and waits for signals; Spark runs in a JVM beside it, each query in a
-thread that watches over it. The process follows no journal: what it needs to know comes in the reports.
+thread that watches over it. No decision follows the journal: what it needs to know comes in the reports.
 """
 
 import asyncio
@@ -18,6 +18,8 @@ from pyarrow import ArrowException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from retention_spark.archive_query import NAME as ARCHIVE
+from retention_spark.archive_query import start_archive
 from retention_spark.batch_pause import BatchPause
 from retention_spark.blocking import at_most, in_daemon
 from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, look_at_topics
@@ -28,6 +30,7 @@ from retention_spark.query_supervisor import QueryRunner
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import SERVICE
+from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.java import ignored_by_java, java_options
 from sluice.settings import settings_of
@@ -102,6 +105,8 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
         fit = Fit(FORMAT, cluster, plan.topic.name, *parts)
         await in_daemon(claim, session, checkpoint_of(plan, settings), fit)
     runners = [_runner(session, plan, settings, progress, pauses[plan.name]) for plan in queries]
+    if settings.archive:
+        runners.append(_archive_runner(session, settings, progress, cluster))
     stops = [partial(runner.stop, DRAIN_S) for runner in runners]
     stack.push_async_callback(at_most, QUERIES_END_S, "queries", *stops)
     for runner in runners:
@@ -126,6 +131,19 @@ def _runner(
     return QueryRunner(plan.name, start, pause.stop)
 
 
+def _archive_runner(
+    session: SparkSession, settings: SparkSettings, progress: ProgressListener, cluster: str
+) -> QueryRunner:
+    def start() -> StreamingQuery:
+        progress.begins(ARCHIVE)
+        return start_archive(session, settings, cluster)
+
+    def release() -> None:
+        """A batch of the archive never waits."""
+
+    return QueryRunner(ARCHIVE, start, release)
+
+
 async def _keep_history(folder: Path, kept_days: int) -> None:
     while True:
         await asyncio.sleep(JOIN_S)
@@ -143,9 +161,10 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 async def _topics(settings: SparkSettings, checks: Checks) -> str:
     """Kafka's id of itself, once all topics are there."""
     client = settings.kafka_client()
+    archived = (JOURNAL,) if settings.archive else ()
     while True:
         try:
-            cluster, missing = await asyncio.to_thread(look_at_topics, client, settings.partitions)
+            cluster, missing = await asyncio.to_thread(look_at_topics, client, settings.partitions, archived)
         except KafkaException as error:
             problem = f"waiting for Kafka at {settings.kafka_bootstrap}"
             log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})

@@ -48,7 +48,7 @@ def start_query(
 ) -> StreamingQuery:
     """Begin where the checkpoint ends; a new one begins where the topic does."""
     pause.begin()
-    records = session.readStream.format("kafka").options(**source_options(plan, settings)).load()
+    records = session.readStream.format("kafka").options(**source_options(plan.topic.name, settings)).load()
     return (
         decided(records, plan.rule, source, settings.spark_buckets, settings.spark_state_partitions)
         .writeStream.queryName(plan.name)
@@ -59,8 +59,8 @@ def start_query(
     )
 
 
-def source_options(plan: QueryPlan, settings: SparkSettings) -> Mapping[str, str]:
-    """Options of Spark's source for Kafka, which may hold passwords. Raises KafkaConfError."""
+def source_options(topics: str, settings: SparkSettings) -> Mapping[str, str]:
+    """Options of Spark's source for topics, separated by commas; they may hold passwords. Raises KafkaConfError."""
     return {
         "kafka.bootstrap.servers": settings.kafka_bootstrap,
         "kafka.reconnect.backoff.max.ms": "1000",
@@ -68,7 +68,7 @@ def source_options(plan: QueryPlan, settings: SparkSettings) -> Mapping[str, str
         # in turn: at Kafka's 500 ms each, reports that come now and then would wait for seconds.
         "kafka.fetch.max.wait.ms": "10",
         **_given(settings),
-        "subscribe": plan.topic.name,
+        "subscribe": topics,
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(settings.spark_batch_records),
         # What a topic has dropped for its age may have been the end of a policy. But what was known before does not

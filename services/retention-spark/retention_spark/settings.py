@@ -21,6 +21,9 @@ class SparkSettings(ServiceSettings):
     with each report and every `retention_tick_s`, and it is truncated no more often than every `retention_pause_s`;
     it is not scaled within `scale_cooldown_s` of its last scale.
 
+    With an `archive` the query that writes it looks for something to write every `archive_trigger_s`, takes at most
+    `archive_batch_records` at once, and joins small files every `archive_join_s`.
+
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
@@ -41,4 +44,7 @@ class SparkSettings(ServiceSettings):
     retention_tick_s: float = Field(default=60.0, gt=0)
     retention_pause_s: float = Field(default=1800.0, ge=0)
     scale_cooldown_s: float = Field(default=120.0, ge=0)
+    archive_trigger_s: float = Field(default=30.0, ge=1, le=45)
+    archive_batch_records: int = Field(default=200_000, ge=1)
+    archive_join_s: float = Field(default=3600.0, gt=0)
     crash_at: str = ""

@@ -1,8 +1,8 @@
 """`python -m retention_spark.what_if SCOPE/STREAM POLICY [HOURS]`: what another policy would have done.
 
-A batch job over everything that the topics of reports hold, with the rules of the streaming queries; printed beside
-what happened, as the history shows it. A scaling policy with another target rate cannot be replayed
-(`policy_parser.NO_TARGET`).
+A batch job over everything that the topics of reports hold, or held if there is an archive, with the rules of the
+streaming queries; printed beside what happened, as the history shows it. A scaling policy with another target rate
+cannot be replayed (`policy_parser.NO_TARGET`).
 """
 
 import sys
@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from itertools import zip_longest
 from textwrap import fill
+
+from confluent_kafka import KafkaException
 
 from retention_spark.history import decisions_since, line_of
 from retention_spark.policy_parser import NO_TARGET, UnreadableError, retention_of, scaling_of
@@ -47,7 +49,7 @@ def main(arguments: list[str]) -> int:
     since = now - int(arguments[2] if len(arguments) > 2 else HOURS) * HOUR_MS
     try:
         would = [row for row in would_have(settings, scope, stream, policy, now) if row.at >= since]
-    except KafkaConfError as error:
+    except (KafkaConfError, KafkaException) as error:
         print(error, file=sys.stderr)
         return 2
     kind = DecisionKind.RETENTION if isinstance(policy, RetentionPolicy) else DecisionKind.SCALE

@@ -1,4 +1,4 @@
-"""The batch job behind `what_if`: everything a topic of reports holds, replayed to the rules with another policy.
+"""The batch job behind `what_if`: what a topic of reports holds, or held, replayed to the rules with another policy.
 
 A module of its own, because what workers run must not come from the program's main module: there it has no name to be
 found by.
@@ -9,19 +9,23 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from retention_spark.archive_query import archived_ids
+from retention_spark.files import names
 from retention_spark.query import plans, recorded
 from retention_spark.replay import OtherScaling, Record, Replay, RetentionReplay, ScalingReplay, replayed
 from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import HistoryRow
+from sluice.archive.layout import id_folder
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.ids import StreamId
 from sluice.kafka.topics import RETENTION, SCALE, Topic
 
 Policy = RetentionPolicy | OtherScaling
+_ARCHIVED = "partition int, offset bigint, appended_at timestamp, key string, value binary"
 _COLUMNS = ", ".join(f"{name} {'bigint' if name == 'at' else 'string'}" for name in HistoryRow.__struct_fields__)
 
 
@@ -30,17 +34,30 @@ def would_have(settings: SparkSettings, scope: str, stream: str, policy: Policy,
     topic: Topic = RETENTION if isinstance(policy, RetentionPolicy) else SCALE
     session = open_session("what-if", settings)
     try:
-        records = recorded(session, topic, settings).where(f"key = cast('{StreamId(scope, stream).key}' as binary)")
+        records = reported(session, topic, settings).where(f"key = cast('{StreamId(scope, stream).key}' as binary)")
         found = _replayed(records, settings, stream, policy, now).collect()
     finally:
         session.stop()
     return sorted((HistoryRow(**row.asDict()) for row in found), key=lambda row: row.at)
 
 
+def reported(session: SparkSession, topic: Topic, settings: SparkSettings) -> DataFrame:
+    """The reports that a topic holds, and what the archive holds of it, each once. Raises KafkaException."""
+    columns = ("key", "partition", "offset", "unix_millis(timestamp) at", "coalesce(value, x'') value")
+    found = recorded(session, topic, settings).selectExpr(*columns)
+    if not settings.archive:
+        return found
+    folder = id_folder(settings.archive, topic.name, archived_ids(settings)[topic.name])
+    if not names(session, folder):
+        return found
+    archived = session.read.schema(_ARCHIVED).parquet(folder).withColumnRenamed("appended_at", "timestamp")
+    archived = archived.selectExpr("cast(key as binary) key", *columns[1:])
+    return found.unionByName(archived).dropDuplicates(["partition", "offset"])
+
+
 def _replayed(records: DataFrame, settings: SparkSettings, stream: str, policy: Policy, now: int) -> DataFrame:
-    columns = records.selectExpr("key", "offset", "unix_millis(timestamp) at", "coalesce(value, x'') value")
     rules = {plan.rule.kind: plan.rule for plan in plans(settings)}
-    return columns.groupBy("key").applyInPandas(_call(tuple(rules.values()), stream, policy, now), _COLUMNS)
+    return records.groupBy("key").applyInPandas(_call(tuple(rules.values()), stream, policy, now), _COLUMNS)
 
 
 def _call(rules: tuple[Any, ...], stream: str, policy: Policy, now: int) -> Callable[[pd.DataFrame], pd.DataFrame]:

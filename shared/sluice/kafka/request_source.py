@@ -12,17 +12,17 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sluice.engine.ports import EndsUnknownError, Message, SourceListener
 from sluice.kafka.poll_thread import ConsumerReplaced, PollThread
+from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
 
 IDENTITY_TIMEOUT_S = 5.0
-_MASK_64 = (1 << 64) - 1
 
 
 class SessionRefusedError(Exception):
@@ -86,10 +86,7 @@ class KafkaRequestSource:
             raise EndsUnknownError(f"{self.topic}: {error}") from error
 
     def _identity(self, admin: AdminClient) -> str:
-        described = admin.describe_topics(TopicCollection([self.topic]), request_timeout=IDENTITY_TIMEOUT_S)
-        id = described[self.topic].result().topic_id
-        bits = id.get_most_significant_bits() & _MASK_64, id.get_least_significant_bits() & _MASK_64
-        return f"{self.topic}@{bits[0]:016x}{bits[1]:016x}"
+        return f"{self.topic}@{topic_ids(admin, [self.topic], IDENTITY_TIMEOUT_S)[self.topic]}"
 
     def _received(self, batch: Sequence[Message]) -> None:
         if self._listener is not None:

@@ -51,6 +51,10 @@ class MemorySource:
             raise RefusedError(f"there is no topic {topic}")
         return len(self.logs[topic])
 
+    def id(self, topic: str) -> str:
+        self.partitions(topic)
+        return TOPIC_ID
+
     def spans(
         self,
         topics: Iterable[str],

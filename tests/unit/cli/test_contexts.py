@@ -60,6 +60,7 @@ def test_contexts_are_kept_listed_shown_and_forgotten(cli: Cli, monkeypatch: pyt
             "api": {"value": "http://a:9", "source": "context prod"},
             "kafka": {"value": "env:5", "source": "SLUICE_KAFKA_BOOTSTRAP"},
             "controller": {"value": "tcp://127.0.0.1:9090", "source": "default"},
+            "archive": {"value": "", "source": "default"},
         },
     }
     assert "--api" in cli("context", "show", "--api", "http://b:1").out

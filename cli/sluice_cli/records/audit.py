@@ -1,0 +1,127 @@
+"""Who changed what, when, and on whose request: the events that counted, of one name or of a whole scope.
+
+What counted is known only to the fold, so the partitions are folded from their start; times are the broker's. An event
+belongs to the request that its entry replies to, or that it names itself; what a workflow records on its way, to the
+request for which the workflow was begun.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from sluice.domain.events import Event
+from sluice.domain.model import DomainModel, JournalEntry, JournalRecord
+from sluice.domain.names import group_stream, stream_key
+from sluice.domain.workflow import running
+from sluice.engine.fold import Outcome, PartitionView
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import JOURNAL
+from sluice_cli.output import Progress
+from sluice_cli.records.as_of import fold
+from sluice_cli.records.decoding import ids_of, names_of
+from sluice_cli.records.source import KafkaRecord, Source
+from sluice_cli.records.wording import facts
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An event that counted. `by` is the instance that proposed it, `request` the one it was done for, empty for none.
+
+    `at` is when the broker appended it, epoch ms; `entry` the position of its entry in the record.
+    """
+
+    at: int
+    name: str
+    type: str
+    facts: str
+    by: str
+    request: str
+    partition: int
+    offset: int
+    entry: int
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """What is asked about: a scope with all that is in it, or with a `name` whatever has that name in the scope."""
+
+    scope: str
+    name: str = ""
+
+    def is_in(self, names: Iterable[str]) -> bool:
+        """Whether an event with these names is about it."""
+        if self.name:
+            return f"{self.scope}/{self.name}" in names
+        return any(name == self.scope or name.startswith(f"{self.scope}/") for name in names)
+
+    def partitions(self, count: int) -> list[int]:
+        """The partitions of the journal in which it can be."""
+        if not self.name:
+            return list(range(count))
+        keys = (stream_key(self.scope, self.name), stream_key(self.scope, group_stream(self.name)))
+        return sorted({partition_of(key, count) for key in keys})
+
+
+class _Auditor:
+    """Looks over the fold of one partition. `_workflows` has the id of each one that runs, and whom it runs for."""
+
+    def __init__(self, subject: Subject, since_ms: int) -> None:
+        self.view = PartitionView(DomainModel())
+        self.found: list[Change] = []
+        self._subject = subject
+        self._since_ms = since_ms
+        self._workflows: dict[str, tuple[str, str]] = {}
+
+    def before(self, _message: KafkaRecord, _record: JournalRecord) -> None:
+        """Nothing is to be remembered."""
+
+    def folded(self, message: KafkaRecord, record: JournalRecord, outcomes: list[Outcome]) -> None:
+        for index, (entry, outcome) in enumerate(zip(record.entries, outcomes, strict=True)):
+            events = [event for event in entry.events if self._subject.is_in(names_of(event))]
+            if outcome is not Outcome.COUNTED or not events:
+                continue
+            requests = {event.aggregate: "" for event in events}
+            for event in events:
+                requests[event.aggregate] = requests[event.aggregate] or _named(entry, event)
+            for aggregate, named in requests.items():
+                requests[aggregate] = self._followed(aggregate, named)
+            if message.at >= self._since_ms:
+                self.found += [_change(message, record, index, event, requests[event.aggregate]) for event in events]
+
+    def _followed(self, aggregate: str, named: str) -> str:
+        """The request that an entry on the aggregate was made for: the one it names, or that of the workflow."""
+        present, before = running(self.view.get(aggregate)), self._workflows.get(aggregate)
+        request = named or (before[1] if before is not None else "") or (present and present.request) or ""
+        if present is None:
+            self._workflows.pop(aggregate, None)
+        elif before is None or before[0] != present.id:
+            self._workflows[aggregate] = present.id, request
+        return request
+
+
+def _named(entry: JournalEntry, event: Event) -> str:
+    """The request that the entry replies to, or that the event names; empty for none."""
+    return next((id for id in (entry.request, *ids_of(event)) if id), "")
+
+
+def _change(message: KafkaRecord, record: JournalRecord, index: int, event: Event, request: str) -> Change:
+    return Change(
+        at=message.at,
+        name=max(names_of(event), key=len),
+        type=type(event).__name__,
+        facts=facts(event),
+        by=record.by,
+        request=request,
+        partition=message.partition,
+        offset=message.offset,
+        entry=index,
+    )
+
+
+def audit(source: Source, subject: Subject, since_ms: int, until_ms: int, progress: Progress) -> list[Change]:
+    """What changed in [since_ms, until_ms), by time. Raises UnreachableError, and CommandError as `fold` does."""
+    partitions = subject.partitions(source.partitions(JOURNAL.name))
+    spans = source.spans([JOURNAL.name], until_ms=until_ms, partitions=partitions)
+    auditors = {partition: _Auditor(subject, since_ms) for partition in partitions}
+    with progress("folding", sum(span.length for span in spans)) as advance:
+        fold(source, spans, auditors, advance)
+    found = [change for auditor in auditors.values() for change in auditor.found]
+    return sorted(found, key=lambda one: (one.at, one.partition, one.offset, one.entry))

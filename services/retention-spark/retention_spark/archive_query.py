@@ -1,0 +1,51 @@
+"""The third query: the journal, and the reports that decisions follow from, into the archive.
+
+It has no state and no timers, so a batch comes only when there is something to archive: an idle system has none, and
+looks for the ends of three topics once in `archive_trigger_s`.
+"""
+
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from retention_spark.archive_sink import ArchiveSink, contents
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, claim
+from retention_spark.query import source_options
+from retention_spark.settings import SparkSettings
+from sluice.kafka.topic_ids import topic_ids
+from sluice.kafka.topics import JOURNAL, RETENTION, SCALE
+from sluice.kafka_config import clients
+
+NAME = "archive"
+TOPICS = (JOURNAL.name, SCALE.name, RETENTION.name)
+_TIMEOUT_S = 10.0
+
+
+def archived_ids(settings: SparkSettings) -> dict[str, str]:
+    """The ids of the topics that are archived. Raises KafkaException."""
+    return topic_ids(AdminClient(clients.admin(settings.kafka_client())), TOPICS, _TIMEOUT_S)
+
+
+def start_archive(session: SparkSession, settings: SparkSettings, cluster: str) -> StreamingQuery:
+    """Begin where the checkpoint ends; a new one begins where the topics do. `cluster` is Kafka's id of itself.
+
+    A journal that was made anew has another id: another checkpoint, and another folder of the archive. Raises
+    KafkaException, UnfitError.
+    """
+    ids = archived_ids(settings)
+    checkpoint = f"{settings.spark_checkpoints.rstrip('/')}/{NAME}-{ids[JOURNAL.name]}"
+    claim(session, checkpoint, Fit(FORMAT, cluster, JOURNAL.name, settings.partitions, 0, 0))
+    options = {
+        **source_options(",".join(TOPICS), settings),
+        "maxOffsetsPerTrigger": str(settings.archive_batch_records),
+        # What is no longer there cannot be archived any more: that must not pass in silence.
+        "failOnDataLoss": "true",
+    }
+    return (
+        contents(session.readStream.format("kafka").options(**options).load())
+        .writeStream.queryName(NAME)
+        .foreachBatch(ArchiveSink(settings, ids).write)
+        .option("checkpointLocation", checkpoint)
+        .trigger(processingTime=f"{round(settings.archive_trigger_s * 1000)} milliseconds")
+        .start()
+    )

@@ -1,0 +1,48 @@
+"""`python -m retention_spark.questions [COUNT]`: what the whole archive says, as far back as it goes.
+
+The streams that were scaled most often, transactions by outcome and day, the workflows that took longest.
+"""
+
+import sys
+from collections.abc import Iterator
+
+from pyspark.sql import DataFrame
+
+from retention_spark.archive_questions import facts, gaps, longest_workflows, most_scaled, transactions
+from retention_spark.session import open_session
+from retention_spark.settings import SparkSettings
+from sluice.settings import settings_of
+
+COUNT = 10
+
+
+def main(arguments: list[str]) -> int:
+    settings = settings_of(SparkSettings)
+    if not settings.archive:
+        print("there is no archive: SLUICE_ARCHIVE says where it is", file=sys.stderr)
+        return 2
+    session = open_session("questions", settings)
+    try:
+        for line in answers(facts(session, settings.archive).cache(), int(arguments[0]) if arguments else COUNT):
+            print(line)
+    finally:
+        session.stop()
+    return 0
+
+
+def answers(found: DataFrame, count: int) -> Iterator[str]:
+    """Lines for operators."""
+    yield f"streams that were scaled most often, {count} at most"
+    yield from (f"  {times:8}  {name}" for name, times in most_scaled(found, count))
+    yield "transactions that ended, by day (UTC)"
+    yield from (f"  {number:8}  {day}  {outcome}" for day, outcome, number in transactions(found))
+    yield f"workflows that took longest, in seconds, {count} at most"
+    yield from (
+        f"  {one.took_ms / 1000:8.3f}  {one.day}  {one.what}  {one.name}" for one in longest_workflows(found, count)
+    )
+    for partition, offset in gaps(found):
+        yield f"left out: partition {partition} behind a gap, for its records before offset {offset} are missing"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
