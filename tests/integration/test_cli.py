@@ -63,11 +63,12 @@ def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkey
     examples = EXAMPLE.findall(REFERENCE.read_text())
     assert len(examples) > 50
     said = {}
+    lines_of_json = ("topic tail", "stream read", "table entries", "verify")
     for line in examples:
         out = tour.run(line)
         said[line] = out.replace(tour.scope, "demo")
         if "--json" in line:
-            documents = out.splitlines() if line.startswith(("topic tail", "stream read", "table entries", "verify")) else [out]
+            documents = out.splitlines() if line.startswith(lines_of_json) else [out]
             assert all(json.loads(one) for one in documents), line
     assert said["table get demo/settings currency"] == "EUR\n"
     assert json.loads(said["table entries demo/settings --json"])["value"] == {"text": "EUR"}

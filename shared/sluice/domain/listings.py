@@ -265,18 +265,18 @@ def restore(indexes: Indexes, state: Any, offset: int) -> None:
     """List what a back-up knew; states of other kinds are in no list."""
     match state:
         case Scope():
-            insort(_scopes(indexes).names, state.name)
+            _add(_scopes(indexes).names, state.name)
             if state.workflow is not None:
                 # Its deletion goes on: the fences are raised to where it stands in this journal.
                 _scopes(indexes).deletions[state.name] = offset + 1
         case Stream():
             members = _members(indexes, state.id.scope)
-            insort(members.streams, state.id.name)
+            _add(members.streams, state.id.name)
             _set_tags(members, state.id.name, state.config.tags)
         case ReaderGroup():
-            insort(_members(indexes, state.id.scope).groups, state.id.name)
+            _add(_members(indexes, state.id.scope).groups, state.id.name)
         case Table():
-            insort(_members(indexes, state.id.scope).tables, state.id.name)
+            _add(_members(indexes, state.id.scope).tables, state.id.name)
 
 
 PROJECT: dict[type, Callable[[Indexes, Any, int], None]] = {

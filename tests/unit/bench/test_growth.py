@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from bench.growth_table import Grown, Started, misses, per_stream, table
 
 from bench.figures import Figures
-from bench.growth_table import Grown, Started, misses, per_stream, table
 from bench.processor_time import memory_mib
 
 GATEWAY = "api-gateway-0"
