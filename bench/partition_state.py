@@ -66,9 +66,8 @@ def measure(streams: int, warm: int, file: Path) -> None:
     before, folded = rss(), views(warm)
     records, seconds = fold(folded, lines_of(story, streams // STREAMS))
     held = rss() - before
-    each_us, each_bytes = seconds / records * 1e6, held / streams
-    print(f"folded {records:,} records: {each_us:.2f} us of CPU each, {each_bytes:,.0f} bytes per stream")
-    print(f"{sum(view.resting for view in folded):,} aggregates rest")
+    print(f"folded {records:,} records: {seconds / records * 1e6:.2f} us of CPU each")
+    print(f"held {held / streams:,.0f} bytes per stream; {sum(view.resting for view in folded):,} aggregates rest")
     began, size = time.process_time(), 0
     pack = msgspec.msgpack.Encoder().encode
     with file.open("wb") as out:

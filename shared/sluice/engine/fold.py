@@ -208,7 +208,7 @@ class PartitionView:
                 self._toggle(cell, timestamp_ms)
             touched.add(cell)
             for forgotten in model.project(self._projections, event, offset):
-                self._cells.pop(forgotten, None)
+                self._forget(forgotten)
         for cell in touched:
             cell.version += 1
             cell.is_hot = True
@@ -220,7 +220,11 @@ class PartitionView:
             self._to_look, self._looked_ms = sorted(self._projections), timestamp_ms
         elif (found := self._projections.get(name := self._to_look.pop())) is not None:
             for forgotten in self._model.forget(found, name, timestamp_ms):
-                self._cells.pop(forgotten, None)
+                self._forget(forgotten)
+
+    def _forget(self, aggregate: str) -> None:
+        self._cells.pop(aggregate, None)
+        self._under_way.pop(aggregate, None)
 
     def _toggle(self, cell: _Cell, timestamp_ms: int) -> None:
         cell.is_under_way = not cell.is_under_way
