@@ -26,6 +26,8 @@ RETRY_S = 60.0
 
 KEPT_COMPLETE = 3
 KEPT_CONFIRMED = 2
+KEPT_BESIDE_OTHERS = 24
+"""How many snapshots are kept for the sake of one of another format, which stands before them."""
 
 
 class HelperFailedError(Exception):
@@ -186,8 +188,8 @@ class SnapshotKeeper:
             confirmed = list(by_marker.values())[-KEPT_CONFIRMED:]
             if len(confirmed) < KEPT_CONFIRMED:
                 continue
-            kept = [*confirmed, *ours[-KEPT_COMPLETE:]]
-            if ours[0] not in kept:
+            kept = [*confirmed, *ours[-KEPT_COMPLETE:], *self._of_other_formats(partition)]
+            if snapshots[0] not in kept:
                 notes_before = min(s.note for s in kept)
                 await self._store.trim(partition, notes_before, min(s.manifest.first_chunk for s in kept))
             offset = confirmed[0].manifest.offset
@@ -198,6 +200,15 @@ class SnapshotKeeper:
         if before:
             now_ms = self._journal.clock.now_ms()
             self._begins.update(await self._journal.trim(before, now_ms - self._rules.keep_ms))
+
+    def _of_other_formats(self, partition: int) -> list[Snapshot]:
+        """The newest confirmed one of each, as long as the journal has what follows: another release begins from it."""
+        begin, snapshots = self._begins.get(partition, 0), self.snapshots[partition]
+        if sum(s.manifest.format == FORMAT for s in snapshots) > KEPT_BESIDE_OTHERS:
+            return []
+        confirmed = [s for s in snapshots if s.is_confirmed]
+        newest = {s.manifest.format: s for s in confirmed if s.manifest.offset >= begin}
+        return [snapshot for format, snapshot in newest.items() if format != FORMAT]
 
     def _publish(self) -> None:
         for partition, snapshots in self.snapshots.items():
