@@ -7,6 +7,7 @@ requests, so that it does not matter which instance has decided. A partition tha
 import asyncio
 import logging
 from contextlib import suppress
+from typing import Any
 from weakref import WeakValueDictionary
 
 from sluice.domain.decision import Context, Decision, Reader
@@ -84,7 +85,7 @@ class TransactionCompletion:
         self._committing[partition] = set()
         view = self._journal.views()[partition]
         for aggregate in list(view.under_way()):
-            state = view.get(aggregate)
+            state: Any = view.get(aggregate)
             workflow = self._runner.workflow_of(state)
             if workflow is None:
                 continue

@@ -5,7 +5,7 @@ partitions, so what is in it is the sum over all views; each keeps its part in o
 that has to show why it suffices: `domain.scope.fences` does so for the deletion of a scope.
 """
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Protocol
@@ -54,7 +54,7 @@ class Scopes(msgspec.Struct):
 class Members(msgspec.Struct):
     """What one partition holds of a scope: names by kind, the tags of the streams that have any, and the reverse.
 
-    Names are in order, each once: nothing is created while it is there. They are plain lists, since most scopes have
+    Names are in order, each once. They are plain lists, since most scopes have
     few names in a partition, and there may be a million in all: one more of 60,000 costs some microseconds.
     """
 
@@ -126,6 +126,12 @@ def _has(names: list[str], name: str) -> bool:
     return at < len(names) and names[at] == name
 
 
+def _add(names: list[str], name: str) -> None:
+    at = bisect_left(names, name)
+    if at == len(names) or names[at] != name:
+        names.insert(at, name)
+
+
 def _discard(names: list[str], name: str) -> None:
     if _has(names, name):
         del names[bisect_left(names, name)]
@@ -177,7 +183,7 @@ def _members(indexes: Indexes, scope: str) -> Members:
 
 
 def _scope_created(indexes: Indexes, event: ScopeCreated, _offset: int) -> None:
-    insort(_scopes(indexes).names, event.scope)
+    _add(_scopes(indexes).names, event.scope)
 
 
 def _scope_deletion_started(indexes: Indexes, event: ScopeDeletionStarted, offset: int) -> None:
@@ -196,7 +202,7 @@ def _scope_deleted(indexes: Indexes, event: ScopeDeleted, _offset: int) -> None:
 
 def _stream_created(indexes: Indexes, event: StreamCreationStarted, _offset: int) -> None:
     members = _members(indexes, event.scope)
-    insort(members.streams, event.stream)
+    _add(members.streams, event.stream)
     _set_tags(members, event.stream, event.config.tags)
 
 
@@ -226,11 +232,11 @@ def _set_tags(members: Members, stream: str, now: tuple[str, ...]) -> None:
             if not tagged:
                 del members.tagged[tag]
     for tag in set(now).difference(before):
-        insort(members.tagged.setdefault(tag, []), stream)
+        _add(members.tagged.setdefault(tag, []), stream)
 
 
 def _group_created(indexes: Indexes, event: ReaderGroupCreationStarted, _offset: int) -> None:
-    insort(_members(indexes, event.scope).groups, event.group)
+    _add(_members(indexes, event.scope).groups, event.group)
 
 
 def _group_deleted(indexes: Indexes, event: ReaderGroupDeleted, _offset: int) -> None:
@@ -238,7 +244,7 @@ def _group_deleted(indexes: Indexes, event: ReaderGroupDeleted, _offset: int) ->
 
 
 def _table_created(indexes: Indexes, event: TableCreationStarted, _offset: int) -> None:
-    insort(_members(indexes, event.scope).tables, event.table)
+    _add(_members(indexes, event.scope).tables, event.table)
 
 
 def _table_deleted(indexes: Indexes, event: TableDeleted, _offset: int) -> None:

@@ -67,7 +67,8 @@ def head_of(part: Part) -> Head:
     """Raises CaptureInvalidError."""
     if part.kind is not PartKind.HEAD:
         raise CaptureInvalidError(f"the first part is no head, but {part.kind.value} {part.name!r}")
-    return decoded("head", part, _decode)
+    head: Head = decoded("head", part, _decode)
+    return head
 
 
 def decoded(what: str, part: Part, decode: Any) -> Any:

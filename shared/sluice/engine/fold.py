@@ -185,11 +185,10 @@ class PartitionView:
         source = entry.source
         if source is not None and self._sources.is_decided(source):
             return Outcome.DUPLICATE
-        only = None
+        only: _Cell | None = None
         for aggregate, version in entry.expect.items():
-            only = self._cells.get(aggregate)
-            if isinstance(only, bytes):
-                only = self._wake(aggregate, only)
+            found = self._cells.get(aggregate)
+            only = self._wake(aggregate, found) if isinstance(found, bytes) else found
             if (0 if only is None else only.version) != version:
                 return Outcome.STALE
         if source is not None:
@@ -209,7 +208,7 @@ class PartitionView:
                 self._toggle(cell, timestamp_ms)
             touched.add(cell)
             for forgotten in model.project(self._projections, event, offset):
-                self._cells.pop(forgotten, None)
+                self._forget(forgotten)
         for cell in touched:
             cell.version += 1
             cell.is_hot = True
@@ -221,7 +220,11 @@ class PartitionView:
             self._to_look, self._looked_ms = sorted(self._projections), timestamp_ms
         elif (found := self._projections.get(name := self._to_look.pop())) is not None:
             for forgotten in self._model.forget(found, name, timestamp_ms):
-                self._cells.pop(forgotten, None)
+                self._forget(forgotten)
+
+    def _forget(self, aggregate: str) -> None:
+        self._cells.pop(aggregate, None)
+        self._under_way.pop(aggregate, None)
 
     def _toggle(self, cell: _Cell, timestamp_ms: int) -> None:
         cell.is_under_way = not cell.is_under_way

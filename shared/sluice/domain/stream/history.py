@@ -28,7 +28,7 @@ class _Nothing(dict[Any, Any]):
     def _refuse(self, *_: Any, **__: Any) -> Any:
         raise TypeError("this mapping is shared by all that have nothing in it")
 
-    __setitem__ = update = setdefault = __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = update = setdefault = __ior__ = _refuse
 
 
 NONE: Mapping[Any, Any] = _Nothing()
