@@ -15,7 +15,7 @@ import msgspec
 from sluice.engine.errors import JournalError
 from sluice.engine.journal import Journal
 from sluice.engine.ports import EndsUnknownError, SnapshotStore, SnapshotStoreError
-from sluice.engine.snapshots import FORMAT, Snapshot, snapshots_of
+from sluice.engine.snapshots import FORMAT, Snapshot, SnapshotManifest, snapshots_of
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 LOOK_S = 10.0
 RETRY_S = 60.0
 """How long a partition whose helper failed is left alone."""
+
+CONFIRMED_WITHIN_S = 600.0
+"""How long after its marker a snapshot may wait for another instance to confirm it."""
 
 KEPT_COMPLETE = 3
 KEPT_CONFIRMED = 2
@@ -143,7 +146,7 @@ class SnapshotKeeper:
     async def _attend(self, partition: int) -> None:
         newest = self._newest(partition)
         if newest is not None and not newest.confirmations:
-            if self._confirms(newest.manifest.by):
+            if self._confirms(newest.manifest):
                 await self._help(partition, newest.manifest.offset)
         elif self._is_active():
             marker = self._journal.markers[partition].last
@@ -153,10 +156,15 @@ class SnapshotKeeper:
                 marker = await self._journal.append_marker(partition)
             await self._help(partition, marker)
 
-    def _confirms(self, writer: str) -> bool:
-        """Whether this instance is the one to confirm: the first of the others, or the only one there is."""
+    def _confirms(self, manifest: SnapshotManifest) -> bool:
+        """Whether this instance is the one to confirm: the first of the others, or the only one there is.
+
+        The active one does not wait for it for ever.
+        """
+        if self._is_active() and self._journal.clock.now_ms() - manifest.at >= CONFIRMED_WITHIN_S * 1000:
+            return True
         members = sorted(self._members())
-        others = [member for member in members if member != writer] or members
+        others = [member for member in members if member != manifest.by] or members
         return bool(others) and others[0] == self._journal.source
 
     def _is_due(self, partition: int) -> bool:

@@ -9,7 +9,7 @@ from support.snapshots import Adds, SnapshotWorld, count
 
 from sluice.engine import snapshot_keeper
 from sluice.engine.journal import Journal
-from sluice.engine.snapshot_keeper import RETRY_S, HelperFailedError, SnapshotKeeper, SnapshotRules
+from sluice.engine.snapshot_keeper import CONFIRMED_WITHIN_S, RETRY_S, HelperFailedError, SnapshotKeeper, SnapshotRules
 from sluice.memory.broker import MemoryMessage
 from sluice.memory.snapshots import CHUNKS, NOTES
 
@@ -122,6 +122,24 @@ async def test_another_instance_confirms(world: KeptWorld) -> None:
     assert (active.helped, other.helped, third.helped) == ([10], [10], [])
     (snapshot,) = await world.snapshots()
     assert [c.by for c in snapshot.confirmations] == ["keeper/1"]
+
+
+def test_the_active_one_confirms_itself_what_another_does_not() -> None:
+    async def scene() -> None:
+        world = KeptWorld()
+        active, other = await world.instance(), await world.instance()
+        other.is_active, other.failing = False, "out of memory"
+        await count(active.journal, RULES.records)
+        for _ in range(3):
+            await active.keeper.look()
+            await other.keeper.look()
+        assert active.helped == [10] and not (await world.snapshots())[0].is_confirmed
+        await asyncio.sleep(CONFIRMED_WITHIN_S)
+        await active.keeper.look()
+        assert active.helped == [10, 10] and (await world.snapshots())[0].is_confirmed
+        await world.stop()
+
+    virtual_time.run(scene())
 
 
 async def test_the_next_active_one_goes_on_with_a_marker_that_has_no_snapshot(world: KeptWorld) -> None:
