@@ -1,7 +1,7 @@
 """Many seeds: `make soak`. `SOAK_SEEDS` says how many, `SOAK_SECONDS` for how long, `SOAK_FROM` where to begin.
 
-`SOAK_WORLD` says of what: `transactions`, `scopes`, or both, one after the other. Ends with status 1 and the seeds that
-failed, if any did.
+`SOAK_WORLD` says of what: `transactions`, `scopes`, `snapshots`, or all, one after the other. Ends with status 1 and
+the seeds that failed, if any did.
 """
 
 import os
@@ -10,11 +10,16 @@ import time
 
 from simulation.scopes import run as scopes
 from simulation.seeds import RunSeed, run_seeds
+from simulation.snapshots import run as snapshots
 from simulation.txn import run as transactions
 from simulation.violation import Violation
 
 EACH = 500
-WORLDS: dict[str, RunSeed] = {"transactions": transactions.run_seed, "scopes": scopes.run_seed}
+WORLDS: dict[str, RunSeed] = {
+    "transactions": transactions.run_seed,
+    "scopes": scopes.run_seed,
+    "snapshots": snapshots.run_seed,
+}
 
 
 def soak(name: str, first: int, seeds: int, until_s: float) -> int:

@@ -15,7 +15,7 @@ import msgspec
 from sluice.engine.errors import JournalError
 from sluice.engine.journal import Journal
 from sluice.engine.ports import EndsUnknownError, SnapshotStore, SnapshotStoreError
-from sluice.engine.snapshots import FORMAT, Snapshot, snapshots_of
+from sluice.engine.snapshots import FORMAT, Snapshot, SnapshotManifest, snapshots_of
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -24,8 +24,13 @@ LOOK_S = 10.0
 RETRY_S = 60.0
 """How long a partition whose helper failed is left alone."""
 
+CONFIRMED_WITHIN_S = 600.0
+"""How long after its marker a snapshot may wait for another instance to confirm it."""
+
 KEPT_COMPLETE = 3
 KEPT_CONFIRMED = 2
+KEPT_BESIDE_OTHERS = 24
+"""How many snapshots are kept for the sake of one of another format, which stands before them."""
 
 
 class HelperFailedError(Exception):
@@ -141,7 +146,7 @@ class SnapshotKeeper:
     async def _attend(self, partition: int) -> None:
         newest = self._newest(partition)
         if newest is not None and not newest.confirmations:
-            if self._confirms(newest.manifest.by):
+            if self._confirms(newest.manifest):
                 await self._help(partition, newest.manifest.offset)
         elif self._is_active():
             marker = self._journal.markers[partition].last
@@ -151,10 +156,15 @@ class SnapshotKeeper:
                 marker = await self._journal.append_marker(partition)
             await self._help(partition, marker)
 
-    def _confirms(self, writer: str) -> bool:
-        """Whether this instance is the one to confirm: the first of the others, or the only one there is."""
+    def _confirms(self, manifest: SnapshotManifest) -> bool:
+        """Whether this instance is the one to confirm: the first of the others, or the only one there is.
+
+        The active one does not wait for it for ever.
+        """
+        if self._is_active() and self._journal.clock.now_ms() - manifest.at >= CONFIRMED_WITHIN_S * 1000:
+            return True
         members = sorted(self._members())
-        others = [member for member in members if member != writer] or members
+        others = [member for member in members if member != manifest.by] or members
         return bool(others) and others[0] == self._journal.source
 
     def _is_due(self, partition: int) -> bool:
@@ -186,8 +196,8 @@ class SnapshotKeeper:
             confirmed = list(by_marker.values())[-KEPT_CONFIRMED:]
             if len(confirmed) < KEPT_CONFIRMED:
                 continue
-            kept = [*confirmed, *ours[-KEPT_COMPLETE:]]
-            if ours[0] not in kept:
+            kept = [*confirmed, *ours[-KEPT_COMPLETE:], *self._of_other_formats(partition)]
+            if snapshots[0] not in kept:
                 notes_before = min(s.note for s in kept)
                 await self._store.trim(partition, notes_before, min(s.manifest.first_chunk for s in kept))
             offset = confirmed[0].manifest.offset
@@ -198,6 +208,15 @@ class SnapshotKeeper:
         if before:
             now_ms = self._journal.clock.now_ms()
             self._begins.update(await self._journal.trim(before, now_ms - self._rules.keep_ms))
+
+    def _of_other_formats(self, partition: int) -> list[Snapshot]:
+        """The newest confirmed one of each, as long as the journal has what follows: another release begins from it."""
+        begin, snapshots = self._begins.get(partition, 0), self.snapshots[partition]
+        if sum(s.manifest.format == FORMAT for s in snapshots) > KEPT_BESIDE_OTHERS:
+            return []
+        confirmed = [s for s in snapshots if s.is_confirmed]
+        newest = {s.manifest.format: s for s in confirmed if s.manifest.offset >= begin}
+        return [snapshot for format, snapshot in newest.items() if format != FORMAT]
 
     def _publish(self) -> None:
         for partition, snapshots in self.snapshots.items():

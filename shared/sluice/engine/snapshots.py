@@ -21,6 +21,9 @@ from sluice.engine.ports import RecordFacts, SnapshotReader, SnapshotStore
 FORMAT = 1
 """Of what a snapshot holds. It grows with every change of what is captured, how, or of the fold (`markers`)."""
 
+READABLE = frozenset((FORMAT,))
+"""What this release loads: its own format, and that of the release before, whose journal is trimmed."""
+
 CHUNK_BYTES = 1024 * 1024
 
 _LENGTH_BYTES = 4
@@ -91,7 +94,7 @@ class Snapshot(msgspec.Struct):
     @property
     def problem(self) -> str | None:
         """Why no follower may load it, None if it may."""
-        if self.manifest.format != FORMAT:
+        if self.manifest.format not in READABLE:
             return f"it is of format {self.manifest.format}, this is {FORMAT}"
         if (differing := self.difference) is not None:
             return f"the run of {differing.by} came to another state: {differing.differs}"

@@ -1,9 +1,9 @@
 """How a snapshot is made: a follower of one partition loads the one before, folds up to the marker, and captures.
 
-Whoever finds no snapshot behind the marker writes it. Whoever finds one that no second run has confirmed is that second
-run: it folds by itself, compares byte for byte with what is stored, and leaves a note of the outcome. So writing and
-confirming are the same act, and may be done twice without harm. It belongs to a process of its own: it holds one
-partition, and takes nothing from those who serve.
+A run that finds no snapshot behind the marker writes it. A run that finds one which no second run has confirmed is that
+second run: it folds by itself, compares byte for byte with what is stored, and leaves a note of the outcome. So writing
+and confirming are the same act, and may be done twice without harm. It belongs to a process of its own, which holds one
+partition and takes nothing from services.
 """
 
 import asyncio

@@ -7,8 +7,10 @@ import pytest
 from support import virtual_time
 from support.snapshots import Adds, SnapshotWorld, count
 
+from sluice.engine import snapshot_keeper
 from sluice.engine.journal import Journal
-from sluice.engine.snapshot_keeper import RETRY_S, HelperFailedError, SnapshotKeeper, SnapshotRules
+from sluice.engine.snapshot_keeper import CONFIRMED_WITHIN_S, RETRY_S, HelperFailedError, SnapshotKeeper, SnapshotRules
+from sluice.memory.broker import MemoryMessage
 from sluice.memory.snapshots import CHUNKS, NOTES
 
 JOURNAL = "sluice.journal"
@@ -120,6 +122,24 @@ async def test_another_instance_confirms(world: KeptWorld) -> None:
     assert (active.helped, other.helped, third.helped) == ([10], [10], [])
     (snapshot,) = await world.snapshots()
     assert [c.by for c in snapshot.confirmations] == ["keeper/1"]
+
+
+def test_the_active_one_confirms_itself_what_another_does_not() -> None:
+    async def scene() -> None:
+        world = KeptWorld()
+        active, other = await world.instance(), await world.instance()
+        other.is_active, other.failing = False, "out of memory"
+        await count(active.journal, RULES.records)
+        for _ in range(3):
+            await active.keeper.look()
+            await other.keeper.look()
+        assert active.helped == [10] and not (await world.snapshots())[0].is_confirmed
+        await asyncio.sleep(CONFIRMED_WITHIN_S)
+        await active.keeper.look()
+        assert active.helped == [10, 10] and (await world.snapshots())[0].is_confirmed
+        await world.stop()
+
+    virtual_time.run(scene())
 
 
 async def test_the_next_active_one_goes_on_with_a_marker_that_has_no_snapshot(world: KeptWorld) -> None:
@@ -240,3 +260,37 @@ async def test_an_instance_that_is_not_active_appends_and_trims_nothing(world: K
     await count(one.journal, 3 * RULES.records)
     await one.keeper.look()
     assert one.helped == [] and one.journal.markers[0].last == -1
+
+
+async def test_a_snapshot_of_another_format_is_kept_as_long_as_the_journal_has_what_follows(world: KeptWorld) -> None:
+    """So the release before can come back."""
+    one = await world.instance()
+    first = await confirmed(one)
+    for number, note in enumerate(world.broker.log(NOTES, 0)[:]):
+        other = note.value().replace(b'"format":1', b'"format":7')
+        world.broker.log(NOTES, 0)[number] = MemoryMessage(NOTES, 0, number, "0", other)
+
+    async def offsets() -> list[int]:
+        return [s.manifest.offset for s in await world.snapshots()]
+
+    one.archived = {}
+    later = [await confirmed(one) for _ in range(5)]
+    assert await offsets() == [first, *later]
+    one.archived = {0: 1_000_000}
+    await one.keeper.look()
+    await one.keeper.look()
+    assert world.begin == later[-2] and await offsets() == later[-3:]
+
+
+async def test_not_many_snapshots_are_kept_for_one_of_another_format(
+    world: KeptWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_keeper, "KEPT_BESIDE_OTHERS", 4)
+    one = await world.instance()
+    await confirmed(one)
+    note = world.broker.log(NOTES, 0)[0]
+    other = note.value().replace(b'"format":1', b'"format":7')
+    world.broker.log(NOTES, 0)[0] = MemoryMessage(NOTES, 0, 0, "0", other)
+    one.archived = {}
+    later = [await confirmed(one) for _ in range(5)]
+    assert [s.manifest.offset for s in await world.snapshots()] == later[-3:]
