@@ -6,9 +6,13 @@ shows the lag of groups shows the archive's. Blocking.
 Kafka forgets the offsets of a group that has committed none for `offsets.retention.minutes` (7 days by default), and
 those of a topic that is deleted. Both are on the safe side: what is not known to be archived is not trimmed, and the
 archive's next batch says it anew.
+
+By a consumer that subscribes to nothing: while a broker is not the group's coordinator yet, the admin client's call for
+offsets of groups was seen to end the process (confluent-kafka 2.16.1).
 """
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -20,6 +24,7 @@ GROUP = "sluice-archive"
 """The group whose offsets say what is archived; it has no members."""
 
 _TIMEOUT_S = 10.0
+_PAUSE_S = 0.2
 
 Progress = dict[tuple[str, int], int]
 """By topic and partition the offset of the first record that is not archived."""
@@ -43,10 +48,9 @@ def recorded_progress(client: dict[str, Any], topics: Iterable[str]) -> Progress
     try:
         there = consumer.list_topics(timeout=_TIMEOUT_S).topics
         wanted = [TopicPartition(name, p) for name in topics if name in there for p in there[name].partitions]
-        found = consumer.committed(wanted, timeout=_TIMEOUT_S)
+        found = _insist(lambda: consumer.committed(wanted, timeout=_TIMEOUT_S))
     finally:
         consumer.close()
-    _check(found)
     return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
 
 
@@ -55,12 +59,23 @@ def record_progress(client: dict[str, Any], progress: Progress) -> None:
     offsets = [TopicPartition(topic, partition, offset) for (topic, partition), offset in progress.items()]
     consumer = Consumer(clients.consumer(client, GROUP))
     try:
-        _check(consumer.commit(offsets=offsets, asynchronous=False) or [])
+        _insist(lambda: consumer.commit(offsets=offsets, asynchronous=False) or [])
     finally:
         consumer.close()
 
 
-def _check(answered: Iterable[TopicPartition]) -> None:
-    for one in answered:
-        if one.error is not None:
-            raise KafkaException(one.error)
+def _insist(call: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
+    """What the call gives. A broker that has only just become the group's coordinator, or is not it yet, refuses it."""
+    end = time.monotonic() + _TIMEOUT_S
+    while True:
+        try:
+            answered = call()
+            for one in answered:
+                if one.error is not None:
+                    raise KafkaException(one.error)
+        except KafkaException:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return answered

@@ -115,7 +115,7 @@ JOURNAL = Topic(
     key="scope, scope/name, #number or cluster",
     holds="the events: what is true",
     written_by=_ALL,
-    read_by=_ALL,
+    read_by=(*_ALL, "retention-spark"),
     retention_ms=-1,
 )
 DEAD_LETTERS = Topic(
