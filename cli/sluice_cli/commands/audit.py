@@ -26,9 +26,9 @@ def audit(
     from sluice_cli.records.audit import audit as audited
     from sluice_cli.units import scoped, show_time, since_of, time_of
 
-    asked = Subject(*scoped(subject)) if "/" in subject else Subject(subject)
+    wanted = Subject(*scoped(subject)) if "/" in subject else Subject(subject)
     since_ms, until_ms = since_of(begin, session.now_ms), time_of(end, session.now_ms)
-    found = audited(session.records, asked, since_ms, until_ms, session.out.progress)
+    found = audited(session.records, wanted, since_ms, until_ms, session.out.progress)
     session.items(
         (
             {name: getattr(one, name) for name in one.__struct_fields__}
