@@ -5,7 +5,7 @@ Partition by partition, so that the memory is that of one of them.
 
 from collections.abc import Iterator
 
-from sluice.domain.ids import ResourceKind, StreamId, TableId
+from sluice.domain.ids import StreamId, TableId
 from sluice.domain.listings import MEMBERS, members_of
 from sluice.domain.model import DomainModel, JournalRecord
 from sluice.domain.names import mark_stream, scope_aggregate
@@ -13,9 +13,9 @@ from sluice.engine.fold import Outcome, PartitionView
 from sluice.kafka.topics import JOURNAL
 from sluice.verification import subjects
 from sluice.verification.subjects import Former, Subject
-from sluice_cli.errors import CommandError
 from sluice_cli.output import Advance, Progress
 from sluice_cli.records.as_of import fold
+from sluice_cli.records.snapshots import begin
 from sluice_cli.records.source import KafkaRecord, Source, Span
 
 
@@ -30,13 +30,8 @@ class JournalPartition:
         self._deletions: list[list[tuple[Subject, ...]]] = []
 
     def load(self, progress: Progress) -> None:
-        """Fold all there is. Raises CommandError if the journal does not begin at its first record."""
-        span = self._span()
-        if span.start > self.view.next_offset:
-            raise CommandError(
-                f"partition {self._partition} of the journal begins at offset {span.start}: it was trimmed",
-                "what was before it is not known here, and without it nothing can be compared",
-            )
+        """Fold all there is, from a snapshot on if the journal is trimmed. Raises CommandError if there is none."""
+        (span,), _ = begin(self._source, [self._span()], {self._partition: self})
         with progress(f"folding partition {self._partition}", span.length) as advance:
             self._fold(span, advance)
 
@@ -54,9 +49,9 @@ class JournalPartition:
         scopes = [scope] if scope is not None else sorted(self.view.index(MEMBERS) or ())
         found: list[StreamId | TableId] = []
         for name in scopes:
-            names = members_of(self.view, name).names
-            found += [StreamId(name, stream) for stream in names[ResourceKind.STREAM]]
-            found += [TableId(name, table) for table in names[ResourceKind.TABLE]]
+            members = members_of(self.view, name)
+            found += [StreamId(name, stream) for stream in members.streams]
+            found += [TableId(name, table) for table in members.tables]
         return found
 
     def subjects(self, id: StreamId | TableId, *, leftovers: bool) -> Iterator[Subject]:

@@ -1,5 +1,6 @@
 """The whole comparison, partition by partition, and what it came to."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
@@ -97,7 +98,7 @@ class _Comparison:
         """Its reports. What it takes in memory is free when this ends."""
         choice = self._choice
         follower = JournalPartition(self._source, partition)
-        follower.load(self._progress)
+        await asyncio.to_thread(follower.load, self._progress)
         self.is_known = self.is_known or follower.has(choice.scope or "", choice.stream)
         survey = Survey(follower, self._store, self._questions, repairs=choice.repairs)
         ids = follower.ids(choice.scope, choice.stream)

@@ -11,13 +11,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from confluent_kafka import KafkaException
-
 from cluster_manager.settings import ClusterManagerSettings
 from sluice.domain.cluster.state import CLUSTER, cluster_of
-from sluice.engine.ports import EndsUnknownError, SnapshotStore
+from sluice.engine.ports import SnapshotStore
 from sluice.engine.snapshot_keeper import HelperFailedError, SnapshotKeeper, SnapshotRules
-from sluice.kafka.archive_progress import archived_offsets
+from sluice.kafka.archive_progress import trimmable_offsets
 from sluice.runtime import Runtime
 
 
@@ -38,20 +36,12 @@ def start_snapshots(
         interval_ms=round(settings.snapshot_interval_s * 1000),
         keep_ms=round(settings.journal_keep.total_seconds() * 1000),
     )
-    trimmable = partial(_archived, settings) if settings.archive else None
+    trimmable = partial(trimmable_offsets, settings.kafka_client()) if settings.archive else None
     keeper = SnapshotKeeper(runtime.journal, store, rules, is_active, members, helper.run, trimmable)
     runtime.checks["snapshots"] = lambda: keeper.difference
     runtime.degraded["snapshot helper"] = lambda: keeper.failure
     runtime.spawn(keeper.run(settings.snapshot_look_s), "snapshot keeper")
     return keeper
-
-
-async def _archived(settings: ClusterManagerSettings) -> dict[int, int]:
-    """What is not in the archive stays in the journal. Raises EndsUnknownError."""
-    try:
-        return await asyncio.to_thread(archived_offsets, settings.kafka_client()) or {}
-    except KafkaException as error:
-        raise EndsUnknownError(f"how far the archive is: {error}") from error
 
 
 class Helper:

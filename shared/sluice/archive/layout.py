@@ -63,7 +63,7 @@ def day_of(at_ms: int) -> str:
 def file_of(day: str, name: str) -> ArchiveFile | None:
     """The file of that name in the folder of a day; None for one that is not of the archive, or not finished."""
     found = _NAME.fullmatch(name)
-    return ArchiveFile(*map(int, found.groups()), day) if found is not None else None
+    return ArchiveFile(int(found[1]), int(found[2]), int(found[3]), day) if found is not None else None
 
 
 def pieces(files: Iterable[ArchiveFile], start: int, end: int) -> Iterator[Piece]:

@@ -124,7 +124,7 @@ JOURNAL = Topic(
     key="scope, scope/name, #number or cluster",
     holds="the events: what is true",
     written_by=_ALL,
-    read_by=_ALL,
+    read_by=(*_ALL, "retention-spark"),
     retention_ms=-1,
     bound_by="until it is behind the second-newest confirmed snapshot and older than SLUICE_JOURNAL_KEEP",
 )

@@ -97,7 +97,7 @@ def test_only_the_choice_is_compared(cli: Cli, world: World) -> None:
 
 
 @pytest.mark.usefixtures("world")
-def test_a_trimmed_journal_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trimmed_journal_without_a_snapshot_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     source, spans = cli.history.source, cli.history.source.spans
 
     def trimmed(*arguments: Any, **named: Any) -> list[Span]:
@@ -105,7 +105,7 @@ def test_a_trimmed_journal_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(source, "spans", trimmed)
     found = cli("verify")
-    assert found.code == 1 and "begins at offset 1" in found.err
+    assert found.code == 1 and "lacks its records before offset 1" in found.err
 
 
 @pytest.mark.usefixtures("world")
