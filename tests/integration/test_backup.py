@@ -66,7 +66,7 @@ async def test_what_was_written_behind_the_back_up_is_read_and_writers_go_on(sys
             sluice(system, "backup", "create", folder)
             sluice(system, "backup", "verify", folder)
             given = ids(gateway, scope)
-            for count in (3, 1, 4, 2):
+            for count in (3, 2, 4, 3):
                 reached = writer.acknowledged
                 await asyncio.to_thread(scale_to, gateway, scope, "st", count)
                 given |= ids(gateway, scope)
@@ -86,7 +86,7 @@ async def test_what_was_written_behind_the_back_up_is_read_and_writers_go_on(sys
             eventually(lambda: writer.acknowledged > after + 100, DEADLINE_S, "writers go on")
             assert len(gateway.segments(scope, "still")) == 1
             now = ids(gateway, scope)
-            await asyncio.to_thread(scale_to, gateway, scope, "st", 3)
+            await asyncio.to_thread(scale_to, gateway, scope, "st", 5)
             assert not given & (now | ids(gateway, scope)), "names were given out twice"
             writer.stop()
             written = {"a": await asyncio.to_thread(writer.finish, DEADLINE_S)}
