@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,10 @@ def lose_topics(system: System) -> None:
     eventually(lambda: not names & set(admin.list_topics(timeout=10).topics), DEADLINE_S, "the topics are gone")
 
 
+def has_written(writer: WriterProcess, least: int) -> bool:
+    return writer.acknowledged > least
+
+
 def ids(gateway: Controller, scope: str) -> set[Any]:
     return {segment for segment, _, _ in gateway.segments(scope, "st")}
 
@@ -61,11 +66,11 @@ async def test_what_was_written_behind_the_back_up_is_read_and_writers_go_on(sys
             sluice(system, "backup", "create", folder)
             sluice(system, "backup", "verify", folder)
             given = ids(gateway, scope)
-            for count in (3, 1, 4, 2):
+            for count in (3, 2, 4, 3):
                 reached = writer.acknowledged
                 await asyncio.to_thread(scale_to, gateway, scope, "st", count)
                 given |= ids(gateway, scope)
-                eventually(lambda least=reached + 50: writer.acknowledged > least, 60, "it goes on")
+                eventually(partial(has_written, writer, reached + 50), 60, "it goes on")
             for service in reversed(SERVICES):
                 system.stop(service)
             lose_topics(system)
@@ -81,7 +86,7 @@ async def test_what_was_written_behind_the_back_up_is_read_and_writers_go_on(sys
             eventually(lambda: writer.acknowledged > after + 100, DEADLINE_S, "writers go on")
             assert len(gateway.segments(scope, "still")) == 1
             now = ids(gateway, scope)
-            await asyncio.to_thread(scale_to, gateway, scope, "st", 3)
+            await asyncio.to_thread(scale_to, gateway, scope, "st", 5)
             assert not given & (now | ids(gateway, scope)), "names were given out twice"
             writer.stop()
             written = {"a": await asyncio.to_thread(writer.finish, DEADLINE_S)}

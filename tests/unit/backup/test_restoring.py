@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from support.backups import NOW, Restored, back_up
-from support.txn_log import STREAM, TxnLog
+from support.stream_log import STREAM
+from support.txn_log import TxnLog
 
 from sluice.backup.files import read_manifest
 from sluice.backup.restoring import restoration
@@ -16,7 +17,7 @@ from sluice.domain.config import GroupRetention, ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.ids import GroupId, ResourceKind, StreamId
 from sluice.domain.listings import members_of, scopes_of
-from sluice.domain.model import DomainModel, decode_record
+from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record
 from sluice.domain.names import key_of, scope_aggregate
 from sluice.domain.reader_group.events import ReaderGroupCreated, ReaderGroupCreationStarted
 from sluice.domain.registry import decide
@@ -42,7 +43,6 @@ from sluice.domain.transaction.state import Transaction
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.partition import partition_of
-from sluice.engine.record import Entry, Record
 
 MODEL = DomainModel()
 PARTITIONS = 4
@@ -167,8 +167,8 @@ class Life:
         return found
 
     def apply(self, decision: Decision) -> None:
-        entry = Entry(events=decision.events)
-        self.view.fold(Record(id="r", at=0, by="t", entries=(entry,)), self.view.next_offset, self.now)
+        record = JournalRecord(id="r", at=0, by="t", entries=(JournalEntry(events=decision.events),))
+        self.view.fold(record, self.view.next_offset, self.now)
 
     def ask(self, command: Command) -> Decision:
         self.now += 1
@@ -221,7 +221,8 @@ def test_streams_made_behind_a_restore_have_numbers_of_their_own(tmp_path: Path)
     restored = restored_of(tmp_path, log, 1)
     log.decide(CreateStream(*other, StreamConfig()))
     Life(restored.view(other.key)).ask(CreateStream(*other, StreamConfig()))
-    made, lost = restored.view(other.key).get(other.aggregate), log.get(other.aggregate)
+    made, lost = (find_stream(GuardedReader(view), other) for view in (restored.view(other.key), log.view))
+    assert made is not None and lost is not None
     assert not set(made.active_epoch.segments) & set(lost.active_epoch.segments)
     assert made.next_number > restored.base > lost.next_number
 
@@ -277,7 +278,8 @@ def test_a_stream_is_held_back_by_the_groups_that_are_there_and_no_others(tmp_pa
         SubscriberAdded(*STREAM, subscriber="sc/stranger", group_id="id-2", generation=0, at=1),
     )
     restored = restored_of(tmp_path, log)
-    stream = restored.view(STREAM.key).get(STREAM.aggregate)
+    stream = find_stream(GuardedReader(restored.view(STREAM.key)), STREAM)
+    assert stream is not None
     assert {name: s.group_id for name, s in stream.subscribers.items()} == {str(group): "id-1"}
     assert len(restored.repairs) == 2
 
@@ -289,5 +291,5 @@ def test_a_deletion_of_a_scope_that_was_under_way_goes_on(tmp_path: Path) -> Non
     restored = restored_of(tmp_path, log)
     view = restored.view(STREAM.scope)
     assert scopes_of(view).deletions[STREAM.scope] <= view.next_offset, "the fences are raised to this journal's offset"
-    scope = view.get(scope_aggregate(STREAM.scope))
-    assert running(scope) is not None and running(scope).kind is WorkflowKind.DELETE_SCOPE
+    workflow = running(view.get(scope_aggregate(STREAM.scope)))
+    assert workflow is not None and workflow.kind is WorkflowKind.DELETE_SCOPE
