@@ -73,12 +73,12 @@ class Story:
         self.lines: list[Line] = []
         self.void = 0
 
-    def tell(self, streams: int) -> None:
+    def tell(self, streams: int, updates: int) -> None:
         """Live through everything, with the requests in the order that services would meet them in."""
         self._decide(CreateScope(scope=_TEMPLATE), self._request())
         for number in range(streams):
             self._create(f"stream-{number:04d}", number % 4 + 1)
-        for round_ in range(UPDATES):
+        for round_ in range(updates):
             for number in range(streams):
                 config = StreamConfig(
                     scaling=ScalingPolicy(min_segments=number % 4 + 1),
@@ -140,10 +140,8 @@ def lines_of(story: Story, scopes: int) -> Iterator[Line]:
                 yield Line(key, value, line.kind)
 
 
-def fill(bootstrap: str, partitions: int, scopes: int) -> tuple[int, int]:
-    """Write the journal; return the numbers of records and of void ones among them."""
-    story = Story()
-    story.tell(STREAMS)
+def fill(bootstrap: str, partitions: int, story: Story, scopes: int) -> tuple[int, int]:
+    """Write the journal of so many scopes; return the numbers of records and of void ones among them."""
     ensure_topics({"bootstrap.servers": bootstrap}, partitions, 1)
     producer = Producer(
         {
@@ -213,7 +211,9 @@ def measure(home: Path, quick: bool, say: Callable[[str], None]) -> Loaded:
     ) as system:
         began = time.monotonic()
         partitions = system.settings.partitions
-        records, void = fill(system.kafka_bootstrap, partitions, SCOPES // 10 if quick else SCOPES)
+        story = Story()
+        story.tell(STREAMS, UPDATES)
+        records, void = fill(system.kafka_bootstrap, partitions, story, SCOPES // 10 if quick else SCOPES)
         say(f"  {records:,} records written in {time.monotonic() - began:.1f} s, {void:,} of them void")
         loads = []
         for _ in range(_LOADS):

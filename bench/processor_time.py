@@ -36,3 +36,10 @@ def _stat(file: Path) -> tuple[int, int, int]:
     except (FileNotFoundError, ProcessLookupError):
         return -1, -1, 0
     return int(file.parent.name), int(fields[1]), sum(map(int, fields[11:15]))
+
+
+def memory_mib(root: int) -> tuple[int, int]:
+    """MiB of memory that the process has resident now, and the most it had; its descendants not included."""
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{root}/status").read_text().splitlines())
+    now, most = (int(fields[name].split()[0]) // 1024 for name in ("VmRSS", "VmHWM"))
+    return now, most

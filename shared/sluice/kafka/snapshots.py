@@ -1,8 +1,8 @@
 """The store of snapshots on Kafka: a topic of notes, which are JSON, and one of chunks.
 
-They stand apart so that a process that looks for the newest snapshot reads some kilobytes. Each has as many partitions as the
-journal; neither expires by age. Kafka's clients compress chunks, so what is stored here is not. Every read makes a
-consumer of its own: reads are rare.
+They stand apart so that a process that looks for the newest snapshot reads some kilobytes. Each has as many partitions
+as the journal; neither expires by age. Kafka's clients compress chunks, so what is stored here is not. Every read makes
+a consumer of its own: reads are rare.
 """
 
 import asyncio

@@ -83,7 +83,8 @@ def test_a_wheel_brings_what_the_code_that_it_reaches_imports(
     sources = {name: source for one in wheels.values() for name, source in one.sources.items()}
     wholly = [by_name[name] for name in map(_name, wheel.requirements) if name in by_name.keys() - {_LIBRARY}]
     reached = others_reached([name for one in (wheel, *wholly) for name in one.sources], sources)
-    brought = _brought(wheel, wheel.metadata.provides_extra or [], by_name)
+    parts = ((one, one.metadata.provides_extra or []) for one in (wheel, *wholly))
+    brought = set().union(*(_brought(one, extras, by_name) for one, extras in parts))
     assert {module: path for module, path in reached.items() if not _providers(module, by_name) & brought} == {}
     used = {name for module in reached for name in _providers(module, by_name)}
     assert brought - used - _NOT_IMPORTED - _SMALL == set()
