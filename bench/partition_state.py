@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.journal_load import STREAMS, Line, Story, lines_of
+from bench.journal_load import STREAMS, UPDATES, Line, Story, lines_of
 from sluice.domain.model import DomainModel
 from sluice.engine.capture import Part
 from sluice.engine.fold import PartitionView
@@ -60,7 +60,7 @@ def fold(into: list[PartitionView], lines: Iterator[Line]) -> tuple[int, float]:
 def measure(streams: int, warm: int, file: Path) -> None:
     """Fold, say what it took, and capture into the file."""
     story = Story()
-    story.tell(STREAMS)
+    story.tell(STREAMS, UPDATES)
     gc.collect()
     gc.disable()
     before, folded = rss(), views(warm)
@@ -96,7 +96,7 @@ def restore(streams: int, warm: int, file: Path) -> None:
 def pieces(streams: int, warm: int) -> None:
     """Say which lines took the memory that is held when all is folded."""
     story = Story()
-    story.tell(STREAMS)
+    story.tell(STREAMS, UPDATES)
     tracemalloc.start()
     folded = views(warm)
     fold(folded, lines_of(story, streams // STREAMS))

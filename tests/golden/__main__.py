@@ -1,6 +1,6 @@
 """Record the golden journals of the version that is being made: `python -m golden`.
 
-The told story covers every event and every workflow; the simulated faults add entries that are void. With `--results`
+The story covers every event and every workflow; the simulated faults add entries that are void. With `--results`
 only what the journals come to is written anew, for a change of how states are stored; the journals stay as they are.
 """
 
@@ -36,7 +36,7 @@ def record() -> dict[str, list[Line]]:
     """What services write now, by the name of the story."""
     with quiet():
         return {
-            "told": _journal(run(_told())),
+            "every-event": _journal(run(_every_event())),
             "scopes-with-faults": _first(_scopes, {Outcome.STALE, Outcome.DUPLICATE}),
             "transactions-with-stale-entries": _first(_transactions, {Outcome.STALE}),
             "transactions-with-duplicates": _first(_transactions, {Outcome.DUPLICATE}),
@@ -61,7 +61,7 @@ def _journal(broker: MemoryBroker) -> list[Line]:
     return lines_of(broker.logs(JOURNAL.name))
 
 
-async def _told() -> MemoryBroker:
+async def _every_event() -> MemoryBroker:
     with memory_parts():
         stage = Stage()
         await everything(stage)

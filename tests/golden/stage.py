@@ -1,4 +1,4 @@
-"""Where the told story happens: stream-workflows and txn-manager in virtual time, over one journal in memory."""
+"""Where the story happens: stream-workflows and txn-manager in virtual time, over one journal in memory."""
 
 import asyncio
 from collections.abc import Callable, Iterator

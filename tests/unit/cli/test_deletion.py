@@ -51,7 +51,7 @@ class Gateway:
         steps: list[int] = []
 
         @contextmanager
-        def progress(_title: str, _total: int) -> Iterator[Advance]:
+        def progress(_title: str, _total: int | None) -> Iterator[Advance]:
             yield steps.append
 
         with Api("http://gateway", transport=httpx.MockTransport(self)) as api:

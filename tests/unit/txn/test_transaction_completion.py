@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import Any
 
 import pytest
 from support.histories import epochs_of
@@ -23,13 +24,13 @@ COMMITTING = TransactionState.COMMITTING
 
 
 @pytest.fixture
-def options() -> dict[str, int]:
+def options() -> dict[str, Any]:
     """Of the world; a test that has its own gives them by parametrize."""
     return {}
 
 
 @pytest.fixture
-async def world(virtual_time: None, options: dict[str, int]) -> AsyncIterator[TransactionWorld]:
+async def world(virtual_time: None, options: dict[str, Any]) -> AsyncIterator[TransactionWorld]:
     """A stream of one segment."""
     world = TransactionWorld(**options)
     await world.create()
