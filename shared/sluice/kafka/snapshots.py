@@ -103,12 +103,20 @@ class KafkaSnapshotStore:
 
     def _read(self, topic: str, spans: Mapping[int, tuple[int, int | None]]) -> Iterator[Message]:
         """What is left from the first offset of each partition up to and with the last, None: to the end there is."""
-        consumer = Consumer(clients.consumer(self._client, "sluice-snapshots", {"enable.partition.eof": True}))
+        more = {
+            "enable.partition.eof": True,
+            # That a partition is at its end is known after an empty fetch.
+            "fetch.wait.max.ms": 20,
+            "max.partition.fetch.bytes": 16 * 1024 * 1024,
+        }
+        consumer = Consumer(clients.consumer(self._client, "sluice-snapshots", more))
         try:
-            consumer.assign([TopicPartition(topic, p, first) for p, (first, _) in spans.items()])
+            consumer.assign([TopicPartition(topic, p, begin) for p, (begin, _) in spans.items()])
             unread, deadline = set(spans), time.monotonic() + SILENCE_S
             while unread:
-                for message in consumer.consume(1000, 0.1):
+                # Waiting for many at once would wait for all of them.
+                first = consumer.poll(0.1)
+                for message in [first, *consumer.consume(1000, 0)] if first is not None else ():
                     partition, offset = message.partition() or 0, message.offset() or 0
                     deadline = time.monotonic() + SILENCE_S
                     last, error = spans[partition][1], message.error()
