@@ -1,5 +1,8 @@
 """A partition's state as bytes: what is restored goes on exactly as what it was captured of, warm or at rest."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -21,7 +24,17 @@ from sluice.engine.capture import CaptureInvalidError, Part, PartKind
 from sluice.engine.fold import FORGET_EVERY_MS, Outcome, PartitionView
 from sluice.engine.record import Mark, Source
 
-MODEL = CounterModel()
+
+class Model(CounterModel):
+    """Each counter has a projection of its own, so that what is forgotten first depends on their order."""
+
+    def project(self, projections: dict[str, Any], event: AnyEvent, offset: int) -> Iterable[str]:
+        if isinstance(event, Dropped):
+            projections.setdefault(f"dropped-{event.aggregate}", {})[event.aggregate] = offset
+        return ()
+
+
+MODEL = Model()
 TOPICS = ("one@1", "two@2")
 KINDS = (Added, Added, Dropped, WorkStarted, WorkRetried, WorkEnded)
 
@@ -171,3 +184,15 @@ def test_parts_that_are_no_state_are_refused_and_leave_the_view_empty(parts: lis
     view.restore(counted("a").capture())
     with pytest.raises(ValueError, match="empty"):
         view.restore(counted("a").capture())
+
+
+def test_a_restored_view_forgets_in_the_same_order() -> None:
+    view, restored = PartitionView(MODEL), PartitionView(MODEL)
+    for offset, name in enumerate("bca"):
+        view.fold(record(entry(Dropped(name), expect={name: 0})), offset, 0)
+    restored.restore(view.capture())
+    for offset in range(3, 8):
+        for one in (view, restored):
+            one.fold(record(), offset, FORGET_EVERY_MS)
+        assert list(restored.capture()) == list(view.capture())
+    assert not dict(view.aggregates())
