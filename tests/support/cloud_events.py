@@ -16,7 +16,7 @@ ALLOWED_ONCE = (*REQUIRED, "ce_time", "ce_subject", "ce_datacontenttype", "conte
 
 _ATTRIBUTE = re.compile(r"ce_[a-z0-9]{1,20}")
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-_SERVICE = re.compile(r"(api-gateway|stream-workflows|txn-manager|cluster-manager|retention-spark|people)/[^/]+")
+_SERVICE = re.compile(r"(api-gateway|stream-workflows|txn-manager|cluster-manager|retention-spark|people|sluice)/[^/]+")
 
 
 def attributes_of(headers: Headers) -> dict[str, str]:
