@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from sortedcontainers import SortedList, SortedSet
 
 from sluice.domain.model import DomainModel
 from sluice.domain.workflow import WorkflowKind, running
@@ -119,7 +118,7 @@ def shown(value: Any) -> Any:
             return {"is": type(value).__name__, **dict(_fields(value))}
         case dict() | MappingProxyType():
             return _shown_mapping(value)
-        case SortedList() | SortedSet() | Set():
+        case Set():
             return sorted(shown(each) for each in value)
         case tuple() | list():
             return [shown(each) for each in value]
