@@ -20,7 +20,7 @@ from simulation.txn.instances import memory_parts
 
 from golden.journals import FOLDER, Folded, Golden, Line, all_golden, lines_of
 from golden.stage import Stage
-from golden.stories import everything
+from golden.stories import everything, restored
 from sluice.engine.fold import Outcome
 from sluice.kafka.topics import JOURNAL
 from sluice.memory.broker import MemoryBroker
@@ -36,7 +36,7 @@ def record() -> dict[str, list[Line]]:
     """What services write now, by the name of the story."""
     with quiet():
         return {
-            "every-event": _journal(run(_every_event())),
+            **dict(zip(("every-event", "restored"), map(_journal, run(_every_event())), strict=True)),
             "scopes-with-faults": _first(_scopes, {Outcome.STALE, Outcome.DUPLICATE}),
             "transactions-with-stale-entries": _first(_transactions, {Outcome.STALE}),
             "transactions-with-duplicates": _first(_transactions, {Outcome.DUPLICATE}),
@@ -61,11 +61,13 @@ def _journal(broker: MemoryBroker) -> list[Line]:
     return lines_of(broker.logs(JOURNAL.name))
 
 
-async def _every_event() -> MemoryBroker:
+async def _every_event() -> tuple[MemoryBroker, MemoryBroker]:
+    """The whole story, and what comes of it after a restore."""
     with memory_parts():
         stage = Stage()
         await everything(stage)
-        return stage.broker
+        after = await restored(stage)
+        return stage.broker, after.broker
 
 
 def _write_results(golden: Golden) -> None:

@@ -1,7 +1,7 @@
 """Where the story happens: stream-workflows and txn-manager in virtual time, over one journal in memory."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -10,10 +10,13 @@ from simulation.processes import Process, System, WorkflowProcess, touch_store
 from simulation.txn.instances import TXN_SETTINGS, WORKFLOW_SETTINGS, TxnProcess
 from simulation.txn.redis import MemoryRedis
 
+from sluice.backup.restoring import RestoredRecord
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision, Reader, Reply
+from sluice.domain.model import encode_record
 from sluice.domain.names import key_of
 from sluice.domain.workflow import CancelWorkflow, Workflow, running
+from sluice.kafka.topics import JOURNAL
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import InMemorySegmentStore, Moment
 
@@ -23,13 +26,18 @@ MAX_WAIT_S = 600.0
 
 
 class Stage(System):
-    """One process of each service, and segment stores that can refuse kinds of requests."""
+    """One process of each service, and segment stores that can refuse kinds of requests.
+
+    It may begin with a journal that a restore has written, and with the stores of the stage before.
+    """
 
     store: InMemorySegmentStore
 
-    def __init__(self) -> None:
+    def __init__(self, restored: Iterable[RestoredRecord] = (), store: InMemorySegmentStore | None = None) -> None:
         super().__init__(Random(1), PARTITIONS, DELAYS_S)
-        self.store = InMemorySegmentStore(self._touch_store, self.now_ms)
+        self.store = store or InMemorySegmentStore(self._touch_store, self.now_ms)
+        for found in restored:
+            self.broker.land_in(JOURNAL.name, found.partition, found.key, encode_record(found.record))
         self.redis = MemoryRedis(self.loop, Random(2))
         self.failing: frozenset[str] = frozenset()
         self.workflows = self.start(WorkflowProcess, WORKFLOW_SETTINGS)
