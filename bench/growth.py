@@ -2,15 +2,18 @@
 
 The journal is written first, by the real decisions (see `bench.journal_load`), into a Kafka of its own; the services
 start on it. The streams of the journal have no segments, so only reads and lists use those. What creates and commits
-does that on streams of its own. For each number of streams: the memory of each service, what its start takes and how
-long, and calls one after the other. Then it says by how much each call is slower than with the fewest streams.
+does that on streams of its own. For each number of streams: snapshots of all partitions, with calls beside them; calls
+one after the other; then the memory of each service, what its start from the snapshots takes and how long. At last
+it says by how much each call is slower than with the fewest streams.
 """
 
 import argparse
+import asyncio
 import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,15 +22,19 @@ import msgspec
 
 from bench.calls import Calls
 from bench.figures import Figures
-from bench.growth_table import Grown, Started, misses, per_stream, table
+from bench.growth_table import Grown, Snapshots, Started, misses, per_stream, table
 from bench.journal_load import Story, fill
+from bench.load import LoadFailedError
 from bench.peer import until_scope
 from bench.processor_time import cpu_s, memory_mib
 from bench.stopwatch import UnexpectedReplyError, one_by_one, outcome, own_times
 from harness import System
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
+from sluice.engine.snapshots import snapshots_of
+from sluice.kafka.snapshots import KafkaSnapshotStore
 from sluice.kafka.topics import JOURNAL
+from sluice.settings import ServiceSettings
 from sluice_local.settings import LocalSettings
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -37,6 +44,10 @@ SCOPE_STREAMS = 500
 SERVICES = ("api-gateway-0", "stream-workflows-0", "txn-manager-0", "cluster-manager-0")
 READ, LIST_PAGE, LIST_SCOPE = "getCurrentSegments", "listStreamsInScope, a page", "listStreamsInScope, a whole scope"
 CREATE, TRANSACTION = "createStream, 1 segment", "open to COMMITTED, event in 1 of 4"
+BESIDE = ", while snapshots are made"
+_SNAPSHOT_SETTINGS = {"SLUICE_SNAPSHOT_MIN_RECORDS": "1", "SLUICE_SNAPSHOT_LOOK_S": "1"}
+"""So each partition gets its first snapshot at once, however few records it has, and no second one for an hour."""
+
 _DEADLINE_S = 60.0
 _START_S = 900.0
 _MIB = 1024 * 1024
@@ -94,9 +105,13 @@ def measure(home: Path, streams: int, few: int, say: Say) -> Grown:
         say(f"{streams:,} streams: {records:,} records, {size:,} MiB")
         system.up()
         until_scope(system.grpc_address, _START_S)
+        began = time.monotonic()
+        beside = {f"{name}{BESIDE}": figures for name, figures in _calls(system, streams, few, say, BESIDE)}
+        snapshots = _until_snapshots(system, began)
+        say(f"  snapshots: {snapshots.seconds:.1f} s, {snapshots.mib:,} MiB")
         calls = dict(_calls(system, streams, few, say))
         started = {name: _restart(system, name, say) for name in SERVICES}
-        return Grown(streams, records, size, started, calls, round(os.getloadavg()[0], 1))
+        return Grown(streams, records, size, snapshots, started, {**calls, **beside}, round(os.getloadavg()[0], 1))
     finally:
         system.down()
 
@@ -107,7 +122,22 @@ def _journal_mib(system: System) -> float:
     return round(sum(file.stat().st_size for folder in folders for file in folder.glob("*.log")) / _MIB, 1)
 
 
-def _calls(system: System, streams: int, few: int, say: Say) -> Iterator[tuple[str, Figures]]:
+def _until_snapshots(system: System, began: float) -> Snapshots:
+    """Return when each partition has a snapshot that a second run has confirmed."""
+    client = ServiceSettings(kafka_bootstrap=system.kafka_bootstrap, instance="bench-growth").kafka_client()
+    store = KafkaSnapshotStore(client, system.settings.partitions)
+    while True:
+        notes = asyncio.run(store.notes(range(system.settings.partitions)))
+        confirmed = [[s.manifest for s in snapshots_of(of)[0] if s.is_confirmed] for of in notes.values()]
+        took_s = time.monotonic() - began
+        if all(confirmed):
+            return Snapshots(round(took_s, 1), round(sum(one[-1].bytes for one in confirmed) / _MIB, 1))
+        if took_s > _START_S:
+            raise LoadFailedError(f"snapshots of {sum(map(bool, confirmed))} partitions after {took_s:.0f} s")
+        time.sleep(1)
+
+
+def _calls(system: System, streams: int, few: int, say: Say, when: str = "") -> Iterator[tuple[str, Figures]]:
     grown, calls = GrownCalls(system.grpc_address, streams), Calls(system.grpc_address)
     calls.create_scope()
     calls.create_stream("t", 4)
@@ -121,7 +151,7 @@ def _calls(system: System, streams: int, few: int, say: Say) -> Iterator[tuple[s
     try:
         for name, take in takes:
             figures = outcome(take)
-            say(f"  {name}: {figures.failed or f'{figures.p50_ms} / {figures.p99_ms} ms'}")
+            say(f"  {name}{when}: {figures.failed or f'{figures.p50_ms} / {figures.p99_ms} ms'}")
             yield name, figures
     finally:
         calls.close()
@@ -159,6 +189,7 @@ def main() -> int:
 
 
 def _measure_all(sizes: Sequence[int], few: int) -> list[Grown]:
+    os.environ.update(_SNAPSHOT_SETTINGS)
     folder = LocalSettings().home / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     run = Path(tempfile.mkdtemp(prefix="growth-", dir=folder))

@@ -29,12 +29,20 @@ class Started(msgspec.Struct, frozen=True):
     peak_mib: int
 
 
+class Snapshots(msgspec.Struct, frozen=True):
+    """The first ones of all partitions, one after the other, each made by two runs: seconds in all; MiB in all."""
+
+    seconds: float
+    mib: float
+
+
 class Grown(msgspec.Struct, frozen=True):
     """One number of streams: records of the journal and their size, the services by name, the calls by name."""
 
     streams: int
     records: int
     journal_mib: float
+    snapshots: Snapshots
     services: dict[str, Started]
     calls: dict[str, Figures]
     machine_load: float
@@ -45,6 +53,8 @@ def table(grown: Sequence[Grown]) -> str:
     lines = [["streams", *(f"{one.streams:,}" for one in grown), "ratio"]]
     lines.append(["records", *(f"{one.records:,}" for one in grown), ""])
     lines.append(["journal, MiB", *(f"{one.journal_mib:,}" for one in grown), ""])
+    lines.append(["snapshots, MiB", *(f"{one.snapshots.mib:,}" for one in grown), ""])
+    lines.append(["snapshots, all made and confirmed, s", *(f"{one.snapshots.seconds:.1f}" for one in grown), ""])
     for name in grown[0].services:
         found = [one.services[name] for one in grown]
         lines.append([f"{name}: ready after, s", *(f"{s.seconds:.1f}" for s in found), ""])

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from bench.growth_table import Grown, Started, misses, per_stream, table
 
 from bench.figures import Figures
+from bench.growth_table import Grown, Snapshots, Started, misses, per_stream, table
 from bench.processor_time import memory_mib
 
 GATEWAY = "api-gateway-0"
@@ -16,7 +16,7 @@ GATEWAY = "api-gateway-0"
 def grown(streams: int, *, seconds: float = 1.0, mib: int = 100, p50_ms: float = 2.0, failed: str = "") -> Grown:
     figures = Figures(failed=failed) if failed else Figures(10, p50_ms, 9.0)
     started = Started(seconds, streams / 10_000, mib, mib + 10)
-    return Grown(streams, 2 * streams, streams // 1000, {GATEWAY: started}, {"read": figures}, 0.5)
+    return Grown(streams, 2 * streams, streams // 1000, Snapshots(1.0, 0.5), {GATEWAY: started}, {"read": figures}, 0.5)
 
 
 def test_a_table_has_a_column_for_each_number_of_streams_and_how_much_slower_calls_are() -> None:
