@@ -25,7 +25,7 @@ SPARK = SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KA
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth docs golden images k8s-render k8s-check lock clean
+.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth endurance docs golden images k8s-render k8s-check lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -87,6 +87,9 @@ growth: setup ## what 1,000 to 1,000,000 streams take: memory, start, calls; GRO
 
 docs: setup ## write docs/asyncapi.yaml, docs/schemas and the tables of docs/topics.md anew
 	@$(BIN)/python -m sluice.catalog docs
+
+endurance: setup ## a system under load for MINUTES=30 with snapshots and trimming, each service killed in turn
+	@PYTHONPATH=tests $(BIN)/python -m bench.endurance --minutes $(or $(MINUTES),30)
 
 golden: setup ## record the golden journals of the version that is being made
 	@PYTHONPATH=tests $(BIN)/python -m golden $(GOLDEN)
