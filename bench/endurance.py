@@ -1,4 +1,4 @@
-"""`python -m bench.endurance --minutes 30`: a system that lives on while its services are killed and its journal trimmed.
+"""`python -m bench.endurance --minutes 30`: a system lives on while services are killed and its journal is trimmed.
 
 Snapshots are made every few seconds and the journal is kept for a minute. In each round transactional writers (the
 package `pravega`, unmodified) write to a stream of their own, which is scaled, while every service in turn gets
