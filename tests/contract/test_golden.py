@@ -40,3 +40,9 @@ def test_golden_journals_have_every_event_and_every_workflow() -> None:
 
 def test_golden_journals_have_entries_of_every_outcome() -> None:
     assert set().union(*(folded(golden).kinds_of_outcomes for golden in all_golden())) == set(Outcome)
+
+
+def test_golden_journals_have_markers_at_which_this_fold_agrees_with_the_writers() -> None:
+    markers = [(id_of(golden), each) for golden in all_golden() for each in folded(golden).markers]
+    assert [(name, each.difference) for name, each in markers if each.difference is not None] == []
+    assert any(each.agreed >= 0 for _, each in markers), AGAIN

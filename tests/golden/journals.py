@@ -1,5 +1,6 @@
 """Golden journals as files, and what they fold into, in a form that a reader can compare line by line."""
 
+import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -13,6 +14,7 @@ import msgspec
 from sluice.domain.model import DomainModel
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.fold import Outcome, PartitionView
+from sluice.engine.markers import PartitionMarkers
 from sluice.engine.partition import partition_keys, partition_of
 from sluice.memory.broker import MemoryMessage
 
@@ -61,7 +63,7 @@ def lines_of(logs: Sequence[Sequence[MemoryMessage]]) -> list[Line]:
 class Folded:
     """A journal folded by this release. `outcomes` has for each partition a word per record, a letter per entry.
 
-    `events` and `workflows` are the kinds that came by.
+    `events` and `workflows` are the kinds that came by. `markers` compare with what the writers found at theirs.
     """
 
     def __init__(self, lines: Sequence[Line]) -> None:
@@ -70,6 +72,7 @@ class Folded:
         keys = partition_keys(self.partitions)
         self.views = [PartitionView(model, key, self._view, lambda: self.views) for key in keys]
         self.outcomes: list[list[str]] = [[] for _ in keys]
+        self.markers = [PartitionMarkers(partition) for partition in range(self.partitions)]
         self.events: set[type] = set()
         self.workflows: set[WorkflowKind] = set()
         for line in lines:
@@ -77,6 +80,10 @@ class Folded:
             view = self.views[line.partition]
             outcomes = view.fold(record, view.next_offset, line.at)
             self.outcomes[line.partition].append("".join(_LETTERS[outcome] for outcome in outcomes))
+            if record.marker is not None:
+                markers = self.markers[line.partition]
+                markers.compare(record.marker, view.next_offset - 1, record.by)
+                markers.passed(view.next_offset - 1, line.at, view.outcome_hash)
             events = [event for entry in record.entries for event in entry.events]
             self.events.update(map(type, events))
             self.workflows.update(w.kind for e in events if (w := running(view.get(e.aggregate))) is not None)
@@ -102,7 +109,16 @@ class Folded:
             },
             "projections": {name: shown(found) for name, found in sorted(view.indexes())},
             "under way": dict(sorted(view.under_way().items())),
+            "capture": _checksum(view),
         }
+
+
+def _checksum(view: PartitionView) -> str:
+    """Of the whole state as a snapshot has it, in hex digits."""
+    checksum = hashlib.sha256()
+    for part in view.capture():
+        checksum.update(msgspec.msgpack.encode(part))
+    return checksum.hexdigest()
 
 
 def shown(value: Any) -> Any:

@@ -3,14 +3,19 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from simulation.processes import Process, System, WorkflowProcess, touch_store
 from simulation.txn.instances import TXN_SETTINGS, WORKFLOW_SETTINGS, TxnProcess
 from simulation.txn.redis import MemoryRedis
+from support.backups import back_up
 
-from sluice.backup.restoring import RestoredRecord
+from sluice.backup.files import read_manifest
+from sluice.backup.restoring import RestoredRecord, restoration
+from sluice.backup.states import read_states
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.model import encode_record
@@ -28,18 +33,19 @@ MAX_WAIT_S = 600.0
 class Stage(System):
     """One process of each service, and segment stores that can refuse kinds of requests.
 
-    It may begin with a journal that a restore has written, and with the stores of the stage before.
+    `restored` is what the journal begins with; `store` are segment stores that have served another journal before.
     """
 
     store: InMemorySegmentStore
 
     def __init__(self, restored: Iterable[RestoredRecord] = (), store: InMemorySegmentStore | None = None) -> None:
         super().__init__(Random(1), PARTITIONS, DELAYS_S)
-        self.store = store or InMemorySegmentStore(self._touch_store, self.now_ms)
-        for found in restored:
-            self.broker.land_in(JOURNAL.name, found.partition, found.key, encode_record(found.record))
+        self.store = store or InMemorySegmentStore(clock_ms=self.now_ms)
+        self.store.fault = self._touch_store
         self.redis = MemoryRedis(self.loop, Random(2))
         self.failing: frozenset[str] = frozenset()
+        for one in restored:
+            self.broker.land_in(JOURNAL.name, one.partition, one.key, encode_record(one.record))
         self.workflows = self.start(WorkflowProcess, WORKFLOW_SETTINGS)
         self.transactions = self.start(TxnProcess, TXN_SETTINGS.model_copy(update={"prepared_idle_s": 20.0}))
 
@@ -77,6 +83,24 @@ class Stage(System):
         by = process or self.workflows
         decision = await by.life.context.run(by.journal.propose, key_of(aggregate), rule)
         assert decision is not None and decision.events
+
+    async def mark(self) -> None:
+        """Have every process append a marker to each partition."""
+        for by in self.processes:
+            for partition in range(PARTITIONS):
+                await by.life.context.run(self.loop.create_task, by.journal.append_marker(partition))
+
+    def back_up(self) -> Callable[[], Iterable[RestoredRecord]]:
+        """Capture the whole state as it is now; what is returned makes a journal of it, whenever that is."""
+        with TemporaryDirectory() as folder:
+            target = back_up(Path(folder), self.truth.views)
+            backed_up = read_states(target, read_manifest(target))
+        return lambda: restoration(backed_up, PARTITIONS, self.now_ms(), "sluice/golden").records
+
+    def end(self) -> None:
+        """All processes end, as kill -9 ends them."""
+        for process in list(self.processes):
+            self.kill(process)
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Let time pass until the condition holds."""

@@ -1,6 +1,6 @@
 """What happens in the golden journals: each kind of event, and each workflow's whole life, also when it is hindered."""
 
-import tempfile
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from sluice.domain.config import (
     StreamConfig,
     TableConfig,
 )
-from sluice.domain.decision import Reply
+from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.ids import StreamId
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
@@ -50,10 +50,10 @@ ORDERS, LONG, GONE = (StreamId(SHOP, name) for name in ("orders", "long", "gone"
 GROUP_ID = "6d1f7e5c-0a52-4c3e-9b0e-2f6a0c9d4e11"
 LEASE_MS = 10_000
 _POLICY = RetentionPolicy(RetentionType.SIZE, 100, 10_000)
-_FIXED = StreamConfig(scaling=ScalingPolicy(min_segments=2))
+FIXED = StreamConfig(scaling=ScalingPolicy(min_segments=2))
 
 
-def _stream(stage: Stage, id: StreamId) -> Stream:
+def stream_of(stage: Stage, id: StreamId) -> Stream:
     state = stage.state(id.aggregate)
     assert isinstance(state, Stream)
     return state
@@ -63,8 +63,8 @@ def _segment(id: StreamId, segment: int) -> str:
     return f"{id.scope}/{id.name}/{number_of(segment)}.#epoch.{epoch_of(segment)}"
 
 
-async def _scale(stage: Stage, id: StreamId, which: int, *, is_merge: bool) -> None:
-    ranges = replaced(_stream(stage, id).active_segments(), which, is_merge)
+async def scale(stage: Stage, id: StreamId, which: int, *, is_merge: bool) -> None:
+    ranges = replaced(stream_of(stage, id).active_segments(), which, is_merge)
     await stage.do(st.ScaleStream(*id, *ranges, stage.now_ms()), "STARTED")
 
 
@@ -90,50 +90,50 @@ async def streams(stage: Stage) -> None:
     config = StreamConfig(ScalingPolicy(ScaleType.EVENTS, 1000, 2, 2), tags=("eu",), timestamp_aggregation_timeout_ms=5)
     await stage.do(st.CreateStream(*ORDERS, config))
     await stage.do(st.CreateStream("nowhere", "a", config), "SCOPE_NOT_FOUND")
-    await _scale(stage, ORDERS, 0, is_merge=False)
-    await _scale(stage, ORDERS, 1, is_merge=True)
+    await scale(stage, ORDERS, 0, is_merge=False)
+    await scale(stage, ORDERS, 1, is_merge=True)
     await stage.do(st.UpdateStream(*ORDERS, StreamConfig(config.scaling, _POLICY, ("eu", "new"))))
-    for segment in _stream(stage, ORDERS).active_segments():
+    for segment in stream_of(stage, ORDERS).active_segments():
         stage.store.segments[_segment(ORDERS, segment.id)].data += b"x" * 64
-    cut = {segment.id: 48 for segment in _stream(stage, ORDERS).active_segments()}
+    cut = {segment.id: 48 for segment in stream_of(stage, ORDERS).active_segments()}
     await stage.do(st.TruncateStream(*ORDERS, cut))
     await stage.do(st.TruncateStream(*ORDERS, cut, RetentionPolicy(RetentionType.TIME, 1, 2)), "FAILURE")
     await _hindered(stage)
-    await stage.do(st.CreateStream(*GONE, _FIXED))
+    await stage.do(st.CreateStream(*GONE, FIXED))
     await stage.do(st.UpdateStream(*GONE, StreamConfig(ScalingPolicy(min_segments=3))))
     await stage.do(st.DeleteStream(*GONE), "STREAM_NOT_SEALED")
     await stage.do(st.SealStream(*GONE))
     await stage.do(st.DeleteStream(*GONE))
-    await stage.do(st.CreateStream(*GONE, _FIXED))
+    await stage.do(st.CreateStream(*GONE, FIXED))
 
 
 async def _hindered(stage: Stage) -> None:
     """A creation is retried, another one cancelled, and so is a scale."""
     with stage.refusing("CreateSegment"):
-        retried = stage.post(st.CreateStream(SHOP, "retried", _FIXED))
+        retried = stage.post(st.CreateStream(SHOP, "retried", FIXED))
         await stage.stuck(f"stream:{SHOP}/retried")
         await stage.replied(stage.post(RetryWorkflow(f"stream:{SHOP}/retried")))
-        cancelled = stage.post(st.CreateStream(SHOP, "cancelled", _FIXED))
+        cancelled = stage.post(st.CreateStream(SHOP, "cancelled", FIXED))
         await stage.stuck(f"stream:{SHOP}/cancelled")
         await stage.cancel(f"stream:{SHOP}/cancelled")
-        scale = stage.post(st.ScaleStream(*ORDERS, *replaced(_stream(stage, ORDERS).active_segments(), 0, False), 1))
+        scaled = stage.post(st.ScaleStream(*ORDERS, *replaced(stream_of(stage, ORDERS).active_segments(), 0, False), 1))
         await stage.stuck(ORDERS.aggregate)
         await stage.cancel(ORDERS.aggregate)
     assert (await stage.replied(cancelled)).reason == "cancelled"
-    assert [(await stage.replied(r)).status for r in (retried, scale)] == ["SUCCESS", "STARTED"]
+    assert [(await stage.replied(r)).status for r in (retried, scaled)] == ["SUCCESS", "STARTED"]
 
 
 async def long_history(stage: Stage) -> None:
     """A stream of more epochs than are stored one by one, truncated behind them."""
     await stage.do(st.CreateStream(*LONG, StreamConfig()))
     for number in range(CHUNK_EPOCHS + 2):
-        await _scale(stage, LONG, 0, is_merge=number % 2 == 1)
-    await stage.do(st.TruncateStream(*LONG, {s.id: 0 for s in _stream(stage, LONG).active_segments()}))
+        await scale(stage, LONG, 0, is_merge=number % 2 == 1)
+    await stage.do(st.TruncateStream(*LONG, {s.id: 0 for s in stream_of(stage, LONG).active_segments()}))
 
 
 async def progress(stage: Stage) -> None:
     """Writers, reader groups and policies say how far they are; what is forwarded and decided from that is recorded."""
-    orders = _stream(stage, ORDERS)
+    orders = stream_of(stage, ORDERS)
     cut = {segment.id: 50 for segment in orders.active_segments()}
     for writer in ("a", "b", "c"):
         await stage.do(st.NoteWriterTime(*ORDERS, writer, 1000, cut))
@@ -142,22 +142,22 @@ async def progress(stage: Stage) -> None:
     emitted = Watermark(1000, 1000, {})
     created, now = orders.creation_id, stage.now_ms()
     await stage.decide(ORDERS.aggregate, lambda r, _: note_emitted(r, ORDERS, created, emitted, now))
-    gone = {"b": _stream(stage, ORDERS).writers["b"]}
+    gone = {"b": stream_of(stage, ORDERS).writers["b"]}
     await stage.decide(ORDERS.aggregate, lambda r, _: forget_writers(r, ORDERS, gone))
     await stage.decide(ORDERS.aggregate, lambda r, _: note_announced(r, ORDERS, created, _POLICY))
     internal = StreamId(SYSTEM_SCOPE, REQUEST_STREAM)
     await stage.until(lambda: stage.state(internal.aggregate) and not stage.workflow(internal.aggregate))
-    life = _stream(stage, internal).creation_id
+    life = stream_of(stage, internal).creation_id
     await stage.decide(internal.aggregate, lambda r, _: note_carried(r, internal, life, 0, 412))
     stage.post(st.RecordDecision(*ORDERS, created, st.DecisionKind.SCALE, "quiet", "no more than before", now))
-    await stage.until(lambda: last_decisions(_stream(stage, ORDERS)))
+    await stage.until(lambda: last_decisions(stream_of(stage, ORDERS)))
 
 
 async def groups_and_tables(stage: Stage) -> None:
     """A reader group that holds a stream back, one that reads only, and key-value tables."""
     config = ReaderGroupConfig(GROUP_ID, {str(ORDERS): {}}, retention=GroupRetention.MANUAL)
     await stage.do(CreateReaderGroup(SHOP, "billing", config))
-    cut = {segment.id: 60 for segment in _stream(stage, ORDERS).active_segments()}
+    cut = {segment.id: 60 for segment in stream_of(stage, ORDERS).active_segments()}
     subscriber = f"{SHOP}/billing"
     await stage.do(st.UpdateSubscriberCut(*ORDERS, subscriber, GROUP_ID, 0, cut))
     both = ReaderGroupConfig(GROUP_ID, {str(ORDERS): {}, str(LONG): {}}, retention=GroupRetention.AUTOMATIC)
@@ -176,59 +176,67 @@ async def cluster(stage: Stage) -> None:
     """Instances come and go, and containers are given to segment stores."""
     hosts = [Host("10.0.0.1", 12345), Host("10.0.0.2", 12345)]
     for number in range(2):
-        beat = Heartbeat("api-gateway", f"api-gateway-{number}", {"grpc": f"10.0.1.{number}:9090"}, stage.now_ms())
-        await stage.decide(CLUSTER, lambda r, c, beat=beat: decide_heartbeat(r, beat, c))  # type: ignore[misc]
+        await stage.decide(CLUSTER, _beat(stage, number))
+    # Both decide on the same version: one entry is stale, and is decided anew.
+    await asyncio.gather(
+        stage.decide(CLUSTER, _beat(stage, 2)), stage.decide(CLUSTER, _beat(stage, 3), stage.transactions)
+    )
     await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts[:1], {}, 0, c))
     await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts, {}, 0, c))
     await stage.decide(CLUSTER, lambda r, c: decide_departures(r, ["api-gateway-1"], c))
 
 
+def _beat(stage: Stage, number: int) -> Callable[[Reader, Context], Decision]:
+    beat = Heartbeat("api-gateway", f"api-gateway-{number}", {"grpc": f"10.0.1.{number}:9090"}, stage.now_ms())
+    return lambda reader, context: decide_heartbeat(reader, beat, context)
+
+
 async def transactions(stage: Stage) -> None:
     """Transactions are opened in both ways, pinged, committed, rolled, aborted by each reason, and prepared in vain."""
-    first, second = await _open(stage), await _open(stage)
+    first, second = await open_transaction(stage), await open_transaction(stage)
     await stage.do(txn.PingTransaction(*ORDERS, first.transaction, LEASE_MS), "OK")
-    _write(stage, first, 1)
-    await _commit(stage, first, "writer")
+    write_into(stage, first, 1)
+    await commit(stage, first, "writer")
     await stage.do(txn.AbortTransaction(*ORDERS, second.transaction))
     await stage.until(lambda: any(name.startswith("prepared:") for name in stage.truth.states()))
-    late, old = await _open(stage), await _open(stage)
-    _write(stage, old, 2)
-    await _scale(stage, ORDERS, 0, is_merge=False)
-    await _commit(stage, old, "")
+    late, old = await open_transaction(stage), await open_transaction(stage)
+    write_into(stage, old, 2)
+    await scale(stage, ORDERS, 0, is_merge=False)
+    await commit(stage, old, "")
     assert late.transaction
     await stage.until(lambda: not transactions_of(stage.truth.view(ORDERS.key), ORDERS).open)
     await _wait_in_turn(stage)
     sealed = StreamId(SHOP, "retried")
-    await _open(stage, sealed)
+    await open_transaction(stage, sealed)
     await stage.do(st.SealStream(*sealed))
 
 
 async def _wait_in_turn(stage: Stage) -> None:
     """A scale comes while a batch of commits cannot get on, and waits for it."""
-    opened = await _open(stage)
-    _write(stage, opened, 3)
-    ranges = replaced(_stream(stage, ORDERS).active_segments(), 0, is_merge=False)
+    opened = await open_transaction(stage)
+    write_into(stage, opened, 3)
+    ranges = replaced(stream_of(stage, ORDERS).active_segments(), 0, is_merge=False)
     with stage.refusing("MergeSegmentsBatch"):
         await stage.do(txn.CommitTransaction(*ORDERS, opened.transaction))
         await stage.until(lambda: stage.workflow(ORDERS.commits) is not None)
-        scale = stage.post(st.ScaleStream(*ORDERS, *ranges, stage.now_ms()))
-        await stage.until(lambda: _stream(stage, ORDERS).waiting is not None)
-    assert (await stage.replied(scale)).status == "STARTED"
+        scaled = stage.post(st.ScaleStream(*ORDERS, *ranges, stage.now_ms()))
+        await stage.until(lambda: stream_of(stage, ORDERS).waiting is not None)
+    assert (await stage.replied(scaled)).status == "STARTED"
 
 
-async def _open(stage: Stage, id: StreamId = ORDERS) -> Reply:
+async def open_transaction(stage: Stage, id: StreamId = ORDERS) -> Reply:
     reply = await stage.do(txn.OpenTransaction(*id, LEASE_MS), "OK")
     assert reply.transaction and reply.segments
     return reply
 
 
-def _write(stage: Stage, opened: Reply, number: int) -> None:
+def write_into(stage: Stage, opened: Reply, number: int) -> None:
     """One event, in one of the segments: what a commit does with the others is to skip them."""
     name = f"{_segment(ORDERS, opened.segments[0].id)}#transaction.{opened.transaction.replace('-', '')}"
     stage.store.segments[name].data += event_of(number, 1, 0)
 
 
-async def _commit(stage: Stage, opened: Reply, writer: str) -> None:
+async def commit(stage: Stage, opened: Reply, writer: str) -> None:
     await stage.do(txn.CommitTransaction(*ORDERS, opened.transaction, writer, 2000 if writer else 0))
     await stage.until(lambda: stage.workflow(ORDERS.commits) is None)
 
@@ -248,6 +256,7 @@ async def everything(stage: Stage) -> None:
     """All chapters, on one journal; later ones use what earlier ones have made."""
     for chapter in CHAPTERS:
         await chapter(stage)
+        await stage.mark()
     # What is prepared in vain is discarded, and what was skipped is recorded as deleted.
     await stage.until(lambda: not any(_is_unfinished(name, state) for name, state in stage.truth.states().items()))
 

@@ -58,9 +58,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
     _ready: deque[Any]
     _scheduled: list[Any]
 
-    def __init__(self) -> None:
+    def __init__(self, begin_s: float = EPOCH_S) -> None:
         super().__init__()
-        self.now = EPOCH_S
+        self.now = begin_s
         self.outside = contextvars.Context()
         """For what happens in any case; callbacks get it by name, for they take the caller's otherwise."""
         self.failures: list[str] = []
@@ -161,9 +161,9 @@ def _bury(tasks: list[asyncio.Task[Any]]) -> None:
     tasks.clear()
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end on a loop of its own, and drop what it leaves running."""
-    loop = SimulationLoop()
+def run(work: Coroutine[Any, Any, T], begin_s: float = EPOCH_S) -> T:
+    """Run it to its end on a loop of its own, from that time on, and drop what it leaves running."""
+    loop = SimulationLoop(begin_s)
     try:
         return loop.run_until_complete(work)
     finally:
