@@ -21,7 +21,7 @@ from simulation.txn.instances import memory_parts
 from golden.journals import FOLDER, Folded, Golden, Line, all_golden, lines_of
 from golden.restored import BEGIN_S, restored
 from golden.stage import Stage
-from golden.stories import everything, restored
+from golden.stories import everything
 from sluice.engine.fold import Outcome
 from sluice.kafka.topics import JOURNAL
 from sluice.memory.broker import MemoryBroker
@@ -63,13 +63,11 @@ def _journal(broker: MemoryBroker) -> list[Line]:
     return lines_of(broker.logs(JOURNAL.name))
 
 
-async def _every_event() -> tuple[MemoryBroker, MemoryBroker]:
-    """The whole story, and what comes of it after a restore."""
+async def _every_event() -> MemoryBroker:
     with memory_parts():
         stage = Stage()
         await everything(stage)
-        after = await restored(stage)
-        return stage.broker, after.broker
+        return stage.broker
 
 
 async def _restored() -> MemoryBroker:

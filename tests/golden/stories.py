@@ -2,17 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 from simulation.txn.clients import event_of
-from support.backups import NOW, back_up
 from support.histories import replaced
 
-from golden.stage import PARTITIONS, Stage
-from sluice.backup.files import read_manifest
-from sluice.backup.restoring import restoration
-from sluice.backup.states import read_states
+from golden.stage import Stage
 from sluice.domain.cluster.commands import Heartbeat, Host
 from sluice.domain.cluster.decide import decide_assignment, decide_departures, decide_heartbeat
 from sluice.domain.cluster.state import CLUSTER
@@ -43,7 +38,7 @@ from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.transaction import commands as txn
 from sluice.domain.transaction.batch import Commits
 from sluice.domain.transaction.index import transactions_of
-from sluice.domain.workflow import RetryWorkflow, running
+from sluice.domain.workflow import RetryWorkflow
 
 SHOP = "shop"
 ORDERS, LONG, GONE = (StreamId(SHOP, name) for name in ("orders", "long", "gone"))
@@ -259,22 +254,6 @@ async def everything(stage: Stage) -> None:
         await stage.mark()
     # What is prepared in vain is discarded, and what was skipped is recorded as deleted.
     await stage.until(lambda: not any(_is_unfinished(name, state) for name, state in stage.truth.states().items()))
-
-
-async def restored(stage: Stage) -> Stage:
-    """A back-up of what has happened is brought into an empty journal, when the segment stores have gone further."""
-    await _open(stage)
-    with tempfile.TemporaryDirectory() as folder:
-        backed_up = back_up(Path(folder), stage.truth.views)
-        await _scale(stage, ORDERS, 0, is_merge=False)
-        for process in list(stage.processes):
-            stage.kill(process)
-        records = restoration(
-            read_states(backed_up, read_manifest(backed_up)), PARTITIONS, NOW, "sluice/backup"
-        ).records
-        after = Stage(records, stage.store)
-    await after.until(lambda: not any(running(state) for state in after.truth.states().values()))
-    return after
 
 
 def _is_unfinished(name: str, state: Any) -> bool:
