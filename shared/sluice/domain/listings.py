@@ -137,8 +137,9 @@ def _add(names: list[str], name: str) -> None:
 
 
 def _discard(names: list[str], name: str) -> None:
-    if _has(names, name):
-        del names[bisect_left(names, name)]
+    at = bisect_left(names, name)
+    if at < len(names) and names[at] == name:
+        del names[at]
 
 
 _EMPTY = Members()
@@ -179,7 +180,9 @@ def _scopes(indexes: Indexes) -> Scopes:
 
 
 def _members(indexes: Indexes, scope: str) -> Members:
-    members: dict[str, Members] = indexes.setdefault(MEMBERS, {})
+    members: dict[str, Members] | None = indexes.get(MEMBERS)
+    if members is None:
+        members = indexes[MEMBERS] = {}
     found = members.get(scope)
     if found is None:
         found = members[scope] = Members()
@@ -211,8 +214,9 @@ def _stream_created(indexes: Indexes, event: StreamCreationStarted, _offset: int
 
 
 def _stream_updated(indexes: Indexes, event: StreamUpdateStarted | StreamUpdated, _offset: int) -> None:
-    if event.config is not None:
-        _set_tags(_members(indexes, event.scope), event.stream, event.config.tags)
+    config = event.config
+    if config is not None:
+        _set_tags(_members(indexes, event.scope), event.stream, config.tags)
 
 
 def _stream_deleted(indexes: Indexes, event: StreamDeleted, _offset: int) -> None:
@@ -235,8 +239,9 @@ def _set_tags(members: Members, stream: str, now: tuple[str, ...]) -> None:
             _discard(tagged, stream)
             if not tagged:
                 del members.tagged[tag]
-    for tag in set(now).difference(before):
-        _add(members.tagged.setdefault(tag, []), stream)
+    for tag in now:
+        if tag not in before:
+            _add(members.tagged.setdefault(tag, []), stream)
 
 
 def _group_created(indexes: Indexes, event: ReaderGroupCreationStarted, _offset: int) -> None:

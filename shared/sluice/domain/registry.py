@@ -19,11 +19,12 @@ from sluice.domain.scope import fences
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import decisions, reports, restore, retention, traffic, watermark
 from sluice.domain.stream import evolve as stream_evolve
+from sluice.domain.stream.events import StreamDeleted
 from sluice.domain.table import decide as table_decide
 from sluice.domain.table import evolve as table_evolve
 from sluice.domain.transaction import decide as transaction_decide
 from sluice.domain.transaction import evolve as transaction_evolve
-from sluice.domain.transaction.index import CHANGES_INDEX, fold_index
+from sluice.domain.transaction import index
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **scope_evolve.EVOLVE,
@@ -42,6 +43,23 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **restore.EVOLVE,
     **restoring_evolve.EVOLVE,
 }
+
+
+def _stream_deleted(indexes: dict[str, Any], event: StreamDeleted, offset: int) -> None:
+    listings.PROJECT[StreamDeleted](indexes, event, offset)
+    index.note_stream_deleted(indexes, event.stream_id.transactions)
+
+
+PROJECT: dict[type, Callable[[dict[str, Any], Any, int], Iterable[str] | None]] = {
+    **listings.PROJECT,
+    **index.PROJECT,
+    StreamDeleted: _stream_deleted,
+    AggregateRestored: restoring_evolve.project,
+}
+"""What an event does to the projections, given the offset of its record, too; most do nothing there.
+
+Returns the names of the aggregates of no more use, if there are any.
+"""
 
 DECIDE: dict[type, Decide] = {
     **scope_decide.DECIDE,
@@ -67,14 +85,10 @@ def evolve(state: Any, event: Event) -> Any:
     return EVOLVE[type(event)](state, event)
 
 
-def index(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
+def project(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
     """Bring the indexes up to date with an event of the record at `offset`; names the aggregates of no more use."""
-    kind = type(event)
-    if isinstance(event, AggregateRestored):
-        return restoring_evolve.project(indexes, event, offset)
-    if kind in listings.PROJECT:
-        listings.PROJECT[kind](indexes, event, offset)
-    return fold_index(indexes, event) if kind in CHANGES_INDEX else ()
+    projected = PROJECT.get(type(event))
+    return (projected(indexes, event, offset) if projected is not None else None) or ()
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision:

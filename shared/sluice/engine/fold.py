@@ -31,6 +31,8 @@ class Outcome(Enum):
 
 
 _COUNTED = Outcome.COUNTED
+"""A member of an enum is found in 0.1 microseconds, a name of the module in none."""
+
 _OUTCOME_CODES = {Outcome.COUNTED: 1, Outcome.STALE: 2, Outcome.DUPLICATE: 3}
 _HASH_BASIS, _HASH_PRIME, _HASH_MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
@@ -107,7 +109,7 @@ class PartitionView:
         if cell is None:
             return None
         if isinstance(cell, bytes):
-            cell = self._wake(aggregate, cell)
+            cell = self._decoded(aggregate, cell)
         cell.is_hot = True
         return cell.state
 
@@ -169,10 +171,11 @@ class PartitionView:
         """Apply what counts of the record; the outcome of each entry. `timestamp_ms` is the log's."""
         self.next_offset = offset + 1
         self.last_ms = timestamp_ms
-        sources = self._sources
         if record.floors:
-            sources.raise_floors(record.floors)
-        outcomes = [self._judge(entry, offset, timestamp_ms) for entry in record.entries]
+            self._sources.raise_floors(record.floors)
+        outcomes = []
+        for entry in record.entries:
+            outcomes.append(self._judge(entry, offset, timestamp_ms))
         if outcomes.count(_COUNTED) != len(outcomes):
             self._hash_void(offset, outcomes)
         if self._to_look or timestamp_ms - self._looked_ms >= FORGET_EVERY_MS:
@@ -182,27 +185,30 @@ class PartitionView:
         return outcomes
 
     def _judge(self, entry: Entry[Any, Any], offset: int, timestamp_ms: int) -> Outcome:
-        source = entry.source
-        if source is not None and self._sources.is_decided(source):
+        source, cells = entry.source, self._cells
+        for aggregate, expected in entry.expect.items():
+            cell = cells.get(aggregate)
+            if cell is None:
+                version = 0
+            else:
+                version = cell.version if type(cell) is _Cell else _version_of(cell)
+            if version != expected:
+                is_duplicate = source is not None and self._sources.is_decided(source)
+                return Outcome.DUPLICATE if is_duplicate else Outcome.STALE
+        if source is not None and not self._sources.take(source):
             return Outcome.DUPLICATE
-        only: _Cell | None = None
-        for aggregate, version in entry.expect.items():
-            found = self._cells.get(aggregate)
-            only = self._wake(aggregate, found) if isinstance(found, bytes) else found
-            if (0 if only is None else only.version) != version:
-                return Outcome.STALE
-        if source is not None:
-            self._sources.mark(source)
         if entry.events:
-            # What is touched is expected, too; so where one aggregate is expected there is nothing to look up.
-            self._apply(entry.events, only if len(entry.expect) == 1 else None, offset, timestamp_ms)
-        return Outcome.COUNTED
+            self._apply(entry.events, offset, timestamp_ms)
+        return _COUNTED
 
-    def _apply(self, events: tuple[Any, ...], only: _Cell | None, offset: int, timestamp_ms: int) -> None:
-        model = self._model
+    def _apply(self, events: tuple[Any, ...], offset: int, timestamp_ms: int) -> None:
+        model, cells = self._model, self._cells
         touched = set()
         for event in events:
-            cell = only if only is not None else self._cell(event.aggregate)
+            aggregate = event.aggregate
+            cell = cells.get(aggregate)
+            if type(cell) is not _Cell:
+                cell = self._decoded(aggregate, cell)
             state = cell.state = model.evolve(cell.state, event)
             if model.is_under_way(state) is not cell.is_under_way:
                 self._toggle(cell, timestamp_ms)
@@ -235,15 +241,6 @@ class PartitionView:
             if not cell.is_queued:
                 self._enqueue(cell)
 
-    def _cell(self, aggregate: str) -> _Cell:
-        cell = self._cells.get(aggregate)
-        if isinstance(cell, bytes):
-            return self._wake(aggregate, cell)
-        if cell is None:
-            cell = self._cells[aggregate] = _Cell(aggregate)
-            self._enqueue(cell)
-        return cell
-
     def _hash_void(self, offset: int, outcomes: list[Outcome]) -> None:
         value = (self.outcome_hash ^ offset) * _HASH_PRIME & _HASH_MASK
         for outcome in outcomes:
@@ -274,8 +271,10 @@ class PartitionView:
                 self._cells[cell.aggregate] = _at_rest(cell.version, self._encoded(cell))
         return len(queue) > self._warm
 
-    def _wake(self, aggregate: str, rest: bytes) -> _Cell:
-        cell = self._cells[aggregate] = _Cell(aggregate, _version_of(rest), self._state_of(rest))
+    def _decoded(self, aggregate: str, rest: bytes | None) -> _Cell:
+        """The cell of an aggregate that was at rest, or not there."""
+        cell = _Cell(aggregate) if rest is None else _Cell(aggregate, _version_of(rest), self._state_of(rest))
+        self._cells[aggregate] = cell
         self._enqueue(cell)
         return cell
 

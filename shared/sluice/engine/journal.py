@@ -59,8 +59,8 @@ WARM_AGGREGATES = 10_000
 SETTLED_AT_ONCE = 16
 """So many aggregates of a partition are put to rest in one turn of the loop; each takes some microseconds."""
 
-
 Outcomes = list[Outcome]
+_COUNTED = Outcome.COUNTED
 Listener = Callable[[int, Entry[Any, Any]], None]
 
 
@@ -362,6 +362,7 @@ class Journal:
 
     def _on_batch(self, batch: Sequence[Message]) -> None:
         touched = set()
+        views, failed, decode = self._views, self.failed, self._model.decode
         loading = not self.loaded.is_set()
         is_awaited = bool(self._appended or self._replies or self.on_entry)
         if loading:
@@ -370,27 +371,28 @@ class Journal:
         for message in batch:
             partition = message.partition()
             offset = message.offset()
-            if partition in self.failed:
+            if partition in failed:
                 continue
             touched.add(partition)
-            view = self._views[partition]
+            view = views[partition]
             try:
                 if offset != view.next_offset:
                     self._check_order(partition, message)
                     continue
                 if message.error() is not None:
                     continue
-                record = self._model.decode(message.value() or b"")
+                record = decode(message.value() or b"")
                 outcomes = view.fold(record, offset, message.timestamp()[1])
             except Exception as error:  # noqa: BLE001 - whatever it is, the partition stops there
                 self._stop_partition(partition, offset, error)
                 continue
+            for outcome in outcomes:
+                if outcome is not _COUNTED:
+                    metrics.JOURNAL_VOID.labels(record.by.partition("/")[0], outcome.value).inc()
             if record.marker is not None:
                 self._pass_marker(partition, record, message)
-            elif not is_awaited:
-                _count_void(record, outcomes)
-                continue
-            self._announce(partition, record, outcomes)
+            if is_awaited:
+                self._announce(partition, record, outcomes)
         metrics.JOURNAL_RECORDS.inc(len(batch))
         if loading:
             self._settle_loaded(touched)
@@ -442,9 +444,8 @@ class Journal:
         appended = self._appended.get(record.id)
         if appended is not None and not appended.done():
             appended.set_result(outcomes)
-        _count_void(record, outcomes)
         for entry, outcome in zip(record.entries, outcomes, strict=True):
-            if outcome is not Outcome.COUNTED:
+            if outcome is not _COUNTED:
                 continue
             if entry.reply is not None and entry.request is not None:
                 awaited = self._replies.get(entry.request)
@@ -479,9 +480,3 @@ class Journal:
         for future in waiting:
             if not future.done():
                 future.set_exception(failure)
-
-
-def _count_void(record: Record[Any, Any], outcomes: Outcomes) -> None:
-    for outcome in outcomes:
-        if outcome is not Outcome.COUNTED:
-            metrics.JOURNAL_VOID.labels(record.by.partition("/")[0], outcome.value).inc()

