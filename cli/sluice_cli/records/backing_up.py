@@ -4,7 +4,8 @@ A back-up asks Kafka for the ends of all partitions of the journal by one questi
 there. So it needs nothing of the services, and they do not notice it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from sluice.backup.files import FORMAT, Manifest, PartitionFile, read_manifest, write_manifest, write_partition
@@ -51,8 +52,8 @@ class Topics(Protocol):
         """Append to a partition, in the order of the calls; it may take effect later."""
         ...
 
-    def flush(self) -> None:
-        """Return when everything is acknowledged by all replicas."""
+    def flush(self) -> Mapping[int, int]:
+        """Return when everything is acknowledged by all replicas; by partition the offset behind the last record."""
         ...
 
 
@@ -67,6 +68,8 @@ def create(source: Source, target: Target, clock: Callable[[], int], progress: P
             files: list[PartitionFile] = []
             for one in past:
                 view = one.view
+                if view.next_offset < view.whole_at:
+                    raise CommandError("the journal itself is half restored: there is nothing to back up yet")
                 files.append(write_partition(target, one.partition, view.next_offset, view.last_ms, view.capture()))
                 advance(1)
         write_manifest(target, Manifest(FORMAT, began_at, clock(), JOURNAL.name, tuple(files)))
@@ -125,13 +128,19 @@ def restore(
     except (BackupError, BaseUnfitError) as error:
         raise CommandError(str(error)) from error
     topics.create(count, replication)
+    appended: Counter[int] = Counter()
     with progress("restoring", None) as advance:
         for found, value in _encoded(made.records):
             record = found.record
             headers = cloud_event_headers(record_kind(record), record.id, record.by, record.at, found.key)
             topics.append(JOURNAL.name, found.partition, found.key, value, headers)
+            appended[found.partition] += 1
             advance(1)
-        topics.flush()
+        if topics.flush() != appended:
+            raise CommandError(
+                f"another process has written to {JOURNAL.name} meanwhile, as a service that was started too early does",
+                "stop all services, delete the topics and restore once more",
+            )
     return {**described, "partitions": count, "base": made.base, "repairs": made.repairs}
 
 
