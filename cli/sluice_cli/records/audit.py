@@ -1,9 +1,8 @@
 """Who changed what, when, and on whose request: the events that counted, of one name or of a whole scope.
 
-What counted is known only to the fold, so the partitions are folded from their start, or from a snapshot before the time
-that is asked about; times are the broker's. An event
-belongs to the request that its entry replies to, or that it names itself; what a workflow records on its way, to the
-request for which the workflow was begun.
+What counted is known only to the fold, so the partitions are folded from their start, or from a snapshot before the
+time that is asked about; times are the broker's. An event belongs to the request that its entry replies to, or that it
+names itself; what a workflow records on its way, to the request for which the workflow was begun.
 """
 
 from collections.abc import Iterable

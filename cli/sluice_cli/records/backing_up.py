@@ -138,7 +138,7 @@ def restore(
             advance(1)
         if topics.flush() != appended:
             raise CommandError(
-                f"another process has written to {JOURNAL.name} meanwhile, as a service that was started too early does",
+                f"another process has written to {JOURNAL.name} meanwhile: a service was started too early",
                 "stop all services, delete the topics and restore once more",
             )
     return {**described, "partitions": count, "base": made.base, "repairs": made.repairs}

@@ -65,8 +65,9 @@ class PartitionView:
     """States, versions and decided sources of one partition.
 
     `partition_key` is a key of this partition, of no resource. `next_offset` is the first one not folded; `last_ms`
-    is when the log took the last one that is. Below `whole_at` the state is a part of what a restore has written. About `warm` aggregates stay decoded, and those under way; `on_excess` is
-    called when more are, and has `settle` called soon; without it, folding does so.
+    is when the log took the last one that is. Before `whole_at` the state is a part of what a restore has written.
+    About `warm` aggregates stay decoded, and those under way; `on_excess` is called when more are, and has `settle`
+    called soon; without it, folding does so.
 
     `outcome_hash` tells apart two followers that have judged any entry differently. It takes in the offset and outcomes
     of every record of which something is void, so it says of all others that they count. Each step is a bijection of

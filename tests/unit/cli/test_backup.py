@@ -99,7 +99,10 @@ def test_a_restore_into_topics_with_records_is_refused(cli: Cli, empty: MemorySo
 
 
 def test_a_restore_beside_a_service_that_writes_is_refused(cli: Cli, topics: MemoryTopics, tmp_path: Path) -> None:
-    topics.meanwhile = lambda: None if topics.source.append(JOURNAL.name, "cluster", b"{}") else None
+    def write() -> None:
+        topics.source.append(JOURNAL.name, "cluster", b"{}")
+
+    topics.meanwhile = write
     refused = cli("backup", "restore", tmp_path / "b")
     assert refused.code == 1 and "another process has written to sluice.journal" in refused.err
 

@@ -47,7 +47,7 @@ async def test_what_happened_behind_the_back_up_is_no_finding_while_it_is_found_
     target = backed_up(world, tmp_path)
     world.write(0, 100)
     await world.do(world.split(0))
-    await world.truncate({s: 0 for s in world.stream.active_epoch.segments})
+    await world.truncate(dict.fromkeys(world.stream.active_epoch.segments, 0))
     after = restored(world, target)
     assert after.stream.state is StreamState.RESTORING
     found = await after.verify(Choice(repairs=True))
@@ -65,7 +65,7 @@ async def test_a_restored_stream_that_goes_on_gives_no_finding(world: World, tmp
     assert after.stream.history.jumps and after.stream.history.approximate
     await after.commit(await after.open())
     await after.do(after.split(after.stream.active_segments()[0].id))
-    await after.truncate({s: 0 for s in after.stream.active_epoch.segments})
+    await after.truncate(dict.fromkeys(after.stream.active_epoch.segments, 0))
     found = await after.verify()
     assert not found.findings and found.summary.segments > 8
 
@@ -86,7 +86,7 @@ async def test_a_transaction_that_was_merged_behind_the_back_up_is_not_missing(w
 async def test_data_before_the_head_of_a_restored_stream_are_not_deleted(world: World, tmp_path: Path) -> None:
     world.write(0, 100)
     await world.do(world.split(0))
-    await world.truncate({s: 0 for s in world.stream.active_epoch.segments})
+    await world.truncate(dict.fromkeys(world.stream.active_epoch.segments, 0))
     after = restored(world, backed_up(world, tmp_path))
     await after.finish(STREAM.aggregate)
     name = segment_name(*STREAM, 0)
