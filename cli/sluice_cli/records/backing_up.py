@@ -28,8 +28,6 @@ from sluice_cli.records.as_of import all_past_of
 from sluice_cli.records.source import Source
 
 BY = "sluice/backup"
-_AHEAD_MS = 24 * 3600 * 1000
-"""The broker's clock is nowhere so far ahead: all that is there is older."""
 
 _COUNTED: dict[str, type] = {
     "scopes": Scope,
@@ -63,7 +61,7 @@ def create(source: Source, target: Target, clock: Callable[[], int], progress: P
         if any(True for _ in target.names()):
             raise RefusedError(f"{target} is not empty", "a back-up is written into a folder of its own")
         began_at = clock()
-        past = all_past_of(source, frozenset(), began_at + _AHEAD_MS, progress)
+        past = all_past_of(source, frozenset(), None, progress)
         with progress("writing", len(past)) as advance:
             files: list[PartitionFile] = []
             for one in past:

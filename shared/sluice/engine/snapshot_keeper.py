@@ -94,7 +94,7 @@ class SnapshotKeeper:
         self._trimmable = trimmable
         self._begins: dict[int, int] = {}
         self._held: dict[int, tuple[int, int]] = {}
-        """Of partitions that could be trimmed further but for `trimmable`: how far that is, and since when (epoch ms)."""
+        """Of partitions that only `trimmable` keeps from being trimmed: how far that is, and since when (epoch ms)."""
         self._retry_at_ms: dict[int, int] = {}
 
     # What it says of itself.
