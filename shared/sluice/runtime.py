@@ -202,7 +202,7 @@ async def _start(runtime: Runtime, start: Start) -> None:
     await _topics(runtime)
     runtime.producer.start()
     runtime.stack.push_async_callback(asyncio.to_thread, runtime.producer.stop)
-    runtime.checks["journal"] = lambda: journal.failure or (None if journal.loaded.is_set() else "loading")
+    runtime.checks["journal"] = lambda: journal.failure or journal.loading
     runtime.checks["journal fold"] = lambda: journal.difference
     journal.start()
     runtime.stack.push_async_callback(journal.stop)

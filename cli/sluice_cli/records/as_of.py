@@ -122,18 +122,19 @@ def past_of(source: Source, key: str, aggregates: frozenset[str], until_ms: int,
     return Past(moment.view, partition, moment.records, moment.causes)
 
 
-def all_past_of(source: Source, aggregates: frozenset[str], until_ms: int, progress: Progress) -> list[Past]:
-    """The same of all partitions, in their order."""
+def all_past_of(source: Source, aggregates: frozenset[str], until_ms: int | None, progress: Progress) -> list[Past]:
+    """The same of all partitions, in their order; without `until_ms` of all there is."""
     partitions = range(source.partitions(JOURNAL.name))
     moments = _moments(source, partitions, aggregates, until_ms, progress)
     return [Past(m.view, partition, m.records, m.causes) for partition, m in moments.items()]
 
 
 def _moments(
-    source: Source, partitions: Iterable[int], aggregates: frozenset[str], until_ms: int, progress: Progress
+    source: Source, partitions: Iterable[int], aggregates: frozenset[str], until_ms: int | None, progress: Progress
 ) -> dict[int, _Moment]:
     moments = {partition: _Moment(aggregates) for partition in partitions}
-    spans = source.spans([JOURNAL.name], until_ms=until_ms + 1, partitions=moments)
+    before_ms = None if until_ms is None else until_ms + 1
+    spans = source.spans([JOURNAL.name], until_ms=before_ms, partitions=moments)
     left, taken = begin(source, spans, moments, until_ms)
     for partition, manifest in taken.items():
         moments[partition].began(manifest)

@@ -1,8 +1,8 @@
 """Who changed what, when, and on whose request: the events that counted, of one name or of a whole scope.
 
-What counted is known only to the fold, so the partitions are folded from their start; times are the broker's. An event
-belongs to the request that its entry replies to, or that it names itself; what a workflow records on its way, to the
-request for which the workflow was begun.
+What counted is known only to the fold, so the partitions are folded from their start, or from a snapshot before the
+time that is asked about; times are the broker's. An event belongs to the request that its entry replies to, or that it
+names itself; what a workflow records on its way, to the request for which the workflow was begun.
 """
 
 from collections.abc import Iterable
@@ -19,6 +19,7 @@ from sluice.kafka.topics import JOURNAL
 from sluice_cli.output import Progress
 from sluice_cli.records.as_of import fold
 from sluice_cli.records.decoding import ids_of, names_of
+from sluice_cli.records.snapshots import begin
 from sluice_cli.records.source import KafkaRecord, Source
 from sluice_cli.records.wording import facts
 
@@ -121,7 +122,8 @@ def audit(source: Source, subject: Subject, since_ms: int, until_ms: int, progre
     partitions = subject.partitions(source.partitions(JOURNAL.name))
     spans = source.spans([JOURNAL.name], until_ms=until_ms, partitions=partitions)
     auditors = {partition: _Auditor(subject, since_ms) for partition in partitions}
-    with progress("folding", sum(span.length for span in spans)) as advance:
-        fold(source, spans, auditors, advance)
+    left, _ = begin(source, spans, auditors, since_ms)
+    with progress("folding", sum(span.length for span in left)) as advance:
+        fold(source, left, auditors, advance)
     found = [change for auditor in auditors.values() for change in auditor.found]
     return sorted(found, key=lambda one: (one.at, one.partition, one.offset, one.entry))

@@ -4,7 +4,8 @@ A back-up asks Kafka for the ends of all partitions of the journal by one questi
 there. So it needs nothing of the services, and they do not notice it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from sluice.backup.files import FORMAT, Manifest, PartitionFile, read_manifest, write_manifest, write_partition
@@ -27,8 +28,6 @@ from sluice_cli.records.as_of import all_past_of
 from sluice_cli.records.source import Source
 
 BY = "sluice/backup"
-_AHEAD_MS = 24 * 3600 * 1000
-"""The broker's clock is nowhere so far ahead: all that is there is older."""
 
 _COUNTED: dict[str, type] = {
     "scopes": Scope,
@@ -51,8 +50,8 @@ class Topics(Protocol):
         """Append to a partition, in the order of the calls; it may take effect later."""
         ...
 
-    def flush(self) -> None:
-        """Return when everything is acknowledged by all replicas."""
+    def flush(self) -> Mapping[int, int]:
+        """Return when everything is acknowledged by all replicas; by partition the offset behind the last record."""
         ...
 
 
@@ -62,11 +61,13 @@ def create(source: Source, target: Target, clock: Callable[[], int], progress: P
         if any(True for _ in target.names()):
             raise RefusedError(f"{target} is not empty", "a back-up is written into a folder of its own")
         began_at = clock()
-        past = all_past_of(source, frozenset(), began_at + _AHEAD_MS, progress)
+        past = all_past_of(source, frozenset(), None, progress)
         with progress("writing", len(past)) as advance:
             files: list[PartitionFile] = []
             for one in past:
                 view = one.view
+                if view.next_offset < view.whole_at:
+                    raise CommandError("the journal itself is half restored: there is nothing to back up yet")
                 files.append(write_partition(target, one.partition, view.next_offset, view.last_ms, view.capture()))
                 advance(1)
         write_manifest(target, Manifest(FORMAT, began_at, clock(), JOURNAL.name, tuple(files)))
@@ -125,13 +126,19 @@ def restore(
     except (BackupError, BaseUnfitError) as error:
         raise CommandError(str(error)) from error
     topics.create(count, replication)
+    appended: Counter[int] = Counter()
     with progress("restoring", None) as advance:
         for found, value in _encoded(made.records):
             record = found.record
             headers = cloud_event_headers(record_kind(record), record.id, record.by, record.at, found.key)
             topics.append(JOURNAL.name, found.partition, found.key, value, headers)
+            appended[found.partition] += 1
             advance(1)
-        topics.flush()
+        if topics.flush() != appended:
+            raise CommandError(
+                f"another process has written to {JOURNAL.name} meanwhile: a service was started too early",
+                "stop all services, delete the topics and restore once more",
+            )
     return {**described, "partitions": count, "base": made.base, "repairs": made.repairs}
 
 

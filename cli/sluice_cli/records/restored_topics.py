@@ -28,6 +28,7 @@ class KafkaTopics:
         }
         self._producer = Producer(clients.producer(self._client, more))
         self._problem = ""
+        self._ends: dict[int, int] = {}
 
     def create(self, partitions: int, replication: int) -> None:
         """See Topics."""
@@ -53,12 +54,13 @@ class KafkaTopics:
                 raise CommandError(f"a record could not be appended to {topic}: {error}") from error
         self._check()
 
-    def flush(self) -> None:
+    def flush(self) -> dict[int, int]:
         """See Topics."""
         left = self._producer.flush(DELIVERED_S)
         self._check()
         if left:
             raise UnreachableError(f"Kafka at {self._bootstrap} did not acknowledge {left} records", _ANEW)
+        return self._ends
 
     def _delivered(self, error: Any, message: Any) -> None:
         if self._problem:
@@ -67,6 +69,8 @@ class KafkaTopics:
             self._problem = error.str()
         elif message.offset() is None:
             self._problem = "a record was taken for a repetition"
+        else:
+            self._ends[message.partition()] = message.offset() + 1
 
     def _check(self) -> None:
         if self._problem:

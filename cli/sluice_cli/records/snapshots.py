@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from sluice.domain.model import decode_record
 from sluice.engine.fold import PartitionView
 from sluice.engine.ports import SnapshotReader
 from sluice.engine.snapshots import Snapshot, SnapshotManifest, SnapshotRefusedError, newest, slices_of, snapshots_of
@@ -39,6 +40,13 @@ class SourceSnapshots:
         span = Span(whole.topic, partition, max(first, whole.start), min(last + 1, whole.end))
         return [record.value or b"" for record in self._read([span])]
 
+    def has_marker(self, manifest: SnapshotManifest, span: Span) -> bool:
+        """Whether the snapshot is of this journal, of which `span` is there: its marker is where it says."""
+        if not span.start <= manifest.offset < span.end:
+            return False
+        found = self._read([Span(span.topic, span.partition, manifest.offset, manifest.offset + 1)])
+        return any(decode_record(record.value or b"").id == manifest.marker for record in found)
+
     def _read(self, spans: Sequence[Span]) -> Iterator[KafkaRecord]:
         return (item for item in self._source.read(spans) if isinstance(item, KafkaRecord))
 
@@ -64,7 +72,8 @@ def begin(
         if partition not in taken:
             raise CommandError(
                 f"partition {partition} of the journal lacks its records before offset {span.start}: they were trimmed",
-                "no snapshot is as old as what you ask for; `sluice snapshot list` shows those there are",
+                "no snapshot is as old as what you ask for (`sluice snapshot list`), and no archive has them: "
+                "SLUICE_ARCHIVE, or the context, says where it is",
             )
     for partition, manifest in taken.items():
         sys.stderr.write(
@@ -79,7 +88,7 @@ def begin(
 
 
 async def _restore(
-    reader: SnapshotReader, trimmed: Mapping[int, Span], watchers: Mapping[int, Viewing], until_ms: int | None
+    reader: SourceSnapshots, trimmed: Mapping[int, Span], watchers: Mapping[int, Viewing], until_ms: int | None
 ) -> dict[int, SnapshotManifest]:
     notes = await reader.notes(list(trimmed))
     taken = {}
@@ -87,10 +96,10 @@ async def _restore(
         fitting = [
             snapshot
             for snapshot in snapshots_of(notes[partition])[0]
-            if snapshot.manifest.offset + 1 >= span.start and (until_ms is None or snapshot.manifest.at <= until_ms)
+            if (until_ms is None or snapshot.manifest.at <= until_ms) and reader.has_marker(snapshot.manifest, span)
         ]
         view = watchers[partition].view
-        found = await newest(reader, fitting, max(span.end, span.start + 1), view.restore, lambda *_: None)
+        found = await newest(reader, fitting, span.end, view.restore, lambda *_: None)
         if found is not None:
             taken[partition] = found
     return taken

@@ -1,8 +1,8 @@
 """The history of one request over all topics: sent, decided, carried out, answered, in order and with times.
 
 Two passes: over everything since a bound, for records that name the request, as those do that its workflows sent; and
-over the partitions of the journal where these requests are decided, from their start, for what counted and what
-workflows did. Each pass reads all its partitions side by side.
+over the partitions of the journal where these requests are decided, from their start or a snapshot before the first of
+those records, for what counted and what workflows did. Each pass reads all its partitions side by side.
 """
 
 from collections.abc import Iterable, Iterator
@@ -113,7 +113,7 @@ def _followed(
     spans = source.spans([topics.JOURNAL.name], partitions=partitions) if partitions else []
     wanted = Wanted(requests, lambda named: depth_below(named, request) is not None)
     followers = {partition: Follower(wanted) for partition in partitions}
-    left, _ = begin(source, spans, followers)
+    left, _ = begin(source, spans, followers, min(one.decoded.record.at for one in found))
     with progress("folding", sum(s.length for s in left)) as advance:
         fold(source, left, followers, advance)
     entries = [entry for follower in followers.values() for entry in follower.found]

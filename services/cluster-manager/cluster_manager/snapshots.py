@@ -40,8 +40,15 @@ def start_snapshots(
     keeper = SnapshotKeeper(runtime.journal, store, rules, is_active, members, helper.run, trimmable)
     runtime.checks["snapshots"] = lambda: keeper.difference
     runtime.degraded["snapshot helper"] = lambda: keeper.failure
+    runtime.degraded["archive"] = lambda: archive_problem(keeper)
     runtime.spawn(keeper.run(settings.snapshot_look_s), "snapshot keeper")
     return keeper
+
+
+def archive_problem(keeper: SnapshotKeeper) -> str | None:
+    """Where the journal is not trimmed because the archive does not have it, in words."""
+    held = ", ".join(f"partition {partition} behind {offset}" for partition, offset in sorted(keeper.held.items()))
+    return f"the journal is not trimmed, for it is not archived: {held}" if held else None
 
 
 class Helper:

@@ -1,24 +1,22 @@
 """The files of a back-up: one of parts for each partition of the journal, and the manifest, which is written last.
 
-So a back-up without a manifest is one that was cut off. A file of parts has for each part its length in four bytes, the
-highest first, and its msgpack (`sluice.engine.capture`). The manifest is JSON: which offset each partition was taken
-at, and what its file must hold, down to the checksum.
+So a back-up without a manifest is one that was cut off. A file of parts has the bytes of a snapshot's chunks together
+(`sluice.engine.snapshots`). The manifest is JSON: which offset each partition was taken at, and what its file must
+hold, down to the checksum.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 import msgspec
 
 from sluice.backup.target import BackupError, Target
 from sluice.engine.capture import Part
+from sluice.engine.snapshots import CHUNK_BYTES, SnapshotRefusedError, joined, sliced
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-_LENGTH_BYTES = 4
-
-_encode_part = msgspec.msgpack.Encoder().encode
-_decode_part = msgspec.msgpack.Decoder(Part).decode
 
 
 class PartitionFile(msgspec.Struct, frozen=True):
@@ -46,36 +44,20 @@ class _Format(msgspec.Struct):
     format: int
 
 
-class _Checked:
-    """Counts and hashes what passes."""
-
-    def __init__(self) -> None:
-        self.parts = 0
-        self.bytes = 0
-        self._hash = hashlib.sha256()
-
-    def passed(self, chunk: bytes) -> bytes:
-        self.bytes += len(chunk)
-        self._hash.update(chunk)
-        return chunk
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
-
-
 def write_partition(target: Target, partition: int, end: int, at: int, parts: Iterable[Part]) -> PartitionFile:
     """Write the parts of one partition's view. Raises BackupError."""
-    name, checked = f"partition-{partition:05}.parts", _Checked()
+    name, digest, counts = f"partition-{partition:05}.parts", hashlib.sha256(), dict[str, int]()
+    size = 0
 
     def chunks() -> Iterator[bytes]:
-        for part in parts:
-            value = _encode_part(part)
-            checked.parts += 1
-            yield checked.passed(len(value).to_bytes(_LENGTH_BYTES, "big") + value)
+        nonlocal size
+        for chunk in sliced(parts, counts):
+            digest.update(chunk)
+            size += len(chunk)
+            yield chunk
 
     target.write(name, chunks())
-    return PartitionFile(name, end, at, checked.parts, checked.bytes, checked.sha256)
+    return PartitionFile(name, end, at, sum(counts.values()), size, digest.hexdigest())
 
 
 def write_manifest(target: Target, manifest: Manifest) -> None:
@@ -103,17 +85,17 @@ def read_partition(target: Target, described: PartitionFile) -> Iterator[Part]:
 
     So nothing of it may be relied on before its end.
     """
-    checked = _Checked()
+    digest = hashlib.sha256()
+
+    def chunks(file: BinaryIO) -> Iterator[bytes]:
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)
+            yield chunk
+
     with target.open(described.file) as file:
-        while length := checked.passed(file.read(_LENGTH_BYTES)):
-            size = int.from_bytes(length, "big")
-            value = checked.passed(file.read(size)) if len(length) == _LENGTH_BYTES else b""
-            if not value or len(value) < size:
-                raise BackupError(f"{described.file} is cut off after {checked.bytes} bytes")
-            checked.parts += 1
-            try:
-                yield _decode_part(value)
-            except msgspec.MsgspecError as error:
-                raise BackupError(f"{described.file} is damaged: part {checked.parts}: {error}") from error
-    if (checked.parts, checked.bytes, checked.sha256) != (described.parts, described.bytes, described.sha256):
+        try:
+            yield from joined(chunks(file))
+        except SnapshotRefusedError as error:
+            raise BackupError(f"{described.file} is damaged: {error}") from error
+    if digest.hexdigest() != described.sha256:
         raise BackupError(f"{described.file} is not as it was written: its checksum differs")

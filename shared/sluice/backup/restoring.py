@@ -2,16 +2,16 @@
 
 They are records like any other: a follower folds them, and has the states. Each aggregate is one event, which carries
 its state as the back-up encodes it; where it belongs follows from its key. Versions begin anew, as requests do.
+The first record of each partition says how many there are (`whole_at`), and all of these come before any other: so a
+service that is started meanwhile, or on a restore that was broken off, waits.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import msgspec
 
 from sluice.backup.states import BackedUp, EncodedStates
 from sluice.domain.encoding import encode_state
-from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry, JournalRecord
 from sluice.domain.names import key_of
@@ -79,14 +79,25 @@ def _by_partition(keys: Iterable[tuple[str, str]], partitions: int) -> list[list
 def _records(backed_up: BackedUp, partitions: int, base: int, now: int, by: str) -> Iterator[RestoredRecord]:
     aggregates = _by_partition(((name, key_of(name)) for name in backed_up.states), partitions)
     streams = _by_partition(((name, StreamId.of(name).key) for name in backed_up.transactions), partitions)
-    for partition, key in enumerate(partition_keys(partitions)):
-        events = _events(backed_up, aggregates[partition], streams[partition])
-        for number, batch in enumerate(_batches(chain([NumbersMoved(key, base)], events))):
-            record = JournalRecord(id=f"restored-{base:x}-{partition}-{number:x}", at=now, by=by, entries=batch)
-            yield RestoredRecord(partition, key, record)
+    keys = partition_keys(partitions)
+
+    def batches(partition: int) -> Iterator[tuple[JournalEntry, ...]]:
+        return _batches(_events(backed_up, aggregates[partition], streams[partition]))
+
+    def record(partition: int, number: int, entries: tuple[JournalEntry, ...], whole_at: int = 0) -> RestoredRecord:
+        id = f"restored-{base:x}-{partition}-{number:x}"
+        made = JournalRecord(id=id, at=now, by=by, entries=entries, whole_at=whole_at)
+        return RestoredRecord(partition, keys[partition], made)
+
+    for partition, key in enumerate(keys):
+        moved = NumbersMoved(key, base)
+        entry = JournalEntry(expect={moved.aggregate: 0}, events=(moved,))
+        yield record(partition, 0, (entry,), 1 + sum(1 for _ in batches(partition)))
+    for partition in range(partitions):
+        yield from (record(partition, number, batch) for number, batch in enumerate(batches(partition), 1))
 
 
-def _events(backed_up: BackedUp, aggregates: list[str], streams: list[str]) -> Iterator[Event]:
+def _events(backed_up: BackedUp, aggregates: list[str], streams: list[str]) -> Iterator[AggregateRestored]:
     """The aggregates in an order from which the projections come out as they were."""
     states, listed = backed_up.states, set[str]()
     for stream in streams:
@@ -113,12 +124,12 @@ def _with_transactions(states: EncodedStates, id: StreamId, index: StreamTransac
     yield from of([*index.committing, *index.aborting, *index.open])
 
 
-def _batches(events: Iterable[Event]) -> Iterator[tuple[JournalEntry, ...]]:
+def _batches(events: Iterable[AggregateRestored]) -> Iterator[tuple[JournalEntry, ...]]:
     versions: dict[str, int] = {}
     batch: list[JournalEntry] = []
     size = 0
     for event in events:
-        more = _ENTRY_BYTES + (len(event.state) if isinstance(event, AggregateRestored) else 0)
+        more = _ENTRY_BYTES + len(event.state)
         if batch and (size + more > RECORD_BYTES or event.aggregate in versions):
             yield tuple(batch)
             batch, size = [], 0

@@ -67,8 +67,9 @@ class PartitionView:
     """States, versions and decided sources of one partition.
 
     `partition_key` is a key of this partition, of no resource. `next_offset` is the first one not folded; `last_ms`
-    is when the log took the last one that is. About `warm` aggregates stay decoded, and those under way; `on_excess` is
-    called when more are, and has `settle` called soon; without it, folding does so.
+    is when the log took the last one that is. Before `whole_at` the state is a part of what a restore has written.
+    About `warm` aggregates stay decoded, and those under way; `on_excess` is called when more are, and has `settle`
+    called soon; without it, folding does so.
 
     `outcome_hash` tells apart two followers that have judged any entry differently. It takes in the offset and outcomes
     of every record of which something is void, so it says of all others that they count. Each step is a bijection of
@@ -88,6 +89,7 @@ class PartitionView:
         self.next_offset = 0
         self.last_ms = 0
         self.outcome_hash = _HASH_BASIS
+        self.whole_at = 0
         self._warm = warm
         self._on_excess = on_excess
         self._model = model
@@ -171,6 +173,8 @@ class PartitionView:
         """Apply what counts of the record; the outcome of each entry. `timestamp_ms` is the log's."""
         self.next_offset = offset + 1
         self.last_ms = timestamp_ms
+        if record.whole_at:
+            self.whole_at = record.whole_at
         if record.floors:
             self._sources.raise_floors(record.floors)
         outcomes = []

@@ -134,6 +134,21 @@ class Journal:
         return self._log.failure
 
     @property
+    def loading(self) -> str | None:
+        """What is waited for before the journal may be used, in words; None once it is loaded."""
+        if self.loaded.is_set():
+            return None
+        if half := self._half_restored:
+            return f"a restore is not complete: partitions {', '.join(map(str, half))} lack records"
+        return "loading"
+
+    @property
+    def _half_restored(self) -> list[int]:
+        """The partitions that a restore has not written all of. It writes into each of them, or into none."""
+        least = 1 if any(view.whole_at for view in self._views) else 0
+        return [p for p, view in enumerate(self._views) if view.next_offset < max(view.whole_at, least)]
+
+    @property
     def difference(self) -> str | None:
         """Where another follower has judged records differently, in words; None while none is known."""
         return "; ".join(m.difference for m in self.markers if m.difference is not None) or None
@@ -319,6 +334,9 @@ class Journal:
                     with suppress(PartitionFailedError):
                         await self._reach(partition, end)
             if self._to_load:
+                continue
+            if self._half_restored:
+                await asyncio.sleep(LOAD_RETRY_S)
                 continue
             records = sum(v.next_offset for v in self._views)
             log.info("journal loaded", extra={"records": records, "seconds": round(self._loop.time() - started, 3)})

@@ -67,8 +67,9 @@ class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
     `floors` says for topics of requests (name and id, see Source) below which mark all of the partition's requests are
-    decided, as far as the proposer has seen. A record with a `marker` has no entries. `format` says which releases may
-    fold it (see `sluice.engine.formats`).
+    decided, as far as the proposer has seen. A record with a `marker` has no entries. With `whole_at` it begins what a
+    restore has written: nobody may go by the partition before all records up to this offset are folded. `format` says
+    which releases may fold it (see `sluice.engine.formats`).
     """
 
     id: str
@@ -77,6 +78,7 @@ class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults
     entries: tuple[Entry[EventT, ReplyT], ...] = ()
     floors: dict[str, Mark] = {}
     marker: Marker | None = None
+    whole_at: int = 0
     format: int = FIRST_FORMAT
 
 

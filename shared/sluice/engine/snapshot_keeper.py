@@ -27,6 +27,9 @@ RETRY_S = 60.0
 CONFIRMED_WITHIN_S = 600.0
 """How long after its marker a snapshot may wait for another instance to confirm it."""
 
+HELD_S = 600.0
+"""How long what bounds trimming may stand still before that is said."""
+
 KEPT_COMPLETE = 3
 KEPT_CONFIRMED = 2
 KEPT_BESIDE_OTHERS = 24
@@ -90,6 +93,8 @@ class SnapshotKeeper:
         self._run_helper = run_helper
         self._trimmable = trimmable
         self._begins: dict[int, int] = {}
+        self._held: dict[int, tuple[int, int]] = {}
+        """Of partitions that only `trimmable` keeps from being trimmed: how far that is, and since when (epoch ms)."""
         self._retry_at_ms: dict[int, int] = {}
 
     # What it says of itself.
@@ -102,6 +107,12 @@ class SnapshotKeeper:
     @property
     def failure(self) -> str | None:
         return "; ".join(f"partition {p}: {reason}" for p, reason in sorted(self.failures.items())) or None
+
+    @property
+    def held(self) -> dict[int, int]:
+        """The partitions that only `trimmable` keeps from being trimmed, for a while by now, and how far that is."""
+        until_ms = self._journal.clock.now_ms() - round(HELD_S * 1000)
+        return {partition: bound for partition, (bound, since_ms) in self._held.items() if since_ms <= until_ms}
 
     def _differs(self, partition: int) -> str | None:
         newest = self._newest(partition)
@@ -202,12 +213,20 @@ class SnapshotKeeper:
                 await self._store.trim(partition, notes_before, min(s.manifest.first_chunk for s in kept))
             offset = confirmed[0].manifest.offset
             if allowed is not None:
-                offset = min(offset, allowed.get(partition, 0))
+                offset = self._bounded(partition, offset, allowed.get(partition, 0))
             if offset > self._begins.get(partition, 0):
                 before[partition] = offset
         if before:
             now_ms = self._journal.clock.now_ms()
             self._begins.update(await self._journal.trim(before, now_ms - self._rules.keep_ms))
+
+    def _bounded(self, partition: int, offset: int, bound: int) -> int:
+        if bound >= offset:
+            self._held.pop(partition, None)
+            return offset
+        if self._held.get(partition, (-1, 0))[0] != bound:
+            self._held[partition] = bound, self._journal.clock.now_ms()
+        return bound
 
     def _of_other_formats(self, partition: int) -> list[Snapshot]:
         """The newest confirmed one of each, as long as the journal has what follows: another release begins from it."""

@@ -22,6 +22,7 @@ from sluice.domain.stream import cuts
 from sluice.domain.stream.state import DeletedStream, Stream, StreamState
 from sluice.domain.table.state import DeletedTable, Table
 from sluice.domain.transaction.batch import Commits, find_commits
+from sluice.domain.transaction.ids import epoch_of as epoch_of_transaction
 from sluice.domain.transaction.ids import range_of
 from sluice.domain.transaction.prepared import find_range
 from sluice.domain.transaction.state import EndedTransaction, PreparedTransaction, Transaction, TransactionState
@@ -98,6 +99,8 @@ class _OfStream:
             return Expected("its stream is being deleted", under_way=describe(self._destruction))
         if stream.state is StreamState.CREATING:
             return Expected("its stream is being created", under_way=self._own_workflow)
+        if stream.state is StreamState.RESTORING:
+            return Expected("its stream is being restored", under_way=self._own_workflow)
         if id in stream.active_epoch.segments:
             return self._active(stream, id)
         if epoch_of(id) > stream.active:
@@ -108,7 +111,9 @@ class _OfStream:
             return self._with_start(Expected("sealed", exists=True, sealed=True, length=length), id)
         if stream.workflow is not None and id in stream.workflow.deletes:
             return Expected("behind the head of its stream", under_way=describe(stream.workflow))
-        return Expected("deleted: it lies behind the head of its stream", exists=False)
+        # Where a restore could not tell how far a stream was truncated, its head is a guess.
+        deletion = Deletion.IF_EMPTY if stream.base else Deletion.ALWAYS
+        return Expected("deleted: it lies behind the head of its stream", exists=False, deletion=deletion)
 
     def _unknown(self, stream: Stream, id: int) -> Expected:
         """A segment that is not in the history: it may come into it, or be of a stream that had the name before."""
@@ -171,7 +176,9 @@ class _OfStream:
             return Expected("of an open transaction", exists=True, sealed=False)
         batch = self._commits.workflow
         if state.state is TransactionState.COMMITTING and (batch is None or id not in batch.transactions):
-            return Expected("of a transaction that waits for its commit", exists=True)
+            # The segment stores may have merged it behind the back-up that it is from.
+            may_be_merged = epoch_of_transaction(id) < self._base
+            return Expected("of a transaction that waits for its commit", exists=None if may_be_merged else True)
         workflow = state.workflow or batch
         under_way = describe(workflow) if workflow is not None else state.state.value
         return Expected(f"of a transaction in state {state.state.value}", under_way=under_way)
@@ -191,6 +198,11 @@ class _OfStream:
             under_way = describe(found.workflow) if found.workflow is not None else "preparation of transactions"
             return Expected("of a transaction that cannot be opened", under_way=under_way)
         return Expected("of a transaction that was discarded or is forgotten", exists=False, deletion=Deletion.IF_EMPTY)
+
+    @property
+    def _base(self) -> int:
+        """Epochs before this number are of the time before a restore."""
+        return self._state.base if isinstance(self._state, Stream) else 0
 
     @cached_property
     def _readable(self) -> frozenset[int]:

@@ -74,9 +74,7 @@ def _deletion(expected: Expected, info: Info | None) -> Repair:
             Operation.DELETE, "the journal has decided its deletion for good, and its name is never used again"
         )
     if isinstance(info, SegmentInfo) and info.length:
-        return _refuse(
-            f"it has {info.length} bytes, which a commit may not have merged: read them before you delete it"
-        )
+        return _refuse(f"it has {info.length} bytes, which may be in no other segment: read them before you delete it")
     return Repair(Operation.DELETE_IF_EMPTY, "nothing can be written to it once it is sealed, and nothing was")
 
 

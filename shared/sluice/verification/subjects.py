@@ -119,7 +119,7 @@ def of_table(view: PartitionView, id: TableId) -> Iterator[Subject]:
 def _of_transactions(stream: Stream, transactions: Iterable[str]) -> Iterator[Subject]:
     for transaction in transactions:
         epoch = epoch_of(transaction)
-        numbers = [number_of(s) for s in stream.history.epoch(epoch).segments] if epoch < stream.history.count else []
+        numbers = [number_of(s) for s in stream.history.epoch(epoch).segments] if stream.history.has(epoch) else []
         yield from (TransactionSegment(stream.id, transaction, number) for number in numbers)
 
 

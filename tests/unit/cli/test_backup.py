@@ -1,5 +1,6 @@
 """`sluice backup` over topics in memory: from one system's journal into another one's."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ class MemoryTopics:
     def __init__(self, source: MemorySource) -> None:
         self.source = source
         self.unflushed = 0
+        self.meanwhile: Callable[[], None] = lambda: None
+        """Called before the first record is appended."""
 
     def create(self, partitions: int, replication: int) -> None:
         assert replication > 0
@@ -34,11 +37,22 @@ class MemoryTopics:
 
     def append(self, topic: str, partition: int, key: str, value: bytes, headers: Any) -> None:
         assert partition_of(key, len(self.source.logs[topic])) == partition
+        if not self.unflushed:
+            self.meanwhile()
         self.source.append(topic, key, value, headers, partition)
         self.unflushed += 1
 
-    def flush(self) -> None:
+    def flush(self) -> dict[int, int]:
         self.unflushed = 0
+        return {partition: len(log) for partition, log in enumerate(self.source.logs[JOURNAL.name])}
+
+
+@pytest.fixture
+def topics(cli: Cli, empty: MemorySource) -> MemoryTopics:
+    """Where a restore writes."""
+    found = session.open_topics("")
+    assert isinstance(found, MemoryTopics)
+    return found
 
 
 @pytest.fixture
@@ -82,6 +96,24 @@ def test_a_restore_into_topics_with_records_is_refused(cli: Cli, empty: MemorySo
     assert cli("backup", "restore", tmp_path / "b").code == 0
     refused = cli("backup", "restore", tmp_path / "b")
     assert refused.code == 1 and "sluice.journal" in refused.err and "delete the topics" in refused.err
+
+
+def test_a_restore_beside_a_service_that_writes_is_refused(cli: Cli, topics: MemoryTopics, tmp_path: Path) -> None:
+    def write() -> None:
+        topics.source.append(JOURNAL.name, "cluster", b"{}")
+
+    topics.meanwhile = write
+    refused = cli("backup", "restore", tmp_path / "b")
+    assert refused.code == 1 and "another process has written to sluice.journal" in refused.err
+
+
+def test_a_restore_that_was_broken_off_cannot_be_backed_up(cli: Cli, empty: MemorySource, tmp_path: Path) -> None:
+    assert cli("backup", "restore", tmp_path / "b").code == 0
+    log = max(empty.logs[JOURNAL.name], key=len)
+    assert len(log) > 1
+    del log[-1]
+    refused = cli("backup", "create", tmp_path / "half")
+    assert refused.code == 1 and "half restored" in refused.err
 
 
 def test_a_back_up_says_what_it_has_and_one_that_is_damaged_says_why_not(cli: Cli, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`sluice snapshot`, `sluice topic sizes`, and what reads a journal whose begin is trimmed."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -79,6 +80,40 @@ def test_a_moment_before_the_oldest_snapshot_of_a_trimmed_journal_is_an_error(
 def test_a_request_behind_a_trimmed_journal_is_traced(cli: Cli, trimmed: SnapshotManifest) -> None:
     found = cli("trace", "seal", "--since", "2023-01-01", "--json")
     assert "StreamSealed" in found.out and f"from the snapshot at {trimmed.offset}" in found.err
+
+
+def test_a_request_from_before_the_oldest_snapshot_is_not_traced_in_part(cli: Cli, trimmed: SnapshotManifest) -> None:
+    found = cli("trace", "create", "--since", "2023-01-01", "--json")
+    assert found.code == 1 and "No snapshot is as old as what you ask for" in found.err
+
+
+def test_an_audit_of_a_trimmed_journal_is_folded_from_a_snapshot_before_its_begin(
+    cli: Cli, trimmed: SnapshotManifest
+) -> None:
+    found = cli("audit", "demo/orders", "--from", trimmed.at, "--json")
+    changes = [(c["type"], c["request"]) for c in found.document if c["name"] == "demo/orders"]
+    assert changes == [("StreamSealStarted", "seal"), ("StreamSealed", "seal")]
+    assert cli("audit", "demo/orders", "--from", trimmed.at - 1).code == 1
+
+
+def test_a_back_up_of_a_trimmed_journal_equals_that_of_the_whole_one(
+    cli: Cli, trimmed: SnapshotManifest, tmp_path: Path
+) -> None:
+    assert cli("backup", "create", tmp_path / "trimmed").code == 0
+    cli.history.source.trim(topics.JOURNAL.name, PARTITION, 0)
+    assert cli("backup", "create", tmp_path / "whole").code == 0
+    files = sorted(path.name for path in (tmp_path / "whole").glob("*.parts"))
+    assert len(files) == PARTITIONS
+    for name in files:
+        assert (tmp_path / "trimmed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_snapshot_of_another_journal_is_not_folded_from(cli: Cli, trimmed: SnapshotManifest) -> None:
+    log = cli.history.source.logs[topics.JOURNAL.name][PARTITION]
+    other: Record[Any, Any] = Record("other", trimmed.at, "cluster-manager/a", marker=Marker(1))
+    log[trimmed.offset] = msgspec.structs.replace(log[trimmed.offset], value=encode_record(other))
+    found = cli("stream", "show", "demo/orders", "--at", cli.history.now)
+    assert found.code == 1 and "they were trimmed" in found.err
 
 
 def test_a_snapshot_that_no_second_run_confirmed_is_not_folded_from(cli: Cli) -> None:

@@ -11,6 +11,7 @@ from support.wait import eventually_async
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
 from sluice.engine.markers import FOLD_FORMAT
+from sluice.engine.partition import partition_keys
 from sluice.engine.ports import SnapshotStoreError
 from sluice.engine.record import Marker
 from sluice.memory.snapshots import MemorySnapshotStore
@@ -149,6 +150,34 @@ async def test_a_store_that_is_away_is_waited_for(world: SnapshotWorld, monkeypa
 
     monkeypatch.setattr(MemorySnapshotStore, "notes", failing)
     assert captured(await world.loaded()) == captured(first) and not failures
+
+
+async def test_a_journal_is_not_loaded_before_each_partition_has_all_of_a_restore() -> None:
+    world = SnapshotWorld(2)
+    model, keys = CounterModel(), partition_keys(2)
+
+    def write(partition: int, id: str, whole_at: int = 0) -> None:
+        value = model.encode(record(id=id, whole_at=whole_at))
+        world.broker.land_in(JOURNAL, partition, keys[partition], value)
+
+    async def waits_for(partitions: str) -> None:
+        problem = f"a restore is not complete: partitions {partitions} lack records"
+        await eventually_async(lambda: journal.loading == problem, DEADLINE_S, problem)
+
+    try:
+        write(0, "first", whole_at=2)
+        journal = world.journal()
+        await waits_for("0, 1")
+        write(0, "second")
+        await waits_for("1")
+        write(1, "first", whole_at=2)
+        await journal.barrier([1])
+        await waits_for("1")
+        write(1, "second")
+        await journal.loaded.wait()
+        assert journal.loading is None
+    finally:
+        await world.stop()
 
 
 # Markers.

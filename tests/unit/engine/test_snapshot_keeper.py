@@ -9,7 +9,14 @@ from support.snapshots import Adds, SnapshotWorld, count
 
 from sluice.engine import snapshot_keeper
 from sluice.engine.journal import Journal
-from sluice.engine.snapshot_keeper import CONFIRMED_WITHIN_S, RETRY_S, HelperFailedError, SnapshotKeeper, SnapshotRules
+from sluice.engine.snapshot_keeper import (
+    CONFIRMED_WITHIN_S,
+    HELD_S,
+    RETRY_S,
+    HelperFailedError,
+    SnapshotKeeper,
+    SnapshotRules,
+)
 from sluice.memory.broker import MemoryMessage
 from sluice.memory.snapshots import CHUNKS, NOTES
 
@@ -214,6 +221,28 @@ async def test_nothing_is_trimmed_that_is_not_archived(world: KeptWorld) -> None
     one.archived = {}
     await confirmed(one)
     assert world.begin == 4
+
+
+def test_what_holds_trimming_up_is_said_once_it_stands_still() -> None:
+    async def scene() -> None:
+        world = KeptWorld()
+        one = await world.instance()
+        one.archived = {0: 4}
+        for _ in range(2):
+            await confirmed(one)
+        assert one.keeper.held == {}, "it may only lag"
+        await asyncio.sleep(HELD_S)
+        assert one.keeper.held == {0: 4}
+        one.archived = {0: 5}
+        await one.keeper.look()
+        assert one.keeper.held == {} and world.begin == 5, "it gets on"
+        await asyncio.sleep(HELD_S)
+        one.archived = {0: 1_000_000}
+        await one.keeper.look()
+        assert one.keeper.held == {}
+        await world.stop()
+
+    virtual_time.run(scene())
 
 
 def test_nothing_is_trimmed_that_is_younger_than_the_set_age() -> None:

@@ -212,7 +212,7 @@ async def test_what_a_commit_left_is_deleted_only_if_it_is_empty(world: World) -
     world.store.segments[full].data = b"x" * 7
     found = await world.verify(Choice(repairs=True))
     by_name = {f.segment: f for f in found.findings}
-    assert by_name[full].repaired is False and "7 bytes, which a commit may not have merged" in by_name[full].repair
+    assert by_name[full].repaired is False and "7 bytes, which may be in no other segment" in by_name[full].repair
     assert by_name[empty].repaired is True
     assert full in world.store.segments and empty not in world.store.segments
 

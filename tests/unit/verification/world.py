@@ -58,9 +58,9 @@ class DirectContext:
 class World:
     """`demo/orders` with two segments, and whatever tests do to it."""
 
-    def __init__(self, history: History | None = None) -> None:
+    def __init__(self, history: History | None = None, store: InMemorySegmentStore | None = None) -> None:
         self.history = history or History()
-        self.store = InMemorySegmentStore()
+        self.store = store or InMemorySegmentStore()
         self._context: Any = DirectContext(self)
         self._requests = 0
 
