@@ -125,6 +125,7 @@ def crash_points() -> list[tuple[WorkflowKind, str]]:
             for moment in ("after", *(("recorded",) if step.record is not None and step is not steps[-1] else ()))
         ]
         for kind, steps in WORKFLOWS.items()
+        if kind in CASES
     }
     last = [(kind, point) for kind in OF_SCOPES for point in of_kind.pop(kind)]
     rounds = max(map(len, of_kind.values()))
@@ -145,7 +146,8 @@ def gateway(lone: System) -> Iterator[Controller]:
 
 
 def test_every_workflow_has_its_case() -> None:
-    assert CASES.keys() == WORKFLOWS.keys()
+    """But for that of a restore, which no request begins: tests/integration/test_backup.py lets it run."""
+    assert CASES.keys() == WORKFLOWS.keys() - {WorkflowKind.RESTORE_STREAM}
     points = crash_points()
     others = [kind for kind, _ in points if kind not in OF_SCOPES]
     assert len(others) >= 20 and all(a != b for a, b in pairwise(others))

@@ -38,7 +38,7 @@ case(
     *committed("a"),
     events(0).gives(["y"]),
     events(1).gives(["x", "z"]),
-    part(segment=0).gives("gone"),
+    part(segment=0).until("gone"),
     put("more").gives(NOT_WRITTEN),
     begin("b"),
     put("later", "b", 1),
@@ -47,7 +47,7 @@ case(
     events(0).gives(["y"]),
     events(1).gives(["x", "z", "later"]),
 )
-case("nothing", *TWO_SEGMENTS, begin(), commit(), *committed("a"), events().gives([]), part().gives("gone"), write(9))
+case("nothing", *TWO_SEGMENTS, begin(), commit(), *committed("a"), events().gives([]), part().until("gone"), write(9))
 case(
     "aborted_is_gone",
     *TWO_SEGMENTS,
@@ -56,8 +56,8 @@ case(
     abort(),
     *aborted("a"),
     events().gives([]),
-    part().gives("gone"),
-    part(segment=1).gives("gone"),
+    part().until("gone"),
+    part(segment=1).until("gone"),
     put("y").gives(NOT_WRITTEN),
 )
 case(
@@ -138,7 +138,7 @@ case(
     state(),
     abort(),
     *aborted("a"),
-    part(segment=1).gives("gone"),
+    part(segment=1).until("gone"),
 )
 
 # The events make segment 0 13 bytes longer.

@@ -10,12 +10,14 @@ not stand behind that is not added to it again.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import faust
 import msgspec
 from faust.auth import Credentials, SASLCredentials, SSLCredentials
+from mode.threads import WorkerThread
 
 from sluice.domain.statistics import Folded, WindowStatistics, mark_key
 from sluice.kafka.headers import cloud_event_headers
@@ -27,6 +29,7 @@ from txn_manager.statistics.windows import Windows
 
 GROUP = "txn-manager-sluice.statistics"
 SIGN_OF_LIFE_S = 5.0
+THREADS_END_S = 2.0
 MIN_SESSION_S = 10.0
 """Figures that come later harm no one, and Faust moves partitions slowly."""
 
@@ -128,4 +131,12 @@ async def run(settings: TxnSettings, alive: Callable[[], None]) -> None:
         raise app.crash_reason or AppEndedError("Faust ended its app")
     except asyncio.CancelledError:
         await app.stop()
+        await asyncio.to_thread(_join_threads)
         raise
+
+
+def _join_threads() -> None:
+    """Wait for Faust's threads, which `stop` may leave behind: at their end they call this event loop."""
+    for thread in threading.enumerate():
+        if isinstance(thread, WorkerThread):
+            thread.join(THREADS_END_S)

@@ -150,7 +150,7 @@ def _check_known(stream: Stream, cut: Cut) -> None:
     if not cut:
         raise InvalidArgumentError("an empty stream cut has no position in the stream")
     for s in cut:
-        if not stream.history.has(epoch_of(s)):
+        if epoch_of(s) >= 0 and not stream.history.has(epoch_of(s)):
             raise NotFoundError(f"{stream.id} has no epoch {epoch_of(s)}")
         if stream.history.find(s) is None:
             raise InvalidArgumentError(f"{stream.id} has no segment {s}")
