@@ -4,6 +4,9 @@ One instance of a service is active: it appends markers, has a helper write the 
 others look at the same notes; one of them has its helper confirm what the active one wrote. An instance that is alone
 does both. Nothing is remembered but in the journal and the store: whoever is active next goes on from there. Helpers
 run one at a time. Belongs to the event loop.
+
+What counts is a snapshot whose marker this process has passed, or began behind. One of another journal (made anew, or
+one that lost its end) may be confirmed and stand at any offset: nothing may be trimmed behind it, nor wait for it.
 """
 
 import asyncio
@@ -80,6 +83,8 @@ class SnapshotKeeper:
         trimmable: Trimmable | None = None,
     ) -> None:
         self.snapshots: dict[int, list[Snapshot]] = {}
+        """Of each partition those of this journal, as far as is known here."""
+        self._stored: dict[int, list[Snapshot]] = {}
         self.failures: dict[int, str] = {}
         """Why the last helper of a partition failed."""
         self._journal = journal
@@ -137,7 +142,9 @@ class SnapshotKeeper:
 
     async def _read(self, partitions: Collection[int]) -> None:
         for partition, notes in (await self._store.notes(partitions)).items():
-            self.snapshots[partition] = snapshots_of(notes)[0]
+            stored, markers = snapshots_of(notes)[0], self._journal.markers[partition]
+            self._stored[partition] = stored
+            self.snapshots[partition] = [s for s in stored if markers.has(s.manifest.offset, s.manifest.marker)]
 
     def _newest(self, partition: int) -> Snapshot | None:
         """The newest of this format."""
@@ -196,9 +203,11 @@ class SnapshotKeeper:
             confirmed = list(by_marker.values())[-KEPT_CONFIRMED:]
             if len(confirmed) < KEPT_CONFIRMED:
                 continue
-            kept = [*confirmed, *ours[-KEPT_COMPLETE:], *self._of_other_formats(partition)]
-            if snapshots[0] not in kept:
-                notes_before = min(s.note for s in kept)
+            stored = sorted(self._stored[partition], key=lambda s: s.note)
+            complete = [s for s in stored if s.manifest.format == FORMAT][-KEPT_COMPLETE:]
+            kept = [*confirmed, *complete, *self._of_other_formats(partition)]
+            notes_before = min(s.note for s in kept)
+            if stored[0].note < notes_before:
                 await self._store.trim(partition, notes_before, min(s.manifest.first_chunk for s in kept))
             offset = confirmed[0].manifest.offset
             if allowed is not None:
@@ -211,7 +220,7 @@ class SnapshotKeeper:
 
     def _of_other_formats(self, partition: int) -> list[Snapshot]:
         """The newest confirmed one of each, as long as the journal has what follows: another release begins from it."""
-        begin, snapshots = self._begins.get(partition, 0), self.snapshots[partition]
+        begin, snapshots = self._begins.get(partition, 0), self._stored[partition]
         if sum(s.manifest.format == FORMAT for s in snapshots) > KEPT_BESIDE_OTHERS:
             return []
         confirmed = [s for s in snapshots if s.is_confirmed]

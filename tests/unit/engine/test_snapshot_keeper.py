@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 from support import virtual_time
-from support.snapshots import Adds, SnapshotWorld, count
+from support.snapshots import Adds, SnapshotWorld, captured, count
 
 from sluice.engine import snapshot_keeper
 from sluice.engine.journal import Journal
@@ -203,6 +203,25 @@ async def test_the_journal_is_trimmed_behind_the_second_newest_confirmed_snapsho
     await count(one.journal, RULES.records)
     await one.keeper.look()
     assert world.begin == second
+
+
+async def test_snapshots_of_a_journal_that_was_made_anew_count_for_nothing(world: KeptWorld) -> None:
+    """They are confirmed, and the new journal has other records at their offsets."""
+    before = await world.instance()
+    others = [await confirmed(before) for _ in range(3)]
+    await before.journal.stop()
+    world.instances.clear()
+    world.broker.recreate(JOURNAL)
+    one = await world.instance()
+    await count(one.journal, others[2] - RULES.records - 5)
+    first = await confirmed(one)
+    assert others[1] < first < others[2], "some stand before it, and some behind"
+    assert world.begin == 0 and first in [s.manifest.offset for s in await world.snapshots() if s.is_confirmed]
+    second = await confirmed(one)
+    assert world.begin == first
+    await confirmed(one)
+    assert world.begin == second
+    assert captured(await world.loaded()) == captured(one.journal)
 
 
 async def test_nothing_is_trimmed_that_is_not_archived(world: KeptWorld) -> None:
