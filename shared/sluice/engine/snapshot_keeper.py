@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 import msgspec
 
-from sluice.engine.errors import JournalError
+from sluice.engine.errors import JournalError, PartitionFailedError
 from sluice.engine.journal import Journal
 from sluice.engine.ports import EndsUnknownError, SnapshotStore, SnapshotStoreError
 from sluice.engine.snapshots import FORMAT, Snapshot, SnapshotManifest, snapshots_of
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 10.0
 RETRY_S = 60.0
-"""How long a partition whose helper failed is left alone."""
+"""How long a partition of which no snapshot could be made is left alone."""
 
 CONFIRMED_WITHIN_S = 600.0
 """How long after its marker a snapshot may wait for another instance to confirm it."""
@@ -86,7 +86,7 @@ class SnapshotKeeper:
         """Of each partition those of this journal, as far as is known here."""
         self._stored: dict[int, list[Snapshot]] = {}
         self.failures: dict[int, str] = {}
-        """Why the last helper of a partition failed."""
+        """Why the last attempt to make one of a partition failed."""
         self._journal = journal
         self._store = store
         self._rules = rules
@@ -133,12 +133,23 @@ class SnapshotKeeper:
     async def look(self) -> None:
         """Do what is due. Raises SnapshotStoreError, EndsUnknownError and JournalError."""
         await self._read(range(self._journal.partitions))
-        for partition in range(self._journal.partitions):
-            if self._retry_at_ms.get(partition, 0) <= self._journal.clock.now_ms():
-                await self._attend(partition)
-        if self._is_active():
-            await self._trim()
-        self._publish()
+        try:
+            for partition in range(self._journal.partitions):
+                if self._retry_at_ms.get(partition, 0) <= self._journal.clock.now_ms():
+                    await self._try_to_attend(partition)
+            if self._is_active():
+                await self._trim()
+        finally:
+            self._publish()
+
+    async def _try_to_attend(self, partition: int) -> None:
+        """What fails for one partition is no reason to leave the others alone."""
+        try:
+            await self._attend(partition)
+        except (HelperFailedError, PartitionFailedError) as error:
+            self.failures[partition] = str(error)
+            self._retry_at_ms[partition] = self._journal.clock.now_ms() + round(RETRY_S * 1000)
+            log.error("snapshot not made", extra={"partition": partition, "error": str(error)})
 
     async def _read(self, partitions: Collection[int]) -> None:
         for partition, notes in (await self._store.notes(partitions)).items():
@@ -181,15 +192,10 @@ class SnapshotKeeper:
         return new >= rules.records or (new >= rules.min_records and age_ms >= rules.interval_ms)
 
     async def _help(self, partition: int, offset: int) -> None:
-        try:
-            await self._run_helper(partition, offset)
-        except HelperFailedError as error:
-            self.failures[partition] = str(error)
-            self._retry_at_ms[partition] = self._journal.clock.now_ms() + round(RETRY_S * 1000)
-            log.error("snapshot not made", extra={"partition": partition, "offset": offset, "error": str(error)})
-        else:
-            self.failures.pop(partition, None)
-            await self._read([partition])
+        """Raises HelperFailedError."""
+        await self._run_helper(partition, offset)
+        self.failures.pop(partition, None)
+        await self._read([partition])
 
     # Trimming.
 

@@ -6,14 +6,17 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from support import virtual_time
 from support.snapshots import Adds, SnapshotWorld, captured, count
+from support.wait import eventually_async
 
 from sluice.engine import snapshot_keeper
 from sluice.engine.journal import Journal
+from sluice.engine.partition import partition_keys
 from sluice.engine.snapshot_keeper import CONFIRMED_WITHIN_S, RETRY_S, HelperFailedError, SnapshotKeeper, SnapshotRules
 from sluice.memory.broker import MemoryMessage
 from sluice.memory.snapshots import CHUNKS, NOTES
 
 JOURNAL = "sluice.journal"
+DEADLINE_S = 30.0
 RULES = SnapshotRules(records=10, min_records=3, interval_ms=60_000, keep_ms=-60_000)
 """What was appended a moment ago may be trimmed, too."""
 
@@ -49,8 +52,8 @@ class Instance:
 
 
 class KeptWorld(SnapshotWorld):
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, partitions: int = 1) -> None:
+        super().__init__(partitions)
         self.instances: list[Instance] = []
 
     async def instance(self, rules: SnapshotRules = RULES) -> Instance:
@@ -170,6 +173,21 @@ def test_a_partition_whose_helper_failed_is_left_alone_for_a_while() -> None:
         await world.stop()
 
     virtual_time.run(scene())
+
+
+async def test_a_partition_that_has_stopped_does_not_hold_up_the_others() -> None:
+    world = KeptWorld(partitions=2)
+    one = await world.instance()
+    stopped, other = partition_keys(2)
+    for key in (stopped, other):
+        await count(one.journal, RULES.records, key)
+    world.broker.land(JOURNAL, stopped, b"no record")
+    await eventually_async(lambda: one.journal.failure, DEADLINE_S, "the partition has stopped")
+    one.failing = "away"
+    await one.keeper.look()
+    assert one.helped == [10] and sorted(one.keeper.failures) == [0, 1]
+    assert "cannot be applied" in one.keeper.failures[0]
+    await world.stop()
 
 
 async def test_a_difference_shows_until_a_newer_snapshot_agrees(world: KeptWorld) -> None:
