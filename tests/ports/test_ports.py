@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pytest
 from ports.conftest import PlayAll
@@ -12,14 +13,17 @@ from support.wait import eventually_async
 from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.journal import JournalUnavailableError
 from sluice.engine.ports import Message, RequestSource
+from sluice.engine.record import Mark
 
 KEY = KEYS[0]
+NOTHING: Mapping[int, Mark] = MappingProxyType({})
 
 
 class Reads:
     """A source's listener that keeps where each message stands, by its value."""
 
-    def __init__(self) -> None:
+    def __init__(self, committable: Mapping[int, Mark]) -> None:
+        self.committable = committable
         self.at: dict[bytes, tuple[int, int, int]] = {}
 
     def assigned(self, partitions: list[int]) -> None:
@@ -35,13 +39,15 @@ class Reads:
         for message in batch:
             self.at[message.value()] = message.partition(), message.offset(), message.leader_epoch()
 
-    def positions(self) -> Mapping[int, int]:
-        return {}
+    def positions(self) -> Mapping[int, Mark]:
+        return self.committable
 
 
-async def read_all(play: Play, count: int) -> dict[bytes, tuple[int, int, int]]:
-    """All requests there are, with partition, offset and leader epoch."""
-    reads, source = Reads(), play.world.source()
+async def read_all(
+    play: Play, count: int, committable: Mapping[int, Mark] = NOTHING
+) -> dict[bytes, tuple[int, int, int]]:
+    """So many requests, with partition, offset and leader epoch; what is `committable` is committed behind them."""
+    reads, source = Reads(committable), play.world.source()
     source.start(reads)
     await eventually_async(lambda: len(reads.at) == count, DEADLINE_S, "all is read")
     await source.stop()
@@ -253,6 +259,23 @@ def test_the_leader_epoch_of_a_request_stays_and_grows_with_each_leader(play: Pl
         assert {value: second[value] for value in first} == first
         before = {partition: epoch for partition, _, epoch in first.values()}
         assert all(e > before[p] for value, (p, _, e) in second.items() if value not in first)
+
+    play(scenario)
+
+
+def test_a_position_in_an_end_that_was_lost_is_not_where_the_next_owner_begins(play: PlayAll) -> None:
+    """To the brokers it is the same whether the owner has read what was lost, or says so."""
+
+    async def scenario(play: Play) -> None:
+        await play.send(KEYS, 2)
+        first = await read_all(play, play.sent)
+        await play.world.change_leader()
+        await play.send(KEYS, 2)
+        behind = {p: (epoch, 9) for p, offset, epoch in first.values() if offset == 5}
+        assert len(behind) == PARTITIONS
+        all_there_is = await read_all(play, play.sent, behind)
+        found = await read_all(play, play.sent - len(first))
+        assert found == {request: at for request, at in all_there_is.items() if request not in first}
 
     play(scenario)
 

@@ -165,7 +165,7 @@ class World(System):
     def _all_delivered(self) -> bool:
         positions, committed = self.process.consumer.positions(), self.groups.group(REQUESTS_STREAMS.name).committed
         views = self.process.journal.views()
-        return all(positions.get(p, committed[p]) >= len(log) for p, log in enumerate(self.requests)) and all(
+        return all(positions.get(p, committed[p])[1] >= len(log) for p, log in enumerate(self.requests)) and all(
             view.next_offset == len(log) for view, log in zip(views, self.journal, strict=True)
         )
 

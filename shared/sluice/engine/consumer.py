@@ -16,7 +16,7 @@ from sluice.engine.flow_control import FlowControl
 from sluice.engine.journal import Journal
 from sluice.engine.offsets import Offsets, Origin
 from sluice.engine.ports import Message, RequestSource
-from sluice.engine.record import Source
+from sluice.engine.record import Mark, Source
 from sluice.telemetry import metrics, tracing
 from sluice.telemetry.scrape import on_scrape
 
@@ -157,9 +157,9 @@ class RequestConsumer:
 
     # What the source reports.
 
-    def positions(self) -> Mapping[int, int]:
+    def positions(self) -> Mapping[int, Mark]:
         """See SourceListener."""
-        return {p: o.position for p, o in list(self._offsets.items()) if o.position is not None}
+        return {p: mark for p, o in list(self._offsets.items()) if (mark := o.committable) is not None}
 
     def assigned(self, partitions: list[int]) -> None:
         """See SourceListener."""

@@ -359,9 +359,11 @@ class Journal:
             self._tried[partition] = id
             self._views[partition] = start.view
             self.failed.pop(partition, None)
+            # Those of a snapshot that was refused since are no markers of this journal.
+            markers = self.markers[partition] = PartitionMarkers(partition)
             if manifest is not None:
                 self._starts[partition] = start
-                self.markers[partition].passed(manifest.offset, manifest.at, start.view.outcome_hash)
+                markers.passed(manifest.offset, manifest.marker, manifest.at, start.view.outcome_hash)
         self._to_load.clear()
         self._follow()
 
@@ -445,7 +447,7 @@ class Journal:
         markers, offset = self.markers[partition], message.offset()
         if record.marker is not None and record.by != self.source:
             markers.compare(record.marker, offset, record.by)
-        markers.passed(offset, message.timestamp()[1], self._views[partition].outcome_hash)
+        markers.passed(offset, record.id, message.timestamp()[1], self._views[partition].outcome_hash)
 
     def _settle_soon(self) -> None:
         if not self._is_settling:

@@ -7,7 +7,8 @@ back. Belongs to the event loop.
 """
 
 import logging
-from collections import deque
+
+import msgspec
 
 from sluice.engine.record import Marker
 from sluice.telemetry import metrics
@@ -17,8 +18,15 @@ log = logging.getLogger(__name__)
 FOLD_FORMAT = 1
 """Grows with every change of the fold rule, or of what events do to states: only equal ones compare."""
 
-_REMEMBERED = 8
-"""Markers behind which the own hash is known. A proposer names the last one it has folded, which is seldom older."""
+_REMEMBERED = 64
+"""Markers that are known. A proposer names the last one it has folded, and the keeper those of the last snapshots."""
+
+
+class _Passed(msgspec.Struct, frozen=True):
+    """A marker: the id of the record, and the own hash behind it."""
+
+    id: str
+    outcome_hash: str
 
 
 class PartitionMarkers:
@@ -34,22 +42,31 @@ class PartitionMarkers:
         self.difference: str | None = None
         self._partition = partition
         self.agreed = -1
-        self._passed: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)
+        self._passed: dict[int, _Passed] = {}
 
-    def passed(self, offset: int, timestamp_ms: int, outcome_hash: int) -> None:
+    def passed(self, offset: int, id: str, timestamp_ms: int, outcome_hash: int) -> None:
         """The follower's hash is this behind the marker at `offset`, which the log took at that time (epoch ms)."""
         self.last, self.last_ms = offset, timestamp_ms
-        self._passed.append((offset, in_hex(outcome_hash)))
+        self._passed[offset] = _Passed(id, in_hex(outcome_hash))
+        if len(self._passed) > _REMEMBERED:
+            del self._passed[next(iter(self._passed))]
+
+    def has(self, offset: int, id: str) -> bool:
+        """Whether this follower has passed that record as a marker, or began behind it."""
+        known = self._passed.get(offset)
+        return known is not None and known.id == id
 
     def next(self) -> Marker:
         """What to propose now."""
-        return Marker(FOLD_FORMAT, *(self._passed[-1] if self._passed else (-1, "")))
+        known = self._passed.get(self.last)
+        return Marker(FOLD_FORMAT, self.last, known.outcome_hash if known is not None else "")
 
     def compare(self, marker: Marker, offset: int, by: str) -> None:
         """Compare with what the proposer `by` found, as the marker at `offset` says."""
-        own = dict(self._passed).get(marker.previous)
-        if marker.format != FOLD_FORMAT or own is None:
+        known = self._passed.get(marker.previous)
+        if marker.format != FOLD_FORMAT or known is None:
             return
+        own = known.outcome_hash
         if own == marker.outcome_hash:
             self.difference, self.agreed = None, marker.previous
             return

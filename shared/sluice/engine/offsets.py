@@ -1,6 +1,10 @@
 """Which requests of an owned partition are acknowledged. All below the position is; the position is what is committed.
 
 The position is also the partition's floor: every request below it is decided, or needs no decision.
+
+It is committed with the leader epoch of what is below it. A topic may lose its end and get another before its owner
+notices; the owner then commits a position in the new end, of which it has seen nothing. So the next owner's consumer
+asks where the requests of that epoch end, and begins there if that is earlier (KIP-320).
 """
 
 from collections import deque
@@ -15,27 +19,35 @@ class Offsets:
 
     def __init__(self) -> None:
         self.appended: deque[int] = deque()
-        self.position: int | None = None
-        """None until the first request came: then nothing is known, and nothing to commit."""
-        self._epoch = -1
+        self.committable: Mark | None = None
+        """The position behind the leader epoch of what is acknowledged; None until the first request came.
+
+        It is one object, for the thread that commits reads it at any time.
+        """
         self._waiting: deque[Mark] = deque()
         self._done: set[int] = set()
 
     def took(self, mark: Mark, appended_ms: int) -> None:
         """A request came. They come in the order of their offsets; see `runs_backwards`."""
-        if self.position is None:
-            self._epoch, self.position = mark
+        if self.committable is None:
+            self.committable = mark
         self._waiting.append(mark)
         self.appended.append(appended_ms)
 
+    @property
+    def position(self) -> int | None:
+        """The first offset that is not acknowledged; None until the first request came."""
+        return self.committable[1] if self.committable is not None else None
+
     def runs_backwards(self, offset: int) -> bool:
         """Whether a request stands where others were before: the topic has lost its end, or is read a second time."""
-        return self.position is not None and offset < (self._waiting[-1][1] + 1 if self._waiting else self.position)
+        position = self.position
+        return position is not None and offset < (self._waiting[-1][1] + 1 if self._waiting else position)
 
     @property
     def floor(self) -> Mark:
         """Below which all requests are decided, or need no decision."""
-        return self._epoch, self.position or 0
+        return self.committable or (-1, 0)
 
     @property
     def open(self) -> int:
@@ -54,10 +66,10 @@ class Offsets:
             return False
         done.add(offset)
         while waiting and waiting[0][1] in done:
-            self._epoch, first = waiting.popleft()
+            epoch, first = waiting.popleft()
             self.appended.popleft()
             done.discard(first)
-            self.position = first + 1
+            self.committable = epoch, first + 1
         return True
 
 

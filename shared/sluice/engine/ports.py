@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from sluice.engine.record import Mark
+
 Ends = dict[int, int]
 """For each partition the offset of the next record that will be appended to it."""
 
@@ -172,8 +174,11 @@ class SourceListener(Protocol):
 
     def received(self, batch: Sequence[Message]) -> None: ...
 
-    def positions(self) -> Mapping[int, int]:
-        """For each owned partition the first offset that is not acknowledged; called from any thread."""
+    def positions(self) -> Mapping[int, Mark]:
+        """For each owned partition the first offset that is not acknowledged, behind the leader epoch of what is.
+
+        Called from any thread.
+        """
         ...
 
 
@@ -193,7 +198,10 @@ class RequestSource(Protocol):
         ...
 
     def commit(self) -> None:
-        """Have the listener's positions committed soon."""
+        """Have the listener's positions committed soon.
+
+        The next owner begins at what was committed, or where the requests of that leader epoch end, if that is earlier.
+        """
         ...
 
     def pause(self, partitions: Collection[int] | None) -> None:

@@ -4,6 +4,9 @@ One instance of a service is active: it appends markers, has a helper write the 
 others look at the same notes; one of them has its helper confirm what the active one wrote. An instance that is alone
 does both. Nothing is remembered but in the journal and the store: whoever is active next goes on from there. Helpers
 run one at a time. Belongs to the event loop.
+
+What counts is a snapshot whose marker this process has passed, or began behind. One of another journal (made anew, or
+one that lost its end) may be confirmed and stand at any offset: nothing may be trimmed behind it, nor wait for it.
 """
 
 import asyncio
@@ -12,7 +15,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 import msgspec
 
-from sluice.engine.errors import JournalError
+from sluice.engine.errors import JournalError, PartitionFailedError
 from sluice.engine.journal import Journal
 from sluice.engine.ports import EndsUnknownError, SnapshotStore, SnapshotStoreError
 from sluice.engine.snapshots import FORMAT, Snapshot, SnapshotManifest, snapshots_of
@@ -22,7 +25,7 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 10.0
 RETRY_S = 60.0
-"""How long a partition whose helper failed is left alone."""
+"""How long a partition of which no snapshot could be made is left alone."""
 
 CONFIRMED_WITHIN_S = 600.0
 """How long after its marker a snapshot may wait for another instance to confirm it."""
@@ -83,8 +86,10 @@ class SnapshotKeeper:
         trimmable: Trimmable | None = None,
     ) -> None:
         self.snapshots: dict[int, list[Snapshot]] = {}
+        """Of each partition those of this journal, as far as is known here."""
+        self._stored: dict[int, list[Snapshot]] = {}
         self.failures: dict[int, str] = {}
-        """Why the last helper of a partition failed."""
+        """Why the last attempt to make one of a partition failed."""
         self._journal = journal
         self._store = store
         self._rules = rules
@@ -139,16 +144,29 @@ class SnapshotKeeper:
     async def look(self) -> None:
         """Do what is due. Raises SnapshotStoreError, EndsUnknownError and JournalError."""
         await self._read(range(self._journal.partitions))
-        for partition in range(self._journal.partitions):
-            if self._retry_at_ms.get(partition, 0) <= self._journal.clock.now_ms():
-                await self._attend(partition)
-        if self._is_active():
-            await self._trim()
-        self._publish()
+        try:
+            for partition in range(self._journal.partitions):
+                if self._retry_at_ms.get(partition, 0) <= self._journal.clock.now_ms():
+                    await self._try_to_attend(partition)
+            if self._is_active():
+                await self._trim()
+        finally:
+            self._publish()
+
+    async def _try_to_attend(self, partition: int) -> None:
+        """What fails for one partition is no reason to leave the others alone."""
+        try:
+            await self._attend(partition)
+        except (HelperFailedError, PartitionFailedError) as error:
+            self.failures[partition] = str(error)
+            self._retry_at_ms[partition] = self._journal.clock.now_ms() + round(RETRY_S * 1000)
+            log.error("snapshot not made", extra={"partition": partition, "error": str(error)})
 
     async def _read(self, partitions: Collection[int]) -> None:
         for partition, notes in (await self._store.notes(partitions)).items():
-            self.snapshots[partition] = snapshots_of(notes)[0]
+            stored, markers = snapshots_of(notes)[0], self._journal.markers[partition]
+            self._stored[partition] = stored
+            self.snapshots[partition] = [s for s in stored if markers.has(s.manifest.offset, s.manifest.marker)]
 
     def _newest(self, partition: int) -> Snapshot | None:
         """The newest of this format."""
@@ -185,15 +203,10 @@ class SnapshotKeeper:
         return new >= rules.records or (new >= rules.min_records and age_ms >= rules.interval_ms)
 
     async def _help(self, partition: int, offset: int) -> None:
-        try:
-            await self._run_helper(partition, offset)
-        except HelperFailedError as error:
-            self.failures[partition] = str(error)
-            self._retry_at_ms[partition] = self._journal.clock.now_ms() + round(RETRY_S * 1000)
-            log.error("snapshot not made", extra={"partition": partition, "offset": offset, "error": str(error)})
-        else:
-            self.failures.pop(partition, None)
-            await self._read([partition])
+        """Raises HelperFailedError."""
+        await self._run_helper(partition, offset)
+        self.failures.pop(partition, None)
+        await self._read([partition])
 
     # Trimming.
 
@@ -207,9 +220,11 @@ class SnapshotKeeper:
             confirmed = list(by_marker.values())[-KEPT_CONFIRMED:]
             if len(confirmed) < KEPT_CONFIRMED:
                 continue
-            kept = [*confirmed, *ours[-KEPT_COMPLETE:], *self._of_other_formats(partition)]
-            if snapshots[0] not in kept:
-                notes_before = min(s.note for s in kept)
+            stored = sorted(self._stored[partition], key=lambda s: s.note)
+            complete = [s for s in stored if s.manifest.format == FORMAT][-KEPT_COMPLETE:]
+            kept = [*confirmed, *complete, *self._of_other_formats(partition)]
+            notes_before = min(s.note for s in kept)
+            if stored[0].note < notes_before:
                 await self._store.trim(partition, notes_before, min(s.manifest.first_chunk for s in kept))
             offset = confirmed[0].manifest.offset
             if allowed is not None:
@@ -230,7 +245,7 @@ class SnapshotKeeper:
 
     def _of_other_formats(self, partition: int) -> list[Snapshot]:
         """The newest confirmed one of each, as long as the journal has what follows: another release begins from it."""
-        begin, snapshots = self._begins.get(partition, 0), self.snapshots[partition]
+        begin, snapshots = self._begins.get(partition, 0), self._stored[partition]
         if sum(s.manifest.format == FORMAT for s in snapshots) > KEPT_BESIDE_OTHERS:
             return []
         confirmed = [s for s in snapshots if s.is_confirmed]

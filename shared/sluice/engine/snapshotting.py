@@ -67,12 +67,13 @@ class Snapshotter:
         Raises NoMarkerError, MissingRecordsError, SnapshotRefusedError if what is there is no whole snapshot,
         SnapshotStoreError and EndsUnknownError.
         """
+        view, origin = await self._fold(partition, offset)
         notes = await self._store.notes([partition])
-        found = [s for s in snapshots_of(notes[partition])[0] if s.manifest.offset == offset]
+        # By its marker: one of another journal may stand at the same offset.
+        found = [s for s in snapshots_of(notes[partition])[0] if s.manifest.marker == origin.marker]
         ours = [s for s in found if s.manifest.format == FORMAT]
         if any(s.is_confirmed for s in ours):
             return Made()
-        view, origin = await self._fold(partition, offset)
         for snapshot in ours:
             if snapshot.difference is None:
                 made = await self._compare(snapshot, view)

@@ -25,7 +25,8 @@ class RecordDeleter:
 
         Returns where each of the partitions begins now. Raises KafkaException.
         """
-        admin = self._admin = self._admin or AdminClient(clients.admin(self._client))
+        # Not by its truth: a client is as long as its queue, so an idle one is false.
+        admin = self._admin = AdminClient(clients.admin(self._client)) if self._admin is None else self._admin
         bounds = dict(before)
         if appended_before_ms is not None:
             for partition, offset in self._first_since(admin, topic, before, appended_before_ms).items():

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sluice.engine.ports import EndsUnknownError, Message, SourceListener
+from sluice.engine.record import Mark
 from sluice.kafka.poll_thread import ConsumerReplaced, PollThread
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
@@ -41,7 +42,7 @@ class KafkaRequestSource:
         self._loop = asyncio.get_running_loop()
         self._listener: SourceListener | None = None
         self._poll: PollThread | None = None
-        self._committed: dict[int, int] = {}
+        self._committed: dict[int, Mark] = {}
         self._commit_due = False
         self._still: set[int] = set()
         self._admin: AdminClient | None = None
@@ -141,7 +142,7 @@ class KafkaRequestSource:
 
         consumer.subscribe([self.topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
 
-    def _uncommitted(self) -> dict[int, int]:
+    def _uncommitted(self) -> dict[int, Mark]:
         positions = self._listener.positions() if self._listener is not None else {}
         return {p: at for p, at in positions.items() if self._committed.get(p) != at}
 
@@ -149,7 +150,8 @@ class KafkaRequestSource:
         self._commit_due = False
         due = self._uncommitted()
         if due:
-            consumer.commit(offsets=[TopicPartition(self.topic, p, at) for p, at in due.items()], asynchronous=False)
+            offsets = [TopicPartition(self.topic, p, at, leader_epoch=epoch) for p, (epoch, at) in due.items()]
+            consumer.commit(offsets=offsets, asynchronous=False)
             self._committed.update(due)
 
     def _pause(self, consumer: Consumer, partitions: Collection[int] | None) -> None:

@@ -6,6 +6,7 @@ the topic is open then. Records are dated when they land, as the broker does. Al
 
 import asyncio
 import contextvars
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -189,6 +190,10 @@ class MemoryBroker:
         del self.log(topic, partition)[end:]
         self.change_leader(topic, partition)
         self._cut(topic, partition, end)
+
+    def end_of_epoch(self, topic: str, partition: int, epoch: int) -> int:
+        """Where the records of this leader epoch, and of those before it, end."""
+        return bisect_right(self.log(topic, partition), epoch, key=MemoryMessage.leader_epoch)
 
     def change_leader(self, topic: str, partition: int) -> None:
         """What lands from now on has a higher leader epoch."""

@@ -9,9 +9,11 @@ import contextvars
 from collections.abc import Callable, Collection, Sequence
 
 from sluice.engine.ports import EndsUnknownError, SourceListener
+from sluice.engine.record import Mark
 from sluice.memory.broker import Fetching, MemoryBroker, MemoryMessage
 
 SESSION_S = 1.5
+_NOTHING: Mark = (-1, 0)
 
 OnOwned = Callable[[int, object | None], None]
 
@@ -71,8 +73,8 @@ class MemoryRequestSource:
         assert self._listener is not None
         self._listener.revoked(partitions)
 
-    def position(self, partition: int) -> int | None:
-        """Where the next owner may begin; None: where this one began."""
+    def position(self, partition: int) -> Mark | None:
+        """Where the next owner may begin, behind the leader epoch of what is below; None: where this one began."""
         return self._listener.positions().get(partition) if self._listener is not None else None
 
     def _hold(self) -> None:
@@ -92,7 +94,8 @@ class MemoryGroup:
     def __init__(self, broker: MemoryBroker, topic: str, on_owned: OnOwned = lambda _partition, _process: None) -> None:
         self.broker = broker
         self.topic = topic
-        self.committed = [0] * broker.partitions
+        self._topic_id = broker.topic_id(topic)
+        self.committed: list[Mark] = [_NOTHING] * broker.partitions
         self.owners: list[MemoryRequestSource | None] = [None] * broker.partitions
         self._on_owned = on_owned
         self._members: list[MemoryRequestSource] = []
@@ -138,6 +141,7 @@ class MemoryGroup:
     def commit(self, member: MemoryRequestSource) -> None:
         if self.broker.back_s is not None or not self.broker.is_running(member.process):
             return
+        self._forget_deleted_topic()
         for partition, owner in enumerate(self.owners):
             position = member.position(partition) if owner is member else None
             if position is not None:
@@ -145,7 +149,13 @@ class MemoryGroup:
 
     def lose_offsets(self) -> None:
         """Nothing is committed any more: a new owner reads all there is."""
-        self.committed = [0] * self.broker.partitions
+        self.committed = [_NOTHING] * self.broker.partitions
+
+    def _forget_deleted_topic(self) -> None:
+        """What was committed of a topic goes with it."""
+        if self._topic_id != self.broker.topic_id(self.topic):
+            self._topic_id = self.broker.topic_id(self.topic)
+            self.lose_offsets()
 
     def balance(self, bounce: bool = False) -> None:
         """Give each partition to a member; with `bounce` take all away first, uncommitted."""
@@ -198,9 +208,10 @@ class MemoryGroup:
         self.broker.loop.call_later(delay_s, begin, context=member.context)
 
     def _begin(self, partition: int) -> int:
-        """Where the partition's next owner begins: at the first record if what is committed is not there any more."""
-        committed = self.committed[partition]
-        return committed if committed <= len(self.broker.log(self.topic, partition)) else 0
+        """Where the partition's next owner begins: see RequestSource."""
+        self._forget_deleted_topic()
+        epoch, offset = self.committed[partition]
+        return min(offset, self.broker.end_of_epoch(self.topic, partition, epoch))
 
     def _free(self, member: MemoryRequestSource) -> None:
         for partition, owner in enumerate(self.owners):

@@ -88,6 +88,7 @@ async def test_a_snapshot_of_a_journal_that_was_made_anew_is_refused(world: Snap
     (reason,) = third.loader.refusals[0]
     assert "the journal has another record where its marker was" in reason
     assert captured(third) == captured(second) and third.failure is None
+    assert third.markers[0].last == -1, "it has none of the markers of the other one"
 
 
 async def test_a_journal_that_lost_its_end_refuses_the_snapshots_of_that_end(world: SnapshotWorld) -> None:

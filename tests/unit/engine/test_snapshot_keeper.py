@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 from support import virtual_time
-from support.snapshots import Adds, SnapshotWorld, count
+from support.snapshots import Adds, SnapshotWorld, captured, count
+from support.wait import eventually_async
 
 from sluice.engine import snapshot_keeper
 from sluice.engine.journal import Journal
+from sluice.engine.partition import partition_keys
 from sluice.engine.snapshot_keeper import (
     CONFIRMED_WITHIN_S,
     HELD_S,
@@ -21,6 +23,7 @@ from sluice.memory.broker import MemoryMessage
 from sluice.memory.snapshots import CHUNKS, NOTES
 
 JOURNAL = "sluice.journal"
+DEADLINE_S = 30.0
 RULES = SnapshotRules(records=10, min_records=3, interval_ms=60_000, keep_ms=-60_000)
 """What was appended a moment ago may be trimmed, too."""
 
@@ -56,8 +59,8 @@ class Instance:
 
 
 class KeptWorld(SnapshotWorld):
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, partitions: int = 1) -> None:
+        super().__init__(partitions)
         self.instances: list[Instance] = []
 
     async def instance(self, rules: SnapshotRules = RULES) -> Instance:
@@ -179,6 +182,21 @@ def test_a_partition_whose_helper_failed_is_left_alone_for_a_while() -> None:
     virtual_time.run(scene())
 
 
+async def test_a_partition_that_has_stopped_does_not_hold_up_the_others() -> None:
+    world = KeptWorld(partitions=2)
+    one = await world.instance()
+    stopped, other = partition_keys(2)
+    for key in (stopped, other):
+        await count(one.journal, RULES.records, key)
+    world.broker.land(JOURNAL, stopped, b"no record")
+    await eventually_async(lambda: one.journal.failure, DEADLINE_S, "the partition has stopped")
+    one.failing = "away"
+    await one.keeper.look()
+    assert one.helped == [10] and sorted(one.keeper.failures) == [0, 1]
+    assert "cannot be applied" in one.keeper.failures[0]
+    await world.stop()
+
+
 async def test_a_difference_shows_until_a_newer_snapshot_agrees(world: KeptWorld) -> None:
     active, other = await world.instance(), await world.instance()
     other.is_active = False
@@ -210,6 +228,25 @@ async def test_the_journal_is_trimmed_behind_the_second_newest_confirmed_snapsho
     await count(one.journal, RULES.records)
     await one.keeper.look()
     assert world.begin == second
+
+
+async def test_snapshots_of_a_journal_that_was_made_anew_count_for_nothing(world: KeptWorld) -> None:
+    """They are confirmed, and the new journal has other records at their offsets."""
+    before = await world.instance()
+    others = [await confirmed(before) for _ in range(3)]
+    await before.journal.stop()
+    world.instances.clear()
+    world.broker.recreate(JOURNAL)
+    one = await world.instance()
+    await count(one.journal, others[2] - RULES.records - 5)
+    first = await confirmed(one)
+    assert others[1] < first < others[2], "some stand before it, and some behind"
+    assert world.begin == 0 and first in [s.manifest.offset for s in await world.snapshots() if s.is_confirmed]
+    second = await confirmed(one)
+    assert world.begin == first
+    await confirmed(one)
+    assert world.begin == second
+    assert captured(await world.loaded()) == captured(one.journal)
 
 
 async def test_nothing_is_trimmed_that_is_not_archived(world: KeptWorld) -> None:

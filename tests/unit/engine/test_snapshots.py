@@ -227,6 +227,22 @@ async def test_a_helper_begins_from_the_snapshot_before(world: SnapshotWorld) ->
     assert await refusals(world) == (second, [])
 
 
+async def test_a_snapshot_of_another_journal_at_the_same_offset_is_not_compared(world: SnapshotWorld) -> None:
+    first = await world.loaded()
+    await count(first, 5)
+    offset = await first.append_marker(0)
+    await world.help(offset)
+    await first.stop()
+    world.broker.recreate("sluice.journal")
+    second = await world.loaded()
+    await count(second, 5, "another")
+    assert await second.append_marker(0) == offset
+    made = await world.help(offset)
+    assert made.manifest is not None and made.manifest.by == "helper/a"
+    made = await world.help(offset)
+    assert made.confirmation is not None and made.confirmation.differs is None
+
+
 async def test_a_record_that_is_no_marker_makes_no_snapshot(world: SnapshotWorld) -> None:
     journal = await world.loaded()
     await count(journal, 2)

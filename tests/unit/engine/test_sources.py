@@ -5,7 +5,7 @@ replaced at any time, what it proposed may come late, and the partition may lose
 """
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sluice.engine.offsets import Offsets
@@ -53,7 +53,7 @@ class Partition:
     def __init__(self) -> None:
         self.log: list[Mark] = []
         self.epoch = 0
-        self.committed = 0
+        self.committed: Mark = (-1, 0)
         self.sources = DecidedSources()
         self.counted: list[Mark] = []
         self.late: list[Proposal] = []
@@ -61,9 +61,10 @@ class Partition:
         self.assign()
 
     def assign(self) -> None:
-        """Another owner begins where the last commit was, or at the begin if that is not there any more."""
+        """Another owner begins at what was committed, or where that leader epoch ends, if that is earlier."""
         self.offsets = Offsets()
-        self.at = self.committed if self.committed <= len(self.log) else 0
+        epoch, offset = self.committed
+        self.at = min(offset, sum(mark[0] <= epoch for mark in self.log))
         self.open: list[Mark] = []
 
     def request(self) -> None:
@@ -103,8 +104,8 @@ class Partition:
             assert proposal.mark in self.counted, "a new request is refused"
 
     def commit(self) -> None:
-        if self.offsets.position is not None:
-            self.committed = self.offsets.position
+        if self.offsets.committable is not None:
+            self.committed = self.offsets.committable
 
     def lose_end(self, number: int) -> None:
         end = number % (len(self.log) + 1)
@@ -112,13 +113,15 @@ class Partition:
         self.epoch += 1
         if self.at > end:
             self.at = 0
-        # Kafka knows where a group stands by the leader epoch; what is lost is not committed any more.
-        self.committed = min(self.committed, end)
 
 
 STEPS = ("request", "request", "deliver", "deliver", "propose", "propose", "late", "fold", "commit", "assign", "lose")
 
 
+OWNER_COMMITS_BEFORE_IT_NOTICES = ["request", "deliver", "propose", "lose", "request", "commit"]
+
+
+@example([(step, 0) for step in OWNER_COMMITS_BEFORE_IT_NOTICES])
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 30)), max_size=120))
 def test_each_request_is_decided_exactly_once_whatever_happens(script: list[tuple[str, int]]) -> None:
     partition = Partition()

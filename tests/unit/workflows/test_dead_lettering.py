@@ -62,7 +62,7 @@ class Scene:
         if not self.consumer.joined:
             self.consumer.start()
         positions = self.consumer.positions
-        await until(lambda: any(position > 0 for position in positions().values()))
+        await until(lambda: any(offset > 0 for _, offset in positions().values()))
 
     @property
     def replies(self) -> list[JournalEntry]:
