@@ -5,7 +5,7 @@ there. So it needs nothing of the services, and they do not notice it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from sluice.backup.files import FORMAT, Manifest, PartitionFile, read_manifest, write_manifest, write_partition
@@ -24,7 +24,7 @@ from sluice.kafka.headers import Headers, cloud_event_headers
 from sluice.kafka.topics import JOURNAL, MAX_RECORD_BYTES, TOPICS
 from sluice_cli.errors import CommandError, RefusedError
 from sluice_cli.output import Progress
-from sluice_cli.records.as_of import all_past_of
+from sluice_cli.records.as_of import Past, all_past_of
 from sluice_cli.records.source import Source
 
 BY = "sluice/backup"
@@ -61,19 +61,23 @@ def create(source: Source, target: Target, clock: Callable[[], int], progress: P
         if any(True for _ in target.names()):
             raise RefusedError(f"{target} is not empty", "a back-up is written into a folder of its own")
         began_at = clock()
-        past = all_past_of(source, frozenset(), None, progress)
-        with progress("writing", len(past)) as advance:
-            files: list[PartitionFile] = []
-            for one in past:
-                view = one.view
-                if view.next_offset < view.whole_at:
-                    raise CommandError("the journal itself is half restored: there is nothing to back up yet")
-                files.append(write_partition(target, one.partition, view.next_offset, view.last_ms, view.capture()))
-                advance(1)
+        files = _write(all_past_of(source, frozenset(), None, progress), target, progress)
         write_manifest(target, Manifest(FORMAT, began_at, clock(), JOURNAL.name, tuple(files)))
     except BackupError as error:
         raise CommandError(str(error)) from error
     return verify(target)
+
+
+def _write(past: Sequence[Past], target: Target, progress: Progress) -> list[PartitionFile]:
+    files = []
+    with progress("writing", len(past)) as advance:
+        for one in past:
+            view = one.view
+            if view.next_offset < view.whole_at:
+                raise CommandError("the journal itself is half restored: there is nothing to back up yet")
+            files.append(write_partition(target, one.partition, view.next_offset, view.last_ms, view.capture()))
+            advance(1)
+    return files
 
 
 def verify(target: Target) -> dict[str, Any]:

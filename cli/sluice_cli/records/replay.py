@@ -72,7 +72,8 @@ def scope_at(source: Source, name: str, at_ms: int, progress: Progress) -> dict[
 def _absent(what: str, at_ms: int, deleted: Cause | None) -> RefusedError:
     if deleted is None:
         return RefusedError(
-            f"{what} did not exist at {show_time(at_ms)}", "was its name another one, or the time a later one?"
+            f"{what} did not exist at {show_time(at_ms)}",
+            "was its name another one, or the time a later one? A restored journal knows nothing of the time before it",
         )
     return RefusedError(
         f"{what} did not exist at {show_time(at_ms)}: it was deleted at {show_time(deleted.at)}",

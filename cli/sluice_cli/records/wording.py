@@ -22,11 +22,13 @@ _LISTED = 3
 
 def facts(message: msgspec.Struct) -> str:
     """`field=value` for what is neither a default nor implied by the message's type, its name and its record's time."""
-    plain = msgspec.to_builtins(message, str_keys=True)
+    plain = msgspec.to_builtins(message, str_keys=True, builtin_types=(bytes,))
     return " ".join(f"{name}={_value(value)}" for name, value in plain.items() if name not in _IMPLIED and value != "")
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"({len(value)} bytes)"
     if isinstance(value, list | dict) and len(value) > _LISTED:
         return f"({len(value)})"
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -98,6 +98,15 @@ def test_a_restore_into_topics_with_records_is_refused(cli: Cli, empty: MemorySo
     assert refused.code == 1 and "sluice.journal" in refused.err and "delete the topics" in refused.err
 
 
+def test_an_audit_of_a_restored_stream_says_what_brought_it(cli: Cli, empty: MemorySource, tmp_path: Path) -> None:
+    assert cli("backup", "restore", tmp_path / "b").code == 0
+    (change,) = cli("audit", "demo/orders", "--from", "2023-01-01", "--json").document
+    assert (change["type"], change["by"]) == ("AggregateRestored", "sluice/backup")
+    assert change["facts"].startswith("state=(") and change["facts"].endswith(" bytes)")
+    before = cli("stream", "show", "demo/orders", "--at", change["at"] - 1)
+    assert before.code == 1 and "restored journal knows nothing of the time before it" in before.err
+
+
 def test_a_restore_beside_a_service_that_writes_is_refused(cli: Cli, topics: MemoryTopics, tmp_path: Path) -> None:
     def write() -> None:
         topics.source.append(JOURNAL.name, "cluster", b"{}")

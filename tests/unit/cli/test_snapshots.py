@@ -8,46 +8,23 @@ import msgspec
 import pytest
 from unit.cli.conftest import Cli
 from unit.cli.memory import PARTITIONS
+from unit.cli.snapshots import snapshot_of
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.model import encode_record
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream.commands import SealStream
 from sluice.engine.partition import partition_of
-from sluice.engine.ports import RecordFacts
 from sluice.engine.record import Marker, Record
-from sluice.engine.snapshots import Origin, SnapshotConfirmation, SnapshotManifest, write
+from sluice.engine.snapshots import SnapshotManifest
 from sluice.kafka import topics
 
 PARTITION = partition_of("demo/orders", PARTITIONS)
 
 
-class SourceStore:
-    """Stores snapshots in the topics that the command line reads."""
-
-    def __init__(self, cli: Cli) -> None:
-        self._source = cli.history.source
-
-    async def append_note(self, partition: int, value: bytes, _facts: RecordFacts) -> None:
-        self._source.append(topics.SNAPSHOTS.name, str(partition), value, partition=partition)
-
-    async def append_chunk(self, partition: int, value: bytes, _facts: RecordFacts) -> int:
-        return self._source.append(topics.SNAPSHOT_CHUNKS.name, str(partition), value, partition=partition).offset
-
-
 def snapshot(cli: Cli, *, confirmed: bool = True) -> SnapshotManifest:
     """A snapshot of the stream's partition behind a marker."""
-    history, store = cli.history, SourceStore(cli)
-    view = history.views[PARTITION]
-    record: Record[Any, Any] = Record(f"marker-{history.now}", history.now, "cluster-manager/a", marker=Marker(1))
-    message = history.source.append(topics.JOURNAL.name, "demo/orders", encode_record(record))
-    view.fold(record, message.offset, message.at)
-    origin = Origin(PARTITION, message.offset, record.id, message.at, "0")
-    manifest = asyncio.run(write(store, record.id, "cluster-manager/a", origin, view.capture()))  # type: ignore[arg-type]
-    if confirmed:
-        note = SnapshotConfirmation(manifest.id, "cluster-manager/b", history.now, manifest.checksum)
-        history.source.append(topics.SNAPSHOTS.name, "", msgspec.json.encode(note), partition=PARTITION)
-    return manifest
+    return asyncio.run(snapshot_of(cli.history, "demo/orders", confirmed=confirmed))
 
 
 @pytest.fixture

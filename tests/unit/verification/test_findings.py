@@ -1,6 +1,7 @@
 """Damage done to segment stores by hand is found; what workflows leave is not damage."""
 
 import pytest
+from unit.cli.snapshots import snapshot_of
 from unit.verification.world import STREAM, World
 
 from sluice.domain.config import ReaderGroupConfig, TableConfig
@@ -8,6 +9,7 @@ from sluice.domain.ids import GroupId, TableId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
 from sluice.domain.segment import kvt_segment_name, segment_id, segment_name
 from sluice.domain.table.commands import CreateTable
+from sluice.kafka.topics import JOURNAL
 from sluice_cli.verification.run import Choice
 
 FIRST, SECOND = segment_id(1, 2), segment_id(1, 3)
@@ -255,3 +257,14 @@ async def test_what_is_left_of_discarded_transactions_is_found(world: World) -> 
     await world.store.create_segment(name, 0, 0)
     found = await world.verify(Choice(repairs=True))
     assert [f.segment for f in found.findings] == [name] and name not in world.store.segments
+
+
+async def test_a_trimmed_journal_is_compared_from_its_snapshot_on(world: World) -> None:
+    await scaled(world)
+    taken = await snapshot_of(world.history, STREAM.key)
+    await world.do(world.split(1))
+    world.history.source.trim(JOURNAL.name, taken.partition, taken.offset)
+    assert not (await world.verify()).findings
+    world.segment(0).sealed = False
+    found = await world.verify(Choice(repairs=True))
+    assert found.problems == {"0.#epoch.0": {"NOT_SEALED"}} and world.segment(0).sealed
