@@ -46,7 +46,7 @@ class DomainModel:
     """See Model and WorkflowRules of the engine."""
 
     evolve = staticmethod(registry.evolve)
-    project = staticmethod(registry.project)
+    project = staticmethod(registry.index)
 
     def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
         """See Model."""

@@ -24,7 +24,7 @@ from sluice.domain.table import decide as table_decide
 from sluice.domain.table import evolve as table_evolve
 from sluice.domain.transaction import decide as transaction_decide
 from sluice.domain.transaction import evolve as transaction_evolve
-from sluice.domain.transaction import index
+from sluice.domain.transaction import index as transaction_index
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     **scope_evolve.EVOLVE,
@@ -47,12 +47,12 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
 
 def _stream_deleted(indexes: dict[str, Any], event: StreamDeleted, offset: int) -> None:
     listings.PROJECT[StreamDeleted](indexes, event, offset)
-    index.note_stream_deleted(indexes, event.stream_id.transactions)
+    transaction_index.note_stream_deleted(indexes, event.stream_id.transactions)
 
 
 PROJECT: dict[type, Callable[[dict[str, Any], Any, int], Iterable[str] | None]] = {
     **listings.PROJECT,
-    **index.PROJECT,
+    **transaction_index.PROJECT,
     StreamDeleted: _stream_deleted,
     AggregateRestored: restoring_evolve.project,
 }
@@ -85,7 +85,7 @@ def evolve(state: Any, event: Event) -> Any:
     return EVOLVE[type(event)](state, event)
 
 
-def project(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
+def index(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
     """Bring the indexes up to date with an event of the record at `offset`; names the aggregates of no more use."""
     projected = PROJECT.get(type(event))
     return (projected(indexes, event, offset) if projected is not None else None) or ()

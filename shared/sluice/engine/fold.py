@@ -177,10 +177,12 @@ class PartitionView:
             self.whole_at = record.whole_at
         if record.floors:
             self._sources.raise_floors(record.floors)
-        outcomes = []
+        outcomes, is_void = [], False
         for entry in record.entries:
-            outcomes.append(self._judge(entry, offset, timestamp_ms))
-        if outcomes.count(_COUNTED) != len(outcomes):
+            outcome = self._judge(entry, offset, timestamp_ms)
+            outcomes.append(outcome)
+            is_void = is_void or outcome is not _COUNTED
+        if is_void:
             self._hash_void(offset, outcomes)
         if self._to_look or timestamp_ms - self._looked_ms >= FORGET_EVERY_MS:
             self._forget_old(timestamp_ms)
@@ -195,11 +197,11 @@ class PartitionView:
             if cell is None:
                 version = 0
             else:
-                version = cell.version if type(cell) is _Cell else _version_of(cell)
+                version = _version_of(cell) if isinstance(cell, bytes) else cell.version
             if version != expected:
                 is_duplicate = source is not None and self._sources.is_decided(source)
                 return Outcome.DUPLICATE if is_duplicate else Outcome.STALE
-        if source is not None and not self._sources.take(source):
+        if source is not None and not self._sources.mark(source):
             return Outcome.DUPLICATE
         if entry.events:
             self._apply(entry.events, offset, timestamp_ms)
@@ -211,7 +213,7 @@ class PartitionView:
         for event in events:
             aggregate = event.aggregate
             cell = cells.get(aggregate)
-            if type(cell) is not _Cell:
+            if not isinstance(cell, _Cell):
                 cell = self._decoded(aggregate, cell)
             state = cell.state = model.evolve(cell.state, event)
             if model.is_under_way(state) is not cell.is_under_way:

@@ -416,8 +416,7 @@ class Journal:
         metrics.JOURNAL_RECORDS.inc(len(batch))
         if loading:
             self._settle_loaded(touched)
-        for partition in touched:
-            self._wake(partition)
+        self._wake(touched)
 
     def _settle_loaded(self, partitions: Iterable[int]) -> None:
         """What a batch has loaded comes to rest, and out of the collector's sight."""
@@ -479,14 +478,15 @@ class Journal:
                     facts = {"partition": partition, "record": record.id}
                     log.critical("entry not observed", extra=facts, exc_info=True)
 
-    def _wake(self, partition: int) -> None:
-        for future in self._changed[partition]:
-            if not future.done():
-                future.set_result(None)
-        reached = self._views[partition].next_offset
-        for waiting, offset in self._reached[partition].items():
-            if offset <= reached and not waiting.done():
-                waiting.set_result(None)
+    def _wake(self, partitions: Iterable[int]) -> None:
+        for partition in partitions:
+            for future in self._changed[partition]:
+                if not future.done():
+                    future.set_result(None)
+            reached = self._views[partition].next_offset
+            for waiting, offset in self._reached[partition].items():
+                if offset <= reached and not waiting.done():
+                    waiting.set_result(None)
 
     def _stop_partition(self, partition: int, offset: int, error: Exception) -> None:
         self.failed[partition] = f"record at offset {offset} cannot be applied: {error!r}"

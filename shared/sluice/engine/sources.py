@@ -53,8 +53,8 @@ class DecidedSources:
             topic.tidy_at = max(_TIDY_AT, 2 * len(topic.decided))
         return sources
 
-    def take(self, source: Source) -> bool:
-        """Whether the request was not decided before; it is from now on."""
+    def mark(self, source: Source) -> bool:
+        """The request is decided from now on; whether it was not before."""
         topic = self._topics.get(source.topic) or self._of(source.topic)
         mark, decided = (source.epoch, source.offset), topic.decided
         if mark < topic.floor or mark in decided:
