@@ -83,7 +83,7 @@ class Folded:
             if record.marker is not None:
                 markers = self.markers[line.partition]
                 markers.compare(record.marker, view.next_offset - 1, record.by)
-                markers.passed(view.next_offset - 1, line.at, view.outcome_hash)
+                markers.passed(view.next_offset - 1, record.id, line.at, view.outcome_hash)
             events = [event for entry in record.entries for event in entry.events]
             self.events.update(map(type, events))
             self.workflows.update(w.kind for e in events if (w := running(view.get(e.aggregate))) is not None)

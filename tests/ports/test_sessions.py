@@ -40,7 +40,7 @@ class Listener:
     def received(self, messages: Sequence[Message]) -> None:
         """Nothing is sent here."""
 
-    def positions(self) -> Mapping[int, int]:
+    def positions(self) -> Mapping[int, tuple[int, int]]:
         return {}
 
 

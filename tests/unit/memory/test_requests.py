@@ -28,7 +28,7 @@ class PausingListener:
     def received(self, batch: Sequence[Message]) -> None:
         self.values += [message.value() for message in batch]
 
-    def positions(self) -> Mapping[int, int]:
+    def positions(self) -> Mapping[int, tuple[int, int]]:
         return {}
 
 
