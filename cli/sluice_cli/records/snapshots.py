@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from sluice.domain.model import decode_record
 from sluice.engine.fold import PartitionView
 from sluice.engine.ports import SnapshotReader
 from sluice.engine.snapshots import Snapshot, SnapshotManifest, SnapshotRefusedError, newest, slices_of, snapshots_of
@@ -59,7 +60,7 @@ def begin(
     trimmed = {span.partition: span for span in spans if span.start > watchers[span.partition].view.next_offset}
     if not trimmed:
         return list(spans), {}
-    taken = asyncio.run(_restore(SourceSnapshots(source), trimmed, watchers, until_ms))
+    taken = asyncio.run(_restore(source, trimmed, watchers, until_ms))
     for partition, span in trimmed.items():
         if partition not in taken:
             raise CommandError(
@@ -79,21 +80,32 @@ def begin(
 
 
 async def _restore(
-    reader: SnapshotReader, trimmed: Mapping[int, Span], watchers: Mapping[int, Viewing], until_ms: int | None
+    source: Source, trimmed: Mapping[int, Span], watchers: Mapping[int, Viewing], until_ms: int | None
 ) -> dict[int, SnapshotManifest]:
+    reader = SourceSnapshots(source)
     notes = await reader.notes(list(trimmed))
+    ends = {span.partition: span.end for span in source.spans([JOURNAL.name], partitions=list(trimmed))}
     taken = {}
     for partition, span in trimmed.items():
         fitting = [
             snapshot
             for snapshot in snapshots_of(notes[partition])[0]
-            if snapshot.manifest.offset + 1 >= span.start and (until_ms is None or snapshot.manifest.at <= until_ms)
+            if span.start <= snapshot.manifest.offset < ends[partition]
+            and (until_ms is None or snapshot.manifest.at <= until_ms)
+            and _has_marker(source, snapshot.manifest)
         ]
         view = watchers[partition].view
-        found = await newest(reader, fitting, max(span.end, span.start + 1), view.restore, lambda *_: None)
+        found = await newest(reader, fitting, ends[partition], view.restore, lambda *_: None)
         if found is not None:
             taken[partition] = found
     return taken
+
+
+def _has_marker(source: Source, manifest: SnapshotManifest) -> bool:
+    """Whether the journal has the record that the snapshot was made behind; else it is of another journal."""
+    at = Span(JOURNAL.name, manifest.partition, manifest.offset, manifest.offset + 1)
+    values = [item.value for item in source.read([at]) if isinstance(item, KafkaRecord)]
+    return any(value is not None and decode_record(value).id == manifest.marker for value in values)
 
 
 def snapshot_documents(source: Source, *, check: bool) -> list[dict[str, Any]]:

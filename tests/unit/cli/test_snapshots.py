@@ -34,14 +34,14 @@ class SourceStore:
         return self._source.append(topics.SNAPSHOT_CHUNKS.name, str(partition), value, partition=partition).offset
 
 
-def snapshot(cli: Cli, *, confirmed: bool = True) -> SnapshotManifest:
-    """A snapshot of the stream's partition behind a marker."""
+def snapshot(cli: Cli, *, confirmed: bool = True, marker: str = "") -> SnapshotManifest:
+    """A snapshot of the stream's partition behind a marker; it names `marker` instead, if that is given."""
     history, store = cli.history, SourceStore(cli)
     view = history.views[PARTITION]
     record: Record[Any, Any] = Record(f"marker-{history.now}", history.now, "cluster-manager/a", marker=Marker(1))
     message = history.source.append(topics.JOURNAL.name, "demo/orders", encode_record(record))
     view.fold(record, message.offset, message.at)
-    origin = Origin(PARTITION, message.offset, record.id, message.at, "0")
+    origin = Origin(PARTITION, message.offset, marker or record.id, message.at, "0")
     manifest = asyncio.run(write(store, record.id, "cluster-manager/a", origin, view.capture()))  # type: ignore[arg-type]
     if confirmed:
         note = SnapshotConfirmation(manifest.id, "cluster-manager/b", history.now, manifest.checksum)
@@ -84,6 +84,14 @@ def test_a_request_behind_a_trimmed_journal_is_traced(cli: Cli, trimmed: Snapsho
 def test_a_snapshot_that_no_second_run_confirmed_is_not_folded_from(cli: Cli) -> None:
     cli.history.create_stream(StreamConfig())
     manifest = snapshot(cli, confirmed=False)
+    cli.history.source.trim(topics.JOURNAL.name, PARTITION, manifest.offset)
+    found = cli("stream", "show", "demo/orders", "--at", cli.history.now)
+    assert found.code == 1 and "they were trimmed" in found.err
+
+
+def test_a_snapshot_of_another_journal_is_not_folded_from(cli: Cli) -> None:
+    cli.history.create_stream(StreamConfig())
+    manifest = snapshot(cli, marker="of-another-journal")
     cli.history.source.trim(topics.JOURNAL.name, PARTITION, manifest.offset)
     found = cli("stream", "show", "demo/orders", "--at", cli.history.now)
     assert found.code == 1 and "they were trimmed" in found.err
