@@ -9,6 +9,7 @@ member with the session that Kafka's own settings allow.
 
 import asyncio
 import logging
+import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from sluice.kafka_config import clients
 log = logging.getLogger(__name__)
 
 IDENTITY_TIMEOUT_S = 5.0
+COMMITTED_TIMEOUT_S = 5.0
+SEEK_PAUSE_S = 0.005
 
 
 class SessionRefusedError(Exception):
@@ -121,7 +124,8 @@ class KafkaRequestSource:
         listener = self._listener
         assert listener is not None
 
-        def assigned(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        def assigned(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            self._begin(consumer, partitions)
             if not self._joined:
                 self._joined = True
                 log.info("joined", extra={"group": self._group, "session_s": self._session_s})
@@ -141,6 +145,35 @@ class KafkaRequestSource:
             self._loop.call_soon_threadsafe(listener.lost, [p.partition for p in partitions])
 
         consumer.subscribe([self.topic], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def _begin(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Assign the partitions, each from where it was committed or where that leader epoch ends.
+
+        librdkafka asks for that end when it seeks, but not reliably when it is assigned a committed offset. No message
+        is handed over before this returns.
+        """
+        try:
+            committed = consumer.committed(partitions, timeout=COMMITTED_TIMEOUT_S) if partitions else []
+            consumer.incremental_assign(committed)
+            for one in committed:
+                if one.offset > 0 and one.leader_epoch is not None:
+                    self._seek(consumer, one)
+        except KafkaException as error:
+            # Raised from here it would end the thread. The partitions begin at what was committed, whatever that is.
+            log.warning("committed positions not compared with the topic", extra={"error": str(error)})
+
+    def _seek(self, consumer: Consumer, position: TopicPartition) -> None:
+        """Raises KafkaException. What is assigned begins to be fetched a moment later: before that it refuses."""
+        end = time.monotonic() + COMMITTED_TIMEOUT_S
+        while True:
+            try:
+                consumer.seek(position)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._STATE or time.monotonic() > end:  # noqa: SLF001 - a public name
+                    raise
+                time.sleep(SEEK_PAUSE_S)
+            else:
+                return
 
     def _uncommitted(self) -> dict[int, Mark]:
         positions = self._listener.positions() if self._listener is not None else {}
