@@ -43,7 +43,7 @@ CHUNK_EPOCHS = 64
 _CACHED_CHUNKS = 16
 
 
-class Epoch(msgspec.Struct, frozen=True, array_like=True):
+class Epoch(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One generation of segments, their ids ascending. `created_at` grows strictly, in epoch ms.
 
     `reference` is the number of the epoch that this one is a duplicate of, its own unless it is one.
