@@ -92,7 +92,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = lru_cache(_CACHED_CHUNKS)(msgspec.msgpack.Decoder(_Chunk).decode)
 
 
-class History(msgspec.Struct, array_like=True):
+class History(msgspec.Struct, array_like=True, gc=False):
     """`chunks` come first, then the `recent` epochs, with all of their segments by id.
 
     `sealed_in` is the first epoch without the segment, `sealed_sizes` are bytes; both of segments in recent epochs.
