@@ -32,7 +32,7 @@ class RetentionType(Enum):
     SIZE = "SIZE"
 
 
-class ScalingPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
+class ScalingPolicy(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """`target_rate` is per segment and second, in KB or events; 0 for a fixed number of segments."""
 
     scale_type: ScaleType = ScaleType.FIXED
@@ -41,7 +41,7 @@ class ScalingPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     min_segments: int = 1
 
 
-class RetentionPolicy(msgspec.Struct, frozen=True):
+class RetentionPolicy(msgspec.Struct, frozen=True, gc=False):
     """What must be kept (`minimum`) and what may be kept (`maximum`), in ms for TIME and bytes for SIZE."""
 
     retention_type: RetentionType
@@ -49,7 +49,7 @@ class RetentionPolicy(msgspec.Struct, frozen=True):
     maximum: int
 
 
-class StreamConfig(msgspec.Struct, frozen=True, omit_defaults=True):
+class StreamConfig(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     scaling: ScalingPolicy = ScalingPolicy()
     retention: RetentionPolicy | None = None
     tags: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from sluice.engine.decision import Context, Decision, Reader, View
 __all__ = ["MAX_REASON", "Context", "Decide", "Decision", "Reader", "Reply", "View", "refusal", "refuse"]
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class Reply(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The answer to a request: Pravega's status name for the operation, and for people the reason of a refusal.
 
     A scale that began also says which segments come and the epoch that was active before, an update of a reader group

@@ -87,7 +87,7 @@ def _signed(half: int) -> int:
     return half - (1 << 64) if half & _SIGN_64 else half
 
 
-class Segment(msgspec.Struct, frozen=True, array_like=True):
+class Segment(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A segment's id (creation epoch in the high 32 bits, number in the low) and its key range [low, high)."""
 
     id: int

@@ -9,7 +9,7 @@ from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import DecisionKind
 
 
-class StreamEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+class StreamEvent(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="type", omit_defaults=True):
     scope: str
     stream: str
 
@@ -37,7 +37,7 @@ class StreamCreated(StreamEvent, frozen=True):
     pass
 
 
-class Replacement(msgspec.Struct, frozen=True, omit_defaults=True):
+class Replacement(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The segments of the active epoch that go and those that come for them, from `at` (epoch ms) on."""
 
     seals: tuple[int, ...]

@@ -67,11 +67,11 @@ def _update_started(state: Stream, event: StreamUpdateStarted) -> Stream:
 
 
 def _updated(state: Stream, event: StreamUpdated) -> Stream:
-    config = event.config
-    if config is not None:
-        state.config = config
     # An update that is a single record never started, but may have waited all the same.
     state.waiting = None
+    if event.config is not None:
+        state.config = event.config
+        return state
     return _move_to_newest_epoch(state, event.sealed_sizes)
 
 

@@ -43,7 +43,7 @@ CHUNK_EPOCHS = 64
 _CACHED_CHUNKS = 16
 
 
-class Epoch(msgspec.Struct, frozen=True, array_like=True):
+class Epoch(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One generation of segments, their ids ascending. `created_at` grows strictly, in epoch ms.
 
     `reference` is the number of the epoch that this one is a duplicate of, its own unless it is one.
@@ -92,7 +92,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = lru_cache(_CACHED_CHUNKS)(msgspec.msgpack.Decoder(_Chunk).decode)
 
 
-class History(msgspec.Struct, array_like=True):
+class History(msgspec.Struct, array_like=True, gc=False):
     """`chunks` come first, then the `recent` epochs, with all of their segments by id.
 
     `sealed_in` is the first epoch without the segment, `sealed_sizes` are bytes; both of segments in recent epochs.

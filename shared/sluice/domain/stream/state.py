@@ -84,7 +84,7 @@ class RecordedDecision(msgspec.Struct, frozen=True, array_like=True):
     at: int
 
 
-class Stream(msgspec.Struct, array_like=True):
+class Stream(msgspec.Struct, array_like=True, gc=False):
     """`cut` is the head, empty before the first truncation, `cut_size` the bytes before it.
 
     `next_number` is the number after the highest one ever used: numbers of one name are never used again.
