@@ -2,7 +2,7 @@
 
 Belongs to the event loop. A partition is looked through once, before it is asked for the first time; every entry that
 counts has the streams it touches looked at again. So what it says never depends on which records were seen. Looking
-through decodes every stream of the partition; whoever can wait has `prepare` do it a little at a time.
+through decodes every stream of the partition; a caller that can wait has `prepare` do it a little at a time.
 """
 
 import asyncio

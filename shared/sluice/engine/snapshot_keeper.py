@@ -2,7 +2,7 @@
 
 One instance of a service is active: it appends markers, has a helper write the snapshot behind each, and trims. The
 others look at the same notes; one of them has its helper confirm what the active one wrote. An instance that is alone
-does both. Nothing is remembered but in the journal and the store: whoever is active next goes on from there. Helpers
+does both. Nothing is remembered but in the journal and the store: the next active one goes on from there. Helpers
 run one at a time. Belongs to the event loop.
 
 What counts is a snapshot whose marker this process has passed, or began behind. One of another journal (made anew, or

@@ -38,7 +38,7 @@ case(
     *committed("a"),
     events(0).gives(["y"]),
     events(1).gives(["x", "z"]),
-    part(segment=0).until("gone"),
+    part(segment=0).gives("gone"),
     put("more").gives(NOT_WRITTEN),
     begin("b"),
     put("later", "b", 1),
@@ -56,8 +56,8 @@ case(
     abort(),
     *aborted("a"),
     events().gives([]),
-    part().until("gone"),
-    part(segment=1).until("gone"),
+    part().gives("gone"),
+    part(segment=1).gives("gone"),
     put("y").gives(NOT_WRITTEN),
 )
 case(
@@ -138,7 +138,7 @@ case(
     state(),
     abort(),
     *aborted("a"),
-    part(segment=1).until("gone"),
+    part(segment=1).gives("gone"),
 )
 
 # The events make segment 0 13 bytes longer.
