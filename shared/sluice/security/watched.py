@@ -1,0 +1,70 @@
+"""What is made of files that an operator replaces: made anew when they change, without a restart.
+
+Contents are compared, not times: a mounted secret is replaced by moving a symbolic link. A version that cannot be used
+is refused and named; the one before it stays in use.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LOOK_S = 2.0
+
+
+class SecurityConfigError(Exception):
+    """Settings or files of security that cannot be used; the text is for the operator and holds nothing secret."""
+
+
+class Watched(Generic[T]):
+    """What `make` makes of the contents of files, in their order.
+
+    `make` raises SecurityConfigError. Raises it, too, if the first version cannot be read or used.
+    """
+
+    def __init__(self, name: str, paths: Sequence[Path], make: Callable[..., T]) -> None:
+        self._name = name
+        self._paths = tuple(paths)
+        self._make = make
+        self._seen = self._read()
+        self.current: T = make(*self._seen)
+        self._wrong: str | None = None
+
+    def look(self) -> None:
+        """Take the files as they are now, if they can be used."""
+        try:
+            contents = self._read()
+            if contents == self._seen:
+                self._wrong = None
+                return
+            self.current = self._make(*contents)
+        except SecurityConfigError as error:
+            if self._wrong is None:
+                log.error("the new version is refused", extra={"what": self._name, "error": str(error)})
+            self._wrong = str(error)
+            return
+        self._seen, self._wrong = contents, None
+        log.info("a new version is in use", extra={"what": self._name})
+
+    def problem(self) -> str | None:
+        """Why the newest version is not in use; None while it is."""
+        return None if self._wrong is None else f"an older version is in use: {self._wrong}"
+
+    def _read(self) -> tuple[bytes, ...]:
+        try:
+            return tuple(path.read_bytes() for path in self._paths)
+        except OSError as error:
+            raise SecurityConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+async def keep_watching(watched: Iterable[Watched[object]], look_s: float = LOOK_S) -> None:
+    """Look at all of them again and again; never returns."""
+    while True:
+        await asyncio.sleep(look_s)
+        for one in watched:
+            await asyncio.to_thread(one.look)
