@@ -156,7 +156,8 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
 
     `serve(runtime)` is the application on the health port, from the beginning on; it must have the routes of health.
     Exits with status 2 if the topics that exist do not fit the settings, a port is taken, or Kafka's clients cannot be
-    configured as the settings say.
+    configured as the settings say; with status 3 if the journal was trimmed before this process had followed it there:
+    it loads a snapshot when it is started again.
     """
     set_up_logs(name, settings.instance, settings.log_level)
     tracing.set_up(name, settings.instance, settings.otlp_endpoint)
@@ -167,8 +168,15 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
     except (TopicsUnfitError, KafkaConfError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
+    except OvertakenError as error:
+        log.critical("cannot go on, started again it will load a snapshot", extra={"error": str(error)})
+        sys.exit(3)
     finally:
         tracing.shut_down()
+
+
+class OvertakenError(Exception):
+    """The journal was trimmed before this process had followed it there."""
 
 
 async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve) -> None:
@@ -181,14 +189,16 @@ async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve
         runtime.spawn(watch_event_loop(), "event loop watch")
         await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port))
         living = loop.create_task(_start(runtime, start))
-        ended = loop.create_task(ending.wait())
-        await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)
+        ends = [loop.create_task(reason.wait()) for reason in (ending, runtime.journal.overtaken)]
+        await asyncio.wait((living, *ends), return_when=asyncio.FIRST_COMPLETED)
         if living.done():
             living.result()
-            await ended
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         log.info("stopping")
         await _cancel(living)
     log.info("stopped")
+    if not ending.is_set():
+        raise OvertakenError(runtime.journal.failure)
 
 
 async def _listen(stack: AsyncExitStack, server: HttpServer) -> None:
