@@ -76,12 +76,12 @@ def test_no_listener_of_kafka_and_zookeeper_is_open(secured: LocalSettings) -> N
 
 
 def test_an_embedded_part_that_is_not_there_is_not_secured(tmp_path: Path) -> None:
-    outside = {"kafka_bootstrap": "k:9092", "redis_url": "redis://r:6379/0", "zookeeper": "z:2181"}
-    settings = LocalSettings(home=tmp_path, secure=True, **outside)
+    redis = "redis://r:6379/0"
+    settings = LocalSettings(home=tmp_path, secure=True, kafka_bootstrap="k:9092", redis_url=redis, zookeeper="z:2181")
     security.make_once(settings)
     found = parts(settings)
     assert "SLUICE_KAFKA_CONF" not in found["txn-manager-0"].environment
-    assert found["txn-manager-0"].environment["SLUICE_REDIS_URL"] == outside["redis_url"]
+    assert found["txn-manager-0"].environment["SLUICE_REDIS_URL"] == redis
     assert not any("zookeeper.client.secure" in option for option in found["bookie"].command)
     properties = next(text for path, text in found["segment-store-0"].files.items() if path.suffix == ".properties")
     assert "pravegaservice.zk.connect.security.enable=false\n" in properties
