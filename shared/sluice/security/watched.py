@@ -24,11 +24,12 @@ class SecurityConfigError(Exception):
 class Watched(Generic[T]):
     """What `make` makes of the contents of files, in their order.
 
-    `make` raises SecurityConfigError. Raises it, too, if the first version cannot be read or used.
+    `make` raises SecurityConfigError. Raises it, too, if the first version cannot be read or used. `current` is the
+    newest usable version; `name` says to operators what it is.
     """
 
     def __init__(self, name: str, paths: Sequence[Path], make: Callable[..., T]) -> None:
-        self._name = name
+        self.name = name
         self._paths = tuple(paths)
         self._make = make
         self._seen = self._read()
@@ -45,11 +46,11 @@ class Watched(Generic[T]):
             self.current = self._make(*contents)
         except SecurityConfigError as error:
             if self._wrong is None:
-                log.error("the new version is refused", extra={"what": self._name, "error": str(error)})
+                log.error("the new version is refused", extra={"what": self.name, "error": str(error)})
             self._wrong = str(error)
             return
         self._seen, self._wrong = contents, None
-        log.info("a new version is in use", extra={"what": self._name})
+        log.info("a new version is in use", extra={"what": self.name})
 
     def problem(self) -> str | None:
         """Why the newest version is not in use; None while it is."""
