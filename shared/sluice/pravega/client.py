@@ -14,6 +14,7 @@ from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.host import Host
 from sluice.pravega.pool import ConnectionPool
 from sluice.pravega.routing import container_of
+from sluice.security.watched import Watched
 
 _DEFAULT_LIMITS = ConnectionLimits()
 
@@ -25,7 +26,8 @@ def _no_token() -> str:
 class SegmentStoreClient(SegmentCalls):
     """Commands the segment stores of one cluster; has all methods of `SegmentStore`.
 
-    `route` gives the host of a container, None if it has none. `token` gives a delegation token for every call.
+    `route` gives the host of a container, None if it has none. `token` gives a delegation token for every call. With
+    `tls` new connections take its current context.
     A call ends within the connect time-out, if there is no connection yet, plus `call_timeout_s`; the few methods that
     exchange two requests take that for each.
     """
@@ -38,7 +40,7 @@ class SegmentStoreClient(SegmentCalls):
         call_timeout_s: float = 30.0,
         limits: ConnectionLimits = _DEFAULT_LIMITS,
         token: Callable[[], str] = _no_token,
-        tls: ssl.SSLContext | None = None,
+        tls: Watched[ssl.SSLContext] | None = None,
     ) -> None:
         super().__init__(call_timeout_s, token)
         self._route = route
