@@ -80,6 +80,9 @@ class Runtime:
         )
         self.producer = self.connections.producer
         self.clock = self.connections.clock
+        self.tokens = settings.token_signer(self.clock.now_ms)
+        if self.tokens.watched is not None:
+            self.watch(self.tokens.watched)
         self.started_at = self.clock.now_ms()
         self.model = DomainModel()
         self.journal = Journal(

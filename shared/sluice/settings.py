@@ -6,6 +6,7 @@ import secrets
 import socket
 import ssl
 import sys
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
@@ -14,13 +15,33 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import Conf, files_of, read_conf
 from sluice.security.tls import PROTOCOLS, ClientTls, Identity, watched_client, watched_identity
+from sluice.security.tokens import NO_EXPIRY, TokenSigner, signer_of
 from sluice.security.watched import Watched, read_at_start
 from sluice.validation import sentence
 
 S = TypeVar("S", bound=BaseSettings)
 
 
-class ServiceSettings(BaseSettings):
+class TokenSettings(BaseSettings):
+    """What delegation tokens are signed with; without a key there are none.
+
+    Segment stores that verify tokens have the same key (`autoScale.security.auth.token.signingKey.basis`). It is given
+    as such, or as a file with it in its one line, which is read again when it changes. A client's token counts for
+    `token_ttl_s` seconds; -1: for ever, 0: not at all.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="SLUICE_")
+
+    token_key: SecretStr = SecretStr("")
+    token_key_file: str = ""
+    token_ttl_s: int = Field(default=600, ge=NO_EXPIRY)
+
+    def token_signer(self, now_ms: Callable[[], int]) -> TokenSigner:
+        """Raises SecurityConfigError."""
+        return signer_of(self.token_key.get_secret_value(), self.token_key_file, self.token_ttl_s, now_ms)
+
+
+class ServiceSettings(TokenSettings):
     """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics.
 
     `kafka_conf` is more of librdkafka's configuration, as JSON or as the path of a file with JSON; it may hold
@@ -36,8 +57,6 @@ class ServiceSettings(BaseSettings):
     trusts, empty: those of the machine; their host names are verified if `store_tls_check_host`.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     """
-
-    model_config = SettingsConfigDict(env_prefix="SLUICE_")
 
     kafka_bootstrap: str = "127.0.0.1:9092"
     kafka_replication: int = 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
+from pydantic import SecretStr
 from support.virtual_tests import loop_factories
 from unit.gateway.system import CONTAINERS, MemorySystem
 
@@ -80,7 +81,13 @@ class Gateway:
 
 
 @pytest.fixture
-async def gateway() -> AsyncIterator[Gateway]:
+def token_key() -> str:
+    """What delegation tokens are signed with; none are in use."""
+    return ""
+
+
+@pytest.fixture
+async def gateway(token_key: str) -> AsyncIterator[Gateway]:
     # All that matters here is given, so that the environment of a developer does not.
     settings = GatewaySettings(
         instance="test",
@@ -91,11 +98,13 @@ async def gateway() -> AsyncIterator[Gateway]:
         max_pending=2,
         max_calls=100,
         request_timeout_s=30,
+        token_key=SecretStr(token_key),
     )
     system = MemorySystem(settings)
     await system.start()
     requests = Requests(system.runtime, settings.max_pending, settings.request_timeout_s)
-    server = ControllerServer(handlers(Reads(system.runtime.journal), requests, settings), settings.max_calls)
+    table = handlers(Reads(system.runtime.journal), requests, settings, system.runtime.tokens)
+    server = ControllerServer(table, settings.max_calls)
     port = await server.start("127.0.0.1", 0)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield Gateway(system, settings, port, channel)
