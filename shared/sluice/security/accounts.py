@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from sluice.security.acl import Acl
+from sluice.security.acl import Acl, entries_of
 from sluice.security.watched import SecurityConfigError
 
 
@@ -20,7 +20,7 @@ class Account:
     def __init__(self, user: str, stored_hash: str, acl: str, line: int) -> None:
         self.user = user
         self.stored_hash = stored_hash
-        self.acl = Acl(acl)
+        self.acl = Acl(entries_of(acl))
         self.line = line
 
     def __repr__(self) -> str:

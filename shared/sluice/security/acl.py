@@ -10,6 +10,7 @@ Concurrency: one event loop; a list remembers what it decided.
 
 import itertools
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -125,7 +126,7 @@ def parse_entry(number: int, text: str) -> Entry:
 
 
 def entries_of(text: str) -> list[Entry]:
-    """The entries that count; those that Pravega ignores are left out."""
+    """The entries of a list as it is written: `pattern,PERMISSION;…`. Those that Pravega ignores are left out."""
     found = []
     for number, one in enumerate(split_entries(text), 1):
         try:
@@ -136,13 +137,12 @@ def entries_of(text: str) -> list[Entry]:
 
 
 class Acl:
-    """One list; `text` is as in the file: `pattern,PERMISSION;…`."""
+    """One list of entries."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries: list[tuple[Entry, re.Pattern[str] | None]] = []
         self._remembered: dict[str, Permission] = {}
-        for entry in entries_of(text):
+        for entry in entries:
             # Pravega looks at no other entry for a resource, all of which begin so.
             if not entry.pattern.startswith("prn"):
                 continue

@@ -27,6 +27,8 @@ _FORMS = (
     stream_resource(_NAME, _NAME),
     reader_group_resource(_NAME, _NAME),
     table_resource(_NAME, _NAME),
+    # What Sluice has of its own, about no scope.
+    f"{ROOT}sluice:{_NAME}",
 )
 _UNESCAPED_DOT = re.compile(r"(?<=[\w-])\.(?=[\w-])")
 _MAX_STARS = 5

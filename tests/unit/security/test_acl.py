@@ -7,13 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.security.acl import MAX_RESOURCE_CHARS, Acl, BadPatternError, compile_pattern
+from sluice.security.acl import MAX_RESOURCE_CHARS, Acl, BadPatternError, compile_pattern, entries_of
 from sluice.security.resources import Permission
 
 ROOT = "prn::/"
 SCOPE_A, SCOPE_AB, SCOPE_B = "prn::/scope:a", "prn::/scope:ab", "prn::/scope:b"
 IN_A, IN_AB, IN_B = (f"{scope}/stream:s" for scope in (SCOPE_A, SCOPE_AB, SCOPE_B))
 ALL = {ROOT, SCOPE_A, SCOPE_AB, SCOPE_B, IN_A, IN_AB, IN_B}
+
+
+def acl_of(text: str) -> Acl:
+    return Acl(entries_of(text))
 
 
 @pytest.mark.parametrize(
@@ -38,18 +42,18 @@ ALL = {ROOT, SCOPE_A, SCOPE_AB, SCOPE_B, IN_A, IN_AB, IN_B}
     ],
 )
 def test_what_a_pattern_grants(pattern: str, granted: set[str]) -> None:
-    acl = Acl(f"{pattern},READ")
+    acl = acl_of(f"{pattern},READ")
     assert {one for one in ALL if acl.permission_on(one) is Permission.READ} == granted
 
 
 def test_an_escaped_dot_is_a_dot() -> None:
-    acl = Acl(r"prn::/scope:a\.b,READ")
+    acl = acl_of(r"prn::/scope:a\.b,READ")
     assert acl.permission_on("prn::/scope:a.b") is Permission.READ
     assert acl.permission_on("prn::/scope:axb") is Permission.NONE
 
 
 def test_the_first_entry_that_matches_decides_even_if_it_is_lower() -> None:
-    acl = Acl("prn::/scope:a,NONE;prn::/scope:a*,READ;prn::*,READ_UPDATE")
+    acl = acl_of("prn::/scope:a,NONE;prn::/scope:a*,READ;prn::*,READ_UPDATE")
     found = [acl.permission_on(one) for one in (SCOPE_A, IN_A, ROOT)]
     assert found == [Permission.NONE, Permission.READ, Permission.READ_UPDATE]
     decision = acl.decide(SCOPE_A)
@@ -57,7 +61,7 @@ def test_the_first_entry_that_matches_decides_even_if_it_is_lower() -> None:
 
 
 def test_entries_that_pravega_ignores_are_ignored() -> None:
-    acl = Acl(
+    acl = acl_of(
         " ; prn::/scope:a ,\tREAD ;x;prn::/scope:b,read;,READ;prn::/scope:b,READ,READ;prn::/scope:ab,READ_UPDATE;"
     )
     found = [acl.permission_on(one) for one in (SCOPE_A, SCOPE_B, SCOPE_AB)]
@@ -82,7 +86,7 @@ def test_entries_that_pravega_ignores_are_ignored() -> None:
 def test_what_is_not_evaluated_grants_nothing_from_there_on(pattern: str) -> None:
     with pytest.raises(BadPatternError):
         compile_pattern(pattern)
-    acl = Acl(f"prn::/scope:a,READ;{pattern},READ;prn::*,READ_UPDATE")
+    acl = acl_of(f"prn::/scope:a,READ;{pattern},READ;prn::*,READ_UPDATE")
     assert acl.permission_on(SCOPE_A) is Permission.READ
     assert acl.permission_on(SCOPE_B) is Permission.NONE
     assert not acl.decide(SCOPE_B).evaluated
@@ -94,21 +98,21 @@ def test_too_many_alternatives_are_not_evaluated() -> None:
 
 
 def test_a_name_that_is_too_long_has_no_permission() -> None:
-    acl = Acl("prn::*,READ_UPDATE")
+    acl = acl_of("prn::*,READ_UPDATE")
     longest = ROOT.ljust(MAX_RESOURCE_CHARS, "x")
     assert acl.permission_on(longest) is Permission.READ_UPDATE
     assert acl.permission_on(longest + "x") is Permission.NONE
 
 
 def test_a_pattern_of_many_stars_takes_no_longer_than_a_glance() -> None:
-    acl = Acl(f"prn::/scope:{'a*' * 40}b,READ")
+    acl = acl_of(f"prn::/scope:{'a*' * 40}b,READ")
     began = time.process_time()
     assert acl.permission_on("prn::/scope:" + "a" * 4000) is Permission.NONE
     assert time.process_time() - began < 0.5
 
 
 def test_more_resources_than_are_remembered_are_answered() -> None:
-    acl = Acl("prn::/scope:a*,READ")
+    acl = acl_of("prn::/scope:a*,READ")
     for _ in range(2):
         assert all(acl.permission_on(f"{SCOPE_A}{number}") is Permission.READ for number in range(3000))
 
