@@ -52,7 +52,7 @@ class Runtime:
     `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
     `endpoints` are made known to the other services. `on_kafka_answered` is called each second in which Kafka answers;
     while `needs_appends` says so, that is an acknowledged heartbeat. `unresponsive_containers` are the segment
-    containers that do not answer this instance.
+    containers that do not answer this instance. `identity` is what all of its servers show, None without TLS.
     """
 
     def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:
@@ -64,6 +64,10 @@ class Runtime:
         self.degraded: Checks = {"disk": disk_problem}
         self.facts: Facts = {}
         self.watched: list[Watched[Any]] = []
+        self.identity = settings.identity()
+        for watched in (self.identity, settings.kafka_files()):
+            if watched is not None:
+                self.watch(watched)
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
         self.on_kafka_answered: list[Callable[[], None]] = []
         self.needs_appends: Callable[[], bool] = lambda: False
@@ -191,7 +195,7 @@ async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve
     async with runtime.stack as stack:
         runtime.spawn(watch_event_loop(), "event loop watch")
         runtime.spawn(keep_watching(runtime.watched), "watched files")
-        await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port))
+        await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port, runtime.identity))
         living = loop.create_task(_start(runtime, start))
         ended = loop.create_task(ending.wait())
         await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)

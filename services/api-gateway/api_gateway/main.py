@@ -54,7 +54,7 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
-    await server.start(settings.host, settings.grpc_port)
+    await server.start(settings.host, settings.grpc_port, runtime.identity)
     backend = Backend(
         reads=reads,
         requests=requests,

@@ -15,6 +15,7 @@ from sluice.pravega.host import Host
 from sluice.pravega.pool import ConnectionPool
 from sluice.pravega.routing import container_of
 from sluice.pravega.tokens import NO_TOKENS, Tokens
+from sluice.security.watched import Watched
 
 _DEFAULT_LIMITS = ConnectionLimits()
 
@@ -22,7 +23,7 @@ _DEFAULT_LIMITS = ConnectionLimits()
 class SegmentStoreClient(SegmentCalls):
     """Commands the segment stores of one cluster; has all methods of `SegmentStore`.
 
-    `route` gives the host of a container, None if it has none.
+    `route` gives the host of a container, None if it has none. With `tls` new connections take its current context.
     A call ends within the connect time-out, if there is no connection yet, plus `call_timeout_s`; the few methods that
     exchange two requests take that for each.
     """
@@ -35,7 +36,7 @@ class SegmentStoreClient(SegmentCalls):
         call_timeout_s: float = 30.0,
         limits: ConnectionLimits = _DEFAULT_LIMITS,
         tokens: Tokens = NO_TOKENS,
-        tls: ssl.SSLContext | None = None,
+        tls: Watched[ssl.SSLContext] | None = None,
     ) -> None:
         super().__init__(call_timeout_s, tokens)
         self._route = route

@@ -7,8 +7,9 @@ is refused and named; the one before it stays in use.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,30 @@ class Watched(Generic[T]):
             raise SecurityConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
 
 
-async def keep_watching(watched: Iterable[Watched[object]], look_s: float = LOOK_S) -> None:
+def watched_password(name: str, file: str) -> Watched[str]:
+    """The password in a file, without the end of its line. Raises SecurityConfigError."""
+
+    def make(content: bytes) -> str:
+        password = content.decode(errors="replace").rstrip("\r\n")
+        if not password or "\ufffd" in password:
+            raise SecurityConfigError(f"{file} holds no password")
+        return password
+
+    return Watched(name, [Path(file)], make)
+
+
+def read_at_start(name: str, paths: Sequence[Path]) -> Watched[None]:
+    """Files of which what was read at the start stays in use: a change shows until the process is started anew."""
+    versions = count()
+
+    def make(*_contents: bytes) -> None:
+        if next(versions):
+            raise SecurityConfigError("the files have changed, and are read only when the service starts")
+
+    return Watched(name, paths, make)
+
+
+async def keep_watching(watched: Iterable[Watched[Any]], look_s: float = LOOK_S) -> None:
     """Look at all of them again and again; never returns."""
     while True:
         await asyncio.sleep(look_s)

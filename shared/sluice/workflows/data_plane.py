@@ -47,7 +47,12 @@ def connect(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
         host = cluster_of(journal.reader(CLUSTER)).containers.get(container)
         return Host(host.address, host.port) if host is not None else None
 
-    store = SegmentStoreClient(route, container_count, call_timeout_s=call_timeout_s, tokens=OwnTokens(runtime.tokens))
+    tls = runtime.settings.store_client_tls()
+    if tls is not None:
+        runtime.watch(tls)
+    store = SegmentStoreClient(
+        route, container_count, call_timeout_s=call_timeout_s, tokens=OwnTokens(runtime.tokens), tls=tls
+    )
     runtime.stack.push_async_callback(store.close)
     return store
 

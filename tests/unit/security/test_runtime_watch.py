@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from support.wait import SOON_S, eventually_async
 
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.runtime import Runtime
 from sluice.security.watched import SecurityConfigError, Watched, keep_watching
 from sluice.settings import ServiceSettings
-from tests.support.wait import SOON_S, eventually_async
 
 LOOK_S = 0.005
 
