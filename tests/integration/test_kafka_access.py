@@ -56,7 +56,7 @@ RIGHTS = rights()
 
 
 @pytest.fixture(scope="module")
-def system(runs_folder: Path) -> System:
+def guarded(runs_folder: Path) -> System:
     return System(
         runs_folder / "kafka-access",
         segment_stores=1,
@@ -67,39 +67,39 @@ def system(runs_folder: Path) -> System:
 
 
 @pytest.fixture(scope="module")
-def kafka(system: System) -> Iterator[GuardedKafka]:
+def kafka(guarded: System) -> Iterator[GuardedKafka]:
     """Everything runs, each service as a user of its own."""
-    kafka = GuardedKafka(system, RIGHTS)
-    archive = {"SLUICE_ARCHIVE": str(system.settings.home / "archive")}
+    kafka = GuardedKafka(guarded, RIGHTS)
+    archive = {"SLUICE_ARCHIVE": str(guarded.settings.home / "archive")}
     try:
-        system.start("kafka")
+        guarded.start("kafka")
         for user, granted in RIGHTS.items():
             kafka.grant(user, granted)
-        for name in system.names:
+        for name in guarded.names:
             if (service := name.rpartition("-")[0]) in RIGHTS:
-                system.configure(name, {**kafka.environment(service), **archive, **QUICK})
-        system.up()
+                guarded.configure(name, {**kafka.environment(service), **archive, **QUICK})
+        guarded.up()
         yield kafka
     finally:
-        system.down()
+        guarded.down()
 
 
 @pytest.fixture(scope="module")
-def gateway(system: System, kafka: GuardedKafka) -> Iterator[Controller]:
+def gateway(guarded: System, kafka: GuardedKafka) -> Iterator[Controller]:
     assert kafka is not None
-    with controller(system.grpc_address) as client:
+    with controller(guarded.grpc_address) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def rest(system: System) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=f"{system.rest_url}/sluice/v1", timeout=60, trust_env=False) as client:
+def rest(guarded: System) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"{guarded.rest_url}/sluice/v1", timeout=60, trust_env=False) as client:
         yield client
 
 
-def begin(system: System, topic: str) -> int:
+def begin(guarded: System, topic: str) -> int:
     """The sum of where the topic's partitions begin."""
-    admin = AdminClient({"bootstrap.servers": system.kafka_bootstrap})
+    admin = AdminClient({"bootstrap.servers": guarded.kafka_bootstrap})
     answers = admin.list_offsets({TopicPartition(topic, p): OffsetSpec.earliest() for p in range(PARTITIONS)})  # type: ignore[no-untyped-call]
     return sum(int(answer.result().offset) for answer in answers.values())
 
@@ -129,9 +129,9 @@ def scale(gateway: Controller) -> None:
     eventually(lambda: len(gateway.segments(SCOPE, "hot")) == 2, SOON_S, "it is scaled")
 
 
-def replay_dead_letters(system: System, rest: httpx.Client) -> None:
+def replay_dead_letters(guarded: System, rest: httpx.Client) -> None:
     for topic in REPLAYABLE:
-        produce(system.kafka_bootstrap, topic.name, "key", b"no record", partition=0)
+        produce(guarded.kafka_bootstrap, topic.name, "key", b"no record", partition=0)
 
     def open_letters() -> dict[str, Mapping[str, Any]]:
         found = rest.get("/dead-letters").raise_for_status().json()["items"]
@@ -145,12 +145,12 @@ def replay_dead_letters(system: System, rest: httpx.Client) -> None:
 
 
 def test_the_services_work_with_their_rights_and_use_each(
-    system: System, kafka: GuardedKafka, gateway: Controller, rest: httpx.Client
+    guarded: System, kafka: GuardedKafka, gateway: Controller, rest: httpx.Client
 ) -> None:
     assert gateway.create_scope(SCOPE) == "SUCCESS"
     do_transactions(gateway)
     scale(gateway)
-    replay_dead_letters(system, rest)
+    replay_dead_letters(guarded, rest)
     statistics = f"/scopes/{SCOPE}/streams/st/statistics"
     eventually(lambda: rest.get(statistics, params={"window": "day"}).json()["items"], SOON_S, "it is counted")
 
@@ -161,12 +161,12 @@ def test_the_services_work_with_their_rights_and_use_each(
         nonlocal number
         number += 1
         assert gateway.create_scope(f"{SCOPE}-{number}") == "SUCCESS"
-        return all(begin(system, topic.name) > 0 for topic in (JOURNAL, SNAPSHOTS))
+        return all(begin(guarded, topic.name) > 0 for topic in (JOURNAL, SNAPSHOTS))
 
     eventually(is_trimmed, SOON_S, "journal and snapshots are trimmed")
     for name in ("api-gateway-0", "stream-workflows-0", "txn-manager-0"):
         # From a snapshot, this time.
-        system.restart(name)
+        guarded.restart(name)
     assert gateway.create_scope(SCOPE) == "SCOPE_EXISTS"
     wanted = {
         Used(service, right.operation, right.kind, right.name, right.is_prefix)
