@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
@@ -219,6 +220,18 @@ def test_production_asks_who_calls_and_speaks_tls(overlay: str) -> None:
     (secrets,) = [m["data"] for m in rendered if m["kind"] == "Secret"]
     assert base64.b64decode(secrets["SLUICE_REDIS_URL"]).startswith(b"rediss://")
     assert all(given["SLUICE_KAFKA_CONF"] for given in variables.values())
+
+
+def test_prometheus_reaches_a_secured_gateway() -> None:
+    folder = CLONE / "deploy" / "observability"
+    (job,) = yaml.safe_load((folder / "prometheus-kubernetes.yaml").read_text())["scrape_configs"]
+    (rule,) = [rule for rule in job["relabel_configs"] if rule.get("target_label") == "__scheme__"]
+    rendered = manifests.objects(manifests.kept("site"))
+    annotations = deployments(rendered)["api-gateway"]["spec"]["template"]["metadata"]["annotations"]
+    assert rule["source_labels"] == ["__meta_kubernetes_pod_annotation_prometheus_io_scheme"]
+    assert re.fullmatch(rule["regex"], annotations["prometheus.io/scheme"])
+    (certificate,) = [m["spec"] for m in rendered if m["kind"] == "Certificate"]
+    assert job["tls_config"]["server_name"] in certificate["dnsNames"]
 
 
 def test_the_development_overlay_keeps_security_off() -> None:
