@@ -77,8 +77,10 @@ class Authentication:
 
     def problem(self) -> str | None:
         """What is not as its newest version says, for readiness; None if nothing is."""
-        sources = [*self.watched, *([self._fetched] if self._fetched else [])]
-        return "; ".join(found for found in (source.problem() for source in sources) if found) or None
+        problems = [watched.problem() for watched in self.watched]
+        if self._fetched is not None:
+            problems.append(self._fetched.problem())
+        return "; ".join(filter(None, problems)) or None
 
     def close(self) -> None:
         """End what runs beside the event loop."""
