@@ -153,6 +153,15 @@ class Controller:
         answer = await self._call(lambda stub: stub.getURI, _segment(segment))
         return Host(answer.endpoint, answer.port)
 
+    async def token_for(self, segment: str, writes: bool) -> str:
+        """What opens a segment at its segment store, to write or to read it; empty where no tokens are in use.
+
+        Raises Refused, Unavailable, ClientClosed.
+        """
+        request = _segment(segment).streamInfo
+        request.accessOperation = pb.StreamInfo.WRITE if writes else pb.StreamInfo.READ
+        return (await self._call(lambda stub: stub.getDelegationToken, request)).delegationToken
+
     async def _call(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._patience.deadline_s

@@ -66,6 +66,6 @@ async def open_client(address: str, patience: Patience = _DEFAULT_PATIENCE) -> A
             except Unavailable as error:
                 raise ConnectionFailure(Failure.NO_ROUTE, error.detail) from error
 
-        stores = LocatedSegmentStores(locate)
+        stores = LocatedSegmentStores(locate, controller.token_for)
         opened.push_async_callback(stores.close)
         yield Client(controller, stores, patience)
