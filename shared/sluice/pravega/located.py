@@ -5,6 +5,7 @@ attempt for each call. Concurrency: any number of calls side by side on one even
 a connection, of which there are `_LANES` to each store.
 """
 
+import ssl
 from collections.abc import Awaitable, Callable
 
 from sluice.pravega.calls import RequestChannel, SegmentCalls
@@ -15,6 +16,7 @@ from sluice.pravega.pool import ConnectionPool
 from sluice.pravega.routing import container_of
 from sluice.pravega.tokens import FetchedTokens, FetchToken
 from sluice.pravega.wire.command import Command, Numbered
+from sluice.security.watched import Watched
 
 _MAX_REMEMBERED = 10_000
 _LANES = 8
@@ -42,11 +44,12 @@ class LocatedSegmentStores(SegmentCalls):
         *,
         call_timeout_s: float = 10.0,
         limits: ConnectionLimits = _DEFAULT_LIMITS,
+        tls: Watched[ssl.SSLContext] | None = None,
     ) -> None:
         self._tokens = FetchedTokens(fetch_token)
         super().__init__(call_timeout_s, self._tokens)
         self._locate = locate
-        self._pool = ConnectionPool(limits)
+        self._pool = ConnectionPool(limits, tls)
         self._hosts: dict[str, Host] = {}
 
     async def close(self) -> None:

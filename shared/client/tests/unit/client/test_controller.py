@@ -151,6 +151,13 @@ async def test_the_token_for_a_segment_is_that_of_its_stream(
     assert fake.requests == [pb.StreamInfo(scope="sc", stream="st", accessOperation=access)]
 
 
+async def test_the_token_for_a_tables_segment_is_that_of_the_table(
+    controller: Controller, fake: FakeController
+) -> None:
+    await controller.token_for("sc/table_kvtable/0.#epoch.0", False)
+    assert fake.requests[-1].stream == "table"
+
+
 async def test_a_client_shows_the_segment_stores_its_tokens(fake: FakeController) -> None:
     fake.answers["getDelegationToken"] = [pb.DelegationToken(delegationToken="t")]
 
@@ -188,7 +195,7 @@ async def test_what_never_passes(controller: Controller, fake: FakeController) -
 
 def test_an_address_of_another_scheme() -> None:
     with pytest.raises(ValueError, match="not the address of a controller"):
-        Controller("tls://127.0.0.1:9090")
+        Controller("http://127.0.0.1:9090")
 
 
 async def test_which_streams_are_revisioned(fake: FakeController) -> None:
