@@ -75,9 +75,6 @@ class Fixed:
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         return key_module.find_in(self.keys, id)
 
-    def problem(self) -> str | None:
-        return None
-
 
 @pytest.fixture
 def handler() -> BearerHandler:
