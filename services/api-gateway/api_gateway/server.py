@@ -16,17 +16,24 @@ from grpc_reflection.v1alpha import reflection
 
 from api_gateway.handlers import Handler
 from api_gateway.rpc import guarded, not_yet
+from api_gateway.security.guard import Guard
 from sluice.controller_api import controller_pb2 as pb
+from sluice.security.tls import Identity
+from sluice.security.watched import Watched
 
 INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 
 
 class ControllerServer:
-    """Serves the interface with these handlers; RPCs without one answer UNIMPLEMENTED."""
+    """Serves the interface with these handlers; RPCs without one answer UNIMPLEMENTED.
 
-    def __init__(self, handlers: Mapping[str, Handler], max_calls: int) -> None:
+    A guard, if there is one, stands before all of them, but not before health and reflection.
+    """
+
+    def __init__(self, handlers: Mapping[str, Handler], max_calls: int, guard: Guard | None = None) -> None:
         self._listening = False
-        methods = _methods(handlers)
+        self._credentials: grpc.ServerCredentials | None = None
+        methods = _methods(handlers, guard)
         # Without this a second server on the same port would silently take half of the calls.
         options = [("grpc.so_reuseport", 0)]
         self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=max_calls)
@@ -39,10 +46,19 @@ class ControllerServer:
         names = (INTERFACE.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
 
-    async def start(self, host: str, port: int) -> int:
-        """The port listened on, which 0 leaves to the system. Raises OSError if it is taken."""
+    async def start(self, host: str, port: int, identity: Watched[Identity] | None = None) -> int:
+        """The port listened on, which 0 leaves to the system; with an `identity` it wants TLS.
+
+        Raises OSError if it is taken.
+        """
+        address = f"{host}:{port}"
         try:
-            bound = self._server.add_insecure_port(f"{host}:{port}")
+            if identity is None:
+                bound = self._server.add_insecure_port(address)
+            else:
+                # gRPC calls back into the credentials without holding on to them.
+                self._credentials = reloading_credentials(identity)
+                bound = self._server.add_secure_port(address, self._credentials)
         except RuntimeError as error:
             raise OSError(errno.EADDRINUSE, f"cannot listen on gRPC port {port} of {host}: is it taken?") from error
         await self._server.start()
@@ -62,22 +78,42 @@ class ControllerServer:
         await self._server.stop(grace_s)
 
 
+def reloading_credentials(identity: Watched[Identity]) -> grpc.ServerCredentials:
+    """Credentials of which each handshake takes the newest version."""
+    shown = identity.current
+
+    def configuration() -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration([(shown.key, shown.chain)])
+
+    def newest() -> "grpc.ServerCertificateConfiguration | None":
+        nonlocal shown
+        if identity.current is shown:
+            return None
+        shown = identity.current
+        return configuration()
+
+    # The stubs do not know that None means no change.
+    return grpc.dynamic_ssl_server_credentials(configuration(), newest)  # type: ignore[arg-type]
+
+
 def _register_nothing(_service: str, _methods: Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]) -> None:
     """See ControllerServer."""
 
 
-def _methods(handlers: Mapping[str, Handler]) -> "grpc.GenericRpcHandler[Any, Any]":
+def _methods(handlers: Mapping[str, Handler], guard: Guard | None) -> "grpc.GenericRpcHandler[Any, Any]":
     unknown = handlers.keys() - {method.name for method in INTERFACE.methods}
     if unknown:
         raise ValueError(f"not in the interface: {sorted(unknown)}")
     return grpc.method_handlers_generic_handler(
-        INTERFACE.full_name, {m.name: _method(m, handlers) for m in INTERFACE.methods}
+        INTERFACE.full_name, {m.name: _method(m, handlers, guard) for m in INTERFACE.methods}
     )
 
 
-def _method(method: MethodDescriptor, handlers: Mapping[str, Handler]) -> "grpc.RpcMethodHandler[bytes, Message]":
+def _method(
+    method: MethodDescriptor, handlers: Mapping[str, Handler], guard: Guard | None
+) -> "grpc.RpcMethodHandler[bytes, Message]":
     handler = handlers.get(method.name) or not_yet(method.name)
     return grpc.unary_unary_rpc_method_handler(
-        guarded(method.name, handler, GetMessageClass(method.input_type).FromString),
+        guarded(method.name, handler, GetMessageClass(method.input_type).FromString, guard),
         response_serializer=GetMessageClass(method.output_type).SerializeToString,
     )

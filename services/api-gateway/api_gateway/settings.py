@@ -9,6 +9,12 @@ class GatewaySettings(ServiceSettings):
     `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
     question to a segment store. `max_pending` bounds the requests that wait for a reply, `max_calls` all calls of gRPC
     in progress, reads included, and `max_http_calls` those of the REST interfaces.
+
+    With `auth_enabled` callers are asked who they are: by Pravega's password file `auth_accounts`, and by OpenID
+    Connect tokens of `auth_oidc_issuer` for `auth_oidc_audience`. The issuer's keys come from `auth_oidc_jwks`, a file
+    or a URL, else from where the issuer says; `auth_oidc_ca` is a file of the authorities that its certificate may be
+    of. With `auth_oidc_accounts` the ACL of the account with the principal's name counts, not the token's permissions.
+    `auth_reader_groups_with_read`: who may READ a scope may make reader groups in it, and write their state.
     """
 
     health_port: int = 10080
@@ -21,6 +27,15 @@ class GatewaySettings(ServiceSettings):
     request_timeout_s: float = 120
     store_timeout_s: float = 10
     stop_grace_s: float = 3
+
+    auth_enabled: bool = False
+    auth_accounts: str = ""
+    auth_oidc_issuer: str = ""
+    auth_oidc_audience: str = "pravega-controller"
+    auth_oidc_jwks: str = ""
+    auth_oidc_ca: str = ""
+    auth_oidc_accounts: bool = False
+    auth_reader_groups_with_read: bool = True
 
     @property
     def grpc_endpoint(self) -> str:

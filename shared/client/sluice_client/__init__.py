@@ -15,6 +15,7 @@ from sluice.pravega import (
     TryLater,
 )
 from sluice.pravega.event_frames import MalformedEvents, StoredEvent, split_events
+from sluice_client.access import Access, is_secured
 from sluice_client.attempts import PASSING, Patience, patiently
 from sluice_client.codec import Codec, JsonCodec
 from sluice_client.controller import Controller, ControllerApi
@@ -45,6 +46,7 @@ from sluice_client.synchronizer import StateSynchronizer
 
 __all__ = [
     "PASSING",
+    "Access",
     "Client",
     "ClientClosed",
     "ClientError",
@@ -83,6 +85,7 @@ __all__ = [
     "TryLater",
     "Unavailable",
     "find_start",
+    "is_secured",
     "open_client",
     "patiently",
     "read_piece",

@@ -32,7 +32,7 @@ from sluice.kafka.dead_letters import (
 )
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import decode_request, encode_request
-from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, TOPICS
+from sluice.kafka.topics import REPLAYABLE
 
 KEPT_MOST = 20_000
 """How many letters, the latest ones, are held."""
@@ -55,7 +55,7 @@ RecordOffset = tuple[int, int]
 Read = Callable[[Mapping[int, int], Mapping[int, int], Callable[[Message], None]], None]
 """`read_dead_letters` of some Kafka."""
 
-_REPLAYABLE = {topic.name for topic in TOPICS} - {DEAD_LETTERS.name, JOURNAL.name}
+_REPLAYABLE = {topic.name for topic in REPLAYABLE}
 
 
 class NoSuchLetterError(Exception):

@@ -1,0 +1,133 @@
+"""Who calls: the handlers that the settings name, found by the method in the header `authorization`.
+
+Made by `authentication_of`, closed by the gateway. Belongs to the event loop.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from api_gateway.security.basic import BasicHandler
+from api_gateway.security.bearer import BearerHandler
+from api_gateway.security.keys import FetchedKeys, FileKeys, Keys, fetcher, key_set
+from api_gateway.security.plugins import site_handlers
+from api_gateway.settings import GatewaySettings
+from sluice.security.accounts import Account, read_accounts
+from sluice.security.caller import Authenticator, Caller
+from sluice.security.lint import lint_accounts
+from sluice.security.watched import SecurityConfigError, Watched
+
+log = logging.getLogger(__name__)
+
+_BLANKS = re.compile(r"\s+", re.ASCII)
+
+
+class Handler(Protocol):
+    """Proves callers of one method; `name` is the method, in the case in which it is sent."""
+
+    name: str
+
+    async def caller(self, token: str) -> Caller:
+        """Who a token proves to call. Raises UnauthenticatedError; OverloadedError if that cannot be found out now."""
+
+
+class Handlers:
+    """The Authenticator of these handlers; of two for a method the first one counts."""
+
+    def __init__(self, handlers: Iterable[Handler]) -> None:
+        self._by_method: dict[str, Handler] = {}
+        for handler in handlers:
+            if self._by_method.setdefault(handler.name, handler) is not handler:
+                log.warning("a handler is not used: there is another one of its name", extra={"handler": handler.name})
+
+    @property
+    def methods(self) -> list[str]:
+        return list(self._by_method)
+
+    async def caller(self, authorization: str | None) -> Caller | None:
+        """See Authenticator."""
+        if authorization is None:
+            return None
+        method, *token = _BLANKS.split(authorization, maxsplit=1)
+        handler = self._by_method.get(method)
+        return await handler.caller(token[0]) if handler is not None and token else None
+
+
+class Authentication:
+    """What the gateway needs to know who calls, as its settings say. Raises SecurityConfigError.
+
+    `watched` are the files to look at again and again.
+    """
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self._settings = settings
+        self.watched: list[Watched[Any]] = []
+        self._fetched: FetchedKeys | None = None
+        self._basic: BasicHandler | None = None
+        handlers = [*self._handlers(), *site_handlers(settings.model_dump())]
+        if not handlers:
+            raise SecurityConfigError(
+                "SLUICE_AUTH_ENABLED is set and nobody could call: give SLUICE_AUTH_ACCOUNTS or SLUICE_AUTH_OIDC_ISSUER"
+            )
+        found = Handlers(handlers)
+        self.authenticator: Authenticator = found
+        log.info("callers are authenticated", extra={"methods": found.methods})
+
+    def problem(self) -> str | None:
+        """What is not as its newest version says, for readiness; None if nothing is."""
+        problems = [watched.problem() for watched in self.watched]
+        if self._fetched is not None:
+            problems.append(self._fetched.problem())
+        return "; ".join(filter(None, problems)) or None
+
+    def close(self) -> None:
+        """End what runs beside the event loop."""
+        if self._basic is not None:
+            self._basic.close()
+
+    def _handlers(self) -> Iterator[Handler]:
+        settings, accounts = self._settings, None
+        if settings.auth_accounts:
+            accounts = Watched("password file", [Path(settings.auth_accounts)], _accounts)
+            self.watched.append(accounts)
+            self._basic = BasicHandler(accounts)
+            yield self._basic
+        if settings.auth_oidc_issuer:
+            if not settings.auth_oidc_audience:
+                raise SecurityConfigError("SLUICE_AUTH_OIDC_AUDIENCE is empty: tokens for anybody would do")
+            if settings.auth_oidc_accounts and accounts is None:
+                raise SecurityConfigError("SLUICE_AUTH_OIDC_ACCOUNTS is set, and SLUICE_AUTH_ACCOUNTS is not given")
+            mapped = accounts if settings.auth_oidc_accounts else None
+            yield BearerHandler(settings.auth_oidc_issuer, settings.auth_oidc_audience, self._keys(), mapped)
+        elif settings.auth_oidc_jwks or settings.auth_oidc_accounts or settings.auth_oidc_ca:
+            raise SecurityConfigError("settings SLUICE_AUTH_OIDC_… are given, and SLUICE_AUTH_OIDC_ISSUER is not")
+
+    def _keys(self) -> Keys:
+        source = self._settings.auth_oidc_jwks
+        if source and "://" not in source:
+            file = Watched("keys of the OIDC issuer", [Path(source)], key_set)
+            self.watched.append(file)
+            return FileKeys(file)
+        self._fetched = FetchedKeys(fetcher(self._settings.auth_oidc_issuer, source, self._settings.auth_oidc_ca))
+        return self._fetched
+
+
+def authentication_of(settings: GatewaySettings) -> Authentication | None:
+    """None where authentication is off. Raises SecurityConfigError for settings and files that cannot be used."""
+    if settings.auth_enabled:
+        return Authentication(settings)
+    given = [name for name in ("auth_accounts", "auth_oidc_issuer") if getattr(settings, name)]
+    if given and "auth_enabled" not in settings.model_fields_set:
+        raise SecurityConfigError(
+            f"SLUICE_{given[0].upper()} is given, and SLUICE_AUTH_ENABLED is not: set it to true, or to false"
+        )
+    return None
+
+
+def _accounts(content: bytes) -> Mapping[str, Account]:
+    found = read_accounts(content)
+    for finding in lint_accounts(content):
+        log.warning("in the password file: %s", finding)
+    return found
