@@ -93,7 +93,7 @@ def set_user(
 ) -> None:
     """Write a user into a password file, which is made if it is not there: with an ACL, with a password, or both.
 
-    A new user is asked for a password, and so is one that is there without --acl. The password is typed, or the
+    A new user needs a password, and so does one that is there without --acl. The password is typed, or the
     first line of stdin. What is not given stays.
     """
     from sluice.security.accounts import read_accounts, with_account
@@ -113,8 +113,8 @@ def set_user(
         known = None
     if entries is None:
         entries = known.acl_text if known is not None else ""
-    asked = known is None or password or acl is None
-    stored = hash_password(password_file.typed_password()) if asked or known is None else known.stored_hash
+    needed = known is None or password or acl is None
+    stored = hash_password(password_file.typed_password()) if needed or known is None else known.stored_hash
     try:
         changed = with_account(content, user, stored, entries)
     except ValueError as error:

@@ -20,6 +20,7 @@ from sluice_client.attempts import PASSING, Patience, patiently
 from sluice_client.codec import Codec, JsonCodec
 from sluice_client.controller import Controller, ControllerApi
 from sluice_client.errors import (
+    AccessRefused,
     ClientClosed,
     ClientError,
     Contended,
@@ -47,6 +48,7 @@ from sluice_client.synchronizer import StateSynchronizer
 __all__ = [
     "PASSING",
     "Access",
+    "AccessRefused",
     "Client",
     "ClientClosed",
     "ClientError",

@@ -17,7 +17,7 @@ from sluice.pravega import Host
 from sluice_client.access import OPEN_ACCESS, Access, host_in, is_secured
 from sluice_client.attempts import Patience
 from sluice_client.channel import Answer, ControllerChannel, Request, Rpc
-from sluice_client.errors import Refused, ScopeMissing, StreamMissing, Unavailable
+from sluice_client.errors import AccessRefused, Refused, ScopeMissing, StreamMissing, Unavailable
 from sluice_client.names import check_new_stream, check_scope, check_stream
 
 _TRY_AGAIN = frozenset(
@@ -31,6 +31,7 @@ _TRY_AGAIN = frozenset(
         grpc.StatusCode.UNKNOWN,
     }
 )
+_NO_ACCESS = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 _DEFAULT_PATIENCE = Patience(deadline_s=30.0)
 _ATTEMPT_S = 10.0
 
@@ -182,6 +183,8 @@ class Controller:
                 detail = f"{error.code().name}: {error.details()}"
                 if error.code() is grpc.StatusCode.NOT_FOUND:
                     raise StreamMissing(detail) from error
+                if error.code() in _NO_ACCESS:
+                    raise AccessRefused(detail) from error
                 if error.code() not in _TRY_AGAIN:
                     raise Refused(detail) from error
                 if clock() + pause >= deadline:

@@ -15,6 +15,7 @@ from sluice.pravega import Host
 from sluice.pravega.wire.command import Command
 from sluice.pravega.wire.segments import GetStreamSegmentInfo, StreamSegmentInfo
 from sluice_client import (
+    AccessRefused,
     ClientClosed,
     Controller,
     NotASingleSegment,
@@ -185,12 +186,15 @@ async def test_what_does_not_pass_in_time(fake: FakeController) -> None:
 
 
 async def test_what_never_passes(controller: Controller, fake: FakeController) -> None:
-    fake.answers["getCurrentSegments"] = [grpc.StatusCode.NOT_FOUND, grpc.StatusCode.PERMISSION_DENIED]
+    codes = grpc.StatusCode
+    fake.answers["getCurrentSegments"] = [codes.NOT_FOUND, codes.PERMISSION_DENIED, codes.INVALID_ARGUMENT]
     with pytest.raises(StreamMissing, match="NOT_FOUND"):
         await controller.segments("sc", "st")
-    with pytest.raises(Refused, match="PERMISSION_DENIED"):
+    with pytest.raises(AccessRefused, match="PERMISSION_DENIED"):
         await controller.segments("sc", "st")
-    assert len(fake.requests) == 2
+    with pytest.raises(Refused, match="INVALID_ARGUMENT"):
+        await controller.segments("sc", "st")
+    assert len(fake.requests) == 3
 
 
 def test_an_address_of_another_scheme() -> None:

@@ -16,7 +16,7 @@ from sluice.pravega import RouteStale
 from sluice.pravega.wire.command import Command
 from sluice.pravega.wire.segments import GetStreamSegmentInfo, StreamSegmentInfo
 from sluice.security.credentials import basic
-from sluice_client import Access, Controller, Patience, Refused, Unavailable, open_client
+from sluice_client import Access, AccessRefused, Controller, Patience, Unavailable, open_client
 
 PATIENCE = Patience(deadline_s=20.0)
 IMPATIENCE = Patience(deadline_s=1.0)
@@ -83,7 +83,7 @@ async def test_a_caller_with_credentials_is_let_in(site: Site) -> None:
 
 async def test_a_caller_without_credentials_is_refused_at_once(site: Site) -> None:
     async with Controller(site.address, PATIENCE, access=Access(ca=str(site.authority.file))) as controller:
-        with pytest.raises(Refused, match="UNAUTHENTICATED"):
+        with pytest.raises(AccessRefused, match="UNAUTHENTICATED"):
             await controller.create_scope("sc")
 
 
