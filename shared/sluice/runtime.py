@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 LOOK_S = 1.0
 KAFKA_SILENCE_S = 4.0
 LEAVES_S = 2.0
+SWITCH_S = 0.0005
+"""A thread of Kafka's or gRPC's that has something for the loop waits at most so long for the interpreter, not 5 ms."""
 COLLECTOR_THRESHOLDS = (5_000, 20, 20)
 """What views hold stays, and what requests leave has few cycles: so Python's collector looks less often than usual."""
 
@@ -162,6 +164,7 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
     tracing.set_up(name, settings.instance, settings.otlp_endpoint)
     describe_process(name, settings.instance)
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    sys.setswitchinterval(SWITCH_S)
     try:
         uvloop.run(_live(name, settings, start, serve))
     except (TopicsUnfitError, KafkaConfError, OSError) as error:
