@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 LOOK_S = 1.0
 KAFKA_SILENCE_S = 4.0
 LEAVES_S = 2.0
+SWITCH_S = 0.0005
+"""A thread of Kafka's or gRPC's that has something for the loop waits at most so long for the interpreter, not 5 ms."""
 COLLECTOR_THRESHOLDS = (5_000, 20, 20)
 """What views hold stays, and what requests leave has few cycles: so Python's collector looks less often than usual."""
 
@@ -177,6 +179,7 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
     set_up_logs(name, settings.instance, settings.log_level)
     describe_process(name, settings.instance)
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    sys.setswitchinterval(SWITCH_S)
     try:
         tracing.set_up(name, settings.instance, settings.otlp_endpoint)
         uvloop.run(_live(name, settings, start, serve))
