@@ -20,6 +20,8 @@ from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import dead_letters_of
 from api_gateway.rest.heartbeats import follow_heartbeats
 from api_gateway.rest.statistics import follow_statistics
+from api_gateway.security.authentication import authentication_of
+from api_gateway.security.guard import Guard
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.runtime import Runtime, run_service
@@ -50,7 +52,8 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     """Serve until the runtime's stack is unwound. Raises OSError if the port is taken."""
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
-    server = ControllerServer(handlers(reads, requests, settings, runtime.tokens), settings.max_calls)
+    table = handlers(reads, requests, settings, runtime.tokens)
+    server = ControllerServer(table, settings.max_calls, app.state.guard)
     # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
@@ -77,13 +80,24 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     runtime.endpoints["rest"] = settings.rest_endpoint
 
 
+def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
+    """What stands before all calls; None where authentication is off. Raises SecurityConfigError."""
+    authentication = authentication_of(settings)
+    if authentication is None:
+        return None
+    runtime.stack.callback(authentication.close)
+    runtime.watched.extend(authentication.watched)
+    runtime.degraded["authentication"] = authentication.problem
+    return Guard(authentication.authenticator, settings.auth_reader_groups_with_read)
+
+
 def main() -> None:
     """Run the service with the settings of the environment."""
     settings = settings_of(GatewaySettings)
     apps: list[FastAPI] = []
 
     def serve(runtime: Runtime) -> FastAPI:
-        apps.append(build_app(runtime, settings.max_http_calls))
+        apps.append(build_app(runtime, settings.max_http_calls, guard_of(runtime, settings)))
         return apps[0]
 
     run_service(SERVICE, settings, lambda runtime: start(runtime, settings, apps[0]), serve)
