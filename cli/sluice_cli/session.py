@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -30,14 +31,30 @@ STORE_S = 10.0
 
 
 def open_api(base: str, read_s: float | None = None) -> Api:
-    """A connection to an api-gateway; an answer may take `read_s` seconds, or as long as the gateway waits itself."""
+    """A connection to an api-gateway, with the credentials of the environment. Raises UsageError for half of them.
+
+    An answer may take `read_s` seconds, or as long as the gateway waits itself.
+    """
+    from sluice.security.credentials import CA_VARIABLE, credentials_of
+    from sluice.security.watched import SecurityConfigError
     from sluice_cli.api import READ_S, Api
+    from sluice_cli.errors import UsageError
 
     def waiting() -> None:
         sys.stderr.write(f"Still waiting for {base}. Ctrl-C ends the waiting, but not the requested operation.\n")
         sys.stderr.flush()
 
-    return Api(base, waiting=waiting, read_s=READ_S if read_s is None else read_s)
+    try:
+        credentials = credentials_of()
+    except SecurityConfigError as error:
+        raise UsageError(str(error), "give both, or neither") from error
+    return Api(
+        base,
+        waiting=waiting,
+        read_s=READ_S if read_s is None else read_s,
+        credentials=credentials,
+        ca=os.environ.get(CA_VARIABLE, ""),
+    )
 
 
 def open_source(bootstrap: str) -> Source:
@@ -68,10 +85,18 @@ def with_archive(source: Source, target: str) -> Source:
 
 
 def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
-    """The client library's client, for events."""
+    """The client library's client, for events, with the credentials of the environment. Raises UsageError."""
     import sluice_client
+    from sluice_cli.errors import UsageError
 
-    return sluice_client.open_client(controller, sluice_client.Patience(deadline_s=ANSWER_S))
+    try:
+        access = sluice_client.Access.of_environment()
+        if sluice_client.is_secured(controller):
+            # A file that cannot be used shows here, before anything is asked.
+            access.to_stores()
+    except ValueError as error:
+        raise UsageError(str(error), "`sluice --help` and docs/cli.md name the variables") from error
+    return sluice_client.open_client(controller, sluice_client.Patience(deadline_s=ANSWER_S), access)
 
 
 def open_store(route: Callable[[int], Host | None], container_count: int) -> AbstractAsyncContextManager[SegmentStore]:
@@ -118,14 +143,14 @@ class Session:
         return find(Address.KAFKA, self.given).value
 
     def controller(self, given: str | None) -> str:
-        """The controller's `tcp://HOST:PORT`; `given` is that of the command's own option. Raises UsageError."""
+        """The controller's address; `given` is that of the command's own option. Raises UsageError."""
         from sluice_cli.errors import UsageError
 
         address, source = find(Address.CONTROLLER, {"controller": given} if given else {})
         scheme, separator, _ = address.rpartition("://")
-        if separator and scheme != "tcp":
+        if separator and scheme not in ("tcp", "tls"):
             raise UsageError(
-                f"{address!r} ({source}) is no controller", "write it as tcp://HOST:PORT; TLS is not there yet"
+                f"{address!r} ({source}) is no controller", "write it as tcp://HOST:PORT or tls://HOST:PORT"
             )
         return address
 

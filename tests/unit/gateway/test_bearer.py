@@ -75,9 +75,6 @@ class Fixed:
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         return key_module.find_in(self.keys, id)
 
-    def problem(self) -> str | None:
-        return None
-
 
 @pytest.fixture
 def handler() -> BearerHandler:
@@ -232,12 +229,12 @@ class Issuer:
 
     def __init__(self) -> None:
         self.answers: dict[str, bytes] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         issuer = self
 
         class Answering(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                issuer.asked.append(self.path)
+                issuer.requested.append(self.path)
                 body = issuer.answers.get(self.path)
                 if body is not None and body.startswith(b"http"):
                     self.send_response(302)
@@ -274,7 +271,7 @@ async def test_keys_are_where_the_issuer_says(issuer: Issuer) -> None:
     issuer.answers["/certs"] = published("k1")
     keys = FetchedKeys(fetcher(issuer.url, "", ""))
     assert await keys.find("k1") and keys.problem() is None
-    assert issuer.asked == ["/.well-known/openid-configuration", "/certs"]
+    assert issuer.requested == ["/.well-known/openid-configuration", "/certs"]
 
 
 @pytest.mark.parametrize("described", [{"issuer": "https://else"}, {"issuer": None}, {}, []])
@@ -284,7 +281,7 @@ async def test_a_description_of_another_issuer_is_refused(issuer: Issuer, descri
     issuer.answers["/.well-known/openid-configuration"] = json.dumps(described).encode()
     keys = FetchedKeys(fetcher(issuer.url, "", ""))
     assert await keys.find("k1") is None and "issuer" in (keys.problem() or "")
-    assert "/certs" not in issuer.asked
+    assert "/certs" not in issuer.requested
 
 
 @pytest.mark.parametrize("answer", [b"http://example.org/", b"x" * (1024 * 1024 + 1), None])
@@ -293,7 +290,7 @@ async def test_keys_that_cannot_be_had_are_reported(issuer: Issuer, answer: byte
         issuer.answers["/certs"] = answer
     keys = FetchedKeys(fetcher(ISSUER, f"{issuer.url}/certs", ""))
     assert await keys.find("k1") is None and "cannot be fetched" in (keys.problem() or "")
-    assert issuer.asked == ["/certs"]
+    assert issuer.requested == ["/certs"]
 
 
 @pytest.mark.parametrize("url", ["http://keycloak.example/certs", "file:///etc/passwd", "https://", "https://["])

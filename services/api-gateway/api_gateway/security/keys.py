@@ -42,9 +42,6 @@ class Keys(Protocol):
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         """The key of an id, or the only one there is if a token names none."""
 
-    def problem(self) -> str | None:
-        """Why the newest keys are not known; None while they are."""
-
 
 def key_set(content: bytes) -> KeySet:
     """The public keys of a JSON Web Key Set that sign. Raises SecurityConfigError."""
@@ -75,10 +72,6 @@ class FileKeys:
         """See Keys."""
         return find_in(self._file.current, id)
 
-    def problem(self) -> str | None:
-        """See Keys: the file is watched by itself."""
-        return None
-
 
 class FetchedKeys:
     """Keys that `fetch` gets; it blocks, and raises what urllib raises, or SecurityConfigError."""
@@ -103,7 +96,7 @@ class FetchedKeys:
         return found or find_in(self._keys, id)
 
     def problem(self) -> str | None:
-        """See Keys."""
+        """Why the newest keys are not known; None while they are."""
         return self._wrong
 
     def _refresh(self) -> "asyncio.Task[None] | None":
