@@ -52,8 +52,8 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     """Serve until the runtime's stack is unwound. Raises OSError if the port is taken."""
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
-    table = handlers(reads, requests, settings, runtime.tokens)
-    server = ControllerServer(table, settings.max_calls, app.state.guard)
+    served = handlers(reads, requests, settings, runtime.tokens)
+    server = ControllerServer(served, settings.max_calls, app.state.guard)
     # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
@@ -81,13 +81,13 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
 
 
 def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
-    """What stands before all calls; None where authentication is off. Raises SecurityConfigError."""
+    """The guard before all calls, None where authentication is off. Raises SecurityConfigError."""
     authentication = authentication_of(settings)
     if authentication is None:
         return None
-    runtime.stack.callback(authentication.close)
-    runtime.watched.extend(authentication.watched)
+    runtime.watched += authentication.watched
     runtime.degraded["authentication"] = authentication.problem
+    runtime.stack.callback(authentication.close)
     return Guard(authentication.authenticator, settings.auth_reader_groups_with_read)
 
 
