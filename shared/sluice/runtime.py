@@ -101,8 +101,9 @@ class Runtime:
         """Done when it is in its topic; fails with SendError."""
         return self.send(REQUESTS_CLUSTER, self.request(f"{beat.instance}-{self.clock.now_ms()}", beat))
 
-    def request(self, id: str, command: Command) -> Request:
-        return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command)
+    def request(self, id: str, command: Command, principal: str = "") -> Request:
+        """A request that is sent now; `principal` is whom it is sent for."""
+        return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command, principal=principal)
 
     def send(self, topic: Topic, request: Request) -> asyncio.Future[None]:
         """Done when the request is in its topic; fails with SendError."""
