@@ -13,11 +13,18 @@ from grpc import StatusCode
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError, StreamRestoringError
 from sluice.engine.journal import JournalError
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
+from sluice.security.caller import ForbiddenError, UnauthenticatedError
 
 INTERNAL_TEXT = "Internal exception occurred"
 """Pravega's description for whatever fails before an operation began; clients know it, so it says no more than that."""
 
 _MAX_DETAILS = 500
+
+_REFUSED = {
+    UnauthenticatedError: (StatusCode.UNAUTHENTICATED, "Authentication failed"),
+    ForbiddenError: (StatusCode.PERMISSION_DENIED, "Authorization failed"),
+}
+"""Pravega's descriptions: who is refused learns nothing else."""
 
 
 class BadRequestError(Exception):
@@ -67,6 +74,8 @@ def failure_of(error: Exception) -> Failure:
     """The status for an exception; an unexpected one is INTERNAL, and an ERROR of ours."""
     if isinstance(error, BadRequestError | DecodeError | NoOwnerError):
         return Failure(StatusCode.INTERNAL, INTERNAL_TEXT, logging.INFO)
+    if isinstance(error, UnauthenticatedError | ForbiddenError):
+        return Failure(*_REFUSED[type(error)])
     for kind, code in _CODES:
         if isinstance(error, kind):
             return Failure(code, str(error)[:_MAX_DETAILS])

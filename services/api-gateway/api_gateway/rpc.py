@@ -13,18 +13,23 @@ from typing import Any, NoReturn
 from api_gateway.errors import NotYetError, failure_of
 from api_gateway.handlers import Context, Handler
 from api_gateway.metrics import RPC_DEFECTS
+from api_gateway.security.guard import Guard, calling
+from api_gateway.security.permissions import RPCS
 from api_gateway.traced import traced
 from sluice.telemetry.metrics import RPC_SECONDS
 
 log = logging.getLogger(__name__)
 
 
-def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any]) -> Handler:
-    """The handler inside the boundary. It is given the bytes of a request, for they may be of no message at all."""
+def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any], guard: Guard | None = None) -> Handler:
+    """The handler inside the boundary. It is given the bytes of a request, for they may be of no message at all.
+
+    Without a guard nobody is asked for credentials.
+    """
     answered = RPC_SECONDS.labels(rpc, "OK").observe
     RPC_DEFECTS.labels(rpc)  # Exposed as 0 from now on: a rate sees no increase in a first sample.
     now = time.perf_counter
-    handle = traced(rpc, handler)
+    handle = traced(rpc, handler if guard is None else _admitted(rpc, handler, guard))
 
     async def answer(request: bytes, context: Context) -> Any:
         began = now()
@@ -39,6 +44,24 @@ def guarded(rpc: str, handler: Handler, parse: Callable[[bytes], Any]) -> Handle
         return response
 
     return answer
+
+
+def _admitted(rpc: str, handler: Handler, guard: Guard) -> Handler:
+    """The handler for callers who may do this."""
+    rule = RPCS[rpc]
+
+    async def answer(request: Any, context: Context) -> Any:
+        caller = await guard.admit(rule, request, _authorization(context))
+        with calling(caller):
+            return await handler(request, context)
+
+    return answer
+
+
+def _authorization(context: Context) -> str | None:
+    """The last one, of several."""
+    found = dict(context.invocation_metadata() or ()).get("authorization")
+    return found if isinstance(found, str) else None
 
 
 async def _fail(rpc: str, context: Context, error: Exception, began: float) -> NoReturn:

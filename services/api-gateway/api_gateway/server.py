@@ -16,17 +16,21 @@ from grpc_reflection.v1alpha import reflection
 
 from api_gateway.handlers import Handler
 from api_gateway.rpc import guarded, not_yet
+from api_gateway.security.guard import Guard
 from sluice.controller_api import controller_pb2 as pb
 
 INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 
 
 class ControllerServer:
-    """Serves the interface with these handlers; RPCs without one answer UNIMPLEMENTED."""
+    """Serves the interface with these handlers; RPCs without one answer UNIMPLEMENTED.
 
-    def __init__(self, handlers: Mapping[str, Handler], max_calls: int) -> None:
+    A guard, if there is one, stands before all of them, but not before health and reflection.
+    """
+
+    def __init__(self, handlers: Mapping[str, Handler], max_calls: int, guard: Guard | None = None) -> None:
         self._listening = False
-        methods = _methods(handlers)
+        methods = _methods(handlers, guard)
         # Without this a second server on the same port would silently take half of the calls.
         options = [("grpc.so_reuseport", 0)]
         self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=max_calls)
@@ -66,18 +70,20 @@ def _register_nothing(_service: str, _methods: Mapping[str, "grpc.RpcMethodHandl
     """See ControllerServer."""
 
 
-def _methods(handlers: Mapping[str, Handler]) -> "grpc.GenericRpcHandler[Any, Any]":
+def _methods(handlers: Mapping[str, Handler], guard: Guard | None) -> "grpc.GenericRpcHandler[Any, Any]":
     unknown = handlers.keys() - {method.name for method in INTERFACE.methods}
     if unknown:
         raise ValueError(f"not in the interface: {sorted(unknown)}")
     return grpc.method_handlers_generic_handler(
-        INTERFACE.full_name, {m.name: _method(m, handlers) for m in INTERFACE.methods}
+        INTERFACE.full_name, {m.name: _method(m, handlers, guard) for m in INTERFACE.methods}
     )
 
 
-def _method(method: MethodDescriptor, handlers: Mapping[str, Handler]) -> "grpc.RpcMethodHandler[bytes, Message]":
+def _method(
+    method: MethodDescriptor, handlers: Mapping[str, Handler], guard: Guard | None
+) -> "grpc.RpcMethodHandler[bytes, Message]":
     handler = handlers.get(method.name) or not_yet(method.name)
     return grpc.unary_unary_rpc_method_handler(
-        guarded(method.name, handler, GetMessageClass(method.input_type).FromString),
+        guarded(method.name, handler, GetMessageClass(method.input_type).FromString, guard),
         response_serializer=GetMessageClass(method.output_type).SerializeToString,
     )

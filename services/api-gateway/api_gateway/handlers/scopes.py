@@ -1,18 +1,20 @@
 """RPCs on scopes, and the listings (controller-grpc-api 5.1, 5.2, 6.5)."""
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any
 
 from api_gateway.convert import name_in_token, scope_of, token_of
 from api_gateway.errors import BadRequestError
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.submitting import submit
+from api_gateway.listing import Listing
 from api_gateway.reads import Names, Reads, streams_after, streams_with_tag
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.ids import ResourceKind
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.security.resources import scope_resource, stream_resource, table_resource
 
 PAGE_SIZE = 1000
 
@@ -49,48 +51,57 @@ class ScopeHandlers:
         return pb.ExistsResponse(exists=await self._reads.scope_exists(scope_of(request.scope)))
 
     async def list_scopes(self, request: pb.ScopesRequest, _context: Context) -> pb.ScopesResponse:
-        token = request.continuationToken.token
-        after = name_in_token(token)
-        page, following = _page(await self._reads.scopes(after), token)
-        return pb.ScopesResponse(scopes=page, continuationToken=following)
+        page = await _page(self._reads.scopes, scope_resource, request.continuationToken.token)
+        assert page is not None, "there are always scopes"
+        return pb.ScopesResponse(scopes=page[0], continuationToken=page[1])
 
     async def list_streams(self, request: pb.StreamsInScopeRequest, _context: Context) -> pb.StreamsInScopeResponse:
-        token = request.continuationToken.token
-        return await self._list(request.scope.scope, token, streams_after(name_in_token(token)))
+        return await self._list(request.scope.scope, request.continuationToken.token, streams_after)
 
     async def list_streams_with_tag(
         self, request: pb.StreamsInScopeWithTagRequest, _context: Context
     ) -> pb.StreamsInScopeResponse:
         if not request.tag:
             raise BadRequestError("the tag is empty")
-        token = request.continuationToken.token
-        wanted = streams_with_tag(request.tag, name_in_token(token), internal=False)
-        return await self._list(request.scope.scope, token, wanted)
+        wanted = partial(streams_with_tag, request.tag, internal=False)
+        return await self._list(request.scope.scope, request.continuationToken.token, wanted)
 
-    async def _list(self, scope: str, token: str, wanted: Names) -> pb.StreamsInScopeResponse:
-        names = await self._reads.names_in(scope_of(scope), wanted)
-        if names is None:
+    async def _list(self, scope: str, token: str, wanted: Callable[[str], Names]) -> pb.StreamsInScopeResponse:
+        scope = scope_of(scope)
+        page = await _page(
+            lambda behind: self._reads.names_in(scope, wanted(behind)), partial(stream_resource, scope), token
+        )
+        if page is None:
             return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
-        page, following = _page(names, token)
-        answer = pb.StreamsInScopeResponse(continuationToken=following)
-        for name in page:
+        answer = pb.StreamsInScopeResponse(continuationToken=page[1])
+        for name in page[0]:
             answer.streams.add(scope=scope, stream=name)
         return answer
 
     async def list_tables(self, request: pb.KVTablesInScopeRequest, _context: Context) -> pb.KVTablesInScopeResponse:
-        scope, token = scope_of(request.scope.scope), request.continuationToken.token
-        after = name_in_token(token)
-        names = await self._reads.names_in(scope, lambda members: members.after(ResourceKind.TABLE, after))
-        if names is None:
+        scope = scope_of(request.scope.scope)
+        page = await _page(
+            lambda behind: self._reads.names_in(scope, lambda members: members.after(ResourceKind.TABLE, behind)),
+            partial(table_resource, scope),
+            request.continuationToken.token,
+        )
+        if page is None:
             return pb.KVTablesInScopeResponse(status=pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND)
-        page, following = _page(names, token)
-        answer = pb.KVTablesInScopeResponse(continuationToken=following)
-        for name in page:
+        answer = pb.KVTablesInScopeResponse(continuationToken=page[1])
+        for name in page[0]:
             answer.kvtables.add(scope=scope, kvtName=name)
         return answer
 
 
-def _page(names: Iterable[str], token: str) -> tuple[list[str], pb.ContinuationToken]:
-    """The next page and the token behind it; the empty page, which is the end, gives the token back."""
-    page = list(islice(names, PAGE_SIZE))
-    return page, pb.ContinuationToken(token=token_of(page[-1]) if page else token)
+async def _page(
+    fetch: Callable[[str], Awaitable[Iterator[str] | None]], resource: Callable[[str], str], token: str
+) -> tuple[list[str], pb.ContinuationToken] | None:
+    """The next page and the token behind it; the empty page, which is the end, gives the token back.
+
+    None if there is no such scope.
+    """
+    page = await Listing(fetch, str, resource, str).page(name_in_token(token), PAGE_SIZE)
+    if page is None:
+        return None
+    names = page.items
+    return names, pb.ContinuationToken(token=token_of(names[-1]) if names else token)

@@ -17,17 +17,18 @@ from api_gateway.rest.boundary import Slots, empty_answer, problem_answer
 from api_gateway.rest.failures import Failure, failure_of
 from api_gateway.rest.openapi import describe
 from api_gateway.rest.pravega_v1.health import HealthTree
+from api_gateway.security.guard import Guard
 from sluice.runtime import Runtime
 from sluice.telemetry.health import health_routes
 from sluice.telemetry.http import HttpTelemetry
 from sluice.telemetry.process import VERSION
 
 
-def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
+def build_app(runtime: Runtime, max_calls: int, guard: Guard | None = None) -> FastAPI:
     """An application that knows the health of the process and answers 503 to all else, until `open_app`.
 
     It does so, too, with more than `max_calls` calls in progress, or bodies of calls on their way; health answers even
-    then.
+    then. Without a guard nobody is asked for credentials.
     """
     app = FastAPI(
         title="Sluice",
@@ -38,6 +39,7 @@ def build_app(runtime: Runtime, max_calls: int) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.backend = None
+    app.state.guard = guard
     app.state.slots = Slots(max_calls)
     app.state.bodies = Slots(max_calls)
     app.state.health = HealthTree(runtime.checks, runtime.degraded)

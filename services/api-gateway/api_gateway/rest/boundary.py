@@ -4,6 +4,8 @@ Nothing a caller sends and no defect of ours ends the service: an unexpected exc
 and stands in the log with its stack. The two interfaces differ in how they say no: Pravega's has no body
 (admin-rest-api 2), ours is a problem of RFC 9457.
 
+Who calls, and whether the call is allowed, comes first: before its body, and before anything else it says is looked at.
+
 A body is read before a call takes its slot, with a limit of its own and a deadline: who sends one slowly, or never
 ends it, keeps no other call from being answered.
 """
@@ -25,7 +27,11 @@ from starlette.types import Message, Receive
 
 from api_gateway.errors import BadRequestError, OverloadedError
 from api_gateway.rest.failures import JSON_TYPE, MAX_DETAIL, Failure, RefusedError, failure_of
+from api_gateway.security.guard import Guard, calling
+from api_gateway.security.rest_permissions import names_in, rule_of
+from api_gateway.security.rules import Rule
 from sluice.kafka.topics import MAX_REQUEST_BYTES
+from sluice.security.caller import Caller
 
 log = logging.getLogger(__name__)
 
@@ -109,14 +115,24 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Answer:
         answer, refuse, path = super().get_route_handler(), type(self).refuse, self.path_format
         not_a_number, always, has_body = self.not_a_number, self.always, self.body_field is not None
+        rule = rule_of(self.methods or (), path)
+
+        async def answered(request: Request) -> Response:
+            slots: Slots = request.app.state.slots
+            if has_body:
+                request = await _with_body(request)
+            with nullcontext() if always else slots.taken():
+                return await answer(request)
 
         async def guarded(request: Request) -> Response:
-            slots: Slots = request.app.state.slots
+            guard: Guard | None = request.app.state.guard
             try:
-                if has_body:
-                    request = await _with_body(request)
-                with nullcontext() if always else slots.taken():
-                    response = await answer(request)
+                if guard is None or rule is None:
+                    response = await answered(request)
+                else:
+                    caller = await _admitted(guard, rule, request)
+                    with calling(caller):
+                        response = await answered(request)
             except Exception as error:  # noqa: BLE001 - this is the boundary
                 response = refuse(_noted(request, path, error, not_a_number))
             request_id = getattr(request.state, "request_id", "")
@@ -138,6 +154,13 @@ class VitalRoute(PravegaRoute):
     """A route that says how this process is, also when it has all the calls it can take."""
 
     always = True
+
+
+async def _admitted(guard: Guard, rule: Rule, request: Request) -> Caller | None:
+    """Who calls, of several headers by the first. Raises UnauthenticatedError, ForbiddenError, OverloadedError."""
+    slots: Slots = request.app.state.slots
+    with slots.taken():
+        return await guard.admit(rule, names_in(request.path_params), request.headers.get("authorization"))
 
 
 async def _with_body(request: Request) -> Request:

@@ -17,6 +17,7 @@ from sluice.engine.journal import JournalError
 from sluice.engine.ports import RecordTooLargeError, SendError
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
 from sluice.pravega.errors import SegmentStoreError
+from sluice.security.caller import ForbiddenError, UnauthenticatedError
 from sluice.validation import sentences
 
 MAX_DETAIL = 500
@@ -72,6 +73,10 @@ def failure_of(error: Exception) -> Failure:
         return Failure(400, "; ".join(sentences(error.errors()))[:MAX_DETAIL])
     if isinstance(error, HTTPException):
         return Failure(error.status_code, str(error.detail)[:MAX_DETAIL])
+    if isinstance(error, UnauthenticatedError):
+        return Failure(401, "no credentials, or wrong ones")
+    if isinstance(error, ForbiddenError):
+        return Failure(403, "these credentials do not allow it")
     for kind, status in _STATUSES:
         if isinstance(error, kind):
             reason = error.reason if isinstance(error, MissingError) else ""

@@ -7,11 +7,15 @@ functions.
 import base64
 import binascii
 import sys
-from typing import Annotated
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Annotated, TypeVar
 
+import msgspec
 from fastapi import Query
 
 from api_gateway.errors import BadRequestError
+from api_gateway.listing import Listing
 
 MOST = 1000
 
@@ -31,6 +35,27 @@ Prefix = Annotated[
 ]
 
 DEFAULT = 100
+
+T = TypeVar("T")
+Shown = TypeVar("Shown")
+
+
+async def page_of(
+    listing: Listing[T, Shown], limit: int, after: str, prefix: str
+) -> tuple[list[Shown], str | None] | None:
+    """The items with the prefix on the page that the token begins, and the token behind them; None for a missing scope.
+
+    Raises BadRequestError.
+    """
+
+    async def fetch(behind: str) -> Iterator[T] | None:
+        items = await listing.fetch(begin_of(behind, prefix))
+        return takewhile(lambda item: listing.name(item).startswith(prefix), items) if items is not None else None
+
+    page = await msgspec.structs.replace(listing, fetch=fetch).page(position_in(after), limit)
+    if page is None:
+        return None
+    return page.items, token_of(page.behind) if page.behind is not None else None
 
 
 def begin_of(after: str, prefix: str) -> str:

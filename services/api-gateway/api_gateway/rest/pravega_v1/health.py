@@ -105,6 +105,14 @@ def _found(request: Request, id: str | None) -> HealthResult:
     return tree.root() if id is None else tree.component(id)
 
 
+def _shown(request: Request, result: HealthResult) -> HealthResult:
+    """Without details where authentication is on: these need a permission, and health does not."""
+    if request.app.state.guard is None:
+        return result
+    children = {name: _shown(request, child) for name, child in result.children.items()}
+    return result.model_copy(update={"details": {}, "children": children})
+
+
 def _json(value: bool | str | dict[str, str]) -> Response:
     return Response(_JSON.dump_json(value), media_type="application/json")
 
@@ -117,7 +125,7 @@ _OF_ALL, _OF_ONE = refusals(), refusals(404)
 @routes.get("/health", operation_id="getHealth", response_model=HealthResult, responses=_OF_ALL)
 async def health(request: Request) -> Response:
     """Show the health of all components."""
-    return as_json(_found(request, None))
+    return as_json(_shown(request, _found(request, None)))
 
 
 @routes.get("/health/readiness", operation_id="getReadiness", response_model=bool, responses=_OF_ALL)
@@ -147,7 +155,7 @@ async def details(request: Request) -> Response:
 @routes.get("/health/{id}", operation_id="getContributorHealth", response_model=HealthResult, responses=_OF_ONE)
 async def component_health(request: Request, id: ComponentId) -> Response:
     """Show the health of a component."""
-    return as_json(_found(request, id))
+    return as_json(_shown(request, _found(request, id)))
 
 
 @routes.get("/health/readiness/{id}", operation_id="getContributorReadiness", response_model=bool, responses=_OF_ONE)

@@ -3,6 +3,7 @@
 from fastapi import Response
 
 from api_gateway.errors import BadRequestError
+from api_gateway.listing import Listing
 from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.pravega_v1.base import ONE_SCOPE, SCOPES, ScopeName, changed, refusals, router
@@ -10,6 +11,7 @@ from api_gateway.rest.pravega_v1.models import CreateScopeRequest, ScopeProperty
 from api_gateway.rest.pravega_v1.replies import done
 from sluice.domain.names import is_scope_name
 from sluice.domain.scope.commands import CreateScope, DeleteScope
+from sluice.security.resources import scope_resource
 
 routes = router()
 
@@ -17,8 +19,8 @@ routes = router()
 @routes.get(SCOPES, operation_id="listScopes", response_model=ScopesList, responses=refusals())
 async def list_scopes(backend: Served) -> Response:
     """List all scopes, the internal one included."""
-    names = await backend.reads.scopes("")
-    return as_json(ScopesList(scopes=[ScopeProperty(scope_name=name) for name in names] or None))
+    listing = Listing(backend.reads.scopes, str, scope_resource, lambda name: ScopeProperty(scope_name=name))
+    return as_json(ScopesList(scopes=await listing.whole() or None))
 
 
 @routes.post(

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from api_gateway.errors import BadRequestError
+from api_gateway.listing import may_read
 from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.pravega_v1.base import ONE_STREAM, STREAMS, ScopeName, StreamName, changed, refusals, router
 from api_gateway.rest.pravega_v1.convert import config_of, stream_property
@@ -22,6 +23,7 @@ from sluice.domain.names import is_user_name
 from sluice.domain.stream import state
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, UpdateStream
 from sluice.domain.stream.state import Stream
+from sluice.security.resources import stream_resource
 
 routes = router()
 
@@ -40,7 +42,11 @@ async def list_streams(
     """List the streams of a scope, or its internal ones, or those with a tag."""
     wanted = _filter(filter_type, filter_value)
     streams = backend.reads.all_streams(scope)
-    found = [stream_property(scope, one.id.name, one.config) async for one in streams if wanted(one)]
+    found = [
+        stream_property(scope, one.id.name, one.config)
+        async for one in streams
+        if wanted(one) and may_read(stream_resource(scope, one.id.name))
+    ]
     return as_json(StreamsList(streams=found))
 
 

@@ -1,17 +1,18 @@
 """Reader groups: list, describe, create or update, delete."""
 
-from itertools import islice, takewhile
+from functools import partial
 from typing import Literal
 from uuid import uuid4
 
 from fastapi import Response
 from pydantic import Field
 
+from api_gateway.listing import Listing
 from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.etags import SHOWN, IfMatch, config_changed, etag_of, matching
 from api_gateway.rest.failures import RefusedError
-from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.rest.sluice_v1.base import (
     INT32_MAX,
     INT64_MAX,
@@ -33,6 +34,7 @@ from sluice.domain.ids import GroupId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.status import Status
+from sluice.security.resources import reader_group_resource
 
 routes = router("reader groups")
 
@@ -128,12 +130,16 @@ async def list_groups(
     backend: Served, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
 ) -> Response:
     """List the reader groups of a scope, by name."""
-    groups = await backend.reads.groups_in(scope, begin_of(position_in(after), prefix))
-    if groups is None:
+    fetch = partial(backend.reads.groups_in, scope)
+    listing = Listing(fetch, lambda one: one.id.name, partial(reader_group_resource, scope), _item)
+    page = await page_of(listing, limit, after, prefix)
+    if page is None:
         raise missing_scope(scope)
-    found = list(islice(takewhile(lambda one: one.id.name.startswith(prefix), groups), limit + 1))
-    items = [GroupItem(name=g.id.name, state=g.state.value, streams=sorted(g.config.starts)) for g in found[:limit]]
-    return as_json(GroupList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
+    return as_json(GroupList(items=page[0], next=page[1]))
+
+
+def _item(group: ReaderGroup) -> GroupItem:
+    return GroupItem(name=group.id.name, state=group.state.value, streams=sorted(group.config.starts))
 
 
 @routes.get(_ONE, operation_id="describeGroup", response_model=GroupDescription, responses={**SHOWN, **refusals(404)})

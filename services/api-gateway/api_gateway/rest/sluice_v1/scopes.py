@@ -1,18 +1,19 @@
 """Scopes: list, describe, create, delete."""
 
-from itertools import islice, takewhile
 from typing import Annotated
 
 from fastapi import Query, Response
 from pydantic import Field
 
+from api_gateway.listing import Listing
 from api_gateway.rest.backend import Served, Submit, as_json
-from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
+from sluice.security.resources import scope_resource
 
 routes = router("scopes")
 
@@ -47,11 +48,10 @@ class ScopeDescription(Model):
 @routes.get("/scopes", operation_id="listScopeNames", response_model=ScopeList, responses=refusals())
 async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = "") -> Response:
     """List the scopes, the internal one included."""
-    behind = await backend.reads.scopes(begin_of(position_in(after), prefix))
-    names = list(islice(takewhile(lambda name: name.startswith(prefix), behind), limit + 1))
-    page = names[:limit]
-    following = token_of(page[-1]) if len(names) > limit else None
-    return as_json(ScopeList(items=[ScopeItem(name=name) for name in page], next=following))
+    listing = Listing(backend.reads.scopes, str, scope_resource, lambda name: ScopeItem(name=name))
+    page = await page_of(listing, limit, after, prefix)
+    assert page is not None, "there are always scopes"
+    return as_json(ScopeList(items=page[0], next=page[1]))
 
 
 @routes.get("/scopes/{scope}", operation_id="describeScope", response_model=ScopeDescription, responses=refusals(404))

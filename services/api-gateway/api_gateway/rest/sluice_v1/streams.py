@@ -1,16 +1,18 @@
 """Streams: list, describe, create or update, seal, truncate, delete."""
 
-from itertools import islice, takewhile
+from collections.abc import Awaitable, Iterator
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import Header, Query, Response
 from msgspec.structs import replace
 
+from api_gateway.listing import Listing
 from api_gateway.reads import missing_scope, streams_after, streams_with_tag
 from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.etags import SHOWN, IfMatch, etag_of, matching
 from api_gateway.rest.failures import RefusedError
-from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.rest.sluice_v1.base import (
     ScopeName,
     StreamName,
@@ -44,6 +46,7 @@ from sluice.domain.stream import queries
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.state import Stream, StreamState
+from sluice.security.resources import stream_resource
 
 routes = router("streams")
 
@@ -63,17 +66,16 @@ async def list_streams(
     after: After = "",
 ) -> Response:
     """List the streams of a scope, by name."""
-    behind = begin_of(position_in(after), prefix)
-    wanted = streams_after(behind, internal=internal)
-    if tag is not None:
-        wanted = streams_with_tag(tag, behind, internal=internal)
-    streams = await backend.reads.streams_in(scope, wanted)
-    if streams is None:
+    wanted = streams_after if tag is None else partial(streams_with_tag, tag)
+
+    def fetch(behind: str) -> Awaitable[Iterator[Stream] | None]:
+        return backend.reads.streams_in(scope, wanted(behind, internal=internal))
+
+    listing = Listing(fetch, lambda one: one.id.name, partial(stream_resource, scope), _item)
+    page = await page_of(listing, limit, after, prefix)
+    if page is None:
         raise missing_scope(scope)
-    found = islice(takewhile(lambda one: one.id.name.startswith(prefix), streams), limit + 1)
-    items = [_item(stream) for stream in found]
-    page = items[:limit]
-    return as_json(StreamList(items=page, next=token_of(page[-1].name) if len(items) > limit else None))
+    return as_json(StreamList(items=page[0], next=page[1]))
 
 
 def _item(stream: Stream) -> StreamItem:

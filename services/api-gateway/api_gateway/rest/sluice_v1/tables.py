@@ -1,14 +1,15 @@
 """Key-value tables: list, describe, create, delete."""
 
-from itertools import islice, takewhile
+from functools import partial
 
 from fastapi import Response
 from pydantic import Field
 
+from api_gateway.listing import Listing
 from api_gateway.reads import missing_scope
 from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.failures import RefusedError
-from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, begin_of, position_in, token_of
+from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.rest.sluice_v1.base import (
     INT64_MAX,
     Body,
@@ -26,6 +27,8 @@ from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS, TableConfig, chec
 from sluice.domain.ids import TableId
 from sluice.domain.status import Status
 from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.table.state import Table
+from sluice.security.resources import table_resource
 
 routes = router("key-value tables")
 
@@ -88,12 +91,16 @@ async def list_tables(
     backend: Served, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
 ) -> Response:
     """List the key-value tables of a scope, by name."""
-    tables = await backend.reads.tables_in(scope, begin_of(position_in(after), prefix))
-    if tables is None:
+    fetch = partial(backend.reads.tables_in, scope)
+    listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), _item)
+    page = await page_of(listing, limit, after, prefix)
+    if page is None:
         raise missing_scope(scope)
-    found = list(islice(takewhile(lambda one: one.id.name.startswith(prefix), tables), limit + 1))
-    items = [TableItem(name=t.id.name, state=t.state.value, partition_count=t.config.partitions) for t in found[:limit]]
-    return as_json(TableList(items=items, next=token_of(items[-1].name) if len(found) > limit else None))
+    return as_json(TableList(items=page[0], next=page[1]))
+
+
+def _item(table: Table) -> TableItem:
+    return TableItem(name=table.id.name, state=table.state.value, partition_count=table.config.partitions)
 
 
 @routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses=refusals(404))
