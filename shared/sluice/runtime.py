@@ -32,6 +32,7 @@ from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
 from sluice.telemetry.disk import disk_problem
 from sluice.telemetry.health import Checks, Facts, HttpServer, health_app, problems
+from sluice.telemetry.http_connections import HttpBounds
 from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop
 
@@ -180,7 +181,8 @@ async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve
         loop.add_signal_handler(number, ending.set)
     async with runtime.stack as stack:
         runtime.spawn(watch_event_loop(), "event loop watch")
-        await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port))
+        bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
+        await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port, bounds))
         living = loop.create_task(_start(runtime, start))
         ended = loop.create_task(ending.wait())
         await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)

@@ -29,6 +29,8 @@ class ServiceSettings(BaseSettings):
     `archive` is a folder, or the URL of one on any file system that Hadoop knows, into which retention-spark writes
     what the journal holds; empty: there is no archive. All services must be given the same one.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
+    `max_http_connections` bounds the connections to the health port; one more cuts the one that is idle longest.
+    `max_header_bytes` bounds the headers of a call, those of gRPC included: credentials are in there.
     """
 
     model_config = SettingsConfigDict(env_prefix="SLUICE_")
@@ -50,6 +52,8 @@ class ServiceSettings(BaseSettings):
     log_level: str = "info"
     archive: str = ""
     otlp_endpoint: str = ""
+    max_http_connections: int = Field(default=1_000, ge=2)
+    max_header_bytes: int = Field(default=16 * 1024, ge=1024)
 
     def model_post_init(self, _context: Any) -> None:
         if not self.instance:

@@ -2,6 +2,7 @@
 
 from fastapi import FastAPI
 
+from api_gateway.bounds import channel_options
 from api_gateway.handlers import Handler
 from api_gateway.handlers.cluster import PROTOCOL, SERVICE, ClusterHandlers
 from api_gateway.handlers.groups import GroupHandlers
@@ -45,7 +46,9 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     """Serve until the runtime's stack is unwound. Raises OSError if the port is taken."""
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
-    server = ControllerServer(handlers(reads, requests, settings), settings.max_calls)
+    server = ControllerServer(
+        handlers(reads, requests, settings), settings.max_calls, options=channel_options(settings)
+    )
     # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)

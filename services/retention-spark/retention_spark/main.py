@@ -35,6 +35,7 @@ from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.java import ignored_by_java, java_options
 from sluice.settings import settings_of
 from sluice.telemetry.health import Checks, health_server
+from sluice.telemetry.http_connections import HttpBounds
 from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop
 
@@ -72,7 +73,8 @@ async def _live(settings: SparkSettings) -> None:
         loop.add_signal_handler(number, ending.set)
     checks: Checks = {"started": lambda: "starting"}
     async with AsyncExitStack() as stack:
-        server = health_server(checks, {}, settings.host, settings.health_port)
+        bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
+        server = health_server(checks, {}, settings.host, settings.health_port, bounds)
         await server.start()
         stack.push_async_callback(server.stop)
         stack.push_async_callback(_cancel, loop.create_task(watch_event_loop()))

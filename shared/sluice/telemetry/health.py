@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from sluice.telemetry.http_connections import BoundedConnection, HttpBounds
 from sluice.telemetry.metrics import CHECKS, READY
 from sluice.telemetry.process import VERSION
 from sluice.telemetry.scrape import exposition, on_scrape
@@ -81,10 +82,15 @@ STOP_GRACE_S = 3
 class HttpServer:
     """An HTTP server on the running loop that leaves the process's signals alone."""
 
-    def __init__(self, app: Starlette, host: str, port: int) -> None:
+    def __init__(self, app: Starlette, host: str, port: int, bounds: HttpBounds | None = None) -> None:
         self._address = (host, port)
+        bounds = bounds or HttpBounds()
         config = uvicorn.Config(
             app,
+            http=partial(BoundedConnection, bounds.connections, {}),  # type: ignore[arg-type]
+            # An upgraded connection would be none of the bounded ones.
+            ws="none",
+            h11_max_incomplete_event_size=bounds.head_bytes,
             log_config=None,
             lifespan="off",
             access_log=False,
@@ -112,5 +118,5 @@ def health_app(checks: Checks, facts: Facts, degraded: Checks | None = None) -> 
     return Starlette(routes=health_routes(checks, facts, degraded))
 
 
-def health_server(checks: Checks, facts: Facts, host: str, port: int) -> HttpServer:
-    return HttpServer(health_app(checks, facts), host, port)
+def health_server(checks: Checks, facts: Facts, host: str, port: int, bounds: HttpBounds) -> HttpServer:
+    return HttpServer(health_app(checks, facts), host, port, bounds)

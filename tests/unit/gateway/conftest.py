@@ -13,6 +13,7 @@ import pytest
 from support.virtual_tests import loop_factories
 from unit.gateway.system import CONTAINERS, MemorySystem
 
+from api_gateway.bounds import channel_options
 from api_gateway.main import handlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
@@ -95,7 +96,8 @@ async def gateway() -> AsyncIterator[Gateway]:
     system = MemorySystem(settings)
     await system.start()
     requests = Requests(system.runtime, settings.max_pending, settings.request_timeout_s)
-    server = ControllerServer(handlers(Reads(system.runtime.journal), requests, settings), settings.max_calls)
+    served = handlers(Reads(system.runtime.journal), requests, settings)
+    server = ControllerServer(served, settings.max_calls, options=channel_options(settings))
     port = await server.start("127.0.0.1", 0)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield Gateway(system, settings, port, channel)
