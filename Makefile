@@ -18,8 +18,11 @@ define BARE
 	echo "Python is missing: no python3.11 runs; name one: make PYTHON=..." >&2; exit 1
 endef
 # Where the embedded system keeps what Spark writes and needs; a variable that is set already is left as it is.
-SPARK = SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KAFKA_PORT:-9092}} \
-	SLUICE_SPARK_HISTORY=$${SLUICE_SPARK_HISTORY:-$(SLUICE_HOME)/data/retention-spark/history} \
+SECURED = $(filter 1 true yes on,$(SECURE))
+DATA = $(SLUICE_HOME)/$(if $(SECURED),secured-data,data)
+SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/security/kafka.json}) \
+	SLUICE_KAFKA_BOOTSTRAP=$${SLUICE_KAFKA_BOOTSTRAP:-127.0.0.1:$${SLUICE_KAFKA_PORT:-9092}} \
+	SLUICE_SPARK_HISTORY=$${SLUICE_SPARK_HISTORY:-$(DATA)/retention-spark/history} \
 	SLUICE_SPARK_JARS=$${SLUICE_SPARK_JARS:-$${SLUICE_JARS:-$(SLUICE_HOME)/jars}/spark} \
 	SLUICE_SPARK_LOCAL=$${SLUICE_SPARK_LOCAL:-$(SLUICE_HOME)/run/what-if}
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
@@ -34,7 +37,7 @@ setup: ## environment, locked packages and jars; only what has changed
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: there is no $(PYTHON) on the path; install Python 3.11 or name another one: make PYTHON=..." >&2; exit 1; }
 	@PYTHONPATH=deploy/local PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m sluice_local.setup
 
-run: setup ## the whole system in the foreground; Ctrl-C stops it
+run: setup ## the whole system in the foreground; Ctrl-C stops it; SECURE=1: with TLS, passwords and permissions
 	@exec $(LOCAL) run --with-parent
 
 up: setup ## the whole system in the background; returns when it is ready

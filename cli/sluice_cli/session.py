@@ -75,10 +75,21 @@ def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
 
 
 def open_store(route: Callable[[int], Host | None], container_count: int) -> AbstractAsyncContextManager[SegmentStore]:
-    """A client of the segment stores; `route` says where a container is."""
-    from sluice.pravega.client import SegmentStoreClient
+    """A client of the segment stores; `route` says where a container is.
 
-    return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S))
+    It has the key of the services' tokens from the same variables as they. Raises UsageError.
+    """
+    from sluice.pravega.client import SegmentStoreClient
+    from sluice.pravega.tokens import OwnTokens
+    from sluice.security.watched import SecurityConfigError
+    from sluice.settings import TokenSettings, settings_of
+    from sluice_cli.errors import UsageError
+
+    try:
+        signer = settings_of(TokenSettings).token_signer(lambda: time.time_ns() // 1_000_000)
+    except SecurityConfigError as error:
+        raise UsageError(str(error), "it must be the key that the segment stores have") from error
+    return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S, tokens=OwnTokens(signer)))
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
+from typing import Any
 
 import uvloop
 from confluent_kafka import KafkaException
@@ -28,6 +29,7 @@ from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics, is_control
 from sluice.kafka_config.conf import KafkaConfError
+from sluice.security.watched import SecurityConfigError, Watched, keep_watching
 from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
 from sluice.telemetry.disk import disk_problem
@@ -51,7 +53,7 @@ class Runtime:
     `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
     `endpoints` are made known to the other services. `on_kafka_answered` is called each second in which Kafka answers;
     while `needs_appends` says so, that is an acknowledged heartbeat. `unresponsive_containers` are the segment
-    containers that do not answer this instance.
+    containers that do not answer this instance. `identity` is what all of its servers show, None without TLS.
     """
 
     def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:
@@ -62,6 +64,11 @@ class Runtime:
         self.checks: Checks = {}
         self.degraded: Checks = {"disk": disk_problem}
         self.facts: Facts = {}
+        self.watched: list[Watched[Any]] = []
+        self.identity = settings.identity()
+        for watched in (self.identity, settings.kafka_files()):
+            if watched is not None:
+                self.watch(watched)
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
         self.on_kafka_answered: list[Callable[[], None]] = []
         self.needs_appends: Callable[[], bool] = lambda: False
@@ -74,6 +81,9 @@ class Runtime:
         )
         self.producer = self.connections.producer
         self.clock = self.connections.clock
+        self.tokens = settings.token_signer(self.clock.now_ms)
+        if self.tokens.watched is not None:
+            self.watch(self.tokens.watched)
         self.started_at = self.clock.now_ms()
         self.model = DomainModel()
         self.journal = Journal(
@@ -124,6 +134,11 @@ class Runtime:
         """The requests of a topic, as a member of the group."""
         return self.connections.request_source(topic.name, group)
 
+    def watch(self, watched: Watched[Any]) -> None:
+        """Follow what is made of files, while the service runs; while a new version is refused it is degraded."""
+        self.watched.append(watched)
+        self.degraded[watched.name] = watched.problem
+
     def spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
         """Run something beside the service; its end by an error makes the service not ready, visibly."""
 
@@ -157,8 +172,8 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
     """Run until SIGTERM or SIGINT. `start(runtime)` is called once the journal is loaded.
 
     `serve(runtime)` is the application on the health port, from the beginning on; it must have the routes of health.
-    Exits with status 2 if the topics that exist do not fit the settings, a port is taken, or Kafka's clients cannot be
-    configured as the settings say.
+    Exits with status 2 if the topics that exist do not fit the settings, a port is taken, or Kafka's clients or
+    security cannot be configured as the settings say.
     """
     set_up_logs(name, settings.instance, settings.log_level)
     tracing.set_up(name, settings.instance, settings.otlp_endpoint)
@@ -166,7 +181,7 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     try:
         uvloop.run(_live(name, settings, start, serve))
-    except (TopicsUnfitError, KafkaConfError, OSError) as error:
+    except (TopicsUnfitError, KafkaConfError, SecurityConfigError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
     finally:
@@ -182,7 +197,9 @@ async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve
     async with runtime.stack as stack:
         runtime.spawn(watch_event_loop(), "event loop watch")
         bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
-        await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port, bounds))
+        runtime.spawn(keep_watching(runtime.watched), "watched files")
+        server = HttpServer(serve(runtime), settings.host, settings.health_port, runtime.identity, bounds)
+        await _listen(stack, server)
         living = loop.create_task(_start(runtime, start))
         ended = loop.create_task(ending.wait())
         await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)

@@ -4,20 +4,44 @@ import logging
 import re
 import secrets
 import socket
+import ssl
 import sys
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from sluice.kafka_config import clients
-from sluice.kafka_config.conf import Conf, read_conf
+from sluice.kafka_config.conf import Conf, files_of, read_conf
+from sluice.security.tls import PROTOCOLS, ClientTls, Identity, watched_client, watched_identity
+from sluice.security.tokens import NO_EXPIRY, TokenSigner, signer_of
+from sluice.security.watched import Watched, read_at_start
 from sluice.validation import sentence
 
 S = TypeVar("S", bound=BaseSettings)
 
 
-class ServiceSettings(BaseSettings):
+class TokenSettings(BaseSettings):
+    """What delegation tokens are signed with; without a key there are none.
+
+    Segment stores that verify tokens have the same key (`autoScale.security.auth.token.signingKey.basis`). It is given
+    as such, or as a file with it in its one line, which is read again when it changes. A client's token counts for
+    `token_ttl_s` seconds; -1: for ever, 0: not at all.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="SLUICE_")
+
+    token_key: SecretStr = SecretStr("")
+    token_key_file: str = ""
+    token_ttl_s: int = Field(default=600, ge=NO_EXPIRY)
+
+    def token_signer(self, now_ms: Callable[[], int]) -> TokenSigner:
+        """Raises SecurityConfigError."""
+        return signer_of(self.token_key.get_secret_value(), self.token_key_file, self.token_ttl_s, now_ms)
+
+
+class ServiceSettings(TokenSettings):
     """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics.
 
     `kafka_conf` is more of librdkafka's configuration, as JSON or as the path of a file with JSON; it may hold
@@ -28,19 +52,20 @@ class ServiceSettings(BaseSettings):
     bytes each until they are used.
     `archive` is a folder, or the URL of one on any file system that Hadoop knows, into which retention-spark writes
     what the journal holds; empty: there is no archive. All services must be given the same one.
+    With `tls_certificate` and `tls_key`, PEM files, all that the service listens on is TLS, of `tls_protocols`.
+    `store_tls` has it speak TLS to segment stores; `store_tls_authorities` is a PEM file with the certificates that it
+    trusts, empty: those of the machine; their host names are verified if `store_tls_check_host`.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     `max_http_connections` bounds the connections to the health port; one more cuts the one that is idle longest.
     `max_header_bytes` bounds the headers of a call, those of gRPC included: credentials are in there.
     """
-
-    model_config = SettingsConfigDict(env_prefix="SLUICE_")
 
     kafka_bootstrap: str = "127.0.0.1:9092"
     kafka_replication: int = 1
     kafka_conf: SecretStr = SecretStr("")
     kafka_session_timeout_s: float = Field(default=1.5, ge=0.1, le=60)
     journal_gather_ms: int = Field(default=0, ge=0, le=1000)
-    redis_url: str = "redis://127.0.0.1:6379/0"
+    redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     zookeeper: str = "127.0.0.1:2181"
     cluster_name: str = "pravega-cluster"
     container_count: int = 4
@@ -52,12 +77,32 @@ class ServiceSettings(BaseSettings):
     log_level: str = "info"
     archive: str = ""
     otlp_endpoint: str = ""
+    tls_certificate: str = ""
+    tls_key: str = ""
+    tls_protocols: str = PROTOCOLS[0]
+    store_tls: bool = False
+    store_tls_authorities: str = ""
+    store_tls_check_host: bool = True
     max_http_connections: int = Field(default=1_000, ge=2)
     max_header_bytes: int = Field(default=16 * 1024, ge=1024)
 
     def model_post_init(self, _context: Any) -> None:
         if not self.instance:
             self.instance = f"{socket.gethostname()}-{secrets.token_hex(3)}"
+
+    def identity(self) -> Watched[Identity] | None:
+        """What the service shows of itself where it listens; None without TLS. Raises SecurityConfigError."""
+        return watched_identity(self.tls_certificate, self.tls_key, self.tls_protocols)
+
+    def store_client_tls(self) -> Watched[ssl.SSLContext] | None:
+        """The context of connections to segment stores; None without TLS. Raises SecurityConfigError."""
+        tls = ClientTls("SLUICE_STORE_TLS", self.store_tls_authorities, self.store_tls_check_host)
+        return watched_client("segment stores", self.store_tls, tls)
+
+    def kafka_files(self) -> Watched[None] | None:
+        """The files that clients of Kafka are configured by, if there are any. Raises KafkaConfError."""
+        files = files_of(self.kafka_conf.get_secret_value())
+        return read_at_start("files for Kafka", files) if files else None
 
     def given_kafka_conf(self) -> Conf:
         """What `kafka_conf` gives. Raises KafkaConfError."""

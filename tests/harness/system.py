@@ -207,7 +207,8 @@ class System:
     @property
     def rest_urls(self) -> list[str]:
         """The REST base URL of every api-gateway."""
-        return [f"http://{HOST}:{self.settings.rest_port + index}" for index in range(self.settings.api_gateways)]
+        scheme = "https" if self.settings.secure else "http"
+        return [f"{scheme}://{HOST}:{self.settings.rest_port + index}" for index in range(self.settings.api_gateways)]
 
     @property
     def rest_url(self) -> str:

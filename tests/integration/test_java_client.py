@@ -9,7 +9,7 @@ import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -40,14 +40,29 @@ _END = "=== "
 class JavaClient:
     """The process with the client. As a context it runs inside and is gone after; it ends with the test runner too."""
 
-    def __init__(self, classpath: str, controller: str, log: Path) -> None:
-        self._command = (java.executable(), *_OPTIONS, *_LOG_OPTIONS, "-cp", classpath, _MAIN, f"tcp://{controller}")
+    def __init__(
+        self,
+        classpath: str,
+        controller: str,
+        log: Path,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`controller` is a URI; `environment` is added to that of the tests."""
+        self._command = (java.executable(), *_OPTIONS, *_LOG_OPTIONS, *options, "-cp", classpath, _MAIN, controller)
+        self._environment = {**os.environ, **(environment or {})}
         self._log = log
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                bufsize=1,
+                env=self._environment,
             )
         return self
 
@@ -77,7 +92,7 @@ def client(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[JavaCl
     if controller is None:
         system: System = request.getfixturevalue("system")
         controller = system.grpc_address
-    with JavaClient(classpath, controller, runs_folder / "java-client.log") as client:
+    with JavaClient(classpath, f"tcp://{controller}", runs_folder / "java-client.log") as client:
         yield client
 
 

@@ -197,7 +197,7 @@ def test_the_java_client_commits_exactly_once_though_txn_manager_is_killed(
     classpath = build(LocalSettings().home / "java-client")
     before = set(gateway.scopes())
     log = runs_folder / "java-client-faults.log"
-    with JavaClient(classpath, single.grpc_address, log) as client, ThreadPoolExecutor(1) as pool:
+    with JavaClient(classpath, f"tcp://{single.grpc_address}", log) as client, ThreadPoolExecutor(1) as pool:
         problem = pool.submit(client.problem, WITH_FAULTS)
         (scope,) = eventually(lambda: set(gateway.scopes()) - before, DEADLINE_S, "the scenario has begun")
         transactions = Transactions(gateway, scope)

@@ -32,7 +32,13 @@ _UNITS = {
     "test_segmentstore": PLATFORM,
 }
 """The files of `integration` that share another system than the session's."""
-_ON_THEIR_OWN = ("test_retention_spark", "test_scaling_and_retention", "test_coordination", "test_secured_kafka")
+_ON_THEIR_OWN = (
+    "test_retention_spark",
+    "test_scaling_and_retention",
+    "test_secured_system",
+    "test_coordination",
+    "test_secured_kafka",
+)
 """The files of `integration` that share none."""
 _LONGEST = (CONTAINERS, SYSTEM, DISTURBED, *_ON_THEIR_OWN, PLATFORM)
 

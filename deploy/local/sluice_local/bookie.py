@@ -10,7 +10,7 @@ from functools import partial
 
 from kazoo.client import KazooClient
 
-from sluice_local import java
+from sluice_local import java, security
 from sluice_local.errors import PartFailed
 from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
@@ -31,7 +31,13 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
     logback = folder / "logback.xml"
     # Allocates its journal in one go, for which it reaches into a file descriptor.
     reach_in = "--add-opens=java.base/java.io=ALL-UNNAMED"
-    options = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m", reach_in, f"-Dlogback.configurationFile={logback}")
+    memory = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
+    options = (
+        *memory,
+        reach_in,
+        f"-Dlogback.configurationFile={logback}",
+        *security.zookeeper_client_options(settings),
+    )
     return Part(
         name=NAME,
         command=java.command(
@@ -89,7 +95,8 @@ def init_cluster_once(settings: LocalSettings) -> None:
     They are those of `bookkeeper shell initnewcluster` (ZKRegistrationManager.initNewCluster of BookKeeper 4.14), which
     would be a Java program more on the way to every first start.
     """
-    client = KazooClient(hosts=settings.zookeeper_address, timeout=_LIMIT_S)
+    authority = security.zookeeper_authority(settings)
+    client = KazooClient(hosts=settings.zookeeper_address, timeout=_LIMIT_S, use_ssl=bool(authority), ca=authority)
     client.start(timeout=_LIMIT_S)
     try:
         root = root_node(settings)

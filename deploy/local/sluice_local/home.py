@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 
 HOST = "127.0.0.1"
+NAME = "localhost"
+"""The same as a name: where TLS needs one."""
 CLONE = Path(__file__).resolve().parents[3]
 DEFAULT_HOME = CLONE / ".sluice"
 

@@ -19,7 +19,7 @@ _LOGBACK = """\
   <logger name="io.pravega" level="INFO"/>
   <!-- Logs once a second, with a stack trace, that ZooKeeper is away; what follows from it is logged elsewhere. -->
   <logger name="org.apache.zookeeper.ClientCnxn" level="ERROR"/>
-</configuration>
+{quiet}</configuration>
 """
 
 
@@ -51,6 +51,10 @@ def properties(values: dict[str, str | int | bool]) -> str:
     return "".join(f"{key}={text(value)}\n" for key, value in values.items())
 
 
-def logback(level: str = "WARN") -> str:
-    """Render the log settings of ZooKeeper, BookKeeper and the segment store: the console, which is the log file."""
-    return _LOGBACK.format(level=level)
+def logback(level: str = "WARN", quiet: Iterable[str] = ()) -> str:
+    """Render the log settings of ZooKeeper, BookKeeper and the segment store: the console, which is the log file.
+
+    Loggers that are `quiet` log warnings alone.
+    """
+    loggers = "".join(f'  <logger name="{name}" level="WARN"/>\n' for name in quiet)
+    return _LOGBACK.format(level=level, quiet=loggers)

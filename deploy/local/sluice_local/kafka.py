@@ -7,10 +7,11 @@ within about a second, and a broker that was killed is back in its cluster as fa
 import base64
 import subprocess
 import uuid
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from sluice_local import java
+from sluice_local import java, security
 from sluice_local.errors import PartFailed
 from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
@@ -40,7 +41,8 @@ def part(settings: LocalSettings) -> Part:
     config = folder / "server.properties"
     log4j = folder / "log4j2.properties"
     jars, archive = settings.jars_dir / "kafka", java.archive(settings.jars_dir, NAME)
-    options = ("-Xms128m", "-Xmx384m", f"-Dlog4j2.configurationFile={log4j}")
+    options = ("-Xms128m", "-Xmx384m", f"-Dlog4j2.configurationFile={log4j}", *security.kafka_options(settings))
+    first_user = security.kafka_format_arguments(settings)
     return Part(
         name=NAME,
         command=java.command(jars, "kafka.Kafka", [str(config)], options, archive),
@@ -51,10 +53,10 @@ def part(settings: LocalSettings) -> Part:
             PortClaim(settings.kafka_port, NAME, "SLUICE_KAFKA_PORT"),
             PortClaim(settings.kafka_controller_port, NAME, "SLUICE_KAFKA_CONTROLLER_PORT"),
         ),
-        probe=Probe(ProbeKind.KAFKA, settings.kafka_port),
+        probe=Probe(ProbeKind.KAFKA, settings.kafka_port, credentials=security.kafka_client(settings)),
         stop_rank=StopRank.STORE,
         files={config: java.properties(server_properties(settings)), log4j: _LOG4J},
-        prepare=partial(format_once, jars, archive, config, folder / "log"),
+        prepare=partial(format_once, jars, archive, config, folder / "log", first_user),
     )
 
 
@@ -107,16 +109,17 @@ def server_properties(settings: LocalSettings) -> dict[str, str | int | bool]:
         "num.network.threads": 2,
         "num.io.threads": 4,
         "background.threads": 2,
+        **security.kafka_properties(settings),
     }
 
 
-def format_once(jars: Path, archive: Path, config: Path, log_folder: Path) -> None:
+def format_once(jars: Path, archive: Path, config: Path, log_folder: Path, first_user: Iterable[str] = ()) -> None:
     """Give the data folder its cluster id, if it has none."""
     if (log_folder / "meta.properties").exists():
         return
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # With an equals sign, because an id may begin with a dash.
-    arguments = ("format", f"--cluster-id={cluster_id}", f"--config={config}")
+    arguments = ("format", f"--cluster-id={cluster_id}", f"--config={config}", *first_user)
     command = java.command(jars, "kafka.tools.StorageTool", arguments, java.SHORT_LIVED, archive)
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=_FORMAT_LIMIT_S, check=False, cwd=config.parent

@@ -7,9 +7,11 @@ business. It may be used from any thread, has a time limit of its own, and leave
 import http.client
 import json
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sluice_local.home import HOST
@@ -46,11 +48,15 @@ class Probe:
 
     kind: ProbeKind
     port: int
+    authority: str = ""
+    """The file with the authority of the part's certificate; empty: it has none, the connection is open."""
+    credentials: str = ""
+    """Kafka: the file with the configuration of clients. Redis: the file with its password. Empty: none is needed."""
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "Probe":
         """Return the probe that was written down as JSON."""
-        return cls(ProbeKind(described["kind"]), described["port"])
+        return cls(**{**described, "kind": ProbeKind(described["kind"])})
 
     def look(self) -> Look:
         """Ask once."""
@@ -58,14 +64,14 @@ class Probe:
             case ProbeKind.TCP:
                 return _unless(_tcp(self.port))
             case ProbeKind.REDIS:
-                return _unless(_spoken(self.port, b"PING\r\n", b"+PONG\r\n"))
+                return _unless(_redis(self.port, self.credentials))
             case ProbeKind.ZOOKEEPER:
                 # The one short command that it answers by default.
-                return _unless(_spoken(self.port, b"srvr", b"Zookeeper version"))
+                return _unless(_spoken(self.port, b"srvr", b"Zookeeper version", self.authority))
             case ProbeKind.KAFKA:
-                return _unless(_kafka(self.port))
+                return _unless(_kafka(self.port, self.credentials))
             case ProbeKind.SERVICE:
-                return _service(self.port)
+                return _service(self.port, self.authority)
 
     def problem(self) -> str | None:
         """Ask once; None when the part is ready, else why it is not."""
@@ -85,21 +91,40 @@ def _tcp(port: int) -> str | None:
     return None
 
 
-def _spoken(port: int, question: bytes, expected: bytes) -> str | None:
+def _redis(port: int, password_file: str) -> str | None:
+    if not password_file:
+        return _spoken(port, b"PING\r\n", b"+PONG\r\n")
+    try:
+        password = Path(password_file).read_bytes()
+    except OSError as error:
+        return f"{password_file} cannot be read: {error.strerror}"
+    return _spoken(port, b"AUTH %b\r\nPING\r\n" % password, b"+OK\r\n+PONG\r\n")
+
+
+def _spoken(port: int, question: bytes, expected: bytes, authority: str = "") -> str | None:
     """Send a line and compare the beginning of the answer."""
     try:
-        with socket.create_connection((HOST, port), timeout=_LIMIT_S) as connection:
-            connection.sendall(question)
-            answer = connection.recv(len(expected))
+        with socket.create_connection((HOST, port), timeout=_LIMIT_S) as plain:
+            connection = _trusting(authority).wrap_socket(plain, server_hostname=HOST) if authority else plain
+            with connection:
+                connection.sendall(question)
+                with connection.makefile("rb") as received:
+                    answer = received.read(len(expected))
     except OSError as error:
         return f"no answer from {HOST}:{port}: {error.strerror or error}"
     return None if answer == expected else f"{HOST}:{port} answers {answer!r}"
 
 
-def _service(port: int) -> Look:
+def _trusting(authority: str) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=authority)
+
+
+def _service(port: int, authority: str) -> Look:
     """The page says what is missing for readiness, and what the service does without for a while."""
     connection = http.client.HTTPConnection(HOST, port, timeout=_LIMIT_S)
     try:
+        if authority:
+            connection = http.client.HTTPSConnection(HOST, port, timeout=_LIMIT_S, context=_trusting(authority))
         connection.request("GET", "/readyz")
         response = connection.getresponse()
         body = response.read(_PAGE_BYTES).decode(errors="replace").strip()
@@ -122,7 +147,7 @@ def _listed(problems: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {problem}" for name, problem in problems.items())
 
 
-def _kafka(port: int) -> str | None:
+def _kafka(port: int, conf_file: str) -> str | None:
     # Without this look first, librdkafka would report a broker that has not started yet on standard error.
     if (problem := _tcp(port)) is not None:
         return problem
@@ -132,9 +157,12 @@ def _kafka(port: int) -> str | None:
     except ImportError:
         # `make status` without an environment: that the port is open is all that can be seen.
         return None
-    client = AdminClient({"bootstrap.servers": f"{HOST}:{port}", "log_level": 0})
     try:
+        conf = json.loads(Path(conf_file).read_text()) if conf_file else {}
+        client = AdminClient({**conf, "bootstrap.servers": f"{HOST}:{port}", "log_level": 0})
         brokers = client.list_topics(timeout=_LIMIT_S).brokers
+    except (OSError, ValueError) as error:
+        return f"{conf_file} cannot be used: {error}"
     except KafkaException as error:
         return f"no metadata from {HOST}:{port}: {error}"
     return None if brokers else f"the broker at {HOST}:{port} has not joined yet"

@@ -4,6 +4,7 @@ import importlib.util
 import os
 from pathlib import Path
 
+from sluice_local import security
 from sluice_local.errors import MissingPrerequisite
 from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
@@ -25,7 +26,7 @@ def part(settings: LocalSettings) -> Part:
         log=settings.logs_dir / f"{NAME}.log",
         address=settings.redis_address,
         claims=(PortClaim(settings.redis_port, NAME, "SLUICE_REDIS_PORT"),),
-        probe=Probe(ProbeKind.REDIS, settings.redis_port),
+        probe=Probe(ProbeKind.REDIS, settings.redis_port, credentials=security.redis_password(settings)),
         stop_rank=StopRank.STORE,
         files={config: redis_conf(settings)},
     )
@@ -36,6 +37,7 @@ def redis_conf(settings: LocalSettings) -> str:
     return (
         f'bind {HOST}\nport {settings.redis_port}\ndaemonize no\nlogfile ""\n'
         f'dir "{settings.data_dir / NAME}"\nappendonly yes\nappendfsync everysec\nsave ""\n'
+        f"{security.redis_conf(settings)}"
     )
 
 

@@ -7,7 +7,7 @@ ZooKeeper, which containers are its own.
 from dataclasses import dataclass
 from typing import Self
 
-from sluice_local import java
+from sluice_local import java, security
 from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
@@ -49,6 +49,7 @@ def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> 
         f"-XX:MaxDirectMemorySize={memory.direct_mib}m",
         f"-Dpravega.configurationFile={config}",
         f"-Dlogback.configurationFile={logback}",
+        *security.store_options(settings),
     )
     return Part(
         name=name,
@@ -66,7 +67,10 @@ def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> 
         probe=Probe(ProbeKind.TCP, port),
         stop_rank=StopRank.SEGMENT_STORE,
         starts_after=starts_after,
-        files={config: java.properties(store_properties(settings, port)), logback: java.logback()},
+        files={
+            config: java.properties(store_properties(settings, port)),
+            logback: java.logback(quiet=security.store_loggers(settings)),
+        },
     )
 
 
@@ -92,5 +96,6 @@ def store_properties(settings: LocalSettings, port: int) -> dict[str, str | int 
         "pravegaservice.threadPool.storage.size": 20,
         "pravegaservice.rest.listener.enable": False,
         "autoScale.controller.connect.uri": f"tcp://{HOST}:{settings.grpc_port}",
+        **security.store_properties(settings),
         **settings.segment_store_options,
     }

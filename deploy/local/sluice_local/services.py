@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sluice_local.home import HOST
+from sluice_local import security
+from sluice_local.home import HOST, NAME
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
 from sluice_local.probes import Probe, ProbeKind
@@ -56,7 +57,7 @@ def _gateway(settings: LocalSettings, index: int) -> Part:
         API_GATEWAY,
         name,
         rest_port,
-        address=f"grpc {HOST}:{grpc_port}, http://{HOST}:{rest_port}",
+        address=_gateway_address(settings, grpc_port, rest_port),
         claims=(
             PortClaim(grpc_port, name, f"SLUICE_GRPC_PORT (plus {index})"),
             PortClaim(rest_port, name, f"SLUICE_REST_PORT (plus {index})"),
@@ -65,8 +66,16 @@ def _gateway(settings: LocalSettings, index: int) -> Part:
             "SLUICE_GRPC_PORT": str(grpc_port),
             "SLUICE_GRPC_PUBLISHED_HOST": HOST,
             "SLUICE_GRPC_PUBLISHED_PORT": str(grpc_port),
+            **security.gateway_environment(settings),
         },
+        authority=security.authority(settings),
     )
+
+
+def _gateway_address(settings: LocalSettings, grpc_port: int, rest_port: int) -> str:
+    if settings.secure:
+        return f"tls://{NAME}:{grpc_port}, https://{NAME}:{rest_port}"
+    return f"grpc {HOST}:{grpc_port}, http://{HOST}:{rest_port}"
 
 
 def _service(settings: LocalSettings, service: Service, index: int, port: int) -> Part:
@@ -95,6 +104,7 @@ def _part(
     address: str,
     claims: tuple[PortClaim, ...],
     more: dict[str, str],
+    authority: str = "",
 ) -> Part:
     return Part(
         name=name,
@@ -103,7 +113,7 @@ def _part(
         log=settings.logs_dir / f"{name}.log",
         address=address,
         claims=claims,
-        probe=Probe(ProbeKind.SERVICE, health_port),
+        probe=Probe(ProbeKind.SERVICE, health_port, authority),
         stop_rank=StopRank.SERVICE,
         may_be_late=service is RETENTION_SPARK,
         environment={
@@ -116,6 +126,7 @@ def _part(
             "SLUICE_INSTANCE": name,
             "SLUICE_HEALTH_PORT": str(health_port),
             "PYTHONUNBUFFERED": "1",
+            **security.service_environment(settings),
             **more,
         },
     )

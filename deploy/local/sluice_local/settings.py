@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=0, le=64)]
 
 def variable_of(field: str) -> str:
     """Return the environment variable of a field."""
-    return "SEGMENT_STORES" if field == "segment_stores" else f"SLUICE_{field.upper()}"
+    return field.upper() if field in ("segment_stores", "secure") else f"SLUICE_{field.upper()}"
 
 
 def _parsed(value: object) -> object:
@@ -50,7 +50,10 @@ StoreOptions = Annotated[dict[str, PropertyText], NoDecode, BeforeValidator(_par
 
 
 class LocalSettings(BaseSettings):
-    """One local system. Environment names are the field names in capitals behind `SLUICE_`, but `SEGMENT_STORES`."""
+    """One local system. Environment names are the field names in capitals behind `SLUICE_`.
+
+    `SEGMENT_STORES` and `SECURE` are without it.
+    """
 
     model_config = SettingsConfigDict(
         env_prefix="SLUICE_", env_ignore_empty=True, frozen=True, populate_by_name=True, extra="forbid"
@@ -60,6 +63,9 @@ class LocalSettings(BaseSettings):
     """The one folder with everything the system writes."""
     jars: Path | None = None
     """Where the jars are; inside `home` if not given."""
+
+    secure: bool = Field(default=False, validation_alias=AliasChoices("secure", "SECURE"))
+    """Whether everything asks who it talks to: TLS, passwords, tokens. Such a system has data of its own."""
 
     kafka_bootstrap: str | None = None
     """Address of a Kafka to use; if given, none is embedded."""
@@ -112,7 +118,12 @@ class LocalSettings(BaseSettings):
     @property
     def data_dir(self) -> Path:
         """The folder that holds one folder of data per part."""
-        return (self.home / "data").absolute()
+        return (self.home / ("secured-data" if self.secure else "data")).absolute()
+
+    @property
+    def security_dir(self) -> Path:
+        """The folder that holds certificates, keys and passwords of a secured system."""
+        return (self.home / "security").absolute()
 
     @property
     def decisions_dir(self) -> Path:

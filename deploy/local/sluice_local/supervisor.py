@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from sluice_local import checks
+from sluice_local import checks, security
 from sluice_local.errors import LocalError
 from sluice_local.ownership import Ownership, State, SupervisorRecord, record_path
 from sluice_local.process import start_ticks
@@ -117,7 +117,8 @@ def _start(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
             return None
     if failures:
         return failures[0]
-    report(f"ready after {time.monotonic() - began:.1f} s:\n{addresses(system.parts.values())}")
+    connecting = security.how_to_connect(settings)
+    report(f"ready after {time.monotonic() - began:.1f} s:\n{addresses(system.parts.values())}{connecting}")
     _note(settings, "ready", starts=1)
     return None
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from sluice_local import security
 from sluice_local.errors import NotReadyInTime, PartFailed
 from sluice_local.part import Part
 from sluice_local.parts import parts_of
@@ -50,6 +51,7 @@ class System:
     """The parts of one local system and their processes."""
 
     def __init__(self, settings: LocalSettings, report: Report = say_nothing) -> None:
+        security.make_once(settings)
         self.settings = settings
         self.parts: dict[str, Part] = {part.name: part for part in parts_of(settings)}
         self._report = report

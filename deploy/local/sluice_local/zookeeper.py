@@ -1,6 +1,6 @@
 """The embedded ZooKeeper: one durable server. Segment stores and bookies register there."""
 
-from sluice_local import java
+from sluice_local import java, security
 from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
 from sluice_local.ports import PortClaim
@@ -34,7 +34,7 @@ def part(settings: LocalSettings) -> Part:
         log=settings.logs_dir / f"{NAME}.log",
         address=settings.zookeeper_address,
         claims=(PortClaim(settings.zookeeper_port, NAME, "SLUICE_ZOOKEEPER_PORT"),),
-        probe=Probe(ProbeKind.ZOOKEEPER, settings.zookeeper_port),
+        probe=Probe(ProbeKind.ZOOKEEPER, settings.zookeeper_port, security.authority(settings)),
         stop_rank=StopRank.STORE,
         files={config: java.properties(zoo_cfg(settings)), logback: java.logback()},
     )
@@ -49,8 +49,7 @@ def zoo_cfg(settings: LocalSettings) -> dict[str, str | int | bool]:
         "initLimit": 10,
         "syncLimit": 5,
         "dataDir": str(settings.data_dir / NAME / "data"),
-        "clientPort": settings.zookeeper_port,
-        "clientPortAddress": HOST,
+        **(security.zoo_cfg(settings) or {"clientPort": settings.zookeeper_port, "clientPortAddress": HOST}),
         "maxClientCnxns": 0,
         "admin.enableServer": False,
         "autopurge.snapRetainCount": 3,

@@ -12,6 +12,7 @@ from api_gateway.handlers.scopes import ScopeHandlers
 from api_gateway.handlers.segments import SegmentHandlers
 from api_gateway.handlers.streams import StreamHandlers
 from api_gateway.handlers.tables import TableHandlers
+from api_gateway.handlers.tokens import TokenHandlers
 from api_gateway.handlers.transactions import TransactionHandlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
@@ -20,14 +21,19 @@ from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import dead_letters_of
 from api_gateway.rest.heartbeats import follow_heartbeats
 from api_gateway.rest.statistics import follow_statistics
+from api_gateway.security.authentication import authentication_of
+from api_gateway.security.guard import Guard
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.runtime import Runtime, run_service
+from sluice.security.tokens import NO_SIGNER, TokenSigner
 from sluice.settings import settings_of
 from sluice.workflows.data_plane import connect
 
 
-def handlers(reads: Reads, requests: Requests, settings: GatewaySettings) -> dict[str, Handler]:
+def handlers(
+    reads: Reads, requests: Requests, settings: GatewaySettings, tokens: TokenSigner = NO_SIGNER
+) -> dict[str, Handler]:
     """The handlers of all RPCs that are served, by name."""
     return {
         **ScopeHandlers(reads, requests).table(),
@@ -35,10 +41,11 @@ def handlers(reads: Reads, requests: Requests, settings: GatewaySettings) -> dic
         **ScaleHandlers(reads, requests).table(),
         **GroupHandlers(reads, requests).table(),
         **ReportHandlers(reads, requests).table(),
-        **TableHandlers(reads, requests).table(),
-        **TransactionHandlers(reads, requests).table(),
-        **SegmentHandlers(reads).table(),
+        **TableHandlers(reads, requests, tokens).table(),
+        **TransactionHandlers(reads, requests, tokens).table(),
+        **SegmentHandlers(reads, tokens).table(),
         **ClusterHandlers(reads, settings.grpc_endpoint, settings.container_count).table(),
+        **TokenHandlers(reads, tokens).table(),
     }
 
 
@@ -46,13 +53,12 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     """Serve until the runtime's stack is unwound. Raises OSError if the port is taken."""
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
-    server = ControllerServer(
-        handlers(reads, requests, settings), settings.max_calls, options=channel_options(settings)
-    )
+    served = handlers(reads, requests, settings, runtime.tokens)
+    server = ControllerServer(served, settings.max_calls, app.state.guard, channel_options(settings))
     # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
-    await server.start(settings.host, settings.grpc_port)
+    await server.start(settings.host, settings.grpc_port, runtime.identity)
     backend = Backend(
         reads=reads,
         requests=requests,
@@ -75,13 +81,24 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     runtime.endpoints["rest"] = settings.rest_endpoint
 
 
+def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
+    """The guard before all calls, None where authentication is off. Raises SecurityConfigError."""
+    authentication = authentication_of(settings)
+    if authentication is None:
+        return None
+    runtime.watched += authentication.watched
+    runtime.degraded["authentication"] = authentication.problem
+    runtime.stack.callback(authentication.close)
+    return Guard(authentication.authenticator, settings.auth_reader_groups_with_read)
+
+
 def main() -> None:
     """Run the service with the settings of the environment."""
     settings = settings_of(GatewaySettings)
     apps: list[FastAPI] = []
 
     def serve(runtime: Runtime) -> FastAPI:
-        apps.append(build_app(runtime, settings.max_http_calls))
+        apps.append(build_app(runtime, settings.max_http_calls, guard_of(runtime, settings)))
         return apps[0]
 
     run_service(SERVICE, settings, lambda runtime: start(runtime, settings, apps[0]), serve)

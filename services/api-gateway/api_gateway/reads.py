@@ -101,6 +101,10 @@ class Reads:
         await self._journal.barrier((self._journal.partition_of(key),))
         return self._restored(id)
 
+    def known_stream(self, id: StreamId) -> Stream | None:
+        """Without a barrier: as far as this process knows."""
+        return find_stream(self._journal.reader(id.key), id)
+
     def _restored(self, id: StreamId) -> Stream | None:
         found = find_stream(self._journal.reader(id.key), id)
         check_restored(found)
@@ -153,6 +157,10 @@ class Reads:
         key = id.key
         await self._journal.barrier((self._journal.partition_of(key),))
         return find_table(self._journal.reader(key), id)
+
+    def known_table(self, id: TableId) -> Table | None:
+        """Without a barrier: as far as this process knows."""
+        return find_table(self._journal.reader(id.key), id)
 
     async def known_transaction(self, id: TransactionId) -> Transaction | EndedTransaction | None:
         """None for one that is unknown, or that has been forgotten since it ended."""

@@ -18,6 +18,8 @@ from api_gateway.handlers import Handler
 from api_gateway.rpc import guarded, not_yet
 from api_gateway.security.guard import Guard
 from sluice.controller_api import controller_pb2 as pb
+from sluice.security.tls import Identity
+from sluice.security.watched import Watched
 
 INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 
@@ -36,6 +38,7 @@ class ControllerServer:
         options: Iterable[tuple[str, int]] = (),
     ) -> None:
         self._listening = False
+        self._credentials: grpc.ServerCredentials | None = None
         methods = _methods(handlers, guard)
         # Without this a second server on the same port would silently take half of the calls.
         alone = ("grpc.so_reuseport", 0)
@@ -49,10 +52,19 @@ class ControllerServer:
         names = (INTERFACE.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
 
-    async def start(self, host: str, port: int) -> int:
-        """The port listened on, which 0 leaves to the system. Raises OSError if it is taken."""
+    async def start(self, host: str, port: int, identity: Watched[Identity] | None = None) -> int:
+        """The port listened on, which 0 leaves to the system; with an `identity` it wants TLS.
+
+        Raises OSError if it is taken.
+        """
+        address = f"{host}:{port}"
         try:
-            bound = self._server.add_insecure_port(f"{host}:{port}")
+            if identity is None:
+                bound = self._server.add_insecure_port(address)
+            else:
+                # gRPC calls back into the credentials without holding on to them.
+                self._credentials = reloading_credentials(identity)
+                bound = self._server.add_secure_port(address, self._credentials)
         except RuntimeError as error:
             raise OSError(errno.EADDRINUSE, f"cannot listen on gRPC port {port} of {host}: is it taken?") from error
         await self._server.start()
@@ -70,6 +82,24 @@ class ControllerServer:
         self._listening = False
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
+
+
+def reloading_credentials(identity: Watched[Identity]) -> grpc.ServerCredentials:
+    """Credentials of which each handshake takes the newest version."""
+    shown = identity.current
+
+    def configuration() -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration([(shown.key, shown.chain)])
+
+    def newest() -> "grpc.ServerCertificateConfiguration | None":
+        nonlocal shown
+        if identity.current is shown:
+            return None
+        shown = identity.current
+        return configuration()
+
+    # The stubs do not know that None means no change.
+    return grpc.dynamic_ssl_server_credentials(configuration(), newest)  # type: ignore[arg-type]
 
 
 def _register_nothing(_service: str, _methods: Mapping[str, "grpc.RpcMethodHandler[Any, Any]"]) -> None:

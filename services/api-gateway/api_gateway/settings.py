@@ -12,6 +12,12 @@ class GatewaySettings(ServiceSettings):
     question to a segment store. `max_pending` bounds the requests that wait for a reply, `max_calls` all calls of gRPC
     in progress, reads included, and `max_http_calls` those of the REST interfaces.
 
+    With `auth_enabled` callers are asked who they are: by Pravega's password file `auth_accounts`, and by OpenID
+    Connect tokens of `auth_oidc_issuer` for `auth_oidc_audience`. The issuer's keys come from `auth_oidc_jwks`, a file
+    or a URL, else from where the issuer says; `auth_oidc_ca` is a file of the authorities that its certificate may be
+    of. With `auth_oidc_accounts` the ACL of the account with the principal's name counts, not the token's permissions.
+    `auth_reader_groups_with_read`: who may READ a scope may make reader groups in it, and write their state.
+
     What follows bounds what one caller can take, with credentials or without. `max_message_bytes` is that of a message
     of gRPC; `max_connections` bounds the connections to the gRPC port, `max_calls_per_connection` the calls in progress
     on one. A connection older than `connection_age_s` takes no new calls, so that clients spread over the gateways; its
@@ -38,6 +44,15 @@ class GatewaySettings(ServiceSettings):
     quota_per_user_s: float = Field(default=0, ge=0)
     quota_per_scope_s: float = Field(default=0, ge=0)
     quota_burst_s: float = Field(default=5, gt=0, le=3600)
+
+    auth_enabled: bool = False
+    auth_accounts: str = ""
+    auth_oidc_issuer: str = ""
+    auth_oidc_audience: str = "pravega-controller"
+    auth_oidc_jwks: str = ""
+    auth_oidc_ca: str = ""
+    auth_oidc_accounts: bool = False
+    auth_reader_groups_with_read: bool = True
 
     @property
     def grpc_endpoint(self) -> str:

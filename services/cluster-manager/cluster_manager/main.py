@@ -14,6 +14,7 @@ from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
 from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
 from cluster_manager.snapshots import start_snapshots
+from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
@@ -46,12 +47,17 @@ class ClusterManager:
             max_running=1,
             is_keyed=False,
         )
+        tls, password = settings.zookeeper_client_tls(), settings.zookeeper_password()
+        for watched in (tls, password):
+            if watched is not None:
+                runtime.watch(watched)
         self._nodes = ZooKeeperNodes(
             settings.zookeeper,
             settings.cluster_name,
             settings.zookeeper_session_timeout_s,
             settings.zookeeper_call_timeout_s,
             self._wake,
+            access=ZooKeeperAccess(tls, settings.zookeeper_user, password),
         )
         self._containers = ContainerManager(
             runtime.journal,

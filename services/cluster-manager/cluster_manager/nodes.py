@@ -16,6 +16,7 @@ from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
 from cluster_manager.metrics import ZOOKEEPER_LOSSES
+from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.domain.cluster.commands import Host
 from sluice.pravega import host as store
 from sluice.pravega.container_map import (
@@ -69,7 +70,7 @@ class Nodes(Protocol):
 
 
 class ZooKeeperNodes:
-    """The nodes of one Pravega cluster, by a client of its own unless one is given.
+    """The nodes of one Pravega cluster, by a client of its own, which connects by `access`, unless one is given.
 
     `on_change()` is called on the loop for every change that may need another look.
     """
@@ -82,6 +83,7 @@ class ZooKeeperNodes:
         call_timeout_s: float,
         on_change: Callable[[], None],
         client: KazooClient | None = None,
+        access: ZooKeeperAccess | None = None,
     ) -> None:
         self.connected = False
         self._address = address
@@ -94,6 +96,8 @@ class ZooKeeperNodes:
         self._client = client or KazooClient(
             hosts=address,
             timeout=session_timeout_s,
+            handler=access,
+            sasl_options=access.sasl if access is not None else None,
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0},
         )
         self._client.add_listener(self._on_state)

@@ -1,10 +1,13 @@
 """The settings of the cluster manager, from the environment with the prefix SLUICE_."""
 
+import ssl
 from datetime import timedelta
 
 from pydantic import Field
 
 from sluice.domain.cluster.commands import HEARTBEAT_S
+from sluice.security.tls import ClientTls, watched_client
+from sluice.security.watched import SecurityConfigError, Watched, watched_password
 from sluice.settings import ServiceSettings
 
 
@@ -20,6 +23,9 @@ class ClusterManagerSettings(ServiceSettings):
     `snapshot_min_records` once the last one is `snapshot_interval_s` old; whether one is due is looked at every
     `snapshot_look_s`. The process that makes it is ended after `snapshot_timeout_s`. Records younger than
     `journal_keep` are never trimmed: `7d`, `12:00:00`, or ISO 8601 as in `PT20S`.
+
+    With `zookeeper_tls` ZooKeeper is reached with TLS; files are PEM, and without authorities those of the machine
+    count. `zookeeper_user` logs in with SASL, by the password in `zookeeper_password_file`.
     """
 
     container_count: int = Field(default=4, ge=1)
@@ -29,9 +35,35 @@ class ClusterManagerSettings(ServiceSettings):
     member_timeout_s: float = Field(default=150.0, gt=HEARTBEAT_S)
     zookeeper_session_timeout_s: float = Field(default=10.0, gt=0)
     zookeeper_call_timeout_s: float = Field(default=5.0, gt=0)
+    zookeeper_tls: bool = False
+    zookeeper_tls_authorities: str = ""
+    zookeeper_tls_check_host: bool = True
+    zookeeper_tls_certificate: str = ""
+    zookeeper_tls_key: str = ""
+    zookeeper_user: str = ""
+    zookeeper_password_file: str = ""
     snapshot_records: int = Field(default=100_000, ge=1)
     snapshot_min_records: int = Field(default=1_000, ge=1)
     snapshot_interval_s: float = Field(default=3600.0, gt=0)
     snapshot_look_s: float = Field(default=10.0, gt=0)
     snapshot_timeout_s: float = Field(default=900.0, gt=0)
     journal_keep: timedelta = Field(default=timedelta(days=7), ge=timedelta(0))
+
+    def zookeeper_client_tls(self) -> Watched[ssl.SSLContext] | None:
+        """The context of connections to ZooKeeper; None without TLS. Raises SecurityConfigError."""
+        tls = ClientTls(
+            "SLUICE_ZOOKEEPER_TLS",
+            self.zookeeper_tls_authorities,
+            self.zookeeper_tls_check_host,
+            self.zookeeper_tls_certificate,
+            self.zookeeper_tls_key,
+        )
+        return watched_client("ZooKeeper", self.zookeeper_tls, tls)
+
+    def zookeeper_password(self) -> Watched[str] | None:
+        """The password of the user; None without one. Raises SecurityConfigError."""
+        if bool(self.zookeeper_user) != bool(self.zookeeper_password_file):
+            raise SecurityConfigError("SLUICE_ZOOKEEPER_USER and SLUICE_ZOOKEEPER_PASSWORD_FILE go together")
+        if not self.zookeeper_user:
+            return None
+        return watched_password("password of ZooKeeper", self.zookeeper_password_file)

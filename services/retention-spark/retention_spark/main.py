@@ -11,6 +11,7 @@ import sys
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import uvloop
 from confluent_kafka import KafkaException
@@ -33,6 +34,7 @@ from retention_spark.stateful_operator import SERVICE
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.java import ignored_by_java, java_options
+from sluice.security.watched import SecurityConfigError, Watched, keep_watching
 from sluice.settings import settings_of
 from sluice.telemetry.health import Checks, health_server
 from sluice.telemetry.http_connections import HttpBounds
@@ -51,8 +53,8 @@ SESSION_ENDS_S = 2.0
 def main() -> None:
     """Run until SIGTERM or SIGINT.
 
-    Exits with status 2 if topics or checkpoints do not fit, the port is taken, or Kafka's clients cannot be configured
-    as the settings say.
+    Exits with status 2 if topics or checkpoints do not fit, the port is taken, or Kafka's clients or TLS cannot be
+    configured as the settings say.
     """
     settings = settings_of(SparkSettings)
     set_up_logs(SERVICE, settings.instance, settings.log_level)
@@ -61,7 +63,7 @@ def main() -> None:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
         uvloop.run(_live(settings))
-    except (UnfitError, KafkaConfError, OSError) as error:
+    except (UnfitError, KafkaConfError, SecurityConfigError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
 
@@ -73,9 +75,13 @@ async def _live(settings: SparkSettings) -> None:
         loop.add_signal_handler(number, ending.set)
     checks: Checks = {"started": lambda: "starting"}
     async with AsyncExitStack() as stack:
+        identity = settings.identity()
+        watched: list[Watched[Any]] = [each for each in (identity, settings.kafka_files()) if each is not None]
+        degraded: Checks = {each.name: each.problem for each in watched}
         bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
-        server = health_server(checks, {}, settings.host, settings.health_port, bounds)
+        server = health_server(checks, degraded, settings.host, settings.health_port, identity, bounds)
         await server.start()
+        stack.push_async_callback(_cancel, loop.create_task(keep_watching(watched)))
         stack.push_async_callback(server.stop)
         stack.push_async_callback(_cancel, loop.create_task(watch_event_loop()))
         starting = loop.create_task(_start(settings, checks, stack))

@@ -25,7 +25,7 @@ from sluice.engine.ports import RecordTooLargeError
 from sluice.engine.retry import delays
 from sluice.engine.step import all_done
 from sluice.kafka.requests import Request
-from sluice.pravega.errors import Permanent, SegmentStoreError
+from sluice.pravega.errors import AccessDenied, Permanent, SegmentStoreError
 from sluice.pravega.store import SegmentStore
 from stream_workflows.fairness import ExclusiveCommand, Fairness
 
@@ -101,9 +101,10 @@ class Decider:
         """
         try:
             infos = await all_done(self._store.segment_info(name) for name in segments.values())
-        except Permanent:
-            raise
         except SegmentStoreError as error:
+            # A key that differs is put right by an operator, and until then it is no fault of the request.
+            if isinstance(error, Permanent) and not isinstance(error, AccessDenied):
+                raise
             log.warning("request waits for a segment store", extra={"key": command.key, "error": str(error)})
             if isinstance(command, ExclusiveCommand):
                 await self._fairness.note_queued(command)

@@ -37,6 +37,7 @@ from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.step_context import TransactionStepContext
 from txn_manager.transaction_completion import TransactionCompletion
 from txn_manager.transaction_metrics import TransactionMetrics
+from txn_manager.wheel.redis_access import redis_access
 from txn_manager.wheel.wheel import TimerWheel
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,11 @@ class TxnService:
         self._decisions = decisions(limits)
         crash_points = CrashPoints(settings.crash_at)
         self.outages = OutageTracker()
-        wheel = TimerWheel(settings.redis_url, settings.cluster_name, int(settings.claim_s * 1000))
+        redis = redis_access(settings.redis_url.get_secret_value(), settings.redis_password_file)
+        for watched in redis.watched:
+            runtime.watch(watched)
+        claim_ms = int(settings.claim_s * 1000)
+        wheel = TimerWheel(redis.url, settings.cluster_name, claim_ms, options=redis.options)
         runtime.stack.push_async_callback(wheel.close)
         self.leases = Leases(runtime, wheel, self.outages, settings.tick_s, int(settings.grace_s * 1000))
         runtime.on_kafka_answered.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))

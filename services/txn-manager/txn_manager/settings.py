@@ -21,6 +21,8 @@ class TxnSettings(ServiceSettings):
 
     Statistics: reported every `statistics_s`, kept in at most `statistics_max_windows` windows of all streams together.
 
+    `redis_password_file` is a file with the password of the user in `redis_url`; a change counts without a restart.
+
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
@@ -39,6 +41,7 @@ class TxnSettings(ServiceSettings):
     prepared_idle_s: float = PreparedLimits().idle_s
     statistics_s: float = 5.0
     statistics_max_windows: int = 200_000
+    redis_password_file: str = ""
     crash_at: str = ""
 
     @property

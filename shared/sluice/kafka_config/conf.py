@@ -41,6 +41,15 @@ _NAMES = {
 }
 """librdkafka's other names of its settings."""
 
+_FILES = {
+    "https.ca.location",
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.crl.location",
+    "ssl.key.location",
+    "ssl.keystore.location",
+}
+
 _SESSION = "SLUICE_KAFKA_SESSION_TIMEOUT_S sets it, for all services alike"
 _GROUPS = "Sluice names its groups itself: their members divide the partitions among them"
 _COMMITS = "a request is committed when it is decided, not when it is read"
@@ -87,6 +96,13 @@ def read_conf(text: str) -> Conf:
     conf = _checked(_parsed(text if text.lstrip().startswith(("{", "[")) else _content(text.strip())))
     _try_out(conf)
     return conf
+
+
+def files_of(text: str) -> list[Path]:
+    """What is read to configure clients by this text, the file of the configuration included. Raises KafkaConfError."""
+    named = [str(value) for key, value in read_conf(text).items() if key in _FILES]
+    given = [] if text.lstrip().startswith(("{", "[")) else [text.strip()]
+    return [path for path in map(Path, [*given, *named]) if path.is_file()]
 
 
 def _content(path: str) -> str:

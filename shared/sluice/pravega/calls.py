@@ -5,7 +5,7 @@ append frame names no segment and the store takes that of the writer's latest se
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, TypeVar, cast
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from sluice.pravega.connection import next_request_id
 from sluice.pravega.event_frames import HEADER_BYTES, frame_event
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.store import SegmentData, SegmentInfo, TableInfo
+from sluice.pravega.tokens import NO_TOKENS, Tokens
 from sluice.pravega.wire import appends, segments, tables
 from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.fields import TableEntry, TableKey
@@ -31,9 +32,10 @@ class RequestChannel(Protocol):
 class SegmentCalls(ABC):
     """Every method of `SegmentStore`, given a channel."""
 
-    def __init__(self, call_timeout_s: float, token: Callable[[], str]) -> None:
+    def __init__(self, call_timeout_s: float, tokens: Tokens = NO_TOKENS) -> None:
         self._call_timeout_s = call_timeout_s
-        self._token = token
+        self._token = tokens.for_request
+        self._append_token = tokens.for_append
         self._appending: set[UUID] = set()
 
     @abstractmethod
@@ -43,37 +45,38 @@ class SegmentCalls(ABC):
     async def create_segment(self, name: str, scale_type: int, target_rate: int, rollover_size_bytes: int = 0) -> None:
         """See SegmentStore."""
         request = segments.CreateSegment(
-            next_request_id(), name, target_rate, scale_type, self._token(), rollover_size_bytes
+            next_request_id(), name, target_rate, scale_type, await self._token(name), rollover_size_bytes
         )
         await self._send(request, name)
 
     async def update_policy(self, name: str, scale_type: int, target_rate: int) -> None:
         """See SegmentStore."""
         await self._send(
-            segments.UpdateSegmentPolicy(next_request_id(), name, target_rate, scale_type, self._token()), name
+            segments.UpdateSegmentPolicy(next_request_id(), name, target_rate, scale_type, await self._token(name)),
+            name,
         )
 
     async def seal_segment(self, name: str) -> None:
         """See SegmentStore."""
-        await self._send(segments.SealSegment(next_request_id(), name, self._token()), name)
+        await self._send(segments.SealSegment(next_request_id(), name, await self._token(name)), name)
 
     async def truncate_segment(self, name: str, offset: int) -> None:
         """See SegmentStore."""
-        await self._send(segments.TruncateSegment(next_request_id(), name, offset, self._token()), name)
+        await self._send(segments.TruncateSegment(next_request_id(), name, offset, await self._token(name)), name)
 
     async def delete_segment(self, name: str) -> None:
         """See SegmentStore."""
-        await self._send(segments.DeleteSegment(next_request_id(), name, self._token()), name)
+        await self._send(segments.DeleteSegment(next_request_id(), name, await self._token(name)), name)
 
     async def merge_batch(self, target: str, sources: Sequence[str]) -> list[int]:
         """See SegmentStore."""
-        request = segments.MergeSegmentsBatch(next_request_id(), target, tuple(sources), self._token())
+        request = segments.MergeSegmentsBatch(next_request_id(), target, tuple(sources), await self._token(target))
         reply = await self._request_reply(request, target, segments.SegmentsBatchMerged)
         return [merged.target_length for merged in reply.merged]
 
     async def segment_info(self, name: str) -> SegmentInfo:
         """See SegmentStore."""
-        request = segments.GetStreamSegmentInfo(next_request_id(), name, self._token())
+        request = segments.GetStreamSegmentInfo(next_request_id(), name, await self._token(name))
         reply = await self._request_reply(request, name, segments.StreamSegmentInfo)
         if not reply.exists or reply.is_deleted:
             raise errors.SegmentMissing(type(request).__name__, name, "", repr(reply), reply)
@@ -86,7 +89,7 @@ class SegmentCalls(ABC):
         if available <= 0:
             return SegmentData(offset, b"", info.sealed)
         wanted = min(length, available)
-        request = appends.ReadSegment(name, offset, wanted, self._token(), next_request_id())
+        request = appends.ReadSegment(name, offset, wanted, await self._token(name), next_request_id())
         reply = await self._send(request, name)
         if not isinstance(reply, appends.SegmentRead):
             return SegmentData(offset, b"", True)
@@ -115,7 +118,7 @@ class SegmentCalls(ABC):
         self, name: str, writer_id: UUID, event_number: int, request: appends.ConditionalAppend | appends.AppendBlockEnd
     ) -> appends.DataAppended | None:
         """Sends an append; None if what it appends is there already."""
-        setup = appends.SetupAppend(next_request_id(), writer_id, name, self._token())
+        setup = appends.SetupAppend(next_request_id(), writer_id, name, await self._append_token(name))
         if writer_id in self._appending:
             errors.check(setup, Failure.WRITER_BUSY, name)
         self._appending.add(writer_id)
@@ -130,51 +133,61 @@ class SegmentCalls(ABC):
 
     async def attribute(self, name: str, attribute_id: UUID) -> int | None:
         """See SegmentStore."""
-        request = segments.GetSegmentAttribute(next_request_id(), name, attribute_id, self._token())
+        request = segments.GetSegmentAttribute(next_request_id(), name, attribute_id, await self._token(name))
         value = (await self._request_reply(request, name, segments.SegmentAttribute)).value
         return None if value == segments.NULL_ATTRIBUTE_VALUE else value
 
     async def update_attribute(self, name: str, attribute_id: UUID, value: int, expected: int | None) -> bool:
         """See SegmentStore."""
         present = segments.NULL_ATTRIBUTE_VALUE if expected is None else expected
-        request = segments.UpdateSegmentAttribute(next_request_id(), name, attribute_id, value, present, self._token())
+        request = segments.UpdateSegmentAttribute(
+            next_request_id(), name, attribute_id, value, present, await self._token(name)
+        )
         return (await self._request_reply(request, name, segments.SegmentAttributeUpdated)).success
 
     async def create_table_segment(self, name: str, key_length: int, rollover_size_bytes: int = 0) -> None:
         """See SegmentStore."""
         request = tables.CreateTableSegment(
-            next_request_id(), name, self._token(), key_length=key_length, rollover_size_bytes=rollover_size_bytes
+            next_request_id(),
+            name,
+            await self._token(name),
+            key_length=key_length,
+            rollover_size_bytes=rollover_size_bytes,
         )
         await self._send(request, name)
 
     async def delete_table_segment(self, name: str, must_be_empty: bool = False) -> None:
         """See SegmentStore."""
-        await self._send(tables.DeleteTableSegment(next_request_id(), name, must_be_empty, self._token()), name)
+        await self._send(
+            tables.DeleteTableSegment(next_request_id(), name, must_be_empty, await self._token(name)), name
+        )
 
     async def table_info(self, name: str) -> TableInfo:
         """See SegmentStore."""
-        request = tables.GetTableSegmentInfo(next_request_id(), name, self._token())
+        request = tables.GetTableSegmentInfo(next_request_id(), name, await self._token(name))
         reply = await self._request_reply(request, name, tables.TableSegmentInfo)
         return TableInfo(reply.length, reply.start_offset, reply.entry_count, reply.key_length)
 
     async def update_table_entries(self, name: str, entries: Sequence[TableEntry]) -> list[int]:
         """See SegmentStore."""
-        request = tables.UpdateTableEntries(next_request_id(), name, self._token(), tuple(entries))
+        request = tables.UpdateTableEntries(next_request_id(), name, await self._token(name), tuple(entries))
         return list((await self._request_reply(request, name, tables.TableEntriesUpdated)).versions)
 
     async def read_table(self, name: str, keys: Sequence[bytes]) -> list[TableEntry]:
         """See SegmentStore."""
-        request = tables.ReadTable(next_request_id(), name, self._token(), tuple(TableKey(key) for key in keys))
+        request = tables.ReadTable(
+            next_request_id(), name, await self._token(name), tuple(TableKey(key) for key in keys)
+        )
         return list((await self._request_reply(request, name, tables.TableRead)).entries)
 
     async def read_table_entries(self, name: str, count: int, from_key: bytes = b"") -> list[TableEntry]:
         """See SegmentStore."""
-        request = tables.ReadTableEntries(next_request_id(), name, self._token(), count, from_key=from_key)
+        request = tables.ReadTableEntries(next_request_id(), name, await self._token(name), count, from_key=from_key)
         return list((await self._request_reply(request, name, tables.TableEntriesRead)).entries)
 
     async def remove_table_keys(self, name: str, keys: Sequence[TableKey]) -> None:
         """See SegmentStore."""
-        await self._send(tables.RemoveTableKeys(next_request_id(), name, self._token(), tuple(keys)), name)
+        await self._send(tables.RemoveTableKeys(next_request_id(), name, await self._token(name), tuple(keys)), name)
 
     async def _channel_for(self, request: Numbered, segment: str) -> RequestChannel:
         try:

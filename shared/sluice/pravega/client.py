@@ -14,18 +14,16 @@ from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.host import Host
 from sluice.pravega.pool import ConnectionPool
 from sluice.pravega.routing import container_of
+from sluice.pravega.tokens import NO_TOKENS, Tokens
+from sluice.security.watched import Watched
 
 _DEFAULT_LIMITS = ConnectionLimits()
-
-
-def _no_token() -> str:
-    return ""
 
 
 class SegmentStoreClient(SegmentCalls):
     """Commands the segment stores of one cluster; has all methods of `SegmentStore`.
 
-    `route` gives the host of a container, None if it has none. `token` gives a delegation token for every call.
+    `route` gives the host of a container, None if it has none. With `tls` new connections take its current context.
     A call ends within the connect time-out, if there is no connection yet, plus `call_timeout_s`; the few methods that
     exchange two requests take that for each.
     """
@@ -37,10 +35,10 @@ class SegmentStoreClient(SegmentCalls):
         *,
         call_timeout_s: float = 30.0,
         limits: ConnectionLimits = _DEFAULT_LIMITS,
-        token: Callable[[], str] = _no_token,
-        tls: ssl.SSLContext | None = None,
+        tokens: Tokens = NO_TOKENS,
+        tls: Watched[ssl.SSLContext] | None = None,
     ) -> None:
-        super().__init__(call_timeout_s, token)
+        super().__init__(call_timeout_s, tokens)
         self._route = route
         self._container_count = container_count
         self._pool = ConnectionPool(limits, tls)

@@ -41,6 +41,10 @@ class ConnectionClosed(TryLater):
     """The segment store closed the connection instead of answering: it is not ready, or never takes this request."""
 
 
+class TokenExpired(TryLater):
+    """The segment store finds our delegation token expired: do the clocks agree?"""
+
+
 class Permanent(SegmentStoreError):
     """The segment store will never do this."""
 
@@ -74,7 +78,7 @@ class KeyVersionDiffers(Permanent):
 
 
 class AccessDenied(Permanent):
-    """The segment store refuses the delegation token."""
+    """The segment store refuses our delegation token: is the signing key the same?"""
 
 
 class Unsupported(Permanent):
@@ -179,7 +183,7 @@ RULES: tuple[Rule, ...] = (
     *_may(tables.ReadTableEntries, tables.TableEntriesRead, _MISSING),
     _refusal(None, refusals.WrongHost, RouteStale),
     _refusal(None, refusals.InvalidEventNumber, TryLater),
-    _refusal(None, refusals.AuthTokenCheckFailed, TryLater, refusals.TOKEN_EXPIRED),
+    _refusal(None, refusals.AuthTokenCheckFailed, TokenExpired, refusals.TOKEN_EXPIRED),
     _refusal(None, refusals.AuthTokenCheckFailed, AccessDenied),
     _refusal(None, refusals.OperationUnsupported, Unsupported),
     _refusal(None, refusals.ErrorMessage, IllegalRequest),

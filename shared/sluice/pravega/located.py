@@ -37,7 +37,7 @@ class LocatedSegmentStores(SegmentCalls):
         call_timeout_s: float = 10.0,
         limits: ConnectionLimits = _DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(call_timeout_s, token=lambda: "")
+        super().__init__(call_timeout_s)
         self._locate = locate
         self._pool = ConnectionPool(limits)
         self._hosts: dict[str, Host] = {}

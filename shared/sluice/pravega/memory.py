@@ -63,8 +63,10 @@ class InMemorySegmentStore(SegmentCalls):
     """Has all methods of `SegmentStore`. `fault` is called around every request; `clock_ms` dates modifications."""
 
     def __init__(self, fault: Fault | None = None, clock_ms: Callable[[], int] = lambda: 0) -> None:
-        super().__init__(call_timeout_s=30.0, token=lambda: "")
+        super().__init__(call_timeout_s=30.0)
         self.fault = fault
+        self.token_refusal: int | None = None
+        """The `error_code` with which every token is refused; None: tokens are not looked at."""
         self.segments: dict[str, MemorySegment] = {}
         """What is stored, by name, for tests to look at."""
         self._clock_ms = clock_ms
@@ -85,6 +87,8 @@ class InMemorySegmentStore(SegmentCalls):
         """
         name = self._segment_of(request)
         await asyncio.sleep(0)
+        if self.token_refusal is not None:
+            return refusals.AuthTokenCheckFailed(request.request_id, "", self.token_refusal)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._fault("before", request, name)

@@ -17,6 +17,7 @@ from functools import partial
 from sluice.pravega.connection import Connection, ConnectionLimits
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.host import Host
+from sluice.security.watched import Watched
 
 Lane = tuple[Host, int]
 
@@ -24,7 +25,7 @@ Lane = tuple[Host, int]
 class ConnectionPool:
     """Hands out the one connection to a lane of a host."""
 
-    def __init__(self, limits: ConnectionLimits, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, limits: ConnectionLimits, tls: Watched[ssl.SSLContext] | None = None) -> None:
         self._limits = limits
         self._tls = tls
         self._open: dict[Lane, Connection] = {}
@@ -81,7 +82,8 @@ class ConnectionPool:
 
     async def _connect(self, lane: Lane) -> Connection:
         try:
-            connection = await Connection.open(lane[0], self._limits, partial(self._forget, lane), self._tls)
+            tls = self._tls.current if self._tls is not None else None
+            connection = await Connection.open(lane[0], self._limits, partial(self._forget, lane), tls)
             if connection.lost:
                 raise ConnectionFailure(Failure.LOST, "right after it was made")
             self._open[lane] = connection

@@ -7,8 +7,9 @@ is refused and named; the one before it stays in use.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 log = logging.getLogger(__name__)
 
@@ -24,11 +25,12 @@ class SecurityConfigError(Exception):
 class Watched(Generic[T]):
     """What `make` makes of the contents of files, in their order.
 
-    `make` raises SecurityConfigError. Raises it, too, if the first version cannot be read or used.
+    `make` raises SecurityConfigError. Raises it, too, if the first version cannot be read or used. `current` is the
+    newest usable version; `name` says to operators what it is.
     """
 
     def __init__(self, name: str, paths: Sequence[Path], make: Callable[..., T]) -> None:
-        self._name = name
+        self.name = name
         self._paths = tuple(paths)
         self._make = make
         self._seen = self._read()
@@ -45,11 +47,11 @@ class Watched(Generic[T]):
             self.current = self._make(*contents)
         except SecurityConfigError as error:
             if self._wrong is None:
-                log.error("the new version is refused", extra={"what": self._name, "error": str(error)})
+                log.error("the new version is refused", extra={"what": self.name, "error": str(error)})
             self._wrong = str(error)
             return
         self._seen, self._wrong = contents, None
-        log.info("a new version is in use", extra={"what": self._name})
+        log.info("a new version is in use", extra={"what": self.name})
 
     def problem(self) -> str | None:
         """Why the newest version is not in use; None while it is."""
@@ -62,7 +64,30 @@ class Watched(Generic[T]):
             raise SecurityConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
 
 
-async def keep_watching(watched: Iterable[Watched[object]], look_s: float = LOOK_S) -> None:
+def watched_password(name: str, file: str) -> Watched[str]:
+    """The password in a file, without the end of its line. Raises SecurityConfigError."""
+
+    def make(content: bytes) -> str:
+        password = content.decode(errors="replace").rstrip("\r\n")
+        if not password or "\ufffd" in password:
+            raise SecurityConfigError(f"{file} holds no password")
+        return password
+
+    return Watched(name, [Path(file)], make)
+
+
+def read_at_start(name: str, paths: Sequence[Path]) -> Watched[None]:
+    """Files of which what was read at the start stays in use: a change shows until the process is started anew."""
+    versions = count()
+
+    def make(*_contents: bytes) -> None:
+        if next(versions):
+            raise SecurityConfigError("the files have changed, and are read only when the service starts")
+
+    return Watched(name, paths, make)
+
+
+async def keep_watching(watched: Iterable[Watched[Any]], look_s: float = LOOK_S) -> None:
     """Look at all of them again and again; never returns."""
     while True:
         await asyncio.sleep(look_s)

@@ -18,6 +18,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from sluice.security.tls import Identity, serving_context
+from sluice.security.watched import Watched
 from sluice.telemetry.http_connections import BoundedConnection, HttpBounds
 from sluice.telemetry.metrics import CHECKS, READY
 from sluice.telemetry.process import VERSION
@@ -80,9 +82,16 @@ STOP_GRACE_S = 3
 
 
 class HttpServer:
-    """An HTTP server on the running loop that leaves the process's signals alone."""
+    """An HTTP server on the running loop that leaves the process's signals alone; with an `identity` it wants TLS."""
 
-    def __init__(self, app: Starlette, host: str, port: int, bounds: HttpBounds | None = None) -> None:
+    def __init__(
+        self,
+        app: Starlette,
+        host: str,
+        port: int,
+        identity: Watched[Identity] | None = None,
+        bounds: HttpBounds | None = None,
+    ) -> None:
         self._address = (host, port)
         bounds = bounds or HttpBounds()
         config = uvicorn.Config(
@@ -96,6 +105,7 @@ class HttpServer:
             access_log=False,
             headers=[("Server", f"Sluice/{VERSION}")],
             timeout_graceful_shutdown=STOP_GRACE_S,
+            ssl_context_factory=None if identity is None else lambda *_: serving_context(identity),
         )
         self._server = uvicorn.Server(config)
         self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
@@ -118,5 +128,8 @@ def health_app(checks: Checks, facts: Facts, degraded: Checks | None = None) -> 
     return Starlette(routes=health_routes(checks, facts, degraded))
 
 
-def health_server(checks: Checks, facts: Facts, host: str, port: int, bounds: HttpBounds) -> HttpServer:
-    return HttpServer(health_app(checks, facts), host, port, bounds)
+def health_server(
+    checks: Checks, degraded: Checks, host: str, port: int, identity: Watched[Identity] | None, bounds: HttpBounds
+) -> HttpServer:
+    """A server of these routes and nothing else."""
+    return HttpServer(health_app(checks, {}, degraded), host, port, identity, bounds)

@@ -16,6 +16,7 @@ from sluice.pravega.errors import SegmentMissing, SegmentStoreError
 from sluice.pravega.host import Host
 from sluice.pravega.routing import probe_name
 from sluice.pravega.store import ScaleType, SegmentStore
+from sluice.pravega.tokens import OwnTokens
 from sluice.runtime import Runtime
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
@@ -46,7 +47,12 @@ def connect(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
         host = cluster_of(journal.reader(CLUSTER)).containers.get(container)
         return Host(host.address, host.port) if host is not None else None
 
-    store = SegmentStoreClient(route, container_count, call_timeout_s=call_timeout_s)
+    tls = runtime.settings.store_client_tls()
+    if tls is not None:
+        runtime.watch(tls)
+    store = SegmentStoreClient(
+        route, container_count, call_timeout_s=call_timeout_s, tokens=OwnTokens(runtime.tokens), tls=tls
+    )
     runtime.stack.push_async_callback(store.close)
     return store
 

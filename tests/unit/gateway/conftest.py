@@ -5,11 +5,13 @@ What single RPCs reply is compared with the original in tests/conformance; here 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc
 import pytest
+from pydantic import SecretStr
 from support.virtual_tests import loop_factories
 from unit.gateway.system import CONTAINERS, MemorySystem
 
@@ -17,6 +19,7 @@ from api_gateway.bounds import channel_options
 from api_gateway.main import handlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
+from api_gateway.security.guard import Guard
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
@@ -81,7 +84,20 @@ class Gateway:
 
 
 @pytest.fixture
-async def gateway() -> AsyncIterator[Gateway]:
+def token_key() -> str:
+    """What delegation tokens are signed with; none are in use."""
+    return ""
+
+
+@pytest.fixture
+async def gateway(token_key: str) -> AsyncIterator[Gateway]:
+    async with served(token_key=token_key) as gateway:
+        yield gateway
+
+
+@asynccontextmanager
+async def served(guard: Guard | None = None, token_key: str = "") -> AsyncIterator[Gateway]:
+    """A gateway that is served inside."""
     # All that matters here is given, so that the environment of a developer does not.
     settings = GatewaySettings(
         instance="test",
@@ -92,12 +108,13 @@ async def gateway() -> AsyncIterator[Gateway]:
         max_pending=2,
         max_calls=100,
         request_timeout_s=30,
+        token_key=SecretStr(token_key),
     )
     system = MemorySystem(settings)
     await system.start()
     requests = Requests(system.runtime, settings.max_pending, settings.request_timeout_s)
-    served = handlers(Reads(system.runtime.journal), requests, settings)
-    server = ControllerServer(served, settings.max_calls, options=channel_options(settings))
+    table = handlers(Reads(system.runtime.journal), requests, settings, system.runtime.tokens)
+    server = ControllerServer(table, settings.max_calls, guard, channel_options(settings))
     port = await server.start("127.0.0.1", 0)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield Gateway(system, settings, port, channel)

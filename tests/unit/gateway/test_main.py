@@ -1,6 +1,8 @@
 """The gateway put together: what its readiness consists of, from its start to its end."""
 
 import asyncio
+from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -17,6 +19,8 @@ from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.runtime import Runtime
+from sluice.security.passwords import hash_password
+from sluice.security.watched import SecurityConfigError
 
 UNREACHABLE = "127.0.0.1:1"
 ENDS_S = 10.0
@@ -42,8 +46,8 @@ async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_pr
     ports: list[int] = []
 
     class Listening(ControllerServer):
-        async def start(self, host: str, port: int) -> int:
-            ports.append(await super().start(host, port))
+        async def start(self, host: str, port: int, *more: Any) -> int:
+            ports.append(await super().start(host, port, *more))
             return ports[0]
 
         async def stop(self, grace_s: float) -> None:
@@ -70,3 +74,46 @@ async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_pr
         assert (await call).exists
     await ending
     assert await ready(app) == (503, {"grpc": "does not listen"})
+
+
+async def test_a_gateway_with_a_password_file_asks_for_credentials_on_both_ports(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ports: list[int] = []
+
+    class Listening(ControllerServer):
+        async def start(self, host: str, port: int, *more: Any) -> int:
+            ports.append(await super().start(host, port, *more))
+            return ports[0]
+
+    monkeypatch.setattr(main, "ControllerServer", Listening)
+    accounts = tmp_path / "passwd"
+    accounts.write_text(f"admin:{hash_password('secret')}:prn::*,READ_UPDATE\n")
+    settings = GatewaySettings(
+        kafka_bootstrap=UNREACHABLE, host="127.0.0.1", grpc_port=0, auth_enabled=True, auth_accounts=str(accounts)
+    )
+    runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
+    app = build_app(runtime, settings.max_http_calls, main.guard_of(runtime, settings))
+    await main.start(runtime, settings, app)
+    assert [one.name for one in runtime.watched] == ["password file"]
+    assert runtime.degraded["authentication"]() is None
+    admin = {"authorization": "Basic " + b64encode(b"admin:secret").decode()}
+    async with (
+        grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
+    ):
+        with pytest.raises(grpc.aio.AioRpcError, match="Authentication failed"):
+            await ControllerServiceStub(channel).getDelegationToken(pb.StreamInfo(scope="sc", stream="st"))
+        assert (await client.get("/sluice/v1/containers")).status_code == 401
+        info = pb.StreamInfo(scope="sc", stream="st")
+        answer = await ControllerServiceStub(channel).getDelegationToken(info, metadata=tuple(admin.items()))
+        assert answer.delegationToken == ""
+        assert (await client.get("/sluice/v1/containers", headers=admin)).status_code == 200
+    await runtime.stack.aclose()
+
+
+async def test_a_gateway_whose_authentication_cannot_be_configured_does_not_start(tmp_path: Path) -> None:
+    settings = GatewaySettings(kafka_bootstrap=UNREACHABLE, auth_enabled=True, auth_accounts=str(tmp_path / "none"))
+    runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
+    with pytest.raises(SecurityConfigError, match="none"):
+        main.guard_of(runtime, settings)

@@ -1,6 +1,7 @@
 """A segment store of a few lines that answers as a test says, over a real socket."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -82,9 +83,13 @@ class FakeStore:
 
 
 @asynccontextmanager
-async def fake_store(answer: Answer, hello: Hello | None = Hello(17, 5)) -> AsyncIterator[FakeStore]:  # noqa: B008
+async def fake_store(
+    answer: Answer,
+    hello: Hello | None = Hello(17, 5),  # noqa: B008
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[FakeStore]:
     store = FakeStore(answer, hello)
-    server = await asyncio.start_server(store.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(store.serve, "127.0.0.1", 0, ssl=tls)
     store.host = Host("127.0.0.1", server.sockets[0].getsockname()[1])
     try:
         yield store

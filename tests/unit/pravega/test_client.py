@@ -1,6 +1,7 @@
 """The client against a store of a few lines: routes, shared connections, tokens, deadlines."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -127,12 +128,32 @@ async def test_a_call_ends_at_its_deadline_with_the_address_in_the_error() -> No
             await client.seal_segment(NAME)
 
 
-async def test_the_token_is_fetched_for_every_call() -> None:
-    tokens = iter(("first", "second"))
-    async with fake_store(created) as store, client_of(store, token=lambda: next(tokens)) as client:
+class Numbered:
+    """Tokens that tell what they are for."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    async def for_request(self, segment: str) -> str:
+        return f"request {next(self._numbers)} on {segment}"
+
+    async def for_append(self, segment: str) -> str:
+        return f"append {next(self._numbers)} to {segment}"
+
+
+async def test_every_command_has_a_token_of_its_own() -> None:
+    async with fake_store(created) as store, client_of(store, tokens=Numbered()) as client:
         for _ in range(2):
             await client.create_segment(NAME, 0, 0)
-        assert [getattr(command, "token", None) for command in store.received] == [None, "first", "second"]
+        tokens = [getattr(command, "token", None) for command in store.received]
+        assert tokens == [None, f"request 1 on {NAME}", f"request 2 on {NAME}"]
+
+
+async def test_the_set_up_of_a_writer_has_a_token_for_appends() -> None:
+    async with fake_store(set_up_or_appended) as store, client_of(store, tokens=Numbered()) as client:
+        await client.append_events(NAME, UUID(int=1), [b"event"], 1)
+        tokens = [getattr(command, "token", None) for command in store.received]
+        assert tokens == [None, f"append 1 to {NAME}", None]
 
 
 async def test_closing_fails_those_that_wait_for_a_connection() -> None:

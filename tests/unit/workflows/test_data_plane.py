@@ -39,6 +39,19 @@ async def test_ready_when_the_last_container_answers() -> None:
     assert calls == {0: 2, 1: 3, 2: 4, 3: 5}, "and created"
 
 
+async def test_a_store_with_another_signing_key_is_a_problem_in_words() -> None:
+    store = InMemorySegmentStore()
+    data_plane = DataPlane(store, 4)
+    watching = asyncio.create_task(data_plane.watch())
+    await eventually_async(lambda: not data_plane.silent, 10, "all have answered")
+    store.token_refusal = 0
+    await asyncio.sleep(2 * ROUND_S)
+    problem = data_plane.problem()
+    assert problem is not None and "refuses our delegation token: is the signing key the same?" in problem
+    assert data_plane.never_answered() is None, "it stays ready, but degraded"
+    watching.cancel()
+
+
 async def test_heartbeats_say_which_containers_do_not_answer_and_that_the_disk_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -20,8 +20,11 @@ from sluice.domain.table.events import TableCreationStarted
 from sluice.domain.table.state import TableState, find_table
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import Moment
+from sluice.pravega.wire.refusals import TOKEN_EXPIRED
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
+
+REFUSED = 0
 
 
 class Scene(MemoryWorld):
@@ -117,6 +120,22 @@ async def test_a_truncation_of_a_segment_that_its_store_has_lost_is_refused(scen
     lost = await scene.reply_to("c", TruncateStream("sc", "st", {0: 1}))
     assert lost.status == "FAILURE" and "SegmentMissing" in lost.reason
     assert (await scene.reply_to("d", TruncateStream("sc", "gone", {0: 1}))).status == "STREAM_NOT_FOUND"
+
+
+@pytest.mark.parametrize("refusal", [REFUSED, TOKEN_EXPIRED])
+async def test_what_a_store_refuses_for_its_token_is_carried_out_once_the_token_counts(
+    scene: Scene, refusal: int
+) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
+    scene.store.token_refusal = refusal
+    truncated = asyncio.create_task(scene.reply_to("c", TruncateStream("sc", "st", {0: 0})))
+    created = asyncio.create_task(scene.reply_to("d", CreateStream("sc", "other", StreamConfig())))
+    await asyncio.sleep(30)
+    assert not truncated.done() and not created.done()
+    workflow = scene.stream("other").workflow
+    assert workflow is not None and "our delegation token" in workflow.last_error, "it shows"
+    scene.store.token_refusal = None
+    assert {(await truncated).status, (await created).status} == {"SUCCESS"}
 
 
 async def test_a_workflow_that_a_late_entry_of_an_earlier_owner_begins_is_run(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""RPCs that route clients: controllers, segment stores, tokens to go there (controller-grpc-api 5.5, 5.10).
+"""RPCs that route clients: controllers, segment stores (controller-grpc-api 5.5, 5.10).
 
 No barrier: routes change by themselves, and a client that was sent to the wrong host calls again.
 """
@@ -32,7 +32,6 @@ class ClusterHandlers:
         return {
             "getURI": self.uri,
             "getControllerServerList": self.servers,
-            "getDelegationToken": self.token,
             "getControllerToBucketMapping": self.buckets,
         }
 
@@ -53,10 +52,6 @@ class ClusterHandlers:
             host, _, port = endpoint.rpartition(":")
             answer.nodeURI.add(endpoint=host, port=int(port))
         return answer
-
-    async def token(self, _request: pb.StreamInfo, _context: Context) -> pb.DelegationToken:
-        """Empty, which tells clients that nothing is protected."""
-        return pb.DelegationToken()
 
     async def buckets(
         self, request: pb.ControllerToBucketMappingRequest, _context: Context

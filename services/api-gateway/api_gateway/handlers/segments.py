@@ -6,13 +6,19 @@ from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.stream import cuts, queries
+from sluice.security.resources import Permission, mapped_resource, stream_resource
+from sluice.security.tokens import TokenSigner
 
 
 class SegmentHandlers:
-    """Answers from the state of one stream; a stream that does not exist is an error in all of them."""
+    """Answers from the state of one stream; a stream that does not exist is an error in all of them.
 
-    def __init__(self, reads: Reads) -> None:
+    The tokens in them are for clients of before 0.6, which ask for no others.
+    """
+
+    def __init__(self, reads: Reads, tokens: TokenSigner) -> None:
         self._reads = reads
+        self._tokens = tokens
 
     def table(self) -> dict[str, Handler]:
         return {
@@ -28,12 +34,17 @@ class SegmentHandlers:
 
     async def current(self, request: pb.StreamInfo, _context: Context) -> pb.SegmentRanges:
         id = stream_of(request)
-        return ranges_message(id, queries.current_segments(await self._reads.stream(id)))
+        answer = ranges_message(id, queries.current_segments(await self._reads.stream(id)))
+        if request.accessOperation != pb.StreamInfo.NONE:
+            answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, mapped_resource(*id))
+        return answer
 
     async def of_epoch(self, request: pb.GetEpochSegmentsRequest, _context: Context) -> pb.SegmentRanges:
         id = stream_of(request.streamInfo)
         epoch = epoch_of(request.epoch)
-        return ranges_message(id, queries.epoch_segments(await self._reads.stream(id), epoch))
+        answer = ranges_message(id, queries.epoch_segments(await self._reads.stream(id), epoch))
+        answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
+        return answer
 
     async def head(self, request: pb.GetSegmentsRequest, _context: Context) -> pb.SegmentsAtTime:
         id = stream_of(request.streamInfo)
@@ -41,6 +52,8 @@ class SegmentHandlers:
         for segment, offset in queries.head(await self._reads.stream(id)).items():
             location = answer.segments.add(offset=offset)
             fill_segment_id(location.segmentId, id, segment)
+        if request.streamInfo.accessOperation != pb.StreamInfo.NONE:
+            answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
         return answer
 
     async def following(self, request: pb.SegmentId, _context: Context) -> pb.SuccessorResponse:
@@ -60,6 +73,7 @@ class SegmentHandlers:
         answer = pb.StreamCutRangeResponse()
         for segment in cuts.segments_between(await self._reads.stream(id), start, end):
             fill_segment_id(answer.segments.add(), id, segment)
+        answer.delegationToken = self._tokens.of(Permission.READ, stream_resource(*id))
         return answer
 
     async def is_current(self, request: pb.SegmentId, _context: Context) -> pb.SegmentValidityResponse:

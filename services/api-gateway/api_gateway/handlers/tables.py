@@ -12,14 +12,17 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.errors import NotFoundError
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.table.state import current_segments
+from sluice.security.resources import Permission, table_resource
+from sluice.security.tokens import TokenSigner
 
 
 class TableHandlers:
     """What concerns a table as a whole, and its partitions."""
 
-    def __init__(self, reads: Reads, requests: Requests) -> None:
+    def __init__(self, reads: Reads, requests: Requests, tokens: TokenSigner) -> None:
         self._reads = reads
         self._requests = requests
+        self._tokens = tokens
 
     def table(self) -> dict[str, Handler]:
         return {
@@ -46,9 +49,14 @@ class TableHandlers:
         return pb.KeyValueTableConfigResponse(config=table_config_message(id, table.config))
 
     async def segments(self, request: pb.KeyValueTableInfo, _context: Context) -> pb.SegmentRanges:
-        """In the order of their ranges, as they are stored; the names of segments have a suffix that is not here."""
+        """In the order of their ranges, as they are stored; the names of segments have a suffix that is not here.
+
+        No store accepts the token, and no client sends it: `getDelegationToken` gives the one that counts.
+        """
         id = table_of(request)
         table = await self._reads.table_or_none(id)
         if table is None:
             raise NotFoundError(f"key-value table {id} does not exist")
-        return ranges_message(id, current_segments(table))
+        answer = ranges_message(id, current_segments(table))
+        answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, table_resource(*id))
+        return answer

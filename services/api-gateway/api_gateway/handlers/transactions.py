@@ -20,6 +20,8 @@ from sluice.domain.status import Status
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.transaction.ids import halves, text_of
 from sluice.domain.transaction.state import TransactionState
+from sluice.security.resources import Permission, stream_resource
+from sluice.security.tokens import TokenSigner
 
 LISTED_MOST = 500
 """How many ended transactions a list has (stream-and-transaction-semantics 6.9)."""
@@ -37,9 +39,10 @@ _REFUSALS: dict[str, type[Exception]] = {
 
 
 class TransactionHandlers:
-    def __init__(self, reads: Reads, requests: Requests) -> None:
+    def __init__(self, reads: Reads, requests: Requests, tokens: TokenSigner) -> None:
         self._reads = reads
         self._requests = requests
+        self._tokens = tokens
 
     def table(self) -> dict[str, Handler]:
         return {
@@ -61,6 +64,7 @@ class TransactionHandlers:
         answer = pb.CreateTxnResponse(txnId=pb.TxnId(highBits=high, lowBits=low))
         for segment in reply.segments:
             fill_range(answer.activeSegments.add(), id, segment)
+        answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
         return answer
 
     async def ping(self, request: pb.PingTxnRequest, context: Context) -> Any:

@@ -3,7 +3,6 @@
 docs/permissions.md is made of it, and shows it to operators. Pure functions.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
@@ -13,7 +12,7 @@ from api_gateway.convert_tables import table_of
 from api_gateway.errors import BadRequestError
 from api_gateway.security.rules import READ, READ_UPDATE, Level, Resource, Rule
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, REQUEST_STREAM, SYSTEM_SCOPE
+from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX
 from sluice.security.resources import (
     ROOT,
     Permission,
@@ -25,8 +24,6 @@ from sluice.security.resources import (
 
 Part = Callable[[Any], Any]
 """Where a message has what names the resource."""
-
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def _itself(request: Any) -> Any:
@@ -76,15 +73,8 @@ def _group(_request: Any, readers_write: bool) -> Permission:
     return Permission.READ if readers_write else Permission.READ_UPDATE
 
 
-def token_permission(info: pb.StreamInfo, readers_write: bool) -> Permission | None:
-    """What a caller needs on the stream, mapped, or on the table, to be given a token for it.
-
-    Raises BadRequestError. None: the system's scope has one stream that is for clients.
-    """
-    if not (_NAME.fullmatch(info.scope) and _NAME.fullmatch(info.stream)):
-        raise BadRequestError("not a name")
-    if info.scope == SYSTEM_SCOPE and info.stream != REQUEST_STREAM:
-        return None
+def _token(info: pb.StreamInfo, readers_write: bool) -> Permission:
+    """Readers write the marks and, with the flag, the state of their groups. Raises BadRequestError."""
     match info.accessOperation:
         case pb.StreamInfo.UNSPECIFIED:
             return Permission.READ_UPDATE
@@ -98,14 +88,19 @@ def token_permission(info: pb.StreamInfo, readers_write: bool) -> Permission | N
     raise BadRequestError(f"{info.accessOperation} is no accessOperation that a token is for")
 
 
-TOKEN_TABLE = Resource("table of that name", lambda info: table_resource(*stream_of(info)))
-"""Java clients ask for the token of a key-value table by its name, as if it were a stream."""
+def _token_table(info: pb.StreamInfo) -> str:
+    """Java clients ask for the token of a key-value table by its name, as if it were a stream."""
+    is_internal = info.stream.startswith("_")
+    return (mapped_resource if is_internal else table_resource)(*stream_of(info))
+
+
+_TOKEN_TABLE = Resource("table of that name", _token_table)
 
 _CREATED_STREAM = Level("READ_UPDATE; READ for `_RG…` with the flag", _created_stream)
 _GROUP = Level("READ with the flag, else READ_UPDATE", _group)
 _FOR_ACCESS = "READ if accessOperation is NONE, else READ_UPDATE"
 _TOKEN = Level(
-    "READ for READ and NONE; else READ_UPDATE, but READ to write `_MARK…` and, with the flag, `_RG…`", token_permission
+    "READ for READ and NONE; else READ_UPDATE, but READ to write `_MARK…` and, with the flag, `_RG…`", _token
 )
 
 _BY_INFO = Rule(READ, (_stream(),))
@@ -142,7 +137,7 @@ RPCS: Mapping[str, Rule] = {
     "getSegmentsImmediatelyFollowing": _BY_INFO,
     "getSegmentsImmediatlyFollowing": _BY_INFO,
     "getURI": Rule(READ, (_mapped(),)),
-    "getDelegationToken": Rule(_TOKEN, (_mapped(_itself), TOKEN_TABLE), any_will_do=True),
+    "getDelegationToken": Rule(_TOKEN, (_mapped(_itself), _TOKEN_TABLE), any_will_do=True),
     # Transactions, writers and subscribers of a stream.
     "createTransaction": _UPDATE_BY_INFO,
     "commitTransaction": _UPDATE_BY_INFO,

@@ -22,12 +22,11 @@ class Resource(msgspec.Struct, frozen=True):
 class Level(msgspec.Struct, frozen=True):
     """A permission, in words, and how it follows from a request.
 
-    `of` is also told whether readers may write the streams of their groups. It gives None where no caller may do what
-    is requested, and raises BadRequestError.
+    `of` is also told whether readers may write the streams of their groups. Raises BadRequestError.
     """
 
     text: str
-    of: Callable[[Any, bool], Permission | None]
+    of: Callable[[Any, bool], Permission]
 
 
 READ = Level("READ", lambda _request, _readers_write: Permission.READ)
@@ -55,5 +54,5 @@ class Rule(msgspec.Struct, frozen=True):
         if caller is None:
             raise UnauthenticatedError
         enough = any if self.any_will_do else all
-        if needed is None or not enough(caller.permission_on(name) >= needed for name in names):
+        if not enough(caller.permission_on(name) >= needed for name in names):
             raise ForbiddenError

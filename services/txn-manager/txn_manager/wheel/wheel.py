@@ -17,6 +17,7 @@ import secrets
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -35,6 +36,8 @@ MAX_BATCH = 1_000
 
 Change = int | None
 """A delay in ms from now, after which the timer is due; None cancels it."""
+
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 _CONNECTIONS = 8
 _STAGED_MS = 60_000
@@ -57,10 +60,17 @@ class TimerWheel:
     """The slots of one Sluice cluster, named by `prefix`. Belongs to one event loop.
 
     A claimed timer is due again after `claim_ms`. A call waits at most `timeout_s` for Redis; one that takes several
-    scripts, for each of them.
+    scripts, for each of them. `options` are for each connection; see `redis_access`.
     """
 
-    def __init__(self, redis_url: str, prefix: str, claim_ms: int = 10_000, timeout_s: float = 2.0) -> None:
+    def __init__(
+        self,
+        redis_url: str,
+        prefix: str,
+        claim_ms: int = 10_000,
+        timeout_s: float = 2.0,
+        options: Mapping[str, Any] = NO_OPTIONS,
+    ) -> None:
         self.claim_ms = claim_ms
         # The braces keep all keys of a cluster on one node of a Redis Cluster.
         self._prefix = f"sluice:{{{prefix}}}:timers:v{FORMAT}"
@@ -76,6 +86,7 @@ class TimerWheel:
             retry=Retry(NoBackoff(), 0),
             protocol=2,
             decode_responses=True,
+            **options,
         )
         self._scripts = Scripts(Redis(connection_pool=self._pool))
 

@@ -13,6 +13,7 @@ from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import DeadLetters
 from api_gateway.rest.heartbeats import LastHeartbeats
 from api_gateway.rest.statistics import Statistics
+from api_gateway.security.guard import Guard
 from api_gateway.settings import GatewaySettings
 from sluice.engine.ports import Message
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
@@ -75,7 +76,7 @@ class World:
 
     client: httpx.AsyncClient
 
-    def __init__(self, max_pending: int = 100) -> None:
+    def __init__(self, max_pending: int = 100, guard: Guard | None = None) -> None:
         settings = GatewaySettings(instance="test", container_count=CONTAINERS)
         self.system = MemorySystem(settings, self._touch)
         self.runtime = self.system.runtime
@@ -84,7 +85,7 @@ class World:
         self.statistics = Statistics(PARTITIONS)
         self.max_pending = max_pending
         self.meanwhile: Callable[[], Any] = lambda: None
-        self.app = build_app(self.runtime, max_calls=100)
+        self.app = build_app(self.runtime, max_calls=100, guard=guard)
 
     @property
     def store(self) -> InMemorySegmentStore:

@@ -1,0 +1,188 @@
+"""What a secured system adds to its parts: TLS, passwords, and who segment stores are to the gateway.
+
+All of it is in one folder, such as `sluice security init` writes; it is made before the first start and kept. Secrets
+stay in that folder: settings of parts name its files, and no command line holds one. The bookie has neither TLS nor
+passwords: only the segment stores of this machine talk to it.
+
+Each function gives nothing for a system that is not secured.
+"""
+
+from pathlib import Path
+
+from sluice.security.folder import USERS, File, init
+from sluice.security.watched import SecurityConfigError
+from sluice_local.errors import LocalError
+from sluice_local.home import HOST, NAME
+from sluice_local.settings import LocalSettings
+
+Properties = dict[str, str | int | bool]
+_SCRAM = "SCRAM-SHA-512"
+
+
+def make_once(settings: LocalSettings) -> None:
+    """Make the folder, if it is not there. Raises LocalError."""
+    if settings.secure and not (settings.security_dir / File.ACCOUNTS).exists():
+        try:
+            init(settings.security_dir)
+        except SecurityConfigError as error:
+            raise LocalError(str(error)) from error
+
+
+def how_to_connect(settings: LocalSettings) -> str:
+    """What clients have to be given, in lines for people; README.md has it for each client."""
+    if not settings.secure:
+        return ""
+    folder = settings.security_dir
+    return (
+        f"\n  clients              tls://{NAME}:{settings.grpc_port} and https://{NAME}:{settings.rest_port}"
+        f"\n    their authority    {authority(settings)}, for Java also {folder / File.TRUST_STORE}"
+        f"\n    users              {', '.join(USERS)}; a password is in {folder}/<user>.password"
+        f"\n    Kafka              SLUICE_KAFKA_CONF={kafka_client(settings)}"
+    )
+
+
+def authority(settings: LocalSettings) -> str:
+    """The file with the authority that all certificates are of."""
+    return str(settings.security_dir / File.AUTHORITY) if settings.secure else ""
+
+
+def kafka_client(settings: LocalSettings) -> str:
+    """The file with what clients of the embedded Kafka are configured with."""
+    return str(settings.security_dir / File.KAFKA_CLIENT) if settings.secure else ""
+
+
+def redis_password(settings: LocalSettings) -> str:
+    """The file with the embedded Redis's password."""
+    return str(settings.security_dir / File.REDIS_PASSWORD) if settings.secure else ""
+
+
+def zookeeper_authority(settings: LocalSettings) -> str:
+    """The file with the authority of the embedded ZooKeeper's certificate."""
+    return authority(settings) if settings.zookeeper is None else ""
+
+
+def kafka_properties(settings: LocalSettings) -> Properties:
+    """TLS and a password for clients, a certificate for the controller inside; in the place of what is open."""
+    if not settings.secure:
+        return {}
+    broker = f"SASL_SSL://{HOST}:{settings.kafka_port}"
+    return {
+        "inter.broker.listener.name": "SASL_SSL",
+        "listeners": f"{broker},CONTROLLER://{HOST}:{settings.kafka_controller_port}",
+        "advertised.listeners": broker,
+        "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:SSL",
+        "sasl.enabled.mechanisms": _SCRAM,
+        "sasl.mechanism.inter.broker.protocol": _SCRAM,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(settings.security_dir / File.PAIR),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": authority(settings),
+        "listener.name.controller.ssl.client.auth": "required",
+    }
+
+
+def kafka_options(settings: LocalSettings) -> tuple[str, ...]:
+    """Who the broker is to itself."""
+    file = settings.security_dir / File.KAFKA_BROKER
+    return (f"-Djava.security.auth.login.config={file}",) if settings.secure else ()
+
+
+def kafka_format_arguments(settings: LocalSettings) -> tuple[str, ...]:
+    """The first user, for the tool that formats the broker's folder: it reads arguments from the file."""
+    return (f"@{settings.security_dir / File.KAFKA_FORMAT}",) if settings.secure else ()
+
+
+def zoo_cfg(settings: LocalSettings) -> Properties:
+    """TLS in the place of the open port; clients show no certificate."""
+    if not settings.secure:
+        return {}
+    return {
+        "secureClientPort": settings.zookeeper_port,
+        "secureClientPortAddress": HOST,
+        "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
+        "ssl.keyStore.location": str(settings.security_dir / File.PAIR),
+        "ssl.trustStore.location": authority(settings),
+        "ssl.clientAuth": "none",
+    }
+
+
+def zookeeper_client_options(settings: LocalSettings) -> tuple[str, ...]:
+    """For a Java program whose client of ZooKeeper has no settings of its own."""
+    if not (trusted := zookeeper_authority(settings)):
+        return ()
+    return (
+        "-Dzookeeper.client.secure=true",
+        "-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
+        f"-Dzookeeper.ssl.trustStore.location={trusted}",
+    )
+
+
+def redis_conf(settings: LocalSettings) -> str:
+    """The password. The server that comes inside the wheel was built without TLS."""
+    return f'include "{settings.security_dir / File.REDIS}"\n' if settings.secure else ""
+
+
+def store_properties(settings: LocalSettings) -> Properties:
+    """TLS to clients, to ZooKeeper and to the gateway, and the verification of tokens."""
+    if not settings.secure:
+        return {}
+    folder, controller = settings.security_dir, "autoScale.controller.connect"
+    server, zookeeper = "pravegaservice.security.tls", "pravegaservice.zk.connect.security"
+    return {
+        # Clients written in Rust find no addresses in certificates.
+        "pravegaservice.service.published.host.nameOrIp": NAME,
+        f"{server}.enable": True,
+        f"{server}.server.certificate.location": str(folder / File.CERTIFICATE),
+        f"{server}.server.privateKey.location": str(folder / File.KEY),
+        # Of its REST interface, which is off; it does not start without.
+        f"{server}.server.keyStore.location": str(folder / File.KEY_STORE),
+        f"{server}.server.keyStore.pwd.location": str(folder / File.KEY_STORE_PASSWORD),
+        f"{server}.certificate.autoReload.enable": True,
+        f"{zookeeper}.enable": settings.zookeeper is None,
+        f"{zookeeper}.tls.trustStore.location": str(folder / File.TRUST_STORE),
+        f"{zookeeper}.tls.trustStore.pwd.location": str(folder / File.TRUST_STORE_PASSWORD),
+        f"{controller}.uri": f"tls://{NAME}:{settings.grpc_port}",
+        f"{controller}.security.tls.enable": True,
+        f"{controller}.security.tls.truststore.location": authority(settings),
+        f"{controller}.security.auth.enable": True,
+    }
+
+
+def store_options(settings: LocalSettings) -> tuple[str, ...]:
+    """The signing key, and who the store is to the gateway: Java reads these arguments from the file."""
+    return (f"@{settings.security_dir / File.SEGMENT_STORE}",) if settings.secure else ()
+
+
+def store_loggers(settings: LocalSettings) -> tuple[str, ...]:
+    """What logs all settings of a segment store, the signing key included."""
+    return ("io.pravega.segmentstore.server.host.ServiceStarter",) if settings.secure else ()
+
+
+def service_environment(settings: LocalSettings) -> dict[str, str]:
+    """For every service: how it connects to the others."""
+    if not settings.secure:
+        return {}
+    environment = {
+        "SLUICE_STORE_TLS": "true",
+        "SLUICE_STORE_TLS_AUTHORITIES": authority(settings),
+        "SLUICE_TOKEN_KEY_FILE": str(settings.security_dir / File.TOKEN_KEY),
+    }
+    if settings.kafka_bootstrap is None:
+        environment["SLUICE_KAFKA_CONF"] = kafka_client(settings)
+    if settings.redis_url is None:
+        password = Path(redis_password(settings)).read_text()
+        environment["SLUICE_REDIS_URL"] = f"redis://:{password}@{HOST}:{settings.redis_port}/0"
+    return environment
+
+
+def gateway_environment(settings: LocalSettings) -> dict[str, str]:
+    """For the gateway: who may call, and the certificate that callers see."""
+    if not settings.secure:
+        return {}
+    return {
+        "SLUICE_GRPC_PUBLISHED_HOST": NAME,
+        "SLUICE_AUTH_ENABLED": "true",
+        "SLUICE_AUTH_ACCOUNTS": str(settings.security_dir / File.ACCOUNTS),
+        "SLUICE_TLS_CERTIFICATE": str(settings.security_dir / File.CERTIFICATE),
+        "SLUICE_TLS_KEY": str(settings.security_dir / File.KEY),
+    }

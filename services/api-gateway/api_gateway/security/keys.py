@@ -1,0 +1,180 @@
+"""The public keys that sign an issuer's tokens: of a file, or fetched from the issuer.
+
+Fetched keys are fetched anew when a token names one that is not known, at most every 10 s, and after an hour, so that
+a key that was withdrawn goes. Keys that came once stay in use while their issuer cannot be reached. They are fetched
+without redirects and over TLS alone: whoever could change them on the way could sign any token.
+
+Concurrency: belongs to the event loop; the fetching is done in a thread, once for all who wait for it.
+"""
+
+import asyncio
+import json
+import logging
+import ssl
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from http.client import HTTPException
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import jwt
+
+from sluice.security.watched import SecurityConfigError, Watched
+
+log = logging.getLogger(__name__)
+
+MAX_AGE_S = 3600.0
+PAUSE_S = 10.0
+_FETCH_S = 5.0
+_MAX_BYTES = 1024 * 1024
+_DISCOVERY = "/.well-known/openid-configuration"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_PUBLIC = ("RSA", "EC", "OKP")
+
+KeySet = Mapping[str, jwt.PyJWK]
+"""Keys by their ids."""
+
+
+class Keys(Protocol):
+    """The public keys of an issuer."""
+
+    async def find(self, id: str | None) -> jwt.PyJWK | None:
+        """The key of an id, or the only one there is if a token names none."""
+
+    def problem(self) -> str | None:
+        """Why the newest keys are not known; None while they are."""
+
+
+def key_set(content: bytes) -> KeySet:
+    """The public keys of a JSON Web Key Set that sign. Raises SecurityConfigError."""
+    try:
+        found = jwt.PyJWKSet.from_dict(json.loads(content)).keys
+    except (jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise SecurityConfigError(f"the JSON Web Key Set cannot be used: {error}") from None
+    usable = {key.key_id or "": key for key in found if key.key_type in _PUBLIC and key.public_key_use in (None, "sig")}
+    if not usable:
+        raise SecurityConfigError("the JSON Web Key Set has no public key that signs")
+    return usable
+
+
+def find_in(keys: KeySet, id: str | None) -> jwt.PyJWK | None:
+    """See Keys."""
+    if id is not None:
+        return keys.get(id)
+    return next(iter(keys.values())) if len(keys) == 1 else None
+
+
+class FileKeys:
+    """Keys of a file, which is read again when it changes."""
+
+    def __init__(self, file: Watched[KeySet]) -> None:
+        self._file = file
+
+    async def find(self, id: str | None) -> jwt.PyJWK | None:
+        """See Keys."""
+        return find_in(self._file.current, id)
+
+    def problem(self) -> str | None:
+        """See Keys: the file is watched by itself."""
+        return None
+
+
+class FetchedKeys:
+    """Keys that `fetch` gets; it blocks, and raises what urllib raises, or SecurityConfigError."""
+
+    def __init__(self, fetch: Callable[[], KeySet], clock: Callable[[], float] = time.monotonic) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._keys: KeySet = {}
+        self._fetched_at = self._tried_at = -float("inf")
+        self._fetching: asyncio.Task[None] | None = None
+        self._wrong: str | None = None
+
+    async def find(self, id: str | None) -> jwt.PyJWK | None:
+        """See Keys."""
+        found = find_in(self._keys, id)
+        if found is None:
+            fetching = self._refresh()
+            if fetching is not None:
+                await asyncio.shield(fetching)
+        elif self._clock() - self._fetched_at > MAX_AGE_S:
+            self._refresh()
+        return found or find_in(self._keys, id)
+
+    def problem(self) -> str | None:
+        """See Keys."""
+        return self._wrong
+
+    def _refresh(self) -> "asyncio.Task[None] | None":
+        """The fetching that is under way; None if the last one was just now."""
+        if self._fetching is None and self._clock() - self._tried_at >= PAUSE_S:
+            self._fetching = asyncio.create_task(self._take(), name="fetch the keys of the issuer")
+        return self._fetching
+
+    async def _take(self) -> None:
+        self._tried_at = self._clock()
+        try:
+            self._keys = await asyncio.to_thread(self._fetch)
+            self._fetched_at, self._wrong = self._clock(), None
+        except (OSError, ValueError, HTTPException, SecurityConfigError) as error:
+            self._wrong = f"the keys of the OIDC issuer cannot be fetched: {error}"
+            log.warning("the keys of the issuer cannot be fetched", extra={"error": str(error)})
+        finally:
+            self._fetching = None
+
+
+def fetcher(issuer: str, url: str, ca: str) -> Callable[[], KeySet]:
+    """What fetches the keys from a URL, or from where the issuer says if that is empty; `ca` is a file of PEM.
+
+    Raises SecurityConfigError for addresses and files that cannot be used.
+    """
+    _check_protected(url or issuer)
+    try:
+        context = ssl.create_default_context(cafile=ca or None)
+    except OSError as error:
+        raise SecurityConfigError(f"SLUICE_AUTH_OIDC_CA: {ca} cannot be used: {error}") from None
+    opener = urllib.request.build_opener(
+        _NoRedirects(), urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler({})
+    )
+
+    def get(address: str) -> bytes:
+        _check_protected(address)
+        with opener.open(address, timeout=_FETCH_S) as response:
+            content: bytes = response.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise SecurityConfigError(f"{address} answers with more than 1 MiB")
+        return content
+
+    def fetch() -> KeySet:
+        return key_set(get(url or _address_of_keys(issuer, get(issuer.rstrip("/") + _DISCOVERY))))
+
+    return fetch
+
+
+def _address_of_keys(issuer: str, content: bytes) -> str:
+    try:
+        described: Any = json.loads(content)
+        found, address = described["issuer"], described["jwks_uri"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise SecurityConfigError(f"{issuer}{_DISCOVERY} is no description of an issuer") from None
+    if found != issuer or not isinstance(address, str):
+        raise SecurityConfigError(f"{issuer}{_DISCOVERY} describes another issuer")
+    return address
+
+
+def _check_protected(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)):
+            return
+    except ValueError as error:
+        raise SecurityConfigError(f"{address} is no address: {error}") from None
+    raise SecurityConfigError(
+        f"keys of tokens are not fetched from {address}: give an https:// address, or SLUICE_AUTH_OIDC_JWKS a file"
+    )
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_arguments: Any, **_named: Any) -> None:
+        """Leave the answer as it is: an error."""

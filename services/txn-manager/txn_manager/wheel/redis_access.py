@@ -1,0 +1,96 @@
+"""How the timer wheel reaches its Redis: the URL without its secrets, and what new connections take from watched files.
+
+`rediss://` is TLS, with the options of redis-py that concern it: `ssl_ca_certs`, `ssl_check_hostname`, `ssl_certfile`
+and `ssl_keyfile`. The user's password stands in the URL or in a file of its own.
+"""
+
+import ssl
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+
+from redis.asyncio import SSLConnection
+from redis.credentials import CredentialProvider
+
+from sluice.security.tls import ClientTls, watched_client
+from sluice.security.watched import SecurityConfigError, Watched, watched_password
+
+SETTING = "SLUICE_REDIS_URL"
+_FALSE = {"false", "f", "no", "n", "0"}
+
+
+@dataclass(frozen=True)
+class RedisAccess:
+    """What a pool is made of with `from_url(url, **options)`; `watched` are the files that `options` follow."""
+
+    url: str = field(repr=False)
+    options: dict[str, Any] = field(default_factory=dict, repr=False)
+    watched: tuple[Watched[Any], ...] = ()
+
+
+class TlsConnection(SSLConnection):
+    """Takes the newest context whenever it connects."""
+
+    def __init__(self, *, tls: Watched[ssl.SSLContext], **options: Any) -> None:
+        super().__init__(**options)
+        self._tls = tls
+
+    async def connect(self) -> None:
+        """See SSLConnection."""
+        self.ssl_context.context = self._tls.current
+        await super().connect()  # type: ignore[no-untyped-call]
+
+
+class PasswordFile(CredentialProvider):
+    """The user with the newest password, whenever a connection is made."""
+
+    def __init__(self, user: str, password: Watched[str]) -> None:
+        self._user = user
+        self._password = password
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        """See CredentialProvider."""
+        return (self._user, self._password.current) if self._user else (self._password.current,)
+
+    async def get_credentials_async(self) -> tuple[str] | tuple[str, str]:
+        """See CredentialProvider."""
+        return self.get_credentials()
+
+
+def redis_access(url: str, password_file: str) -> RedisAccess:
+    """What the settings say. Raises SecurityConfigError."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    tls = _tls(parts.scheme == "rediss", query)
+    options: dict[str, Any] = {}
+    if tls is not None:
+        options |= {"connection_class": TlsConnection, "tls": tls}
+        parts = parts._replace(scheme="redis", query=urlencode(query))
+    password = _password(parts, password_file)
+    if password is not None:
+        options["credential_provider"] = PasswordFile(unquote(parts.username or ""), password)
+        parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+    watched = tuple(each for each in (tls, password) if each is not None)
+    return RedisAccess(parts.geturl(), options, watched)
+
+
+def _tls(is_on: bool, query: dict[str, str]) -> Watched[ssl.SSLContext] | None:
+    """Takes what concerns TLS out of the query."""
+    tls = ClientTls(
+        SETTING,
+        query.pop("ssl_ca_certs", ""),
+        query.pop("ssl_check_hostname", "true").lower() not in _FALSE,
+        query.pop("ssl_certfile", ""),
+        query.pop("ssl_keyfile", ""),
+    )
+    if others := sorted(name for name in query if name.startswith("ssl_")):
+        raise SecurityConfigError(f"{SETTING}: {', '.join(others)} cannot be given")
+    return watched_client("Redis", is_on, tls)
+
+
+def _password(parts: SplitResult, file: str) -> Watched[str] | None:
+    if not file:
+        return None
+    if parts.password is not None:
+        raise SecurityConfigError(f"{SETTING} has a password, and so has SLUICE_REDIS_PASSWORD_FILE")
+    return watched_password("password of Redis", file)

@@ -1,0 +1,193 @@
+"""HTTP calls with authentication on: who is let through, and what the others are told."""
+
+from collections.abc import AsyncIterator, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from unit.gateway.rest.world import World
+from unit.gateway.security.support import ALL, NONE, READ, READ_UPDATE, Callers
+
+from api_gateway.rest import boundary
+from api_gateway.rest.app import build_app
+from api_gateway.security.guard import Guard
+from api_gateway.security.rest_permissions import OPEN_PATHS, REST, SLUICE, names_in
+from sluice.security.caller import CALLER
+
+SC = "prn::/scope:sc"
+VALUES = {"partition": "0", "offset": "0", "epoch": "0", "segment": "0", "txn": "0" * 8 + "-0000" * 3 + "-" + "0" * 12}
+
+
+@pytest.fixture
+def callers() -> Callers:
+    return Callers(admin={ALL: READ_UPDATE}, reader={ALL: READ}, nobody={})
+
+
+@pytest.fixture
+async def secured(callers: Callers) -> AsyncIterator[World]:
+    world = World(guard=Guard(callers, readers_write=True))
+    await world.start()
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(world.app), base_url="http://gateway") as client:
+        world.client = client
+        yield world
+    await world.stop()
+
+
+@pytest.fixture
+async def filled(secured: World) -> World:
+    """With the scopes `sc` and `other`, and in `sc` the streams, reader groups and tables `a`, `b`, `c`."""
+    for scope in ("sc", "other"):
+        assert (await call(secured, "PUT", f"/sluice/v1/scopes/{scope}", "admin")).status_code == 201
+    stream = {"scaling": {"type": "fixed", "minSegments": 1}}
+    group = {"config": {"streams": {"sc/a": {}}}}
+    table = {"partitionCount": 1, "primaryKeyLength": 4}
+    for kind, body in (("streams", stream), ("readergroups", group), ("tables", table)):
+        for name in "abc":
+            answer = await call(secured, "PUT", f"/sluice/v1/scopes/sc/{kind}/{name}", "admin", body)
+            assert answer.status_code == 201, answer.text
+    return secured
+
+
+async def call(world: World, method: str, path: str, user: str = "", body: Any = None, **query: Any) -> httpx.Response:
+    headers = {"Authorization": f"Basic {user}"} if user else {}
+    return await world.client.request(method, path, json=body, headers=headers, params=query or None)
+
+
+def operations(*, open_: bool) -> Iterator[tuple[str, str]]:
+    """Methods and paths."""
+    for operation, rule in REST.items():
+        if (rule is None) is open_:
+            method, _, path = operation.partition(" ")
+            for name in ("scope", "stream", "group", "table", "scopeName", "streamName", "readerGroupName", "id"):
+                path = path.replace(f"{{{name}}}", "x")
+            for name, value in VALUES.items():
+                path = path.replace(f"{{{name}}}", value)
+            yield method, path
+
+
+async def test_calls_that_need_a_permission_are_refused_before_anything_is_looked_at(secured: World) -> None:
+    before = len(secured.sent)
+    for method, path in operations(open_=False):
+        for value in ("", "Basic unknown", "Bearer x", "Basic"):
+            headers = {"Authorization": value} if value else {}
+            refused = await secured.client.request(method, path, headers=headers, content=b"no json")
+            assert refused.status_code == 401, path
+            check_form(path, refused, "no credentials, or wrong ones")
+        refused = await call(secured, method, path, "nobody", "no right body")
+        assert refused.status_code == 403, path
+        check_form(path, refused, "these credentials do not allow it")
+    assert len(secured.sent) == before
+
+
+def check_form(path: str, refused: httpx.Response, detail: str) -> None:
+    if path.startswith("/sluice/"):
+        assert refused.headers["content-type"] == boundary.PROBLEM_TYPE
+        assert refused.json()["detail"] == detail
+    else:
+        assert refused.content == b""
+    assert "www-authenticate" not in refused.headers
+
+
+async def test_what_is_open_looks_at_no_credentials(secured: World, callers: Callers) -> None:
+    for method, path in operations(open_=True):
+        answer = await call(secured, method, path, "unknown")
+        assert answer.status_code in (200, 404), path
+    for path in OPEN_PATHS:
+        asked = f"{path}/swagger-ui.css" if path == "/docs-files" else path
+        assert (await call(secured, "GET", asked, "unknown")).status_code == 200, path
+    assert callers.asked == []
+
+
+async def test_of_several_headers_the_first_counts(secured: World) -> None:
+    headers = [("Authorization", "Basic admin"), ("Authorization", "Basic unknown")]
+    assert (await secured.client.get("/v1/scopes", headers=headers)).status_code == 200
+
+
+async def test_what_does_not_exist_looks_like_what_may_not_be_seen(filled: World, callers: Callers) -> None:
+    answers = [await call(filled, "GET", f"/sluice/v1/scopes/sc/streams/{name}", "nobody") for name in ("a", "z")]
+    assert answers[0].status_code == answers[1].status_code == 403
+    assert answers[0].content == answers[1].content
+
+
+async def test_credentials_are_asked_for_while_the_journal_is_loaded(callers: Callers) -> None:
+    process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+    app = build_app(process, max_calls=1, guard=Guard(callers, readers_write=True))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
+        assert (await client.get("/v1/scopes")).status_code == 401
+        assert (await client.get("/v1/scopes", headers={"Authorization": "Basic reader"})).status_code == 503
+
+
+async def test_creating_or_updating_needs_the_permission_on_the_scope_and_on_what_is_in_it(
+    filled: World, callers: Callers
+) -> None:
+    path, body = "/sluice/v1/scopes/sc/streams/a", {"scaling": {"type": "fixed", "minSegments": 1}}
+    for own in ({SC: READ_UPDATE}, {f"{SC}/stream:a": READ_UPDATE}):
+        callers.permissions["half"] = own
+        assert (await call(filled, "PUT", path, "half", body)).status_code == 403
+    callers.permissions["half"] = {SC: READ_UPDATE, f"{SC}/stream:a": READ_UPDATE}
+    assert (await call(filled, "PUT", path, "half", body)).status_code == 200
+
+
+async def test_health_has_no_details_where_authentication_is_on(secured: World) -> None:
+    secured.runtime.checks["kafka"] = lambda: "a secret address"
+    for path in ("/v1/health", "/v1/health/kafka"):
+        answer = await call(secured, "GET", path)
+        assert answer.status_code == 200
+        assert "kafka" in answer.text
+        assert "a secret address" not in answer.text
+    details = await call(secured, "GET", "/v1/health/details/kafka", "admin")
+    assert details.json() == {"problem": "a secret address"}
+
+
+# Listings.
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+@pytest.mark.parametrize(
+    ("path", "hidden", "seen"),
+    [
+        ("/scopes", "prn::/scope:other", ["_system", "sc"]),
+        ("/scopes/sc/streams", f"{SC}/stream:b", ["a", "c"]),
+        ("/scopes/sc/readergroups", f"{SC}/reader-group:a", ["b", "c"]),
+        ("/scopes/sc/tables", f"{SC}/key-value-table:c", ["a", "b"]),
+    ],
+)
+async def test_a_list_leaves_out_what_may_not_be_read(
+    filled: World, callers: Callers, path: str, hidden: str, seen: list[str], limit: int
+) -> None:
+    callers.permissions["reader"][hidden] = NONE
+    found: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = (await call(filled, "GET", f"/sluice/v1{path}", "reader", limit=limit, after=after)).json()
+        assert len(page["items"]) <= limit
+        found += [item["name"] for item in page["items"]]
+        after = page.get("next")
+    assert found == seen
+
+
+async def test_the_lists_of_pravega_leave_out_what_may_not_be_read(filled: World, callers: Callers) -> None:
+    callers.permissions["reader"] |= {f"{SC}/stream:b": NONE, "prn::/scope:other": NONE}
+    scopes = (await call(filled, "GET", "/v1/scopes", "reader")).json()["scopes"]
+    assert [one["scopeName"] for one in scopes] == ["_system", "sc"]
+    streams = (await call(filled, "GET", "/v1/scopes/sc/streams", "reader")).json()["streams"]
+    assert [one["streamName"] for one in streams] == ["a", "c"]
+    groups = (await call(filled, "GET", "/v1/scopes/sc/readergroups", "reader")).json()["readerGroups"]
+    assert [one["readerGroupName"] for one in groups] == ["a", "b", "c"]
+
+
+async def test_the_caller_is_forgotten_after_the_call(secured: World) -> None:
+    await call(secured, "GET", "/v1/scopes", "reader")
+    assert CALLER.get() is None
+
+
+def test_what_is_about_no_scope_has_resources_of_its_own() -> None:
+    of = {operation: rule.on[0].of(names_in({})) for operation, rule in SLUICE.items() if "{scope}" not in operation}
+    assert {path.split("/")[3]: resource for path, resource in of.items()} == {
+        "scopes": "prn::/",
+        "workflows": "prn::/sluice:workflows",
+        "containers": "prn::/sluice:cluster",
+        "members": "prn::/sluice:cluster",
+        "dead-letters": "prn::/sluice:dead-letters",
+    }

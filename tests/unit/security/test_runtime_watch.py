@@ -1,0 +1,60 @@
+"""What a service does with files that are replaced while it runs."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.wait import SOON_S, eventually_async
+
+from sluice.memory.broker import MemoryBroker
+from sluice.memory.connections import MemoryConnections, MemoryGroups
+from sluice.runtime import Runtime
+from sluice.security.watched import SecurityConfigError, Watched, keep_watching
+from sluice.settings import ServiceSettings
+
+LOOK_S = 0.005
+
+
+def number(content: bytes) -> int:
+    """What these tests make of a file."""
+    try:
+        return int(content)
+    except ValueError:
+        raise SecurityConfigError("it is no number") from None
+
+
+@pytest.fixture
+async def runtime() -> AsyncIterator[Runtime]:
+    """A service that follows its files."""
+    runtime = Runtime("service", ServiceSettings(), MemoryConnections(MemoryGroups(MemoryBroker())))
+    following = asyncio.create_task(keep_watching(runtime.watched, LOOK_S))
+    yield runtime
+    following.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await following
+
+
+async def test_a_service_takes_the_new_version_of_a_file(runtime: Runtime, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("1")
+    watched = Watched("the number", [file], number)
+    runtime.watch(watched)
+    file.write_text("2")
+    await eventually_async(lambda: watched.current == 2, SOON_S, "the new number is in use")
+    assert runtime.degraded["the number"]() is None
+
+
+async def test_a_service_is_degraded_while_a_new_version_is_refused(runtime: Runtime, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("1")
+    watched = Watched("the number", [file], number)
+    runtime.watch(watched)
+    file.write_text("two")
+    await eventually_async(runtime.degraded["the number"], SOON_S, "the service is degraded")
+    assert runtime.degraded["the number"]() == "an older version is in use: it is no number"
+    assert watched.current == 1
+    file.write_text("3")
+    await eventually_async(lambda: watched.current == 3, SOON_S, "the next number is in use")
+    assert runtime.degraded["the number"]() is None

@@ -1,0 +1,94 @@
+"""A secured local system: what its parts are told, and what they are not."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from sluice_local import security
+from sluice_local.errors import LocalError
+from sluice_local.part import Part
+from sluice_local.parts import parts_of
+from sluice_local.settings import LocalSettings
+
+
+@pytest.fixture
+def secured(tmp_path: Path) -> LocalSettings:
+    settings = LocalSettings(home=tmp_path, secure=True, segment_stores=2)
+    security.make_once(settings)
+    return settings
+
+
+def secrets_of(settings: LocalSettings) -> set[str]:
+    files = [*settings.security_dir.glob("*.password"), settings.security_dir / "token.key"]
+    return {file.read_text() for file in files}
+
+
+def parts(settings: LocalSettings) -> dict[str, Part]:
+    return {part.name: part for part in parts_of(settings)}
+
+
+def test_make_passes_the_switch_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not LocalSettings().secure
+    monkeypatch.setenv("SECURE", "1")
+    assert LocalSettings().secure
+
+
+def test_without_the_switch_no_part_knows_of_security(tmp_path: Path) -> None:
+    settings = LocalSettings(home=tmp_path)
+    security.make_once(settings)
+    assert not settings.security_dir.exists()
+    assert str(settings.security_dir) not in str([asdict(part) for part in parts_of(settings)])
+    assert security.how_to_connect(settings) == ""
+
+
+def test_no_secret_is_on_a_command_line_or_outside_of_the_folder(secured: LocalSettings) -> None:
+    shown = [str((part.command, part.files, part.address, part.probe)) for part in parts_of(secured)]
+    shown.append(security.how_to_connect(secured))
+    assert [secret for secret in secrets_of(secured) if any(secret in text for text in shown)] == []
+
+
+def test_what_was_made_once_is_kept(secured: LocalSettings) -> None:
+    before = secrets_of(secured)
+    security.make_once(secured)
+    assert secrets_of(secured) == before
+
+
+def test_a_folder_that_was_half_made_is_named(tmp_path: Path) -> None:
+    settings = LocalSettings(home=tmp_path, secure=True)
+    settings.security_dir.mkdir()
+    (settings.security_dir / "ca.pem").touch()
+    with pytest.raises(LocalError, match=r"has ca\.pem already"):
+        security.make_once(settings)
+
+
+def test_a_secured_system_has_data_of_its_own(secured: LocalSettings) -> None:
+    open_one = LocalSettings(home=secured.home)
+    assert secured.data_dir != open_one.data_dir
+    assert {part.folder for part in parts_of(secured)}.isdisjoint(part.folder for part in parts_of(open_one))
+
+
+def test_no_listener_of_kafka_and_zookeeper_is_open(secured: LocalSettings) -> None:
+    found = parts(secured)
+    kafka, zookeeper = (next(iter(found[name].files.values())) for name in ("kafka", "zookeeper"))
+    assert "PLAINTEXT" not in kafka and "listener.name.controller.ssl.client.auth=required" in kafka
+    assert "\nclientPort=" not in zookeeper and "\nsecureClientPort=2181\n" in zookeeper
+
+
+def test_an_embedded_part_that_is_not_there_is_not_secured(tmp_path: Path) -> None:
+    redis = "redis://r:6379/0"
+    settings = LocalSettings(home=tmp_path, secure=True, kafka_bootstrap="k:9092", redis_url=redis, zookeeper="z:2181")
+    security.make_once(settings)
+    found = parts(settings)
+    assert "SLUICE_KAFKA_CONF" not in found["txn-manager-0"].environment
+    assert found["txn-manager-0"].environment["SLUICE_REDIS_URL"] == redis
+    assert not any("zookeeper.client.secure" in option for option in found["bookie"].command)
+    properties = next(text for path, text in found["segment-store-0"].files.items() if path.suffix == ".properties")
+    assert "pravegaservice.zk.connect.security.enable=false\n" in properties
+
+
+def test_services_listen_to_those_who_prove_who_they_are(secured: LocalSettings) -> None:
+    gateway = parts(secured)["api-gateway-0"]
+    assert gateway.environment["SLUICE_AUTH_ENABLED"] == "true"
+    assert gateway.environment["SLUICE_GRPC_PUBLISHED_HOST"] == "localhost"
+    assert gateway.address == "tls://localhost:9090, https://localhost:10080"
