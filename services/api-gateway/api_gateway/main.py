@@ -23,10 +23,12 @@ from api_gateway.rest.heartbeats import follow_heartbeats
 from api_gateway.rest.statistics import follow_statistics
 from api_gateway.security.authentication import authentication_of
 from api_gateway.security.guard import Guard
+from api_gateway.security.quotas import Quotas
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.runtime import Runtime, run_service
 from sluice.security.tokens import NO_SIGNER, TokenSigner
+from sluice.security.watched import SecurityConfigError
 from sluice.settings import settings_of
 from sluice.workflows.data_plane import connect
 
@@ -82,14 +84,19 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
 
 
 def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
-    """The guard before all calls, None where authentication is off. Raises SecurityConfigError."""
+    """The guard before all calls, None where authentication and quotas are off. Raises SecurityConfigError."""
     authentication = authentication_of(settings)
+    quotas = Quotas(settings)
     if authentication is None:
-        return None
+        if settings.quota_per_user_s:
+            raise SecurityConfigError(
+                "SLUICE_QUOTA_PER_USER_S is given, and SLUICE_AUTH_ENABLED is not: nobody would be known"
+            )
+        return Guard(None, readers_write=True, quotas=quotas) if quotas.of_scopes else None
     runtime.watched += authentication.watched
     runtime.degraded["authentication"] = authentication.problem
     runtime.stack.callback(authentication.close)
-    return Guard(authentication.authenticator, settings.auth_reader_groups_with_read)
+    return Guard(authentication.authenticator, settings.auth_reader_groups_with_read, quotas)
 
 
 def main() -> None:
