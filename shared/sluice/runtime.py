@@ -34,6 +34,7 @@ from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
 from sluice.telemetry.disk import disk_problem
 from sluice.telemetry.health import Checks, Facts, HttpServer, health_app, problems
+from sluice.telemetry.http_connections import HttpBounds
 from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop
 
@@ -113,8 +114,9 @@ class Runtime:
         """Done when it is in its topic; fails with SendError."""
         return self.send(REQUESTS_CLUSTER, self.request(f"{beat.instance}-{self.clock.now_ms()}", beat))
 
-    def request(self, id: str, command: Command) -> Request:
-        return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command)
+    def request(self, id: str, command: Command, principal: str = "") -> Request:
+        """A request that is sent now; `principal` is whom it is sent for."""
+        return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command, principal=principal)
 
     def send(self, topic: Topic, request: Request) -> asyncio.Future[None]:
         """Done when the request is in its topic; fails with SendError."""
@@ -205,8 +207,10 @@ async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve
         loop.add_signal_handler(number, ending.set)
     async with runtime.stack as stack:
         runtime.spawn(watch_event_loop(), "event loop watch")
+        bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
         runtime.spawn(keep_watching(runtime.watched), "watched files")
-        await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port, runtime.identity))
+        server = HttpServer(serve(runtime), settings.host, settings.health_port, runtime.identity, bounds)
+        await _listen(stack, server)
         living = loop.create_task(_start(runtime, start))
         ends = [loop.create_task(reason.wait()) for reason in (ending, runtime.journal.overtaken)]
         await asyncio.wait((living, *ends), return_when=asyncio.FIRST_COMPLETED)

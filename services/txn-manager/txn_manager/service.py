@@ -139,7 +139,12 @@ class TxnService:
             return self._decisions[type(command)](reader, command, context)
 
         counted = self._journal.propose(
-            command.key, decided, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
+            command.key,
+            decided,
+            request=request.id,
+            origin=delivery.origin,
+            appended_at=delivery.appended_at,
+            principal=request.principal,
         )
         return partial(_await, counted)
 

@@ -231,9 +231,10 @@ class Journal:
         request: str | None = None,
         origin: Origin | None = None,
         appended_at: int = 0,
+        principal: str = "",
     ) -> "asyncio.Future[Decision | None]":
         """Decide on the key's aggregates and append; see Proposer."""
-        return self._proposer.submit(key, decide, request=request, origin=origin, appended_at=appended_at)
+        return self._proposer.submit(key, decide, request, origin, appended_at, principal)
 
     def everything_before(self, key: str) -> "asyncio.Future[Decision | None]":
         """Done when all that was proposed so far for the key's partition is decided."""

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from sluice.security.tls import Identity, serving_context
 from sluice.security.watched import Watched
+from sluice.telemetry.http_connections import BoundedConnection, HttpBounds
 from sluice.telemetry.metrics import CHECKS, READY
 from sluice.telemetry.process import VERSION
 from sluice.telemetry.scrape import exposition, on_scrape
@@ -99,10 +100,22 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """An HTTP server on the running loop that leaves the process's signals alone; with an `identity` it wants TLS."""
 
-    def __init__(self, app: Starlette, host: str, port: int, identity: Watched[Identity] | None = None) -> None:
+    def __init__(
+        self,
+        app: Starlette,
+        host: str,
+        port: int,
+        identity: Watched[Identity] | None = None,
+        bounds: HttpBounds | None = None,
+    ) -> None:
         self._address = (host, port)
+        bounds = bounds or HttpBounds()
         config = uvicorn.Config(
             app,
+            http=partial(BoundedConnection, bounds.connections, {}),  # type: ignore[arg-type]
+            # An upgraded connection would be none of the bounded ones.
+            ws="none",
+            h11_max_incomplete_event_size=bounds.head_bytes,
             log_config=None,
             lifespan="off",
             access_log=False,
@@ -132,7 +145,7 @@ def health_app(checks: Checks, facts: Facts, degraded: Checks | None = None) -> 
 
 
 def health_server(
-    checks: Checks, degraded: Checks, host: str, port: int, identity: Watched[Identity] | None
+    checks: Checks, degraded: Checks, host: str, port: int, identity: Watched[Identity] | None, bounds: HttpBounds
 ) -> HttpServer:
     """A server of these routes and nothing else."""
-    return HttpServer(health_app(checks, {}, degraded), host, port, identity)
+    return HttpServer(health_app(checks, {}, degraded), host, port, identity, bounds)
