@@ -68,9 +68,7 @@ class Runtime:
         self.facts: Facts = {}
         self.watched: list[Watched[Any]] = []
         self.identity = settings.identity()
-        for watched in (self.identity, settings.kafka_files()):
-            if watched is not None:
-                self.watch(watched)
+        self.watch(self.identity, settings.kafka_files())
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
         self.on_kafka_answered: list[Callable[[], None]] = []
         self.needs_appends: Callable[[], bool] = lambda: False
@@ -136,10 +134,15 @@ class Runtime:
         """The requests of a topic, as a member of the group."""
         return self.connections.request_source(topic.name, group)
 
-    def watch(self, watched: Watched[Any]) -> None:
-        """Follow what is made of files, while the service runs; while a new version is refused it is degraded."""
-        self.watched.append(watched)
-        self.degraded[watched.name] = watched.problem
+    def watch(self, *watched: Watched[Any] | None) -> None:
+        """Follow what is made of files, while the service runs; while a new version is refused it is degraded.
+
+        None is what is not configured.
+        """
+        for one in watched:
+            if one is not None:
+                self.watched.append(one)
+                self.degraded[one.name] = one.problem
 
     def spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
         """Run something beside the service; its end by an error makes the service not ready, visibly."""

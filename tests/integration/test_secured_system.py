@@ -4,8 +4,6 @@ The clients are the users that `sluice security init` makes, each with the small
 of it nothing secret is in logs, topics, command lines, or what the command line shows.
 """
 
-import asyncio
-import json
 import os
 import ssl
 from collections.abc import Iterator
@@ -17,12 +15,10 @@ from support.controller import config, info
 from support.pravega import read_all
 from support.secured_system import Secured, command_lines, logs, records
 from support.wait import SOON_S, eventually
-from typer.testing import CliRunner
 
 from harness import System
 from sluice.controller_api import controller_pb2 as pb
 from sluice.security.folder import AUTO_SCALER, File
-from sluice_cli.main import app
 from sluice_local.settings import LocalSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

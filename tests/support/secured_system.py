@@ -14,15 +14,14 @@ import httpx
 import pravega_client
 from confluent_kafka.admin import AdminClient
 
-from support.controller import outcome
-from support.kafka import read
-
 from harness import System
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.security.accounts import with_account
 from sluice.security.folder import File, password_of
 from sluice.security.passwords import hash_password
 from sluice_local.home import NAME
+from support.controller import outcome
+from support.kafka import read
 
 _SIGNED = "eyJhbGciOiJIUzUxMiJ9."
 """What every delegation token begins with."""

@@ -62,8 +62,7 @@ class TxnService:
         crash_points = CrashPoints(settings.crash_at)
         self.outages = OutageTracker()
         redis = redis_access(settings.redis_url.get_secret_value(), settings.redis_password_file)
-        for watched in redis.watched:
-            runtime.watch(watched)
+        runtime.watch(*redis.watched)
         claim_ms = int(settings.claim_s * 1000)
         wheel = TimerWheel(redis.url, settings.cluster_name, claim_ms, options=redis.options)
         runtime.stack.push_async_callback(wheel.close)

@@ -25,7 +25,7 @@ class RedisAccess:
 
     url: str = field(repr=False)
     options: dict[str, Any] = field(default_factory=dict, repr=False)
-    watched: tuple[Watched[Any], ...] = ()
+    watched: tuple[Watched[Any] | None, ...] = ()
 
 
 class TlsConnection(SSLConnection):
@@ -70,8 +70,7 @@ def redis_access(url: str, password_file: str) -> RedisAccess:
     if password is not None:
         options["credential_provider"] = PasswordFile(unquote(parts.username or ""), password)
         parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
-    watched = tuple(each for each in (tls, password) if each is not None)
-    return RedisAccess(parts.geturl(), options, watched)
+    return RedisAccess(parts.geturl(), options, (tls, password))
 
 
 def _tls(is_on: bool, query: dict[str, str]) -> Watched[ssl.SSLContext] | None:
