@@ -10,6 +10,7 @@ from uuid import UUID
 
 import httpx
 import pytest
+from integration.test_java_client import JavaClient, build
 from support.controller import Controller, config, controller, info, unique
 from support.health import readiness
 from support.pravega import WriterThread, check_exactly_once, manager, read_all
@@ -193,6 +194,19 @@ async def test_nothing_is_lost_while_tokens_expire_under_a_writer_and_a_reader(
     last.start()
     await asyncio.to_thread(last.finish, DEADLINE_S)
     check_exactly_once(await reading, counts)
+
+
+@pytest.fixture(scope="module")
+def java_client(verifying: Verifying, runs_folder: Path) -> Iterator[JavaClient]:
+    classpath = build(LocalSettings().home / "java-client")
+    with JavaClient(classpath, verifying.system.grpc_address, runs_folder / "java-client-tokens.log") as client:
+        yield client
+
+
+@pytest.mark.parametrize("scenario", ["KeyValueTables", "ReadingExactlyOnce", "TransactionAcrossScale", "ByteStreams"])
+def test_the_java_client_works(java_client: JavaClient, scenario: str) -> None:
+    problem = java_client.problem(scenario)
+    assert problem is None, problem
 
 
 def test_verify_has_the_key_of_the_environment(verifying: Verifying, gateway: Controller, scope: str) -> None:
