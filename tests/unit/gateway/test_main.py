@@ -46,13 +46,8 @@ async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_pr
     ports: list[int] = []
 
     class Listening(ControllerServer):
-<<<<<<< HEAD
         async def start(self, host: str, port: int, *more: Any) -> int:
             ports.append(await super().start(host, port, *more))
-=======
-        async def start(self, host: str, port: int, identity: Any = None) -> int:
-            ports.append(await super().start(host, port, identity))
->>>>>>> w/tls
             return ports[0]
 
         async def stop(self, grace_s: float) -> None:
