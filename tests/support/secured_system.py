@@ -139,7 +139,8 @@ def command_lines(system: System) -> Iterator[tuple[str, bytes]]:
 def records(client: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     """Keys, values and headers of all that is in Kafka now."""
     bootstrap = client["bootstrap.servers"]
-    for topic in AdminClient(dict(client)).list_topics(timeout=_DEADLINE_S).topics:
+    topics: Iterable[str] = AdminClient(dict(client)).list_topics(timeout=_DEADLINE_S).topics
+    for topic in topics:
         for message in read(bootstrap, topic, conf=client):
             headers = b" ".join(value for _, value in message.headers() or [] if isinstance(value, bytes))
             yield topic, b" ".join((message.key() or b"", message.value() or b"", headers))

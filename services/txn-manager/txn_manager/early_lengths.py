@@ -20,23 +20,23 @@ class EarlyLengths:
 
     def __init__(self, store: SegmentStore) -> None:
         self._store = store
-        self._asked: dict[str, asyncio.Task[SegmentInfo]] = {}
+        self._requested: dict[str, asyncio.Task[SegmentInfo]] = {}
 
     def ask(self, names: Iterable[str]) -> None:
         """Request the lengths of segments that are about to be merged."""
         for name in names:
-            if name not in self._asked:
-                asked = self._asked[name] = asyncio.ensure_future(self._store.segment_info(name))
-                asked.add_done_callback(_retrieve)
-        while len(self._asked) > MOST:
-            del self._asked[next(iter(self._asked))]
+            if name not in self._requested:
+                requested = self._requested[name] = asyncio.ensure_future(self._store.segment_info(name))
+                requested.add_done_callback(_retrieve)
+        while len(self._requested) > MOST:
+            del self._requested[next(iter(self._requested))]
 
     async def info(self, name: str) -> SegmentInfo | None:
         """What was answered, or is now if there is no answer; None if the segment is missing now."""
-        asked = self._asked.pop(name, None)
-        if asked is not None:
+        requested = self._requested.pop(name, None)
+        if requested is not None:
             with suppress(SegmentStoreError):
-                return await asked
+                return await requested
         return await info(self._store, name)
 
 
@@ -48,7 +48,7 @@ async def info(store: SegmentStore, name: str) -> SegmentInfo | None:
         return None
 
 
-def _retrieve(asked: "asyncio.Task[SegmentInfo]") -> None:
+def _retrieve(requested: "asyncio.Task[SegmentInfo]") -> None:
     """Retrieve a failure that no one may be left to receive."""
-    if not asked.cancelled():
-        asked.exception()
+    if not requested.cancelled():
+        requested.exception()

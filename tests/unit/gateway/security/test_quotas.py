@@ -103,10 +103,10 @@ def test_a_user_has_so_many_calls_in_progress_and_others_have_theirs() -> None:
 
 async def test_over_grpc_the_limit_is_named_and_what_was_refused_by_permission_costs_the_scope_nothing() -> None:
     limits = quotas_of(Clock(), quota_per_scope_s=2, quota_burst_s=1)
-    callers = Callers(alice={ALL: READ_UPDATE}, nobody={})
+    callers = Callers(alice={ALL: READ_UPDATE}, stranger={})
     async with served(Guard(callers, readers_write=True, quotas=limits)) as gateway:
         for _ in range(5):
-            code, _ = await failure(gateway.stub.checkScopeExists(SCOPE, metadata=as_("nobody")))
+            code, _ = await failure(gateway.stub.checkScopeExists(SCOPE, metadata=as_("stranger")))
             assert code is grpc.StatusCode.PERMISSION_DENIED
         for _ in range(2):
             await gateway.stub.checkScopeExists(SCOPE, metadata=as_("alice"))
