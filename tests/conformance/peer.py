@@ -5,8 +5,9 @@ Ends with the test runner, even if that is killed. Blocking.
 
 import fcntl
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 from uuid import uuid4
 
@@ -35,10 +36,16 @@ _MAIN = "io.pravega.local.LocalPravegaEmulator"
 
 
 class Peer:
-    """As a context it is up inside and gone after."""
+    """As a context it is up inside and gone after.
 
-    def __init__(self, jars_dir: Path, folder: Path) -> None:
+    `more` are settings beside the usual ones; `authorization` is what a caller sends who may do everything.
+    """
+
+    def __init__(
+        self, jars_dir: Path, folder: Path, more: Mapping[str, object] = MappingProxyType({}), authorization: str = ""
+    ) -> None:
         self._folder = folder
+        self._metadata = (("authorization", authorization),) if authorization else ()
         self._log = folder / "peer.log"
         zookeeper, controller, store, rest, admin = find_block(5)
         self.address = f"{HOST}:{controller}"
@@ -52,6 +59,7 @@ class Peer:
             "segmentStore.port": store,
             "admin.gateway.enable": "false",
             "admin.gateway.port": admin,
+            **more,
         }
         options = [*_OPTIONS, *(f"-Dsinglenode.{name}={value}" for name, value in settings.items())]
         options.append(f"-Dlogback.configurationFile={folder / 'logback.xml'}")
@@ -76,9 +84,9 @@ class Peer:
         """Whether it works off requests: the last thing to come up are the streams it keeps them in."""
         if self._child.exit_code is not None:
             raise RuntimeError(f"the peer ended:\n{log_tail(self._log)}")
-        stub.createScope(pb.ScopeInfo(scope=scope), timeout=5.0)
+        stub.createScope(pb.ScopeInfo(scope=scope), timeout=5.0, metadata=self._metadata)
         table = pb.KeyValueTableConfig(scope=scope, kvtName="table", partitionCount=1, primaryKeyLength=8)
-        return stub.createKeyValueTable(table, timeout=10.0).status in (
+        return stub.createKeyValueTable(table, timeout=10.0, metadata=self._metadata).status in (
             pb.CreateKeyValueTableStatus.SUCCESS,
             pb.CreateKeyValueTableStatus.TABLE_EXISTS,
         )
