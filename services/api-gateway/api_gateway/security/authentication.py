@@ -15,7 +15,7 @@ from api_gateway.security.keys import FetchedKeys, FileKeys, Keys, fetcher, key_
 from api_gateway.security.plugins import site_handlers
 from api_gateway.settings import GatewaySettings
 from sluice.security.accounts import Account, read_accounts
-from sluice.security.caller import Authenticator, Caller
+from sluice.security.caller import Caller
 from sluice.security.lint import lint_accounts
 from sluice.security.watched import SecurityConfigError, Watched
 
@@ -60,7 +60,7 @@ class Authentication:
 
     def __init__(
         self,
-        authenticator: Authenticator,
+        authenticator: Handlers,
         watched: list[Watched[Any]],
         problems: Iterable[Callable[[], str | None]],
         close: Iterable[Callable[[], None]],
@@ -109,7 +109,6 @@ def authentication_of(settings: GatewaySettings) -> Authentication | None:
             "SLUICE_AUTH_ENABLED is set and nobody could call: give SLUICE_AUTH_ACCOUNTS or SLUICE_AUTH_OIDC_ISSUER"
         )
     authenticator = Handlers(handlers)
-    log.info("callers are authenticated", extra={"methods": authenticator.methods})
     return Authentication(authenticator, watched, problems, close)
 
 
