@@ -21,7 +21,7 @@ DEADLINE_S = 10.0
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 PING = b"\x00\x00\x08\x06\x00\x00\x00\x00\x00" + b"12345678"
-GOAWAY = 7
+PING_FRAME, GOAWAY = 6, 7
 
 
 class Held:
@@ -124,6 +124,16 @@ async def test_who_does_not_begin_to_speak_is_cut(begun: bytes, monkeypatch: pyt
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(begun)
         await ended(reader)
+
+
+async def test_who_does_not_answer_a_ping_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a client that is gone, or whose receive buffer is full because it reads nothing."""
+    monkeypatch.setattr(bounds, "PING_S", 1)
+    monkeypatch.setattr(bounds, "PING_ANSWER_S", 1)
+    async with serving() as (port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PREFACE + SETTINGS)
+        assert PING_FRAME in kinds_of_frames(await ended(reader))
 
 
 async def test_a_client_goes_on_over_the_end_of_its_connection(channels: list[grpc.aio.Channel]) -> None:
