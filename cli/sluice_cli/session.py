@@ -106,12 +106,13 @@ def open_store(route: Callable[[int], Host | None], container_count: int) -> Abs
     """
     from sluice.pravega.client import SegmentStoreClient
     from sluice.pravega.tokens import OwnTokens
+    from sluice.security.tokens import NO_EXPIRY, signer_of
     from sluice.security.watched import SecurityConfigError
-    from sluice.settings import TokenSettings, settings_of
     from sluice_cli.errors import UsageError
 
+    key, key_file = os.environ.get("SLUICE_TOKEN_KEY", ""), os.environ.get("SLUICE_TOKEN_KEY_FILE", "")
     try:
-        signer = settings_of(TokenSettings).token_signer(lambda: time.time_ns() // 1_000_000)
+        signer = signer_of(key, key_file, NO_EXPIRY, lambda: time.time_ns() // 1_000_000)
     except SecurityConfigError as error:
         raise UsageError(str(error), "it must be the key that the segment stores have") from error
     return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S, tokens=OwnTokens(signer)))

@@ -18,9 +18,9 @@ KEYS = 8
 BURST = 100
 
 
-def manager(address: str) -> Any:
-    """A StreamManager for a controller at host:port."""
-    return pravega_client.StreamManager(f"tcp://{address}", False, False)
+def manager(address: str, *, uses_tokens: bool = False) -> Any:
+    """A StreamManager for a controller at host:port; with tokens it needs credentials, too, in the environment."""
+    return pravega_client.StreamManager(f"tcp://{address}", uses_tokens, False)
 
 
 class WriterThread(threading.Thread):
