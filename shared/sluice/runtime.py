@@ -174,10 +174,10 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
     security cannot be configured as the settings say.
     """
     set_up_logs(name, settings.instance, settings.log_level)
-    tracing.set_up(name, settings.instance, settings.otlp_endpoint)
     describe_process(name, settings.instance)
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     try:
+        tracing.set_up(name, settings.instance, settings.otlp_endpoint)
         uvloop.run(_live(name, settings, start, serve))
     except (TopicsUnfitError, KafkaConfError, SecurityConfigError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
