@@ -39,6 +39,8 @@ class ServiceSettings(BaseSettings):
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     `token_key` is what tokens for segment stores are signed with, `token_key_file` a file that holds it and is followed
     when it changes; without either there are no tokens. Those of clients count for `token_ttl_s`; -1: for ever.
+    `max_http_connections` bounds the connections to the health port; one more cuts the one that is idle longest.
+    `max_header_bytes` bounds the headers of a call, those of gRPC included: credentials are in there.
     """
 
     model_config = SettingsConfigDict(env_prefix="SLUICE_")
@@ -69,6 +71,8 @@ class ServiceSettings(BaseSettings):
     token_key: SecretStr = SecretStr("")
     token_key_file: str = ""
     token_ttl_s: int = Field(default=600, ge=NO_EXPIRY)
+    max_http_connections: int = Field(default=1_000, ge=2)
+    max_header_bytes: int = Field(default=16 * 1024, ge=1024)
 
     def model_post_init(self, _context: Any) -> None:
         if not self.instance:

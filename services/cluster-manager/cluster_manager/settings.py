@@ -21,7 +21,7 @@ class ClusterManagerSettings(ServiceSettings):
 
     Of a partition of the journal a snapshot is made behind `snapshot_records` new records, or behind
     `snapshot_min_records` once the last one is `snapshot_interval_s` old; whether one is due is looked at every
-    `snapshot_look_s`. The process that makes it is ended after `snapshot_timeout_s`. Records younger than
+    `snapshot_look_s`, less often while the journal stands still. The process that makes it is ended after `snapshot_timeout_s`. Records younger than
     `journal_keep` are never trimmed: `7d`, `12:00:00`, or ISO 8601 as in `PT20S`.
 
     With `zookeeper_tls` ZooKeeper is reached with TLS; files are PEM, and without authorities those of the machine

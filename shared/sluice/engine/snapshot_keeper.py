@@ -24,6 +24,9 @@ from sluice.telemetry import metrics
 log = logging.getLogger(__name__)
 
 LOOK_S = 10.0
+LOOKS_AT_REST = 6
+"""While the journal stands still and nothing waits, only every so many'th look is taken: it reads all notes anew."""
+
 RETRY_S = 60.0
 """How long a partition of which no snapshot could be made is left alone."""
 
@@ -133,13 +136,26 @@ class SnapshotKeeper:
     # What it does.
 
     async def run(self, look_s: float = LOOK_S) -> None:
-        """Look for ever, with so many seconds between."""
+        """Look for ever, with so many seconds between, or more while there is nothing to be seen."""
+        seen: list[int] = []
+        left_out = 0
         while True:
-            try:
-                await self.look()
-            except (SnapshotStoreError, EndsUnknownError, JournalError) as error:
-                log.warning("snapshots wait", extra={"error": str(error)})
+            ends = [view.next_offset for view in self._journal.views()]
+            if ends == seen and left_out < LOOKS_AT_REST - 1 and not self._has_work:
+                left_out += 1
+            else:
+                try:
+                    await self.look()
+                    seen, left_out = ends, 0
+                except (SnapshotStoreError, EndsUnknownError, JournalError) as error:
+                    log.warning("snapshots wait", extra={"error": str(error)})
             await asyncio.sleep(look_s)
+
+    @property
+    def _has_work(self) -> bool:
+        """Whether one is to be made once more, or to be confirmed, whatever becomes of the journal."""
+        newest = map(self._newest, self.snapshots)
+        return bool(self.failures) or any(n is not None and not n.confirmations for n in newest)
 
     async def look(self) -> None:
         """Do what is due. Raises SnapshotStoreError, EndsUnknownError and JournalError."""

@@ -1,7 +1,7 @@
 """When markers are due, whose helper does what, and how far the journal and the store are trimmed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 
 import pytest
 from support import virtual_time
@@ -14,6 +14,7 @@ from sluice.engine.partition import partition_keys
 from sluice.engine.snapshot_keeper import (
     CONFIRMED_WITHIN_S,
     HELD_S,
+    LOOK_S,
     RETRY_S,
     HelperFailedError,
     SnapshotKeeper,
@@ -115,6 +116,33 @@ def test_a_few_new_records_are_due_once_the_last_marker_is_old() -> None:
         await count(one.journal, RULES.min_records - 1)
         await one.keeper.look()
         assert len(one.helped) == 4
+        await world.stop()
+
+    virtual_time.run(scene())
+
+
+def test_notes_are_read_less_often_while_the_journal_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        world = KeptWorld()
+        one = await world.instance()
+        notes, looks = world.store.notes, []
+
+        async def counted(partitions: Collection[int]) -> dict[int, list[tuple[int, bytes]]]:
+            looks.append(partitions)
+            return await notes(partitions)
+
+        monkeypatch.setattr(world.store, "notes", counted)
+        running = asyncio.ensure_future(one.keeper.run(LOOK_S))
+        await asyncio.sleep(12.5 * LOOK_S)
+        assert len(looks) == 3, "the first, and one for every six"
+        await count(one.journal, 1)
+        await asyncio.sleep(LOOK_S)
+        assert len(looks) == 4, "a record was folded"
+        one.failing = "no disk"
+        await count(one.journal, RULES.records)
+        await asyncio.sleep(RETRY_S + 2 * LOOK_S)
+        assert len(one.helped) == 2, "what failed is tried again in time"
+        running.cancel()
         await world.stop()
 
     virtual_time.run(scene())

@@ -15,6 +15,7 @@ from api_gateway.rest.backend import Backend, as_json
 from api_gateway.rest.boundary import VitalRoute
 from api_gateway.rest.pravega_v1.base import refusals, router
 from api_gateway.rest.pravega_v1.models import HealthResult, Status
+from api_gateway.security.guard import Guard
 from sluice.domain.errors import NotFoundError
 from sluice.telemetry.health import Checks, problems
 
@@ -107,7 +108,8 @@ def _found(request: Request, id: str | None) -> HealthResult:
 
 def _shown(request: Request, result: HealthResult) -> HealthResult:
     """Without details where authentication is on: these need a permission, and health does not."""
-    if request.app.state.guard is None:
+    guard: Guard | None = request.app.state.guard
+    if guard is None or not guard.asks:
         return result
     children = {name: _shown(request, child) for name, child in result.children.items()}
     return result.model_copy(update={"details": {}, "children": children})
