@@ -139,8 +139,7 @@ def test_the_command_line_is_a_user_like_others(secured: Secured) -> None:
     assert secured.sluice("admin", f"stream show {SCOPE}/{STREAM}")[0] == 0
     assert secured.sluice("admin", f"stream write {SCOPE}/{STREAM} --key k written")[0] == 0
     assert secured.sluice("admin", "verify")[0] == 0
-    code, text = secured.sluice("reader", f"stream seal {SCOPE}/{STREAM}")
-    assert code == 1 and "403" not in text, text
+    assert secured.sluice("reader", f"stream seal {SCOPE}/{STREAM}")[0] == 1
 
 
 def test_nothing_secret_is_shown(secured: Secured, tmp_path: Path) -> None:
@@ -152,9 +151,10 @@ def test_nothing_secret_is_shown(secured: Secured, tmp_path: Path) -> None:
         "workflow list",
         f"audit {SCOPE}/{STREAM}",
     )
-    shown = [(line, secured.sluice("admin", f"{line} --json")[1].encode()) for line in commands]
-    secured.sluice("admin", f"diagnose --output {diagnosis}")
-    assert secured.found_in(shown) == []
+    for line in (*commands, f"diagnose --output {diagnosis}"):
+        code, text = secured.sluice("admin", f"{line} --json")
+        assert code == 0, text
+        assert secured.found_in([(line, text.encode())]) == []
     assert secured.found_in(archived(diagnosis)) == []
     assert secured.found_in(logs(system)) == []
     assert secured.found_in(command_lines(system)) == []
