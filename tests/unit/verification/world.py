@@ -31,8 +31,8 @@ from sluice_cli.output import Output
 from sluice_cli.verification.routes import Routes
 from sluice_cli.verification.run import Choice, Summary, verify
 from stream_workflows.workflows import WORKFLOWS
-from txn_manager.early_lengths import EarlyLengths
 from txn_manager.commit_steps import workflows as txn_workflows
+from txn_manager.early_lengths import EarlyLengths
 
 STREAM = StreamId("demo", "orders")
 KEY = STREAM.key
