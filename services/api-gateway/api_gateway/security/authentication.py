@@ -15,7 +15,7 @@ from api_gateway.security.keys import FetchedKeys, FileKeys, Keys, fetcher, key_
 from api_gateway.security.plugins import site_handlers
 from api_gateway.settings import GatewaySettings
 from sluice.security.accounts import Account, read_accounts
-from sluice.security.caller import Authenticator, Caller
+from sluice.security.caller import Caller
 from sluice.security.lint import lint_accounts
 from sluice.security.watched import SecurityConfigError, Watched
 
@@ -71,9 +71,7 @@ class Authentication:
             raise SecurityConfigError(
                 "SLUICE_AUTH_ENABLED is set and nobody could call: give SLUICE_AUTH_ACCOUNTS or SLUICE_AUTH_OIDC_ISSUER"
             )
-        found = Handlers(handlers)
-        self.authenticator: Authenticator = found
-        log.info("callers are authenticated", extra={"methods": found.methods})
+        self.authenticator = Handlers(handlers)
 
     def problem(self) -> str | None:
         """What is not as its newest version says, for readiness; None if nothing is."""
