@@ -71,7 +71,8 @@ async def test_python_client_writes_and_reads_with_the_smallest_permissions(secu
     for number in range(10):
         events.write_event(f"{number}", "key")
     events.flush()
-    transaction = writer.create_transaction_writer(SCOPE, STREAM, 1).begin_txn()
+    transactions = writer.create_transaction_writer(SCOPE, STREAM, 1)
+    transaction = transactions.begin_txn()
     transaction.write_event("10", "key")
     transaction.commit()
     eventually(lambda: transaction.is_open() is False, SOON_S, "the transaction is committed")
