@@ -1,6 +1,7 @@
 """Every RPC, and what it needs."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from google.protobuf.message import Message
 
