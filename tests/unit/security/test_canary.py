@@ -4,10 +4,11 @@ What is looked through is all that a gateway says: its log at every level, healt
 and the records of all topics; and what is wrong with settings and files, in words.
 """
 
+import asyncio
 import base64
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import grpc
 import httpx
 import pytest
 from pydantic import SecretStr
+from support.fuzzing import converse, grpc_call
 from unit.gateway.conftest import served
 from unit.gateway.rest.world import World
 
@@ -31,7 +33,7 @@ from sluice.runtime import Runtime
 from sluice.security.passwords import hash_password
 from sluice.security.watched import SecurityConfigError
 from sluice.settings import ServiceSettings, settings_of
-from sluice.telemetry.logs import JsonFormatter
+from sluice.telemetry.logs import JsonFormatter, set_up_logs
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.settings import TxnSettings
 from txn_manager.wheel.redis_access import redis_access
@@ -196,6 +198,30 @@ async def test_a_gateway_says_nothing_secret_over_grpc_in_its_log_or_to_topics(
         assert '"principal":"alice"' in topics
     await runtime.stack.aclose()
     assert hidden(said) and hidden(topics) and hidden(log())
+
+
+@pytest.fixture
+def logging_as_services_do() -> Iterator[None]:
+    """The log goes to standard error, as it does in a service."""
+    root, grpc_log = logging.getLogger(), logging.getLogger("grpc._cython.cygrpc")
+    before = root.level, list(root.handlers), list(grpc_log.filters)
+    set_up_logs("api-gateway", "test", "debug")
+    yield
+    root.setLevel(before[0])
+    root.handlers[:], grpc_log.filters[:] = before[1], before[2]
+
+
+async def test_credentials_that_are_no_text_are_not_logged_by_grpc_itself(
+    secured: GatewaySettings, logging_as_services_do: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runtime = runtime_of(secured)
+    async with served(guard_of(runtime, secured)) as gateway:
+        sent = grpc_call(b"createScope", (b"authorization", f"Basic {CANARY}".encode() + b"\xff"))
+        answer = await asyncio.to_thread(converse, ("127.0.0.1", gateway.port), sent)
+        assert b"Authentication failed" in answer
+    await runtime.stack.aclose()
+    captured = capfd.readouterr()
+    assert CANARY not in captured.err + captured.out
 
 
 async def test_a_gateway_says_nothing_secret_over_http(secured: GatewaySettings, log: Callable[[], str]) -> None:
