@@ -33,6 +33,8 @@ PYTHON_READER = (
     f"prn::/scope:{SCOPE}/stream:group_kvtable,READ_UPDATE"
 )
 """What the PyPI client needs to read through the group `group`: it never says that it only reads."""
+TABLES = f"prn::/scope:{SCOPE}/key-value-table:table,READ_UPDATE;prn::/scope:{SCOPE}/stream:table_kvtable,READ"
+"""What the Java client needs for the table `table`: it asks for the addresses of its segments as if they were a stream's."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,7 @@ def secured(runs_folder: Path) -> Iterator[Secured]:
     with System(runs_folder / "secured-system", secure=True, segment_stores=1, partitions=4) as system:
         secured = Secured(system)
         secured.add_user("python-reader", PYTHON_READER)
+        secured.add_user("tables", TABLES)
         streams = secured.manager("admin")
         assert streams.create_scope(SCOPE)
         assert streams.create_stream(SCOPE, STREAM, 2)
@@ -154,6 +157,7 @@ def test_nothing_secret_is_shown(secured: Secured, tmp_path: Path) -> None:
         f"stream show {SCOPE}/{STREAM}",
         "member list",
         "workflow list",
+        "dead-letter list",
         f"audit {SCOPE}/{STREAM}",
     )
     for line in (*commands, f"diagnose --output {diagnosis}"):
