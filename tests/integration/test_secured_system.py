@@ -34,7 +34,7 @@ PYTHON_READER = (
 )
 """What the PyPI client needs to read through the group `group`: it never says that it only reads."""
 TABLES = f"prn::/scope:{SCOPE}/key-value-table:table,READ_UPDATE;prn::/scope:{SCOPE}/stream:table_kvtable,READ"
-"""What the Java client needs for the table `table`: it asks for the addresses of its segments as if they were a stream's."""
+"""What the Java client needs for the table `table`; to it the segments of a table are those of a stream."""
 
 
 @pytest.fixture(scope="module")

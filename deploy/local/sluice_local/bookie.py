@@ -31,9 +31,9 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
     logback = folder / "logback.xml"
     # Allocates its journal in one go, for which it reaches into a file descriptor.
     reach_in = "--add-opens=java.base/java.io=ALL-UNNAMED"
-    memory = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
     options = (
-        *memory,
+        "-Xmx256m",
+        "-XX:MaxDirectMemorySize=256m",
         reach_in,
         f"-Dlogback.configurationFile={logback}",
         *security.zookeeper_client_options(settings),
@@ -96,7 +96,8 @@ def init_cluster_once(settings: LocalSettings) -> None:
     would be a Java program more on the way to every first start.
     """
     authority = security.zookeeper_authority(settings)
-    client = KazooClient(hosts=settings.zookeeper_address, timeout=_LIMIT_S, use_ssl=bool(authority), ca=authority)
+    tls = {"use_ssl": True, "ca": authority, "check_hostname": True} if authority else {}
+    client = KazooClient(hosts=settings.zookeeper_address, timeout=_LIMIT_S, **tls)
     client.start(timeout=_LIMIT_S)
     try:
         root = root_node(settings)
