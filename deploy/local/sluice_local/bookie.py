@@ -80,7 +80,8 @@ def bookkeeper_conf(settings: LocalSettings) -> dict[str, str | int | bool]:
         "journalMaxSizeMB": 256,
         "journalMaxBackups": 1,
         # A bookie that was killed waits for its old session to end before it takes its name again.
-        "zkTimeout": 3_000,
+        # With TLS the first connection alone may take seconds on a busy machine, and a bookie without one ends.
+        "zkTimeout": 10_000 if settings.secure else 3_000,
         "httpServerEnabled": False,
         "numAddWorkerThreads": 1,
         "numReadWorkerThreads": 2,
