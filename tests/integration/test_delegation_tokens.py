@@ -200,7 +200,7 @@ async def test_nothing_is_lost_while_tokens_expire_under_a_writer_and_a_reader(
 @pytest.fixture(scope="module")
 def java_client(verifying: Verifying, runs_folder: Path) -> Iterator[JavaClient]:
     classpath = build(LocalSettings().home / "java-client")
-    with JavaClient(classpath, verifying.system.grpc_address, runs_folder / "java-client-tokens.log") as client:
+    with JavaClient(classpath, f"tcp://{verifying.system.grpc_address}", runs_folder / "java-client-tokens.log") as client:
         yield client
 
 
