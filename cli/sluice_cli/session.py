@@ -29,6 +29,8 @@ ANSWER_S = 30.0
 STORE_S = 10.0
 """How long a segment store may take to answer a question."""
 
+_TRUE = ("true", "1", "yes", "on")
+
 
 def open_api(base: str, read_s: float | None = None) -> Api:
     """A connection to an api-gateway, with the credentials of the environment. Raises UsageError for half of them.
@@ -102,20 +104,25 @@ def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
 def open_store(route: Callable[[int], Host | None], container_count: int) -> AbstractAsyncContextManager[SegmentStore]:
     """A client of the segment stores; `route` says where a container is.
 
-    It has the key of the services' tokens from the same variables as they. Raises UsageError.
+    The key of tokens and TLS are in the same variables as those of the services. Raises UsageError.
     """
     from sluice.pravega.client import SegmentStoreClient
     from sluice.pravega.tokens import OwnTokens
+    from sluice.security.tls import ClientTls, watched_client
     from sluice.security.tokens import NO_EXPIRY, signer_of
     from sluice.security.watched import SecurityConfigError
     from sluice_cli.errors import UsageError
 
     key, key_file = os.environ.get("SLUICE_TOKEN_KEY", ""), os.environ.get("SLUICE_TOKEN_KEY_FILE", "")
+    has_tls = os.environ.get("SLUICE_STORE_TLS", "").lower() in _TRUE
+    trusted = ClientTls("SLUICE_STORE_TLS", os.environ.get("SLUICE_STORE_TLS_AUTHORITIES", ""))
     try:
         signer = signer_of(key, key_file, NO_EXPIRY, lambda: time.time_ns() // 1_000_000)
+        tls = watched_client("segment stores", has_tls, trusted)
     except SecurityConfigError as error:
-        raise UsageError(str(error), "it must be the key that the segment stores have") from error
-    return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S, tokens=OwnTokens(signer)))
+        raise UsageError(str(error), "give what the services and the segment stores have") from error
+    tokens = OwnTokens(signer)
+    return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S, tokens=tokens, tls=tls))
 
 
 @asynccontextmanager

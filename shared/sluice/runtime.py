@@ -55,7 +55,8 @@ class Runtime:
     `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
     `endpoints` are made known to the other services. `on_kafka_answered` is called each second in which Kafka answers;
     while `needs_appends` says so, that is an acknowledged heartbeat. `unresponsive_containers` are the segment
-    containers that do not answer this instance. `identity` is what all of its servers show, None without TLS.
+    containers that do not answer this instance. `identity` is what all of its servers show, None without TLS;
+    `security` is what the log says of all switches at the start.
     """
 
     def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:
@@ -67,6 +68,7 @@ class Runtime:
         self.degraded: Checks = {"disk": disk_problem}
         self.facts: Facts = {}
         self.watched: list[Watched[Any]] = []
+        self.security = settings.security()
         self.identity = settings.identity()
         self.watch(self.identity, settings.kafka_files())
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
@@ -213,6 +215,7 @@ async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve
         bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
         runtime.spawn(keep_watching(runtime.watched), "watched files")
         server = HttpServer(serve(runtime), settings.host, settings.health_port, runtime.identity, bounds)
+        log.info("security", extra=runtime.security)
         await _listen(stack, server)
         living = loop.create_task(_start(runtime, start))
         ends = [loop.create_task(reason.wait()) for reason in (ending, runtime.journal.overtaken)]

@@ -14,7 +14,15 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import Conf, files_of, read_conf
-from sluice.security.tls import PROTOCOLS, ClientTls, Identity, watched_client, watched_identity
+from sluice.security.tls import (
+    PLAIN,
+    PROTOCOLS,
+    ClientTls,
+    Identity,
+    tls_in_words,
+    watched_client,
+    watched_identity,
+)
 from sluice.security.tokens import NO_EXPIRY, TokenSigner, signer_of
 from sluice.security.watched import Watched, read_at_start
 from sluice.validation import sentence
@@ -77,6 +85,17 @@ class ServiceSettings(BaseSettings):
     def model_post_init(self, _context: Any) -> None:
         if not self.instance:
             self.instance = f"{socket.gethostname()}-{secrets.token_hex(3)}"
+
+    def security(self) -> dict[str, str]:
+        """What is secured, and how, for the log; nothing secret. Raises KafkaConfError."""
+        kafka = self.given_kafka_conf()
+        protocol, mechanism = str(kafka.get("security.protocol", PLAIN)), str(kafka.get("sasl.mechanism", ""))
+        return {
+            "listens": self.tls_protocols if self.tls_certificate else PLAIN,
+            "segment_stores": tls_in_words(self.store_tls, self.store_tls_check_host),
+            "tokens": "signed" if self.token_key.get_secret_value() or self.token_key_file else "none",
+            "kafka": f"{protocol} {mechanism}".strip(),
+        }
 
     def identity(self) -> Watched[Identity] | None:
         """What the service shows of itself where it listens; None without TLS. Raises SecurityConfigError."""

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 from integration.test_java_client import JavaClient, build
 from support.controller import Controller, config, controller, info, unique
 from support.health import readiness
-from support.pravega import WriterThread, check_exactly_once, manager, read_all
+from support.pravega import check_exactly_once, manager, read_all
 from support.transactions import Transactions
+from support.writer import WriterProcess
 from typer.testing import CliRunner
 
 from harness import System, eventually
@@ -176,24 +178,23 @@ async def test_nothing_is_lost_while_tokens_expire_under_a_writer_and_a_reader(
     assert gateway.create_stream(scope, "st", 2) == "SUCCESS"
     for name, value in (("method", "Basic"), ("username", "any"), ("password", "any")):
         monkeypatch.setenv(f"pravega_client_auth_{name}", value)
-    streams = manager(verifying.system.grpc_address, uses_tokens=True)
-    writers = [WriterThread(streams, scope, "st", name) for name in ("a", "b")]
+    address, written = verifying.system.grpc_address, dict[str, int]()
+    # The client's threads end with its manager.
+    streams = manager(address)
     group = streams.create_reader_group("rg", scope, "st")
-    written: list[int] = []
-    reading = asyncio.create_task(read_all(group, lambda: sum(written) or inf, DEADLINE_S))
-    for writer in writers:
-        writer.start()
-    await asyncio.sleep(WRITES_S)
-    for writer in writers:
-        writer.stop()
-        await asyncio.to_thread(writer.finish, DEADLINE_S)
-    # A reader that has them all waits for one more.
-    last = WriterThread(streams, scope, "st", "last", 1)
-    counts = {"a": writers[0].acknowledged, "b": writers[1].acknowledged, "last": 1}
-    written += counts.values()
-    last.start()
-    await asyncio.to_thread(last.finish, DEADLINE_S)
-    check_exactly_once(await reading, counts)
+    reading = asyncio.create_task(read_all(group, lambda: sum(written.values()) or inf, DEADLINE_S))
+    with ExitStack() as stack:
+        writers = [stack.enter_context(WriterProcess(address, scope, "st", name)) for name in ("a", "b")]
+        await asyncio.sleep(WRITES_S)
+        assert all(writer.running for writer in writers), "a writer has failed"
+        for writer in writers:
+            writer.stop()
+        counts = {writer.name: await asyncio.to_thread(writer.finish, DEADLINE_S) for writer in writers}
+        # A reader that has them all waits for one more.
+        written |= counts | {"last": 1}
+        last = stack.enter_context(WriterProcess(address, scope, "st", "last", 1))
+        await asyncio.to_thread(last.finish, DEADLINE_S)
+        check_exactly_once(await reading, written)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ The clients are the users that `sluice security init` makes, each with the small
 of it nothing secret is in logs, topics, command lines, or what the command line shows.
 """
 
-import os
+import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +13,13 @@ import pytest
 from integration.test_java_client import JavaClient, build
 from support.controller import config, info
 from support.pravega import read_all
-from support.secured_system import Secured, command_lines, logs, records
+from support.secured_system import Secured, archived, command_lines, logs, records
 from support.wait import SOON_S, eventually
 
 from harness import System
 from sluice.controller_api import controller_pb2 as pb
 from sluice.security.folder import AUTO_SCALER, File
+from sluice_local.home import HOST, NAME
 from sluice_local.settings import LocalSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -32,6 +33,8 @@ PYTHON_READER = (
     f"prn::/scope:{SCOPE}/stream:group_kvtable,READ_UPDATE"
 )
 """What the PyPI client needs to read through the group `group`: it never says that it only reads."""
+TABLES = f"prn::/scope:{SCOPE}/key-value-table:table,READ_UPDATE;prn::/scope:{SCOPE}/stream:table_kvtable,READ"
+"""What the Java client needs for the table `table`; to it the segments of a table are those of a stream."""
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,7 @@ def secured(runs_folder: Path) -> Iterator[Secured]:
     with System(runs_folder / "secured-system", secure=True, segment_stores=1, partitions=4) as system:
         secured = Secured(system)
         secured.add_user("python-reader", PYTHON_READER)
+        secured.add_user("tables", TABLES)
         streams = secured.manager("admin")
         assert streams.create_scope(SCOPE)
         assert streams.create_stream(SCOPE, STREAM, 2)
@@ -70,19 +74,24 @@ async def test_python_client_writes_and_reads_with_the_smallest_permissions(secu
     for number in range(10):
         events.write_event(f"{number}", "key")
     events.flush()
-    transaction = writer.create_transaction_writer(SCOPE, STREAM, 1).begin_txn()
+    transactions = writer.create_transaction_writer(SCOPE, STREAM, 1)
+    transaction = transactions.begin_txn()
     transaction.write_event("10", "key")
     transaction.commit()
     eventually(lambda: transaction.is_open() is False, SOON_S, "the transaction is committed")
-    group = secured.manager("python-reader").create_reader_group("group", SCOPE, STREAM)
+    reader = secured.manager("python-reader")
+    group = reader.create_reader_group("group", SCOPE, STREAM)
     assert await read_all(group, 11, READS_S) == [str(number) for number in range(11)]
 
 
 def test_python_client_may_not_do_more_than_that(secured: Secured) -> None:
+    writer, reader = secured.manager("writer"), secured.manager("python-reader")
     with pytest.raises(Exception, match=r"(?i)permission"):
-        secured.manager("writer").create_scope("other")
+        writer.create_scope("other")
     with pytest.raises(Exception, match=r"(?i)permission"):
-        secured.manager("python-reader").seal_stream(SCOPE, STREAM)
+        writer.create_stream(SCOPE, "other", 1)
+    with pytest.raises(Exception, match=r"(?i)permission"):
+        reader.create_stream(SCOPE, "other", 1)
 
 
 OPERATIONS = {
@@ -123,19 +132,39 @@ def test_segment_stores_report_their_load_as_a_user_of_their_own(secured: Secure
         assert status.of(AUTO_SCALER, "getDelegationToken", info(SCOPE, STREAM)) == "PERMISSION_DENIED"
 
 
-def test_no_connection_is_open(secured: Secured) -> None:
-    """Who does not speak TLS, or trusts another authority, gets nothing, wherever it knocks."""
-    settings = secured.system.settings
-    ports = (settings.grpc_port, settings.rest_port, settings.health_port, settings.segment_store_port)
-    for port in (*ports, settings.kafka_port, settings.kafka_controller_port, settings.zookeeper_port):
-        with pytest.raises(ssl.SSLCertVerificationError, match="self-signed certificate"):
-            ssl.get_server_certificate(("127.0.0.1", port), ca_certs=os.devnull)
+def test_a_client_that_does_not_know_the_authority_connects_to_nothing(secured: Secured) -> None:
+    settings, strict = secured.system.settings, ssl.create_default_context()
+    ours = (settings.grpc_port, settings.rest_port, settings.health_port, settings.segment_store_port)
+    for port in (*ours, settings.kafka_port, settings.kafka_controller_port, settings.zookeeper_port):
+        with socket.create_connection((HOST, port)) as connection, pytest.raises(ssl.SSLCertVerificationError):
+            strict.wrap_socket(connection, server_hostname=NAME)
+    with socket.create_connection((HOST, settings.redis_port)) as connection:
+        connection.sendall(b"PING\r\n")
+        assert connection.recv(7) == b"-NOAUTH"
 
 
-def test_nothing_secret_is_shown(secured: Secured, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    system = secured.system
-    monkeypatch.setenv("SLUICE_KAFKA_BOOTSTRAP", system.kafka_bootstrap)
-    monkeypatch.setenv("SLUICE_KAFKA_CONF", str(secured.folder / File.KAFKA_CLIENT))
+def test_the_command_line_is_a_user_like_others(secured: Secured) -> None:
+    assert secured.sluice("admin", f"stream show {SCOPE}/{STREAM}")[0] == 0
+    assert secured.sluice("admin", f"stream write {SCOPE}/{STREAM} --key k written")[0] == 0
+    assert secured.sluice("admin", "verify")[0] == 0
+    assert secured.sluice("reader", f"stream seal {SCOPE}/{STREAM}")[0] == 1
+
+
+def test_nothing_secret_is_shown(secured: Secured, tmp_path: Path) -> None:
+    system, diagnosis = secured.system, tmp_path / "diagnosis.tar.gz"
+    commands = (
+        f"stream list {SCOPE}",
+        f"stream show {SCOPE}/{STREAM}",
+        "member list",
+        "workflow list",
+        "dead-letter list",
+        f"audit {SCOPE}/{STREAM}",
+    )
+    for line in (*commands, f"diagnose --output {diagnosis}"):
+        code, text = secured.sluice("admin", f"{line} --json")
+        assert code == 0, text
+        assert secured.found_in([(line, text.encode())]) == []
+    assert secured.found_in(archived(diagnosis)) == []
     assert secured.found_in(logs(system)) == []
     assert secured.found_in(command_lines(system)) == []
     found = list(records(secured.kafka_client()))

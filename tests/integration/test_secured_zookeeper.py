@@ -22,7 +22,7 @@ from sluice_local.settings import LocalSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
-DEADLINE_S = 120.0
+DEADLINE_S = 60.0
 REFUSED_S = 3.0
 PASSWORD = "p4ss word"
 _OPTIONS = {
@@ -82,7 +82,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
                 "tickTime": 500,
                 "dataDir": str(folder / "data"),
                 "secureClientPort": port,
-                "clientPortAddress": "127.0.0.1",
+                "secureClientPortAddress": "127.0.0.1",
             }
         )
     )
@@ -122,6 +122,7 @@ async def test_a_client_with_certificate_and_password_reads_and_writes(secured: 
         assert found is not None and found.containers == {}
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_client_that_was_refused_tries_again_with_the_next_password(
     secured: Secured, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import ssl
+import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +14,14 @@ import grpc
 import httpx
 import pravega_client
 from confluent_kafka.admin import AdminClient
+from typer.testing import CliRunner
 
 from harness import System
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.security.accounts import with_account
 from sluice.security.folder import File, password_of
 from sluice.security.passwords import hash_password
+from sluice_cli.main import app
 from sluice_local.home import NAME
 from support.controller import outcome
 from support.kafka import read
@@ -74,6 +77,28 @@ class Secured:
         with grpc.secure_channel(f"{NAME}:{self.system.settings.grpc_port}", credentials) as channel:
             yield Statuses(self, ControllerServiceStub(channel))
 
+    def environment(self, user: str) -> dict[str, str]:
+        """For the command line."""
+        return {
+            "SLUICE_HOME": str(self.system.settings.home),
+            "SLUICE_API": self.system.rest_url,
+            "SLUICE_CONTROLLER": self.controller,
+            "SLUICE_USER": user,
+            "SLUICE_PASSWORD_FILE": str(self.folder / f"{user}.password"),
+            "SLUICE_CA": str(self.authority),
+            "SLUICE_KAFKA_BOOTSTRAP": self.system.kafka_bootstrap,
+            "SLUICE_KAFKA_CONF": str(self.folder / File.KAFKA_CLIENT),
+            "SLUICE_TOKEN_KEY_FILE": str(self.folder / File.TOKEN_KEY),
+            "SLUICE_STORE_TLS": "true",
+            "SLUICE_STORE_TLS_AUTHORITIES": str(self.authority),
+        }
+
+    def sluice(self, user: str, line: str) -> tuple[int, str]:
+        """The exit code of a command, and all that it prints."""
+        result = CliRunner().invoke(app, line.split(), env=self.environment(user))
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result.exit_code, result.stdout + result.stderr
+
     def http_status(self, path: str, authorization: str | None) -> int:
         headers = {} if authorization is None else {"Authorization": authorization}
         context = ssl.create_default_context(cafile=str(self.authority))
@@ -118,6 +143,14 @@ class Statuses:
         return outcome(getattr(self._stub, rpc).future(request, timeout=_DEADLINE_S, metadata=metadata))
 
 
+def archived(file: Path) -> Iterator[tuple[str, bytes]]:
+    """The files of a tar archive."""
+    with tarfile.open(file) as archive:
+        for member in archive.getmembers():
+            if (content := archive.extractfile(member)) is not None:
+                yield member.name, content.read()
+
+
 def logs(system: System) -> Iterator[tuple[str, bytes]]:
     """The logs of all parts."""
     for file in system.settings.logs_dir.iterdir():
@@ -139,8 +172,7 @@ def command_lines(system: System) -> Iterator[tuple[str, bytes]]:
 def records(client: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     """Keys, values and headers of all that is in Kafka now."""
     bootstrap = client["bootstrap.servers"]
-    topics: Iterable[str] = AdminClient(dict(client)).list_topics(timeout=_DEADLINE_S).topics
-    for topic in topics:
+    for topic in AdminClient(dict(client)).list_topics(timeout=_DEADLINE_S).topics:
         for message in read(bootstrap, topic, conf=client):
-            headers = b" ".join(value for _, value in message.headers() or [] if isinstance(value, bytes))
+            headers = b" ".join(pair[1] for pair in message.headers() or [] if isinstance(pair[1], bytes))
             yield topic, b" ".join((message.key() or b"", message.value() or b"", headers))

@@ -27,15 +27,18 @@ def make_once(settings: LocalSettings) -> None:
 
 
 def how_to_connect(settings: LocalSettings) -> str:
-    """What clients have to be given, in lines for people; README.md has it for each client."""
+    """What clients have to be given, in lines for people."""
     if not settings.secure:
         return ""
     folder = settings.security_dir
     return (
-        f"\n  clients              tls://{NAME}:{settings.grpc_port} and https://{NAME}:{settings.rest_port}"
-        f"\n    their authority    {authority(settings)}, for Java also {folder / File.TRUST_STORE}"
-        f"\n    users              {', '.join(USERS)}; a password is in {folder}/<user>.password"
-        f"\n    Kafka              SLUICE_KAFKA_CONF={kafka_client(settings)}"
+        f"\n  clients              tls://{NAME}:{settings.grpc_port}; authority {authority(settings)}"
+        f"\n  users                {', '.join(USERS)}; passwords in {folder}/<user>.password"
+        "\n  command line         "
+        f"export SLUICE_API=https://{NAME}:{settings.rest_port} SLUICE_CONTROLLER=tls://{NAME}:{settings.grpc_port}"
+        f" SLUICE_CA={authority(settings)} SLUICE_USER=admin SLUICE_PASSWORD_FILE={folder}/admin.password"
+        f" SLUICE_KAFKA_CONF={kafka_client(settings)}"
+        "\n  README.md            has it for each client"
     )
 
 

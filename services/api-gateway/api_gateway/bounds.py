@@ -31,6 +31,7 @@ def channel_options(settings: GatewaySettings) -> list[tuple[str, int]]:
         ("grpc.server_handshake_timeout_ms", HANDSHAKE_S * 1000),
         ("grpc.keepalive_time_ms", PING_S * 1000),
         ("grpc.keepalive_timeout_ms", PING_ANSWER_S * 1000),
+        ("grpc.http2.ping_timeout_ms", PING_ANSWER_S * 1000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", MIN_PING_S * 1000),

@@ -93,6 +93,7 @@ def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
                 "SLUICE_QUOTA_PER_USER_S is given, and SLUICE_AUTH_ENABLED is not: nobody would be known"
             )
         return Guard(None, readers_write=True, quotas=quotas) if quotas.of_scopes else None
+    runtime.security["callers"] = ", ".join(authentication.authenticator.methods)
     runtime.watched += authentication.watched
     runtime.degraded["authentication"] = authentication.problem
     runtime.stack.callback(authentication.close)

@@ -54,6 +54,11 @@ class GatewaySettings(ServiceSettings):
     auth_oidc_accounts: bool = False
     auth_reader_groups_with_read: bool = True
 
+    def security(self) -> dict[str, str]:
+        """See ServiceSettings; by which methods callers are authenticated is added when that is known."""
+        quotas = f"{self.quota_per_user_s:g} a user, {self.quota_per_scope_s:g} a scope"
+        return {**super().security(), "callers": "not authenticated", "quotas_per_s": quotas}
+
     @property
     def grpc_endpoint(self) -> str:
         """host:port of the gRPC interface, as clients reach it."""

@@ -80,6 +80,7 @@ async def _live(settings: SparkSettings) -> None:
         degraded: Checks = {each.name: each.problem for each in watched}
         bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
         server = health_server(checks, degraded, settings.host, settings.health_port, identity, bounds)
+        log.info("security", extra=settings.security())
         await server.start()
         stack.push_async_callback(_cancel, loop.create_task(keep_watching(watched)))
         stack.push_async_callback(server.stop)

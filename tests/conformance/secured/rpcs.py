@@ -1,6 +1,7 @@
 """Every RPC, and what it needs."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from google.protobuf.message import Message
 
@@ -127,7 +128,7 @@ def _mapped() -> Iterator[Operation]:
 
 def _made_by_readers() -> Iterator[Operation]:
     """What readers do with the state of their groups, if the flag lets them."""
-    mine = {"with_flag": needs(READ, On.SCOPE)}
+    mine: dict[str, Any] = {"with_flag": needs(READ, On.SCOPE)}
     yield _rpc("createStream", _config("_RGrg"), needs(UPDATE, On.SCOPE), "_RG", **mine)
     yield _rpc(
         "createStream",

@@ -21,7 +21,7 @@ DEADLINE_S = 10.0
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 PING = b"\x00\x00\x08\x06\x00\x00\x00\x00\x00" + b"12345678"
-GOAWAY = 7
+PING_FRAME, GOAWAY = 6, 7
 
 
 class Held:
@@ -126,6 +126,16 @@ async def test_who_does_not_begin_to_speak_is_cut(begun: bytes, monkeypatch: pyt
         await ended(reader)
 
 
+async def test_who_does_not_answer_a_ping_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a client that is gone, or whose receive buffer is full because it reads nothing."""
+    monkeypatch.setattr(bounds, "PING_S", 1)
+    monkeypatch.setattr(bounds, "PING_ANSWER_S", 1)
+    async with serving() as (port, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(PREFACE + SETTINGS)
+        assert PING_FRAME in kinds_of_frames(await ended(reader))
+
+
 async def test_a_client_goes_on_over_the_end_of_its_connection(channels: list[grpc.aio.Channel]) -> None:
     """Each connection lives half a second: calls meet the end of several, and one in progress outlives its own."""
     async with serving(connection_age_s=0.5) as (port, held):
@@ -158,6 +168,24 @@ async def test_pings_without_a_call_are_answered() -> None:
                 found += await reader.read(1000)
         assert GOAWAY not in kinds_of_frames(found)
         writer.close()
+
+
+async def test_a_server_that_ends_by_itself_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    make = grpc.aio.server
+
+    def making(*given: Any, **named: Any) -> Any:
+        made.append(make(*given, **named))
+        return made[-1]
+
+    monkeypatch.setattr(grpc.aio, "server", making)
+    server = ControllerServer({}, 100)
+    await server.start("127.0.0.1", 0)
+    assert server.problem() is None
+    await made[0].stop(0)
+    await eventually_async(lambda: "has ended" in (server.problem() or ""), SOON_S, "the server has a problem")
+    await server.stop(0)
+    assert server.problem() == "does not listen"
 
 
 def kinds_of_frames(sent: bytes) -> list[int]:

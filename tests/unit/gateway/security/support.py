@@ -11,7 +11,7 @@ ALL = "*"
 class Callers:
     """Who sends `Basic NAME` is NAME, if there is one; any other method has no handler.
 
-    Permissions are by resource; those on `ALL` count where the resource has none of its own. `requests` are the headers.
+    Permissions are by resource; those on `ALL` count where it has none of its own. `requests` has the headers.
     """
 
     def __init__(self, **permissions: dict[str, Permission]) -> None:
