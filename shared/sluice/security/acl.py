@@ -29,6 +29,8 @@ _ATOM = r"\*|\.|\\[-./:_#]|\[\^?[\w./:#-]+\]|[^][\\(){}+?|^$*.]"
 _ATOMS = re.compile(_ATOM, re.ASCII)
 _ONLY_ATOMS = re.compile(f"(?:{_ATOM})*", re.ASCII)
 _GROUP = re.compile(r"\(([^()]*)\)")
+_NO_GROUP = re.compile(r"\\[()|\\]|\[[^]]*[()|[]")
+"""Signs of alternatives that are escaped, or in a class."""
 
 Atoms = tuple[str, ...]
 """A pattern taken apart: each matches one character, but for `*`."""
@@ -62,7 +64,9 @@ class Decision(msgspec.Struct, frozen=True):
 
 def alternatives(pattern: str) -> list[Atoms]:
     """The forms that a pattern may have, one at least. Raises BadPatternError."""
-    found = [pattern] if "\\" in pattern or "[" in pattern else _without_groups(pattern)
+    if _NO_GROUP.search(pattern):
+        raise BadPatternError
+    found = _without_groups(pattern)
     if not all(_ONLY_ATOMS.fullmatch(one) for one in found):
         raise BadPatternError
     return [tuple(_ATOMS.findall(one)) for one in found]
@@ -116,7 +120,8 @@ def split_entries(text: str) -> list[str]:
 
 def parse_entry(number: int, text: str) -> Entry:
     """One entry. Raises BadEntryError for one that Pravega ignores."""
-    parts = [part.strip(_TRIMMED) for part in text.split(",")]
+    # Java's `split` drops what is empty at the end.
+    parts = [part.strip(_TRIMMED) for part in text.rstrip(",").split(",")]
     if len(parts) != 2 or not all(parts):
         raise BadEntryError("it is not a pattern and a permission with one comma between them")
     pattern, word = parts

@@ -35,6 +35,7 @@ def acl_of(text: str) -> Acl:
         ("prn::/scope:.", {SCOPE_A, SCOPE_B}),
         ("prn::/scope:[bc]", {SCOPE_B}),
         ("prn::/scope:(a|b)", {SCOPE_A, SCOPE_B}),
+        (r"prn::/(scope:[a]|\.)(b|/[rs].*)", {SCOPE_AB, IN_A}),
         ("prn::/scope:(a(b|)|x)/stream:*", {IN_A, IN_AB}),
         ("*", set()),
         ("/scope:a", set()),
@@ -62,7 +63,7 @@ def test_the_first_entry_that_matches_decides_even_if_it_is_lower() -> None:
 
 def test_entries_that_pravega_ignores_are_ignored() -> None:
     acl = acl_of(
-        " ; prn::/scope:a ,\tREAD ;x;prn::/scope:b,read;,READ;prn::/scope:b,READ,READ;prn::/scope:ab,READ_UPDATE;"
+        " ; prn::/scope:a ,\tREAD ;x;prn::/scope:b,read;,READ;prn::/scope:b,READ,READ;prn::/scope:ab,READ_UPDATE,;"
     )
     found = [acl.permission_on(one) for one in (SCOPE_A, SCOPE_B, SCOPE_AB)]
     assert found == [Permission.READ, Permission.NONE, Permission.READ_UPDATE]
@@ -80,6 +81,9 @@ def test_entries_that_pravega_ignores_are_ignored() -> None:
         "prn::/[z-a]",
         "prn::/[a*]",
         "prn::/(",
+        "prn::/[^(a)]",
+        r"prn::/\(a\)",
+        r"prn::/\\(a|b)",
         "prn::/[[a]",
     ],
 )

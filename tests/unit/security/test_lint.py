@@ -65,7 +65,7 @@ def test_a_warning_names_line_user_and_entry() -> None:
         (f"a:{HASH}:\nnothing\n", 2, "no colon"),
         (f"a:{HASH}:\n\n# c\nb:{HASH}:\n", 2, "line 3 does not count"),
         (f"a:{HASH}:\na:{HASH}:\n", 1, "line 2 counts instead"),
-        (f"a:{HASH} :\n", 1, "no password will do"),
+        (f"a: {HASH}:\n", 1, "no password will do"),
         (f"a :{HASH}:\n", 1, "blanks"),
         (f"a\udce9:{HASH}:\n", 1, "not UTF-8"),
     ],

@@ -23,7 +23,7 @@ def test_the_stored_form_is_pravegas() -> None:
 
 def test_only_the_password_verifies_in_either_case_of_hex() -> None:
     stored = hash_password("pä:ß")
-    assert verify("pä:ß", stored) and verify("pä:ß", stored.upper())
+    assert verify("pä:ß", stored) and verify("pä:ß", stored.upper()) and verify("pä:ß", stored + " ")
     assert not verify("pa:ß", stored) and not verify("", stored)
 
 
@@ -57,7 +57,7 @@ def test_another_text_is_no_hash(inner: str) -> None:
         verify("1111_aaaa", inner.encode().hex())
 
 
-@pytest.mark.parametrize("stored", ["", "zz", "123", "35\U0001d7d8", "ff"])
+@pytest.mark.parametrize("stored", ["", "zz", "123", "35 3", "35\U0001d7d8", "ff"])
 def test_what_is_not_hex_is_no_hash(stored: str) -> None:
     with pytest.raises(MalformedHashError):
         verify("x", stored)
