@@ -141,7 +141,7 @@ async def test_health_and_reflection_are_open(secured: Gateway) -> None:
 
 async def listed(secured: Gateway, rpc: str, request: Any, of: str) -> list[list[str]]:
     """The pages that `reader` gets."""
-    pages = []
+    pages: list[list[str]] = []
     while not pages or pages[-1]:
         answer = await getattr(secured.stub, rpc)(request, metadata=as_("reader"))
         pages.append([one if isinstance(one, str) else getattr(one, of) for one in getattr(answer, _LISTS[rpc])])

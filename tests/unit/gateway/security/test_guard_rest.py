@@ -40,7 +40,7 @@ async def filled(secured: World) -> World:
     for scope in ("sc", "other"):
         assert (await call(secured, "PUT", f"/sluice/v1/scopes/{scope}", "admin")).status_code == 201
     stream = {"scaling": {"type": "fixed", "minSegments": 1}}
-    group = {"config": {"streams": {"sc/a": {}}}}
+    group: Any = {"config": {"streams": {"sc/a": {}}}}
     table = {"partitionCount": 1, "primaryKeyLength": 4}
     for kind, body in (("streams", stream), ("readergroups", group), ("tables", table)):
         for name in "abc":

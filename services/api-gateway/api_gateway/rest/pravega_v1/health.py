@@ -119,7 +119,7 @@ def _json(value: bool | str | dict[str, str]) -> Response:
 
 ComponentId = Annotated[str, Path(description="The name of a component.", examples=["journal"])]
 
-_OF_ALL, _OF_ONE = refusals(), refusals(404)
+_OF_ALL, _OF_ONE = refusals(is_open=True), refusals(404, is_open=True)
 
 
 @routes.get("/health", operation_id="getHealth", response_model=HealthResult, responses=_OF_ALL)
@@ -146,7 +146,7 @@ async def status(request: Request) -> Response:
     return _json(_found(request, None).status)
 
 
-@routes.get("/health/details", operation_id="getDetails", response_model=dict[str, str], responses=_OF_ALL)
+@routes.get("/health/details", operation_id="getDetails", response_model=dict[str, str], responses=refusals())
 async def details(request: Request) -> Response:
     """Show the details of this process; there are none."""
     return _json(_found(request, None).details)
@@ -177,7 +177,7 @@ async def component_status(request: Request, id: ComponentId) -> Response:
 
 
 @routes.get(
-    "/health/details/{id}", operation_id="getContributorDetails", response_model=dict[str, str], responses=_OF_ONE
+    "/health/details/{id}", operation_id="getContributorDetails", response_model=dict[str, str], responses=refusals(404)
 )
 async def component_details(request: Request, id: ComponentId) -> Response:
     """Show the details of a component: what is wrong with it, or its instances."""
