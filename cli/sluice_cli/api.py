@@ -4,6 +4,7 @@ Blocking. What is answered is what Sluice answers or an error that says so, for 
 """
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
+from sluice.security.credentials import CA_VARIABLE, Credentials
 from sluice_cli.errors import NoAnswerError, RefusedError, UnreachableError, UsageError
 
 CONNECT_S = 3.0
@@ -37,6 +39,8 @@ _HINTS = {
     "UNKNOWN": "`sluice transaction list SCOPE/STREAM` shows the transactions there are",
 }
 _HINTS_BY_STATUS = {
+    401: "say who you are: SLUICE_USER and SLUICE_PASSWORD_FILE",
+    403: "`sluice security may FILE USER RESOURCE` says which entry of the ACL decides",
     503: "Sluice runs but something it needs does not; `sluice member list` and /readyz of the api-gateway say more",
     504: "the operation goes on; look at it with `sluice workflow list` or `sluice trace`",
 }
@@ -83,7 +87,8 @@ def _quoted(part: str) -> str:
 class Api:
     """One api-gateway. Every method raises RefusedError or UnreachableError.
 
-    `waiting` is called once for each answer that takes long, by a thread of its own.
+    `credentials` go with every call; `ca` is a file of the authorities that its certificate may be of, empty for those
+    of the machine. `waiting` is called once for each answer that takes long, by a thread of its own.
     """
 
     def __init__(
@@ -93,15 +98,22 @@ class Api:
         transport: httpx.BaseTransport | None = None,
         connect_s: float = CONNECT_S,
         read_s: float = READ_S,
+        credentials: Credentials | None = None,
+        ca: str = "",
         waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self.base = base
         self._waiting = waiting
         try:
             timeout = httpx.Timeout(read_s, connect=connect_s)
-            # Authorities are loaded for https alone: that takes as long as all the rest of a command.
             self._client = httpx.Client(
-                base_url=base, timeout=timeout, transport=transport, trust_env=False, verify=base.startswith("https:")
+                base_url=base,
+                timeout=timeout,
+                transport=transport,
+                trust_env=False,
+                # Authorities are loaded for https alone: that takes as long as all the rest of a command.
+                verify=_authorities(ca) if base.startswith("https:") else False,
+                headers={} if credentials is None else {"Authorization": credentials.header},
             )
         except (httpx.InvalidURL, ValueError) as error:
             raise UnreachableError(f"{base!r} is no address: {error}", "give --api or SLUICE_API as a URL") from error
@@ -186,7 +198,9 @@ class Api:
         except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
             raise UnreachableError(
                 f"cannot reach the API at {self.base}: {error}",
-                "is Sluice running (`make status`)? Another address: --api URL or SLUICE_API",
+                f"its certificate must be of an authority in the file that {CA_VARIABLE} names, and for this host"
+                if "CERTIFICATE_VERIFY_FAILED" in str(error)
+                else "is Sluice running (`make status`)? Another address: --api URL or SLUICE_API",
             ) from error
 
 
@@ -199,6 +213,17 @@ def _notice_after(wait_s: float, notify: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def _authorities(ca: str) -> ssl.SSLContext:
+    """Raises UsageError."""
+    from sluice.security.tls import ClientTls, client_context
+    from sluice.security.watched import SecurityConfigError
+
+    try:
+        return client_context(ClientTls(CA_VARIABLE, ca))
+    except SecurityConfigError as error:
+        raise UsageError(str(error), "give the file with the certificates of the authorities") from error
 
 
 def _document(response: httpx.Response) -> Document:

@@ -18,6 +18,8 @@ from sluice_cli.commands import (
     reader_group,
     scaling,
     scope,
+    security,
+    security_files,
     snapshot,
     stream,
     table,
@@ -78,6 +80,8 @@ app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(topic.app, name="topic")
 app.add_typer(snapshot.app, name="snapshot")
 app.add_typer(backup.app, name="backup")
+command(security.app, "init")(security_files.init)
+app.add_typer(security.app, name="security")
 command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
 command(app, "verify")(verify.verify)

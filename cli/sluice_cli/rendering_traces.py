@@ -17,6 +17,7 @@ def document(trace: Trace) -> dict[str, Any]:
     first = trace.steps[0].at
     return {
         "request": trace.request,
+        **({"principal": trace.principal} if trace.principal else {}),
         "began": first,
         "answer": {
             "status": trace.answer.status,
@@ -61,7 +62,8 @@ def draw_trace(out: Output, trace: Trace) -> None:
         )
         for step in trace.steps
     )
-    out.text(f"request {trace.request}, {show_time(trace.steps[0].at)[:10]}")
+    caller = f" of {trace.principal}" if trace.principal else ""
+    out.text(f"request {trace.request}{caller}, {show_time(trace.steps[0].at)[:10]}")
     out.table(("time", ">ms", ">took", "what", "where", "by", "says"), rows, empty="")
     if trace.answer is not None and trace.answer_at is not None:
         out.text(f"answered {answer(trace.answer)} after {trace.answer_at - trace.steps[0].at} ms")

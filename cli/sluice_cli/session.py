@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -28,16 +29,34 @@ ANSWER_S = 30.0
 STORE_S = 10.0
 """How long a segment store may take to answer a question."""
 
+_TRUE = ("true", "1", "yes", "on")
+
 
 def open_api(base: str, read_s: float | None = None) -> Api:
-    """A connection to an api-gateway; an answer may take `read_s` seconds, or as long as the gateway waits itself."""
+    """A connection to an api-gateway, with the credentials of the environment. Raises UsageError for half of them.
+
+    An answer may take `read_s` seconds, or as long as the gateway waits itself.
+    """
+    from sluice.security.credentials import CA_VARIABLE, credentials_of
+    from sluice.security.watched import SecurityConfigError
     from sluice_cli.api import READ_S, Api
+    from sluice_cli.errors import UsageError
 
     def waiting() -> None:
         sys.stderr.write(f"Still waiting for {base}. Ctrl-C ends the waiting, but not the requested operation.\n")
         sys.stderr.flush()
 
-    return Api(base, waiting=waiting, read_s=READ_S if read_s is None else read_s)
+    try:
+        credentials = credentials_of()
+    except SecurityConfigError as error:
+        raise UsageError(str(error), "give both, or neither") from error
+    return Api(
+        base,
+        waiting=waiting,
+        read_s=READ_S if read_s is None else read_s,
+        credentials=credentials,
+        ca=os.environ.get(CA_VARIABLE, ""),
+    )
 
 
 def open_source(bootstrap: str) -> Source:
@@ -68,28 +87,42 @@ def with_archive(source: Source, target: str) -> Source:
 
 
 def open_client(controller: str) -> AbstractAsyncContextManager[Client]:
-    """The client library's client, for events."""
+    """The client library's client, for events, with the credentials of the environment. Raises UsageError."""
     import sluice_client
+    from sluice_cli.errors import UsageError
 
-    return sluice_client.open_client(controller, sluice_client.Patience(deadline_s=ANSWER_S))
+    try:
+        access = sluice_client.Access.of_environment()
+        if sluice_client.is_secured(controller):
+            # A file that cannot be used shows here, before anything is asked.
+            access.to_stores()
+    except ValueError as error:
+        raise UsageError(str(error), "`sluice --help` and docs/cli.md name the variables") from error
+    return sluice_client.open_client(controller, sluice_client.Patience(deadline_s=ANSWER_S), access)
 
 
 def open_store(route: Callable[[int], Host | None], container_count: int) -> AbstractAsyncContextManager[SegmentStore]:
     """A client of the segment stores; `route` says where a container is.
 
-    It has the key of the services' tokens from the same variables as they. Raises UsageError.
+    The key of tokens and TLS are in the same variables as those of the services. Raises UsageError.
     """
     from sluice.pravega.client import SegmentStoreClient
     from sluice.pravega.tokens import OwnTokens
+    from sluice.security.tls import ClientTls, watched_client
+    from sluice.security.tokens import NO_EXPIRY, signer_of
     from sluice.security.watched import SecurityConfigError
-    from sluice.settings import TokenSettings, settings_of
     from sluice_cli.errors import UsageError
 
+    key, key_file = os.environ.get("SLUICE_TOKEN_KEY", ""), os.environ.get("SLUICE_TOKEN_KEY_FILE", "")
+    has_tls = os.environ.get("SLUICE_STORE_TLS", "").lower() in _TRUE
+    trusted = ClientTls("SLUICE_STORE_TLS", os.environ.get("SLUICE_STORE_TLS_AUTHORITIES", ""))
     try:
-        signer = settings_of(TokenSettings).token_signer(lambda: time.time_ns() // 1_000_000)
+        signer = signer_of(key, key_file, NO_EXPIRY, lambda: time.time_ns() // 1_000_000)
+        tls = watched_client("segment stores", has_tls, trusted)
     except SecurityConfigError as error:
-        raise UsageError(str(error), "it must be the key that the segment stores have") from error
-    return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S, tokens=OwnTokens(signer)))
+        raise UsageError(str(error), "give what the services and the segment stores have") from error
+    tokens = OwnTokens(signer)
+    return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S, tokens=tokens, tls=tls))
 
 
 @asynccontextmanager
@@ -118,14 +151,14 @@ class Session:
         return find(Address.KAFKA, self.given).value
 
     def controller(self, given: str | None) -> str:
-        """The controller's `tcp://HOST:PORT`; `given` is that of the command's own option. Raises UsageError."""
+        """The controller's address; `given` is that of the command's own option. Raises UsageError."""
         from sluice_cli.errors import UsageError
 
         address, source = find(Address.CONTROLLER, {"controller": given} if given else {})
         scheme, separator, _ = address.rpartition("://")
-        if separator and scheme != "tcp":
+        if separator and scheme not in ("tcp", "tls"):
             raise UsageError(
-                f"{address!r} ({source}) is no controller", "write it as tcp://HOST:PORT; TLS is not there yet"
+                f"{address!r} ({source}) is no controller", "write it as tcp://HOST:PORT or tls://HOST:PORT"
             )
         return address
 

@@ -34,6 +34,7 @@ from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
 from sluice.telemetry.disk import disk_problem
 from sluice.telemetry.health import Checks, Facts, HttpServer, health_app, problems
+from sluice.telemetry.http_connections import HttpBounds
 from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop
 
@@ -42,6 +43,8 @@ log = logging.getLogger(__name__)
 LOOK_S = 1.0
 KAFKA_SILENCE_S = 4.0
 LEAVES_S = 2.0
+SWITCH_S = 0.0005
+"""A thread of Kafka's or gRPC's that has something for the loop waits at most so long for the interpreter, not 5 ms."""
 COLLECTOR_THRESHOLDS = (5_000, 20, 20)
 """What views hold stays, and what requests leave has few cycles: so Python's collector looks less often than usual."""
 
@@ -52,7 +55,8 @@ class Runtime:
     `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
     `endpoints` are made known to the other services. `on_kafka_answered` is called each second in which Kafka answers;
     while `needs_appends` says so, that is an acknowledged heartbeat. `unresponsive_containers` are the segment
-    containers that do not answer this instance. `identity` is what all of its servers show, None without TLS.
+    containers that do not answer this instance. `identity` is what all of its servers show, None without TLS;
+    `security` is what the log says of all switches at the start.
     """
 
     def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:
@@ -64,10 +68,9 @@ class Runtime:
         self.degraded: Checks = {"disk": disk_problem}
         self.facts: Facts = {}
         self.watched: list[Watched[Any]] = []
+        self.security = settings.security()
         self.identity = settings.identity()
-        for watched in (self.identity, settings.kafka_files()):
-            if watched is not None:
-                self.watch(watched)
+        self.watch(self.identity, settings.kafka_files())
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
         self.on_kafka_answered: list[Callable[[], None]] = []
         self.needs_appends: Callable[[], bool] = lambda: False
@@ -111,8 +114,9 @@ class Runtime:
         """Done when it is in its topic; fails with SendError."""
         return self.send(REQUESTS_CLUSTER, self.request(f"{beat.instance}-{self.clock.now_ms()}", beat))
 
-    def request(self, id: str, command: Command) -> Request:
-        return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command)
+    def request(self, id: str, command: Command, principal: str = "") -> Request:
+        """A request that is sent now; `principal` is whom it is sent for."""
+        return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command, principal=principal)
 
     def send(self, topic: Topic, request: Request) -> asyncio.Future[None]:
         """Done when the request is in its topic; fails with SendError."""
@@ -132,10 +136,15 @@ class Runtime:
         """The requests of a topic, as a member of the group."""
         return self.connections.request_source(topic.name, group)
 
-    def watch(self, watched: Watched[Any]) -> None:
-        """Follow what is made of files, while the service runs; while a new version is refused it is degraded."""
-        self.watched.append(watched)
-        self.degraded[watched.name] = watched.problem
+    def watch(self, *watched: Watched[Any] | None) -> None:
+        """Follow what is made of files, while the service runs; while a new version is refused it is degraded.
+
+        None is what is not configured.
+        """
+        for one in watched:
+            if one is not None:
+                self.watched.append(one)
+                self.degraded[one.name] = one.problem
 
     def spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
         """Run something beside the service; its end by an error makes the service not ready, visibly."""
@@ -171,19 +180,28 @@ def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve
 
     `serve(runtime)` is the application on the health port, from the beginning on; it must have the routes of health.
     Exits with status 2 if the topics that exist do not fit the settings, a port is taken, or Kafka's clients or
-    security cannot be configured as the settings say.
+    security cannot be configured as the settings say; with status 3 if the journal was trimmed before this process had
+    followed it there: it loads a snapshot when it is started again.
     """
     set_up_logs(name, settings.instance, settings.log_level)
-    tracing.set_up(name, settings.instance, settings.otlp_endpoint)
     describe_process(name, settings.instance)
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    sys.setswitchinterval(SWITCH_S)
     try:
+        tracing.set_up(name, settings.instance, settings.otlp_endpoint)
         uvloop.run(_live(name, settings, start, serve))
     except (TopicsUnfitError, KafkaConfError, SecurityConfigError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
+    except OvertakenError as error:
+        log.critical("cannot go on, started again it will load a snapshot", extra={"error": str(error)})
+        sys.exit(3)
     finally:
         tracing.shut_down()
+
+
+class OvertakenError(Exception):
+    """The journal was trimmed before this process had followed it there."""
 
 
 async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve) -> None:
@@ -194,17 +212,22 @@ async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve
         loop.add_signal_handler(number, ending.set)
     async with runtime.stack as stack:
         runtime.spawn(watch_event_loop(), "event loop watch")
+        bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
         runtime.spawn(keep_watching(runtime.watched), "watched files")
-        await _listen(stack, HttpServer(serve(runtime), settings.host, settings.health_port, runtime.identity))
+        server = HttpServer(serve(runtime), settings.host, settings.health_port, runtime.identity, bounds)
+        log.info("security", extra=runtime.security)
+        await _listen(stack, server)
         living = loop.create_task(_start(runtime, start))
-        ended = loop.create_task(ending.wait())
-        await asyncio.wait((living, ended), return_when=asyncio.FIRST_COMPLETED)
+        ends = [loop.create_task(reason.wait()) for reason in (ending, runtime.journal.overtaken)]
+        await asyncio.wait((living, *ends), return_when=asyncio.FIRST_COMPLETED)
         if living.done():
             living.result()
-            await ended
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         log.info("stopping")
         await _cancel(living)
     log.info("stopped")
+    if not ending.is_set():
+        raise OvertakenError(runtime.journal.failure)
 
 
 async def _listen(stack: AsyncExitStack, server: HttpServer) -> None:

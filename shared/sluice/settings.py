@@ -14,7 +14,15 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import Conf, files_of, read_conf
-from sluice.security.tls import PROTOCOLS, ClientTls, Identity, watched_client, watched_identity
+from sluice.security.tls import (
+    PLAIN,
+    PROTOCOLS,
+    ClientTls,
+    Identity,
+    tls_in_words,
+    watched_client,
+    watched_identity,
+)
 from sluice.security.tokens import NO_EXPIRY, TokenSigner, signer_of
 from sluice.security.watched import Watched, read_at_start
 from sluice.validation import sentence
@@ -22,26 +30,7 @@ from sluice.validation import sentence
 S = TypeVar("S", bound=BaseSettings)
 
 
-class TokenSettings(BaseSettings):
-    """What delegation tokens are signed with; without a key there are none.
-
-    Segment stores that verify tokens have the same key (`autoScale.security.auth.token.signingKey.basis`). It is given
-    as such, or as a file with it in its one line, which is read again when it changes. A client's token counts for
-    `token_ttl_s` seconds; -1: for ever, 0: not at all.
-    """
-
-    model_config = SettingsConfigDict(env_prefix="SLUICE_")
-
-    token_key: SecretStr = SecretStr("")
-    token_key_file: str = ""
-    token_ttl_s: int = Field(default=600, ge=NO_EXPIRY)
-
-    def token_signer(self, now_ms: Callable[[], int]) -> TokenSigner:
-        """Raises SecurityConfigError."""
-        return signer_of(self.token_key.get_secret_value(), self.token_key_file, self.token_ttl_s, now_ms)
-
-
-class ServiceSettings(TokenSettings):
+class ServiceSettings(BaseSettings):
     """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics.
 
     `kafka_conf` is more of librdkafka's configuration, as JSON or as the path of a file with JSON; it may hold
@@ -56,7 +45,13 @@ class ServiceSettings(TokenSettings):
     `store_tls` has it speak TLS to segment stores; `store_tls_authorities` is a PEM file with the certificates that it
     trusts, empty: those of the machine; their host names are verified if `store_tls_check_host`.
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
+    `token_key` is what tokens for segment stores are signed with, `token_key_file` a file that holds it and is followed
+    when it changes; without either there are no tokens. Those of clients count for `token_ttl_s`; -1: for ever.
+    `max_http_connections` bounds the connections to the health port; one more cuts the one that is idle longest.
+    `max_header_bytes` bounds the headers of a call, those of gRPC included: credentials are in there.
     """
+
+    model_config = SettingsConfigDict(env_prefix="SLUICE_")
 
     kafka_bootstrap: str = "127.0.0.1:9092"
     kafka_replication: int = 1
@@ -81,10 +76,26 @@ class ServiceSettings(TokenSettings):
     store_tls: bool = False
     store_tls_authorities: str = ""
     store_tls_check_host: bool = True
+    token_key: SecretStr = SecretStr("")
+    token_key_file: str = ""
+    token_ttl_s: int = Field(default=600, ge=NO_EXPIRY)
+    max_http_connections: int = Field(default=1_000, ge=2)
+    max_header_bytes: int = Field(default=16 * 1024, ge=1024)
 
     def model_post_init(self, _context: Any) -> None:
         if not self.instance:
             self.instance = f"{socket.gethostname()}-{secrets.token_hex(3)}"
+
+    def security(self) -> dict[str, str]:
+        """What is secured, and how, for the log; nothing secret. Raises KafkaConfError."""
+        kafka = self.given_kafka_conf()
+        protocol, mechanism = str(kafka.get("security.protocol", PLAIN)), str(kafka.get("sasl.mechanism", ""))
+        return {
+            "listens": self.tls_protocols if self.tls_certificate else PLAIN,
+            "segment_stores": tls_in_words(self.store_tls, self.store_tls_check_host),
+            "tokens": "signed" if self.token_key.get_secret_value() or self.token_key_file else "none",
+            "kafka": f"{protocol} {mechanism}".strip(),
+        }
 
     def identity(self) -> Watched[Identity] | None:
         """What the service shows of itself where it listens; None without TLS. Raises SecurityConfigError."""
@@ -99,6 +110,10 @@ class ServiceSettings(TokenSettings):
         """The files that clients of Kafka are configured by, if there are any. Raises KafkaConfError."""
         files = files_of(self.kafka_conf.get_secret_value())
         return read_at_start("files for Kafka", files) if files else None
+
+    def token_signer(self, now_ms: Callable[[], int]) -> TokenSigner:
+        """Raises SecurityConfigError."""
+        return signer_of(self.token_key.get_secret_value(), self.token_key_file, self.token_ttl_s, now_ms)
 
     def given_kafka_conf(self) -> Conf:
         """What `kafka_conf` gives. Raises KafkaConfError."""

@@ -5,11 +5,12 @@ from typing import get_args
 
 import pytest
 from golden.__main__ import version_made
-from golden.journals import Folded, Golden, all_golden
+from golden.journals import Folded, Golden, all_golden, snapshot_in, without_outcomes
 
 from sluice.domain.events import Event
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.fold import Outcome
+from sluice.engine.snapshots import FORMAT, READABLE
 
 AGAIN = "see docs/releasing.md; for the version that is being made: make golden"
 
@@ -28,8 +29,17 @@ def test_a_golden_journal_comes_to_what_it_came_to_when_it_was_written(golden: G
     assert folded(golden).result() == golden.result.read_text(), f"{golden.result}: {AGAIN}"
 
 
-def test_the_version_that_is_being_made_has_golden_journals() -> None:
-    assert version_made() in {golden.version for golden in all_golden()}, AGAIN
+@pytest.mark.parametrize("golden", [g for g in all_golden() if g.snapshot.exists()], ids=id_of)
+def test_a_golden_snapshot_of_a_format_that_is_read_comes_to_what_its_journal_comes_to(golden: Golden) -> None:
+    snapshot = snapshot_in(golden.snapshot)
+    assert snapshot.format in READABLE, f"{golden.snapshot} is read by no release that may come behind it: remove it"
+    assert snapshot.result() == without_outcomes(golden.result.read_text()), AGAIN
+    assert folded(golden).snapshot() == snapshot or snapshot.format != FORMAT, "captured otherwise: a new format"
+
+
+def test_the_version_that_is_being_made_has_golden_journals_and_snapshots() -> None:
+    made = [golden for golden in all_golden() if golden.version == version_made()]
+    assert made and all(golden.snapshot.exists() for golden in made), AGAIN
 
 
 def test_golden_journals_have_every_event_and_every_workflow() -> None:

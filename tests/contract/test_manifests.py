@@ -3,6 +3,7 @@
 The renderings are those kept in the clone; `make k8s-check` compares them with kustomize's and asks an API server.
 """
 
+import base64
 import json
 import re
 import socket
@@ -13,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
 from retention_spark.settings import SparkSettings
 from sluice.kafka.topics import STATISTICS, TOPICS
 from sluice.settings import ServiceSettings
-from sluice_k8s import manifests, rules, schemas
+from sluice_k8s import kafka_users, manifests, rules, schemas
 from stream_workflows.service import GROUP as WORKFLOWS_GROUP
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.service import GROUP as TXN_GROUP
@@ -170,13 +172,125 @@ def test_the_embedded_stores_fit_the_shared_settings() -> None:
         assert int(port) in {offered["port"] for offered in services[name]}
 
 
-def test_kafkas_configuration_is_where_the_variable_says() -> None:
-    for deployment in deployments(manifests.objects(manifests.kept("site"))).values():
-        pod = deployment["spec"]["template"]["spec"]
-        (container,) = pod["containers"]
-        (path,) = (variable["value"] for variable in container["env"] if variable["name"] == "SLUICE_KAFKA_CONF")
-        (volume,) = (mount["name"] for mount in container["volumeMounts"] if path.startswith(f"{mount['mountPath']}/"))
-        assert {v["name"]: v.get("secret", {}).get("secretName") for v in pod["volumes"]}[volume] == "sluice-kafka"
+SECURED = ("production", "site")
+
+
+def mounted_secrets(rendered: list[manifests.Manifest]) -> dict[str, set[str]]:
+    """By service the Secrets that it reads as files."""
+    return {
+        name: {v["secret"]["secretName"] for v in d["spec"]["template"]["spec"]["volumes"] if "secret" in v}
+        for name, d in deployments(rendered).items()
+    }
+
+
+@pytest.mark.parametrize("overlay", SECURED)
+def test_each_service_is_given_the_secrets_that_it_needs_and_no_others(overlay: str) -> None:
+    data_plane = {"sluice-authorities", "sluice-token"}
+    assert mounted_secrets(manifests.objects(manifests.kept(overlay))) == {
+        "api-gateway": {"sluice-kafka-api-gateway", "sluice-tls", "sluice-accounts", *data_plane},
+        "stream-workflows": {"sluice-kafka-stream-workflows", *data_plane},
+        "txn-manager": {"sluice-kafka-txn-manager", "sluice-redis", *data_plane},
+        "cluster-manager": {"sluice-kafka-cluster-manager", "sluice-authorities"},
+        "retention-spark": {"sluice-kafka-retention-spark"},
+    }
+
+
+def test_the_guide_lists_the_secrets_to_make() -> None:
+    guide = (CLONE / "docs" / "operations.md").read_text()
+    section = guide.partition("#### Secrets\n")[2].partition("\n#")[0]
+    listed = set(re.findall(r"^\| `(sluice-[\w-]+)", section, re.MULTILINE))
+    wanted = set().union(*mounted_secrets(manifests.objects(manifests.kept("production"))).values())
+    of_kafka = {f"sluice-kafka-{service}" for service in SERVICES}
+    assert of_kafka <= wanted
+    assert listed == (wanted - of_kafka) | {"sluice-kafka-", "sluice-kafka-keda"}
+
+
+@pytest.mark.parametrize("overlay", SECURED)
+def test_production_asks_who_calls_and_speaks_tls(overlay: str) -> None:
+    rendered = manifests.objects(manifests.kept(overlay))
+    variables = {
+        service: {v["name"]: v.get("value") for v in d["spec"]["template"]["spec"]["containers"][0]["env"]}
+        for service, d in deployments(rendered).items()
+    }
+    gateway = variables["api-gateway"]
+    assert gateway["SLUICE_AUTH_ENABLED"] == variables["cluster-manager"]["SLUICE_ZOOKEEPER_TLS"] == "true"
+    assert gateway["SLUICE_TLS_CERTIFICATE"] and gateway["SLUICE_TLS_KEY"]
+    for service in ("api-gateway", "stream-workflows", "txn-manager"):
+        assert variables[service]["SLUICE_STORE_TLS"] == "true" and variables[service]["SLUICE_TOKEN_KEY_FILE"]
+    (secrets,) = [m["data"] for m in rendered if m["kind"] == "Secret"]
+    assert base64.b64decode(secrets["SLUICE_REDIS_URL"]).startswith(b"rediss://")
+    assert all(given["SLUICE_KAFKA_CONF"] for given in variables.values())
+
+
+def test_prometheus_reaches_a_secured_gateway() -> None:
+    folder = CLONE / "deploy" / "observability"
+    (job,) = yaml.safe_load((folder / "prometheus-kubernetes.yaml").read_text())["scrape_configs"]
+    (rule,) = [rule for rule in job["relabel_configs"] if rule.get("target_label") == "__scheme__"]
+    rendered = manifests.objects(manifests.kept("site"))
+    annotations = deployments(rendered)["api-gateway"]["spec"]["template"]["metadata"]["annotations"]
+    assert rule["source_labels"] == ["__meta_kubernetes_pod_annotation_prometheus_io_scheme"]
+    assert re.fullmatch(rule["regex"], annotations["prometheus.io/scheme"])
+    (certificate,) = [m["spec"] for m in rendered if m["kind"] == "Certificate"]
+    assert job["tls_config"]["server_name"] in certificate["dnsNames"]
+
+
+def test_the_development_overlay_keeps_security_off() -> None:
+    rendered = manifests.kept("dev")
+    assert not re.findall("SLUICE_AUTH|SLUICE_TLS|SLUICE_TOKEN|SLUICE_STORE_TLS", rendered)
+
+
+def test_the_certificate_has_every_name_that_clients_are_given() -> None:
+    rendered = manifests.objects(manifests.kept("site"))
+    (certificate,) = [m["spec"] for m in rendered if m["kind"] == "Certificate"]
+    names = set(certificate["dnsNames"])
+    for overlay in SECURED:
+        (gateway,) = deployments(manifests.objects(manifests.kept(overlay)))["api-gateway"]["spec"]["template"]["spec"][
+            "containers"
+        ]
+        assert {v["value"] for v in gateway["env"] if v["name"] == "SLUICE_GRPC_PUBLISHED_HOST"} <= names
+    services = [m["metadata"]["name"] for m in rendered if m["kind"] == "Service"]
+    assert {f"{name}.sluice.svc" for name in services if not name.endswith("external")} <= names
+    assert certificate["secretName"] == "sluice-tls"
+
+
+def test_kafkas_users_are_those_that_the_code_says() -> None:
+    assert kafka_users.PATH.read_text() == kafka_users.text()
+
+
+def test_kafkas_users_have_the_passwords_that_the_services_read() -> None:
+    rendered = manifests.objects(manifests.kept("site"))
+    passwords = {
+        m["metadata"]["name"]: m["spec"]["authentication"]["password"]["valueFrom"]["secretKeyRef"]["name"]
+        for m in rendered
+        if m["kind"] == "KafkaUser"
+    }
+    for service, mounted in mounted_secrets(rendered).items():
+        assert passwords[f"sluice-{service}"] in mounted
+    (scaler,) = [m["spec"]["secretTargetRef"] for m in rendered if m["kind"] == "TriggerAuthentication"]
+    assert {one["name"] for one in scaler} == {passwords["sluice-keda"]}
+    scaled = [trigger for m in rendered if m["kind"] == "ScaledObject" for trigger in m["spec"]["triggers"]]
+    assert [trigger["authenticationRef"]["name"] for trigger in scaled] == ["kafka"] * len(scaled)
+
+
+def test_each_service_connects_to_what_it_needs_and_nothing_else() -> None:
+    rendered = manifests.objects(manifests.kept("production"))
+    policies = [m["spec"] for m in rendered if m["kind"] == "NetworkPolicy"]
+    opened: dict[str, set[int]] = {}
+    for policy in policies:
+        selector = policy["podSelector"]
+        named = selector.get("matchLabels", {}).get("app.kubernetes.io/name")
+        expressed = [value for one in selector.get("matchExpressions", ()) for value in one["values"]]
+        for service in [named] if named else expressed or SERVICES:
+            ports = {port["port"] for rule in policy.get("egress", ()) for port in rule["ports"]}
+            opened.setdefault(service, set()).update(ports)
+    dns, kafka, stores, redis, zookeeper = 53, 9092, 12345, 6379, 2181
+    assert opened == {
+        "api-gateway": {dns, kafka, stores},
+        "stream-workflows": {dns, kafka, stores},
+        "txn-manager": {dns, kafka, stores, redis},
+        "cluster-manager": {dns, kafka, zookeeper},
+        "retention-spark": {dns, kafka},
+    }
 
 
 def driver_of(overlay: str) -> tuple[dict[str, Any], dict[str, str | None]]:

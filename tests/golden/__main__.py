@@ -1,7 +1,8 @@
 """Record the golden journals of the version that is being made: `python -m golden`.
 
 Two stories cover every event and every workflow; the simulated faults add entries that are void. With `--results`
-only what the journals come to is written anew, for a change of how states are stored; the journals stay as they are.
+only what the journals come to is written anew, for a change of how states are stored; the journals, and the snapshots
+of releases, stay as they are.
 """
 
 import argparse
@@ -76,7 +77,10 @@ async def _restored() -> MemoryBroker:
 
 
 def _write_results(golden: Golden) -> None:
-    golden.result.write_text(Folded(golden.lines()).result())
+    folded = Folded(golden.lines())
+    golden.result.write_text(folded.result())
+    if golden.version == version_made():
+        golden.snapshot.write_bytes(msgspec.msgpack.encode(folded.snapshot()))
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.markers import PartitionMarkers
 from sluice.engine.partition import partition_keys, partition_of
+from sluice.engine.snapshots import FORMAT, joined, sliced
 from sluice.memory.broker import MemoryMessage
 
 FOLDER = Path(__file__).resolve().parents[1] / "contract" / "golden"
@@ -47,8 +48,39 @@ class Golden(msgspec.Struct, frozen=True):
     def result(self) -> Path:
         return FOLDER / self.version / f"{self.name}.result.json"
 
+    @property
+    def snapshot(self) -> Path:
+        return FOLDER / self.version / f"{self.name}.snapshot"
+
     def lines(self) -> list[Line]:
         return [_lines.decode(line) for line in self.journal.read_bytes().splitlines()]
+
+
+class GoldenSnapshot(msgspec.Struct, frozen=True):
+    """What was captured behind a journal: of each partition the bytes that the chunks of its snapshot hold together."""
+
+    format: int
+    partitions: list[bytes]
+
+    def result(self) -> str:
+        """What the state comes to that this release restores from it, as JSON; it knows nothing of outcomes."""
+        keys = partition_keys(len(self.partitions))
+        model = DomainModel()
+
+        def view_of(key: str) -> PartitionView:
+            return views[partition_of(key, len(views))]
+
+        views = [PartitionView(model, key, view_of, lambda: views) for key in keys]
+        for view, captured in zip(views, self.partitions, strict=True):
+            view.restore(joined([captured]))
+        return _as_json([_shown(view) for view in views])
+
+
+_snapshots = msgspec.msgpack.Decoder(GoldenSnapshot)
+
+
+def snapshot_in(file: Path) -> GoldenSnapshot:
+    return _snapshots.decode(file.read_bytes())
 
 
 def all_golden() -> list[Golden]:
@@ -97,20 +129,31 @@ class Folded:
 
     def result(self) -> str:
         """What the journal comes to, as JSON."""
-        shown_views = [self._shown(partition) for partition in range(self.partitions)]
-        return json.dumps(shown_views, indent=1, ensure_ascii=False) + "\n"
+        shown_views = zip(self.outcomes, self.views, strict=True)
+        return _as_json([{"outcomes": " ".join(outcomes), **_shown(view)} for outcomes, view in shown_views])
 
-    def _shown(self, partition: int) -> dict[str, Any]:
-        view = self.views[partition]
-        return {
-            "outcomes": " ".join(self.outcomes[partition]),
-            "aggregates": {
-                name: {"version": view.version(name), **shown(state)} for name, state in sorted(view.aggregates())
-            },
-            "projections": {name: shown(found) for name, found in sorted(view.indexes())},
-            "under way": dict(sorted(view.under_way().items())),
-            "capture": _checksum(view),
-        }
+    def snapshot(self) -> GoldenSnapshot:
+        return GoldenSnapshot(FORMAT, [b"".join(sliced(view.capture(), {})) for view in self.views])
+
+
+def without_outcomes(result: str) -> str:
+    """A result as a snapshot comes to it."""
+    return _as_json([{k: v for k, v in view.items() if k != "outcomes"} for view in json.loads(result)])
+
+
+def _as_json(views: list[dict[str, Any]]) -> str:
+    return json.dumps(views, indent=1, ensure_ascii=False) + "\n"
+
+
+def _shown(view: PartitionView) -> dict[str, Any]:
+    return {
+        "aggregates": {
+            name: {"version": view.version(name), **shown(state)} for name, state in sorted(view.aggregates())
+        },
+        "projections": {name: shown(found) for name, found in sorted(view.indexes())},
+        "under way": dict(sorted(view.under_way().items())),
+        "capture": _checksum(view),
+    }
 
 
 def _checksum(view: PartitionView) -> str:

@@ -124,11 +124,16 @@ class System:
         """The variables that a process starts with, besides those of this one."""
         return self._local.parts[name].environment
 
-    def configure_kafka(self, changes: Mapping[str, str | int | bool]) -> None:
-        """Have the broker start with these settings of its own, besides the usual ones or in their place."""
+    def configure_kafka(self, changes: Mapping[str, str | int | bool], log4j: str = "") -> None:
+        """Have the broker start with these settings of its own, besides the usual ones or in their place.
+
+        `log4j` is more of what it logs, as properties.
+        """
         part = self._local.parts[kafka.NAME]
         properties = java.properties({**kafka.server_properties(self.settings), **changes})
-        files = {path: properties if path.name == "server.properties" else text for path, text in part.files.items()}
+        files = {
+            path: properties if path.name == "server.properties" else text + log4j for path, text in part.files.items()
+        }
         self._local.parts[kafka.NAME] = replace(part, files=files)
 
     def stop(self, name: str) -> None:

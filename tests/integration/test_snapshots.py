@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,6 +95,18 @@ def begins(system: System) -> list[int]:
     return [partition["begin"] for partition in journal["partitions"]]
 
 
+def begins_from_snapshot(system: System, name: str) -> None:
+    """Return once it does; what its helpers say stands in the same log."""
+
+    service = name.rpartition("-")[0]
+
+    def said() -> set[str]:
+        lines = map(json.loads, system.log(name).read_text().splitlines())
+        return {line["message"] for line in lines if line["service"] == service}
+
+    eventually(lambda: said() >= {"snapshot loaded", "started"}, DEADLINE_S, f"{name} begins from a snapshot")
+
+
 def test_a_journal_that_is_trimmed_behind_confirmed_snapshots_is_known_whole(kept: System) -> None:
     names = [f"scope-{number}" for number in range(40)]
 
@@ -126,11 +137,32 @@ def test_a_journal_that_is_trimmed_behind_confirmed_snapshots_is_known_whole(kep
         kept.kill(f"cluster-manager-{number}")
         kept.start(f"cluster-manager-{number}", wait=False)
 
-    def begins_from_snapshots(name: str) -> bool:
-        """What its helpers say stands in the same log."""
-        lines = map(json.loads, kept.log(name).read_text().splitlines())
-        return any(line["service"] == "cluster-manager" and line["message"] == "snapshot loaded" for line in lines)
-
     for number in range(2):
-        name = f"cluster-manager-{number}"
-        eventually(partial(begins_from_snapshots, name), DEADLINE_S, f"{name} begins from a snapshot")
+        begins_from_snapshot(kept, f"cluster-manager-{number}")
+
+
+def test_a_process_that_stood_still_through_a_trimming_ends_and_begins_anew(kept: System) -> None:
+    name = "api-gateway-0"
+    kept.start(name, wait=False)
+    begins_from_snapshot(kept, name)
+    kept.freeze(name)
+
+    async def fill(journal: Journal) -> None:
+        ends, number = await journal.ends(), 0
+
+        async def is_trimmed_there() -> bool:
+            nonlocal number
+            number += 1
+            await create_scope(journal, f"meanwhile-{number}")
+            now = await asyncio.to_thread(begins, kept)
+            return any(begin > ends[partition] + 1 for partition, begin in enumerate(now))
+
+        await eventually_async(is_trimmed_there, DEADLINE_S, "records that it has not seen are trimmed")
+
+    with_journal(kept, fill)
+    kept.thaw(name)
+    assert kept.wait_ended(name, DEADLINE_S), "it cannot go on"
+    assert kept.exit_code(name) == 3
+    kept.log(name).write_text("")
+    kept.start(name, wait=False)
+    begins_from_snapshot(kept, name)

@@ -3,7 +3,7 @@
 Everything blocks, with a deadline.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.kafka.topics import JOURNAL
+from sluice.kafka_config.clients import NOTHING
 
 DEADLINE_S = 60.0
 
@@ -51,13 +52,16 @@ def produce(bootstrap: str, topic: str, key: str | None, *values: bytes, partiti
     return done
 
 
-def read(bootstrap: str, topic: str, partitions: Iterable[int] | None = None) -> list[Message]:
-    """All records of a topic up to its present end, partition by partition.
+def read(
+    bootstrap: str, topic: str, partitions: Iterable[int] | None = None, conf: Mapping[str, str] = NOTHING
+) -> list[Message]:
+    """All records of a topic up to its present end, partition by partition; `conf` is what the consumer needs besides.
 
     A topic that is written to all the time is never at its end, so that is read first.
     """
     consumer = Consumer(
         {
+            **conf,
             "bootstrap.servers": bootstrap,
             "group.id": uuid4().hex,
             "enable.auto.commit": False,

@@ -1,5 +1,6 @@
 """A collector of traces, as small as it can be: OTLP over HTTP into a list. Has a thread of its own."""
 
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +25,8 @@ class Received(msgspec.Struct, frozen=True):
 class Collector:
     """`endpoint` is what services are given; `spans` is what they have sent so far."""
 
-    def __init__(self, port: int) -> None:
-        self.endpoint = f"http://127.0.0.1:{port}"
+    def __init__(self, port: int, scheme: str) -> None:
+        self.endpoint = f"{scheme}://127.0.0.1:{port}"
         self._spans: list[Received] = []
         self._lock = threading.Lock()
 
@@ -52,7 +53,7 @@ class Collector:
 
 
 @contextmanager
-def collector() -> Iterator[Collector]:
+def collector(tls: ssl.SSLContext | None = None) -> Iterator[Collector]:
     """Inside, it listens."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -66,7 +67,9 @@ def collector() -> Iterator[Collector]:
             """Not on the output of the tests."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        found = Collector(server.server_address[1])
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        found = Collector(server.server_address[1], "http" if tls is None else "https")
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         serving.start()
         try:

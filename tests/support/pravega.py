@@ -5,6 +5,7 @@ routing key of an event follows from its number, so that order per key can be ch
 """
 
 import asyncio
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,8 +20,11 @@ BURST = 100
 
 
 def manager(address: str) -> Any:
-    """A StreamManager for a controller at host:port."""
-    return pravega_client.StreamManager(f"tcp://{address}", False, False)
+    """A StreamManager for a controller at host:port; with credentials, and so with tokens, if the environment has some.
+
+    Without credentials the client asks for no tokens either.
+    """
+    return pravega_client.StreamManager(f"tcp://{address}", "pravega_client_auth_method" in os.environ, False)
 
 
 class WriterThread(threading.Thread):

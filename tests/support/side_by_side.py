@@ -38,6 +38,8 @@ _ON_THEIR_OWN = (
     "test_secured_system",
     "test_coordination",
     "test_secured_kafka",
+    "test_kafka_access",
+    "test_delegation_tokens",
 )
 """The files of `integration` that share none."""
 _LONGEST = (CONTAINERS, SYSTEM, DISTURBED, *_ON_THEIR_OWN, PLATFORM)

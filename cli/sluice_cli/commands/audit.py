@@ -20,7 +20,8 @@ def audit(
 ) -> None:
     """Show who changed what, when, and on whose request: from the journal, and from the archive what is older.
 
-    `by` is the instance that recorded it; `sluice trace REQUEST` shows a request's whole history.
+    `principal` is who called, if the gateway knows callers; `by` is the instance that
+    recorded it; `sluice trace REQUEST` shows a request's whole history.
     """
     from sluice_cli.records.audit import Subject
     from sluice_cli.records.audit import audit as audited
@@ -35,7 +36,7 @@ def audit(
             for one in found
             if type is None or one.type == type
         ),
-        ("at", "name", "event", "facts", "by", "request"),
-        lambda c: (show_time(c["at"]), c["name"], c["type"], c["facts"], c["by"], c["request"]),
+        ("at", "name", "event", "facts", "principal", "by", "request"),
+        lambda c: (show_time(c["at"]), c["name"], c["type"], c["facts"], c["principal"], c["by"], c["request"]),
         empty=f"nothing of {subject} changed from {show_time(since_ms)} to {show_time(until_ms)}",
     )

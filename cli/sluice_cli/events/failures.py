@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from sluice_cli.errors import RefusedError, UnreachableError
 from sluice_client import (
+    AccessRefused,
     ClientError,
     MalformedEvents,
     RouteStale,
@@ -42,6 +43,10 @@ def as_command_errors(controller: str, stream: str) -> Iterator[None]:
     except MalformedEvents as error:
         raise RefusedError(
             f"what is in stream {stream} is no event: {error}", "does another kind of client write to it?"
+        ) from error
+    except AccessRefused as error:
+        raise RefusedError(
+            str(error), "SLUICE_USER and SLUICE_PASSWORD_FILE say who you are, `sluice security may` what you may do"
         ) from error
     except (ClientError, SegmentStoreError) as error:
         raise RefusedError(str(error)) from error

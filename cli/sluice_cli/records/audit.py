@@ -27,7 +27,8 @@ from sluice_cli.records.wording import facts
 class Change(msgspec.Struct, frozen=True):
     """An event that counted. `by` is the instance that proposed it, `request` the one it was done for, empty for none.
 
-    `at` is when the broker appended it, epoch ms; `entry` the position of its entry in the record.
+    `principal` is who called for that request, empty if the gateway did not know. `at` is when the broker appended it,
+    epoch ms; `entry` the position of its entry in the record.
     """
 
     at: int
@@ -35,6 +36,7 @@ class Change(msgspec.Struct, frozen=True):
     type: str
     facts: str
     by: str
+    principal: str
     request: str
     partition: int
     offset: int
@@ -61,15 +63,22 @@ class Subject(msgspec.Struct, frozen=True):
         return sorted({partition_of(key, count) for key in keys})
 
 
+class _Cause(msgspec.Struct, frozen=True):
+    """What something was done for: a request, and who called."""
+
+    request: str = ""
+    principal: str = ""
+
+
 class _Auditor:
-    """Looks over the fold of one partition. `_workflows` has the id of each one that runs, and whom it runs for."""
+    """Looks over the fold of one partition. `_workflows` has the id of each one that runs, and what it runs for."""
 
     def __init__(self, subject: Subject, since_ms: int) -> None:
         self.view = PartitionView(DomainModel())
         self.found: list[Change] = []
         self._subject = subject
         self._since_ms = since_ms
-        self._workflows: dict[str, tuple[str, str]] = {}
+        self._workflows: dict[str, tuple[str, _Cause]] = {}
 
     def before(self, _message: KafkaRecord, _record: JournalRecord) -> None:
         """Nothing is to be remembered."""
@@ -82,20 +91,20 @@ class _Auditor:
             requests = {event.aggregate: "" for event in events}
             for event in events:
                 requests[event.aggregate] = requests[event.aggregate] or _named(entry, event)
-            for aggregate, named in requests.items():
-                requests[aggregate] = self._followed(aggregate, named)
+            causes = {name: self._followed(name, _Cause(id, entry.principal)) for name, id in requests.items()}
             if message.at >= self._since_ms:
-                self.found += [_change(message, record, index, event, requests[event.aggregate]) for event in events]
+                self.found += [_change(message, record, index, event, causes[event.aggregate]) for event in events]
 
-    def _followed(self, aggregate: str, named: str) -> str:
-        """The request that an entry on the aggregate was made for: the one it names, or that of the workflow."""
-        present, before = running(self.view.get(aggregate)), self._workflows.get(aggregate)
-        request = named or (before[1] if before is not None else "") or (present and present.request) or ""
+    def _followed(self, aggregate: str, named: _Cause) -> _Cause:
+        """What an entry on the aggregate was made for: the request it names, or that of the workflow."""
+        present, (id, begun) = running(self.view.get(aggregate)), self._workflows.get(aggregate, ("", _Cause()))
+        request = named.request or begun.request or (present and present.request) or ""
+        cause = _Cause(request, named.principal or (begun.principal if request == begun.request else ""))
         if present is None:
             self._workflows.pop(aggregate, None)
-        elif before is None or before[0] != present.id:
-            self._workflows[aggregate] = present.id, request
-        return request
+        elif id != present.id:
+            self._workflows[aggregate] = present.id, cause
+        return cause
 
 
 def _named(entry: JournalEntry, event: Event) -> str:
@@ -103,14 +112,15 @@ def _named(entry: JournalEntry, event: Event) -> str:
     return next((id for id in (entry.request, *ids_of(event)) if id), "")
 
 
-def _change(message: KafkaRecord, record: JournalRecord, index: int, event: Event, request: str) -> Change:
+def _change(message: KafkaRecord, record: JournalRecord, index: int, event: Event, cause: _Cause) -> Change:
     return Change(
         at=message.at,
         name=max(names_of(event), key=len),
         type=type(event).__name__,
         facts=facts(event),
         by=record.by,
-        request=request,
+        principal=cause.principal,
+        request=cause.request,
         partition=message.partition,
         offset=message.offset,
         entry=index,

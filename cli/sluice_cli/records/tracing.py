@@ -48,13 +48,14 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """`answer_at` is when the journal had the answer."""
+    """`answer_at` is when the journal had the answer; `principal` is who called, empty if the gateway did not know."""
 
     request: str
     steps: list[Step]
     answer: Reply | None = None
     answer_at: int | None = None
     running: list[Running] = []
+    principal: str = ""
 
 
 _Order = tuple[int, int, int, str, int, int, int]
@@ -82,7 +83,8 @@ def trace(source: Source, request: str, since_ms: int, progress: Progress) -> Tr
     shown = [entry for entry in entries if entry.message.at >= since_ms]
     steps = _ordered(request, outside, shown)
     reply, answer_at = _answer(entries, request)
-    return Trace(request, list(_timed(steps)), reply, answer_at, still_running)
+    principal = next((p for p in _principals(request, outside, entries) if p), "")
+    return Trace(request, list(_timed(steps)), reply, answer_at, still_running, principal)
 
 
 def _search(source: Source, spans: list[Span], request: str, advance: Advance) -> Iterator[_Found]:
@@ -126,6 +128,16 @@ def _answer(entries: Iterable[FoundEntry], request: str) -> tuple[Reply | None, 
         if one.entry.request == request and one.entry.reply is not None and one.outcome is Outcome.COUNTED:
             return one.entry.reply, one.message.at
     return None, None
+
+
+def _principals(request: str, found: Iterable[_Found], entries: Iterable[FoundEntry]) -> Iterator[str]:
+    """Who called, as the request says, which Kafka may not have any more, and the entry that decides it."""
+    for one in found:
+        if one.id == request and isinstance(one.decoded.content, Request):
+            yield one.decoded.content.principal
+    for entry in entries:
+        if entry.request == request:
+            yield entry.entry.principal
 
 
 def _ordered(request: str, found: Iterable[_Found], entries: Iterable[FoundEntry]) -> list[Step]:

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from sluice_k8s import manifests, rules, schemas, tools
+from sluice_k8s import kafka_users, manifests, rules, schemas, tools
 from sluice_k8s.api_server import ApiServerError, api_server
 from sluice_k8s.dry_run import DryRun, DryRunError
 
@@ -22,7 +22,8 @@ def say(line: str) -> None:
 
 
 def render() -> list[str]:
-    """Render all overlays anew."""
+    """Render all overlays anew, and before them what they take from the code."""
+    kafka_users.PATH.write_text(kafka_users.text())
     kustomize = tools.built(tools.KUSTOMIZE, HOME, say)
     for overlay in manifests.OVERLAYS:
         manifests.keep(overlay, manifests.render(kustomize, overlay))

@@ -8,6 +8,8 @@ from sluice_k8s.manifests import Manifest, containers, name_of, pods, settings_o
 DRIVER_MANAGED = "ConfigMap/"
 """Pods from templates in config maps get image, CPU and memory from their service, and have no probes."""
 
+_ONLY_GROUP = 0o440
+
 _STANDS_FOR = re.compile(r"(?<!\$)\$\(([\w.-]+)\)")
 """`$(NAME)`, which Kubernetes replaces by a variable; `$$(NAME)` stays a text."""
 
@@ -22,6 +24,7 @@ def problems(manifests: list[Manifest]) -> list[str]:
         *_disruption(manifests),
         *_references(manifests),
         *_variables(manifests),
+        *_mounted_secrets(manifests),
         *_isolation(manifests),
         *_gateway(manifests),
     ]
@@ -97,6 +100,14 @@ def _probes(name: str, container: Manifest) -> Iterator[str]:
         wanted = "/readyz" if probe == "readinessProbe" else "/livez"
         if "httpGet" in container[probe] and ask["path"] != wanted:
             yield f"{name}: {probe} asks for {ask['path']}"
+        if "httpGet" in container[probe] and ask.get("scheme", "HTTP") != _scheme(container):
+            yield f"{name}: {probe} does not speak {_scheme(container)}"
+
+
+def _scheme(container: Manifest) -> str:
+    """What a service speaks where it listens."""
+    is_tls = any(variable["name"] == "SLUICE_TLS_CERTIFICATE" for variable in container.get("env", []))
+    return "HTTPS" if is_tls else "HTTP"
 
 
 def _service_accounts(manifests: list[Manifest]) -> Iterator[str]:
@@ -196,10 +207,34 @@ def _variables(manifests: list[Manifest]) -> Iterator[str]:
                 yield f"{where}: is called with {missing}, which it is not given"
 
 
+def _mounted_secrets(manifests: list[Manifest]) -> Iterator[str]:
+    """Secrets are folders that only the pod's user reads, and that follow them. What a setting names is there."""
+    for name, pod in pods(manifests):
+        secrets = {v["name"]: v["secret"] for v in pod["spec"].get("volumes", []) if "secret" in v}
+        for volume, secret in secrets.items():
+            if secret.get("defaultMode") != _ONLY_GROUP:
+                yield f"{name}: {volume} may be read by any user"
+        for container in containers(pod):
+            mounts = container.get("volumeMounts", [])
+            for mount in mounts:
+                if mount["name"] in secrets and ("subPath" in mount or not mount.get("readOnly")):
+                    yield f"{name}: {mount['name']} is not mounted as a folder that is only read"
+            folders = [f"{mount['mountPath']}/" for mount in mounts]
+            for variable in container.get("env", []):
+                path = variable.get("value") or ""
+                if path.startswith("/etc/") and not path.startswith(tuple(folders)):
+                    yield f"{name}: {variable['name']} names a file that is not mounted"
+
+
 def _isolation(manifests: list[Manifest]) -> Iterator[str]:
     policies = {m["metadata"]["name"]: m["spec"] for m in manifests if m["kind"] == "NetworkPolicy"}
     if policies.get("default-deny") != {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}:
         yield "there is no policy that denies everything else"
+    for name, spec in policies.items():
+        if any(not rule.get("ports") for rule in (*spec.get("ingress", []), *spec.get("egress", []))):
+            yield f"NetworkPolicy/{name}: opens every port"
+        if name != "default-deny" and not spec["podSelector"] and "Ingress" in spec["policyTypes"]:
+            yield f"NetworkPolicy/{name}: lets connect to every pod"
 
 
 GATEWAY = "api-gateway"
@@ -207,7 +242,7 @@ ANYWHERE = ("0.0.0.0/0", "::/0")
 
 
 def _gateway(manifests: list[Manifest]) -> Iterator[str]:
-    """Who may connect may do everything: so only pods by label, and addresses; and each rule opens gRPC or REST."""
+    """Only pods by label, and addresses, may connect, whoever they say they are; and each rule opens gRPC or REST."""
     for manifest in manifests:
         spec = manifest.get("spec") or {}
         if manifest["kind"] != "NetworkPolicy" or not _selects(spec["podSelector"], GATEWAY):

@@ -7,8 +7,6 @@ passwords: only the segment stores of this machine talk to it.
 Each function gives nothing for a system that is not secured.
 """
 
-from pathlib import Path
-
 from sluice.security.folder import USERS, File, init
 from sluice.security.watched import SecurityConfigError
 from sluice_local.errors import LocalError
@@ -29,15 +27,18 @@ def make_once(settings: LocalSettings) -> None:
 
 
 def how_to_connect(settings: LocalSettings) -> str:
-    """What clients have to be given, in lines for people; README.md has it for each client."""
+    """What clients have to be given, in lines for people."""
     if not settings.secure:
         return ""
     folder = settings.security_dir
     return (
-        f"\n  clients              tls://{NAME}:{settings.grpc_port} and https://{NAME}:{settings.rest_port}"
-        f"\n    their authority    {authority(settings)}, for Java also {folder / File.TRUST_STORE}"
-        f"\n    users              {', '.join(USERS)}; a password is in {folder}/<user>.password"
-        f"\n    Kafka              SLUICE_KAFKA_CONF={kafka_client(settings)}"
+        f"\n  clients              tls://{NAME}:{settings.grpc_port}; authority {authority(settings)}"
+        f"\n  users                {', '.join(USERS)}; passwords in {folder}/<user>.password"
+        "\n  command line         "
+        f"export SLUICE_API=https://{NAME}:{settings.rest_port} SLUICE_CONTROLLER=tls://{NAME}:{settings.grpc_port}"
+        f" SLUICE_CA={authority(settings)} SLUICE_USER=admin SLUICE_PASSWORD_FILE={folder}/admin.password"
+        f" SLUICE_KAFKA_CONF={kafka_client(settings)}"
+        "\n  README.md            has it for each client"
     )
 
 
@@ -159,30 +160,31 @@ def store_loggers(settings: LocalSettings) -> tuple[str, ...]:
 
 
 def service_environment(settings: LocalSettings) -> dict[str, str]:
-    """For every service: how it connects to the others."""
+    """For every service: what it shows where it listens, and how it connects to the others."""
     if not settings.secure:
         return {}
     environment = {
+        "SLUICE_TLS_CERTIFICATE": str(settings.security_dir / File.CERTIFICATE),
+        "SLUICE_TLS_KEY": str(settings.security_dir / File.KEY),
         "SLUICE_STORE_TLS": "true",
         "SLUICE_STORE_TLS_AUTHORITIES": authority(settings),
         "SLUICE_TOKEN_KEY_FILE": str(settings.security_dir / File.TOKEN_KEY),
     }
+    if settings.zookeeper is None:
+        environment |= {"SLUICE_ZOOKEEPER_TLS": "true", "SLUICE_ZOOKEEPER_TLS_AUTHORITIES": authority(settings)}
     if settings.kafka_bootstrap is None:
         environment["SLUICE_KAFKA_CONF"] = kafka_client(settings)
     if settings.redis_url is None:
-        password = Path(redis_password(settings)).read_text()
-        environment["SLUICE_REDIS_URL"] = f"redis://:{password}@{HOST}:{settings.redis_port}/0"
+        environment["SLUICE_REDIS_PASSWORD_FILE"] = redis_password(settings)
     return environment
 
 
 def gateway_environment(settings: LocalSettings) -> dict[str, str]:
-    """For the gateway: who may call, and the certificate that callers see."""
+    """For the gateway: who may call."""
     if not settings.secure:
         return {}
     return {
         "SLUICE_GRPC_PUBLISHED_HOST": NAME,
         "SLUICE_AUTH_ENABLED": "true",
         "SLUICE_AUTH_ACCOUNTS": str(settings.security_dir / File.ACCOUNTS),
-        "SLUICE_TLS_CERTIFICATE": str(settings.security_dir / File.CERTIFICATE),
-        "SLUICE_TLS_KEY": str(settings.security_dir / File.KEY),
     }

@@ -68,7 +68,6 @@ def _gateway(settings: LocalSettings, index: int) -> Part:
             "SLUICE_GRPC_PUBLISHED_PORT": str(grpc_port),
             **security.gateway_environment(settings),
         },
-        authority=security.authority(settings),
     )
 
 
@@ -82,7 +81,11 @@ def _service(settings: LocalSettings, service: Service, index: int, port: int) -
     name = f"{service.name}-{index}"
     claims = (PortClaim(port, name, f"SLUICE_HEALTH_PORT (plus {port - settings.health_port})"),)
     more = _spark(settings, name) if service is RETENTION_SPARK else {}
-    return _part(settings, service, name, port, address=f"http://{HOST}:{port}", claims=claims, more=more)
+    return _part(settings, service, name, port, address=_health_address(settings, port), claims=claims, more=more)
+
+
+def _health_address(settings: LocalSettings, port: int) -> str:
+    return f"https://{NAME}:{port}" if settings.secure else f"http://{HOST}:{port}"
 
 
 def _spark(settings: LocalSettings, name: str) -> dict[str, str]:
@@ -104,7 +107,6 @@ def _part(
     address: str,
     claims: tuple[PortClaim, ...],
     more: dict[str, str],
-    authority: str = "",
 ) -> Part:
     return Part(
         name=name,
@@ -113,7 +115,7 @@ def _part(
         log=settings.logs_dir / f"{name}.log",
         address=address,
         claims=claims,
-        probe=Probe(ProbeKind.SERVICE, health_port, authority),
+        probe=Probe(ProbeKind.SERVICE, health_port, security.authority(settings)),
         stop_rank=StopRank.SERVICE,
         may_be_late=service is RETENTION_SPARK,
         environment={

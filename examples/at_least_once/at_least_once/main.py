@@ -27,7 +27,7 @@ from at_least_once.settings import (
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import run_workers
 from sluice.validation import sentence
-from sluice_client import Client, ClientError, MalformedEvents, Patience, SegmentStoreError, open_client
+from sluice_client import Access, Client, ClientError, MalformedEvents, Patience, SegmentStoreError, open_client
 
 ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, MalformedEvents, NoSuchFunction)
 """What ends a program with a message: an outage longer than the patience, and what is not as it should be."""
@@ -67,19 +67,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Of a value that could be of several kinds the place says which kind was tried, too.
             print(f"--{sentence(dict(problem), str(problem['loc'][0]).replace('_', '-'))}", file=sys.stderr)
         return 2
+    try:
+        access = Access.of_environment()
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     logging.basicConfig(
         level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
     )
-    return asyncio.run(_run(command, settings))
+    return asyncio.run(_run(command, settings, access))
 
 
-async def _run(command: Command, settings: Settings) -> int:
+async def _run(command: Command, settings: Settings, access: Access) -> int:
     """Runs until the command ends; SIGTERM and Ctrl-C ask it to."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     code = 1
-    async with open_client(settings.controller, Patience(deadline_s=settings.patience_s)) as client:
+    patience = Patience(deadline_s=settings.patience_s)
+    async with open_client(settings.controller, patience, access) as client:
         try:
             code = await command.run(client, settings, stop)
         except* ENDS as ends:

@@ -38,7 +38,9 @@ def main() -> None:
     os.dup2(2, 1)
     import pravega_client
 
-    manager = pravega_client.StreamManager(controller, False, False)
+    # The client takes credentials and authorities from the environment, as Pravega has it.
+    has_credentials = "pravega_client_auth_method" in os.environ
+    manager = pravega_client.StreamManager(controller, has_credentials, controller.startswith("tls://"))
     writer = manager.create_writer(scope, stream, _INFLIGHT_EVENTS)
     while batches := _waiting(given):
         answered = _write(writer, batches)

@@ -35,6 +35,10 @@ class OverloadedError(Exception):
     """As many calls as may wait are waiting already."""
 
 
+class QuotaExceededError(Exception):
+    """The caller, or all callers on a scope, call more than the settings allow; the text names the limit."""
+
+
 class RequestTimeoutError(Exception):
     """The reply did not come in time; the operation goes on."""
 
@@ -62,6 +66,7 @@ _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
     (StreamRestoringError, StatusCode.UNAVAILABLE),
     (NotYetError, StatusCode.UNIMPLEMENTED),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
+    (QuotaExceededError, StatusCode.RESOURCE_EXHAUSTED),
     (SendQueueFullError, StatusCode.RESOURCE_EXHAUSTED),
     (RequestTimeoutError, StatusCode.DEADLINE_EXCEEDED),
     (RecordTooLargeError, StatusCode.INTERNAL),

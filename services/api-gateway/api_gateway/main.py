@@ -2,6 +2,7 @@
 
 from fastapi import FastAPI
 
+from api_gateway.bounds import channel_options
 from api_gateway.handlers import Handler
 from api_gateway.handlers.cluster import PROTOCOL, SERVICE, ClusterHandlers
 from api_gateway.handlers.groups import GroupHandlers
@@ -22,10 +23,12 @@ from api_gateway.rest.heartbeats import follow_heartbeats
 from api_gateway.rest.statistics import follow_statistics
 from api_gateway.security.authentication import authentication_of
 from api_gateway.security.guard import Guard
+from api_gateway.security.quotas import Quotas
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.runtime import Runtime, run_service
 from sluice.security.tokens import NO_SIGNER, TokenSigner
+from sluice.security.watched import SecurityConfigError
 from sluice.settings import settings_of
 from sluice.workflows.data_plane import connect
 
@@ -53,7 +56,7 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
     served = handlers(reads, requests, settings, runtime.tokens)
-    server = ControllerServer(served, settings.max_calls, app.state.guard)
+    server = ControllerServer(served, settings.max_calls, app.state.guard, channel_options(settings))
     # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
@@ -81,14 +84,20 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
 
 
 def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
-    """The guard before all calls, None where authentication is off. Raises SecurityConfigError."""
+    """The guard before all calls, None where authentication and quotas are off. Raises SecurityConfigError."""
     authentication = authentication_of(settings)
+    quotas = Quotas(settings)
     if authentication is None:
-        return None
+        if settings.quota_per_user_s:
+            raise SecurityConfigError(
+                "SLUICE_QUOTA_PER_USER_S is given, and SLUICE_AUTH_ENABLED is not: nobody would be known"
+            )
+        return Guard(None, readers_write=True, quotas=quotas) if quotas.of_scopes else None
+    runtime.security["callers"] = ", ".join(authentication.authenticator.methods)
     runtime.watched += authentication.watched
     runtime.degraded["authentication"] = authentication.problem
     runtime.stack.callback(authentication.close)
-    return Guard(authentication.authenticator, settings.auth_reader_groups_with_read)
+    return Guard(authentication.authenticator, settings.auth_reader_groups_with_read, quotas)
 
 
 def main() -> None:

@@ -49,6 +49,13 @@ def streams_with_tag(tag: str, after: str, *, internal: bool = True) -> Names:
     return lambda members: members.tagged_after(tag, after, internal=internal)
 
 
+_ENDING = frozenset({TransactionState.COMMITTING, TransactionState.ABORTING})
+
+
+def _state(found: Transaction | EndedTransaction | None) -> TransactionState:
+    return found.state if found is not None else TransactionState.UNKNOWN
+
+
 class MissingError(NotFoundError):
     """There is no such resource; `reason` is Pravega's name for that."""
 
@@ -132,11 +139,15 @@ class Reads:
             return present.workflow.kind is not WorkflowKind.SCALE_STREAM
 
         if not has_ended(self._journal.reader(key)):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(most_s):
-                    await self._journal.until(key, has_ended)
+            await self._until(key, has_ended, most_s)
             stream = find_stream(self._journal.reader(key), id)
         return stream
+
+    async def _until(self, key: str, holds: Callable[[Reader], bool], most_s: float) -> None:
+        """Return when the view of the key's partition shows it, or after so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(most_s):
+                await self._journal.until(key, holds)
 
     async def stream_in_scope(self, id: StreamId) -> Stream | None:
         """The same, but raises NotFoundError if there is not even the scope."""
@@ -172,10 +183,16 @@ class Reads:
         """The same without a barrier: for callers that have the index of the stream's transactions at hand."""
         return find_transaction(self._journal.reader(id.key), id)
 
-    async def transaction_state(self, id: TransactionId) -> TransactionState:
-        """UNKNOWN for one that is unknown, or that has been forgotten since it ended."""
-        found = await self.known_transaction(id)
-        return found.state if found is not None else TransactionState.UNKNOWN
+    async def transaction_state(self, id: TransactionId, most_s: float = 0.0) -> TransactionState:
+        """UNKNOWN for one that is unknown, or that has been forgotten since it ended.
+
+        Of one that is being committed or aborted it is the state once that is done, or after `most_s` seconds.
+        """
+        state = _state(await self.known_transaction(id))
+        if most_s and state in _ENDING:
+            await self._until(id.key, lambda view: _state(find_transaction(view, id)) not in _ENDING, most_s)
+            state = _state(self.transaction(id))
+        return state
 
     async def ended_transactions(self, id: StreamId, most: int) -> list[EndedTransaction]:
         """The last transactions of a stream that have ended, the latest first."""

@@ -22,6 +22,7 @@ from sluice.engine.ports import RecordTooLargeError
 from sluice.kafka.requests import encode_request
 from sluice.kafka.topics import MAX_REQUEST_BYTES, topic_of
 from sluice.runtime import Runtime
+from sluice.security.caller import calling_principal
 from sluice.telemetry import tracing
 from sluice.telemetry.scrape import on_scrape
 
@@ -54,7 +55,7 @@ class Requests:
         journal = self._runtime.journal
         if journal.replies_expected >= self._max_pending:
             raise OverloadedError(f"{self._max_pending} requests are waiting for their replies, no more may wait")
-        request = self._runtime.request(id or self.new_id(trace), command)
+        request = self._runtime.request(id or self.new_id(trace), command, calling_principal())
         size = len(encode_request(request))
         if size > MAX_REQUEST_BYTES:
             raise RecordTooLargeError(f"the request has {size} bytes, the limit is {MAX_REQUEST_BYTES}")

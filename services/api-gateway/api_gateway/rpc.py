@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from api_gateway.errors import NotYetError, failure_of
 from api_gateway.handlers import Context, Handler
 from api_gateway.metrics import RPC_DEFECTS
-from api_gateway.security.guard import Guard, calling
+from api_gateway.security.guard import Guard
 from api_gateway.security.permissions import RPCS
 from api_gateway.traced import traced
 from sluice.telemetry.metrics import RPC_SECONDS
@@ -52,7 +52,7 @@ def _admitted(rpc: str, handler: Handler, guard: Guard) -> Handler:
 
     async def answer(request: Any, context: Context) -> Any:
         caller = await guard.admit(rule, request, _authorization(context))
-        with calling(caller):
+        with guard.serving(caller):
             return await handler(request, context)
 
     return answer

@@ -4,7 +4,7 @@ Belongs to the event loop it is started on.
 """
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import grpc
@@ -30,13 +30,19 @@ class ControllerServer:
     A guard, if there is one, stands before all of them, but not before health and reflection.
     """
 
-    def __init__(self, handlers: Mapping[str, Handler], max_calls: int, guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        max_calls: int,
+        guard: Guard | None = None,
+        options: Iterable[tuple[str, int]] = (),
+    ) -> None:
         self._listening = False
         self._credentials: grpc.ServerCredentials | None = None
         methods = _methods(handlers, guard)
         # Without this a second server on the same port would silently take half of the calls.
-        options = [("grpc.so_reuseport", 0)]
-        self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=max_calls)
+        alone = ("grpc.so_reuseport", 0)
+        self._server = grpc.aio.server(options=[alone, *options], maximum_concurrent_rpcs=max_calls)
         # A server waits anew for each registered method with every call. The generated code of health and reflection
         # would register theirs, at the cost of every call of ours; by their names they are found all the same.
         self._server.add_registered_method_handlers = _register_nothing  # type: ignore[attr-defined]

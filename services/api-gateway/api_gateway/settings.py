@@ -1,5 +1,7 @@
 """The settings of the gateway, from the environment with the prefix SLUICE_."""
 
+from pydantic import Field
+
 from sluice.settings import ServiceSettings
 
 
@@ -15,6 +17,13 @@ class GatewaySettings(ServiceSettings):
     or a URL, else from where the issuer says; `auth_oidc_ca` is a file of the authorities that its certificate may be
     of. With `auth_oidc_accounts` the ACL of the account with the principal's name counts, not the token's permissions.
     `auth_reader_groups_with_read`: who may READ a scope may make reader groups in it, and write their state.
+
+    What follows bounds what one caller can take, with credentials or without. `max_message_bytes` is that of a message
+    of gRPC; `max_connections` bounds the connections to the gRPC port, `max_calls_per_connection` the calls in progress
+    on one. A connection older than `connection_age_s` takes no new calls, so that clients spread over the gateways; its
+    calls get the time that a reply may take; 0: it may live for ever. `max_calls_per_user` bounds the calls in progress
+    of one user. `quota_per_user_s` and `quota_per_scope_s` are calls a second of one user and on one scope at this
+    gateway, on average over `quota_burst_s`; 0: as many as come.
     """
 
     health_port: int = 10080
@@ -27,6 +36,14 @@ class GatewaySettings(ServiceSettings):
     request_timeout_s: float = 120
     store_timeout_s: float = 10
     stop_grace_s: float = 3
+    max_message_bytes: int = Field(default=4 * 1024 * 1024, ge=64 * 1024)
+    max_connections: int = Field(default=10_000, ge=1)
+    max_calls_per_connection: int = Field(default=1_000, ge=1)
+    connection_age_s: float = Field(default=3_600, ge=0)
+    max_calls_per_user: int = Field(default=10_000, ge=1)
+    quota_per_user_s: float = Field(default=0, ge=0)
+    quota_per_scope_s: float = Field(default=0, ge=0)
+    quota_burst_s: float = Field(default=5, gt=0, le=3600)
 
     auth_enabled: bool = False
     auth_accounts: str = ""
@@ -36,6 +53,11 @@ class GatewaySettings(ServiceSettings):
     auth_oidc_ca: str = ""
     auth_oidc_accounts: bool = False
     auth_reader_groups_with_read: bool = True
+
+    def security(self) -> dict[str, str]:
+        """See ServiceSettings; by which methods callers are authenticated is added when that is known."""
+        quotas = f"{self.quota_per_user_s:g} a user, {self.quota_per_scope_s:g} a scope"
+        return {**super().security(), "callers": "not authenticated", "quotas_per_s": quotas}
 
     @property
     def grpc_endpoint(self) -> str:

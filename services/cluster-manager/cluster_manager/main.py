@@ -48,9 +48,7 @@ class ClusterManager:
             is_keyed=False,
         )
         tls, password = settings.zookeeper_client_tls(), settings.zookeeper_password()
-        for watched in (tls, password):
-            if watched is not None:
-                runtime.watch(watched)
+        runtime.watch(tls, password)
         self._nodes = ZooKeeperNodes(
             settings.zookeeper,
             settings.cluster_name,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
+from kazoo.protocol.states import KeeperState
 
 from cluster_manager.metrics import ZOOKEEPER_LOSSES
 from cluster_manager.zookeeper_access import ZooKeeperAccess
@@ -101,15 +102,31 @@ class ZooKeeperNodes:
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0},
         )
         self._client.add_listener(self._on_state)
+        self._restart_s = 2 * session_timeout_s
+        self._restarting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to connect, and go on until it works."""
         self._client.start_async()
+        self._restarting = self._loop.create_task(self._restart())
 
     async def stop(self) -> None:
         """End the session."""
+        if self._restarting is not None:
+            self._restarting.cancel()
         await asyncio.to_thread(self._client.stop)
         await asyncio.to_thread(self._client.close)
+
+    async def _restart(self) -> None:
+        """Start a client that has ended by itself.
+
+        One that logs in does so when ZooKeeper hangs up meanwhile: it refuses the password that way, but stops so, too.
+        """
+        while True:
+            await asyncio.sleep(self._restart_s)
+            if self._client.client_state == KeeperState.CLOSED:
+                log.warning("ZooKeeper refuses the user or went away, begin anew", extra={"address": self._address})
+                await asyncio.to_thread(self._client.start_async)
 
     def problem(self) -> str | None:
         """Since when ZooKeeper is away, for operators; None while it is there."""

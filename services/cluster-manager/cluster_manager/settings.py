@@ -6,7 +6,7 @@ from datetime import timedelta
 from pydantic import Field
 
 from sluice.domain.cluster.commands import HEARTBEAT_S
-from sluice.security.tls import ClientTls, watched_client
+from sluice.security.tls import ClientTls, tls_in_words, watched_client
 from sluice.security.watched import SecurityConfigError, Watched, watched_password
 from sluice.settings import ServiceSettings
 
@@ -48,6 +48,11 @@ class ClusterManagerSettings(ServiceSettings):
     snapshot_look_s: float = Field(default=10.0, gt=0)
     snapshot_timeout_s: float = Field(default=900.0, gt=0)
     journal_keep: timedelta = Field(default=timedelta(days=7), ge=timedelta(0))
+
+    def security(self) -> dict[str, str]:
+        """See ServiceSettings."""
+        tls = tls_in_words(self.zookeeper_tls, self.zookeeper_tls_check_host)
+        return {**super().security(), "zookeeper": f"{tls}, SASL" if self.zookeeper_user else tls}
 
     def zookeeper_client_tls(self) -> Watched[ssl.SSLContext] | None:
         """The context of connections to ZooKeeper; None without TLS. Raises SecurityConfigError."""

@@ -61,11 +61,9 @@ class _Open:
 
 
 def parquet(*tables: pa.Table) -> bytes:
-    """Tables of one schema as one file."""
+    """Tables as one file; a column that one of an earlier release lacks is null there."""
     file = BytesIO()
-    with pq.ParquetWriter(file, tables[0].schema, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)
+    pq.write_table(pa.concat_tables(tables, promote_options="default"), file, compression="zstd")
     return file.getvalue()
 
 

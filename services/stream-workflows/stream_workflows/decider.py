@@ -59,7 +59,12 @@ class Decider:
         for wait in delays(chance=self._journal.chance):
             try:
                 await self._journal.propose(
-                    command.key, decided, request=request.id, origin=origin, appended_at=appended_at
+                    command.key,
+                    decided,
+                    request=request.id,
+                    origin=origin,
+                    appended_at=appended_at,
+                    principal=request.principal,
                 )
                 return
             except ViewBehindError as error:

@@ -2,7 +2,7 @@
 
 A store merges a segment with data by one durable write. For an empty one it takes several, one after the other: it
 seals it and, once that is durable, deletes it. So the lengths are requested first, and what looks empty is only sealed,
-beside the merges into other targets.
+beside the merges into other targets. Mostly the lengths are there already: they were requested with the commit.
 
 That a segment looks empty proves nothing: a store that has lost the container may answer for it, and another writer
 may still flush. *Sealed, and of length 0* proves it, whichever store answers, and for ever: a store knows of a seal
@@ -25,6 +25,7 @@ from sluice.domain.transaction.state import segment_names
 from sluice.engine.step import all_done
 from sluice.pravega.errors import SegmentMissing, SegmentSealed, TryLater
 from sluice.pravega.store import SegmentInfo, SegmentStore
+from txn_manager.early_lengths import EarlyLengths, info
 
 Merge = Callable[[str, Sequence[str]], Awaitable[list[int]]]
 """Merges sources into a target, as `SegmentStore.merge_batch` does."""
@@ -42,7 +43,12 @@ class _Target(msgspec.Struct, frozen=True):
 
 
 async def merge_into(
-    store: SegmentStore, stream: Stream, transactions: tuple[str, ...], goals: Mapping[int, int], may_skip: bool
+    store: SegmentStore,
+    stream: Stream,
+    transactions: tuple[str, ...],
+    goals: Mapping[int, int],
+    may_skip: bool,
+    lengths: EarlyLengths,
 ) -> Merged:
     """Append the transactions to their targets, side by side, each in this order. `goals` has their ids by number.
 
@@ -54,7 +60,9 @@ async def merge_into(
     def merge_target(number: int, goal: int) -> Awaitable[_Target]:
         merge = store.merge_batch if goal in active else _DuplicateMerge(store)
         target, sources = segment_name(*stream.id, goal), [of[number] for of in names]
-        return _skip_and_merge(store, merge, target, sources) if may_skip else _merge_all(merge, target, sources)
+        if not may_skip:
+            return _merge_all(merge, target, sources)
+        return _skip_and_merge(store, merge, target, sources, lengths)
 
     found = await all_done(merge_target(*goal) for goal in goals.items())
     targets = dict(zip(goals.items(), found, strict=True))
@@ -74,16 +82,18 @@ async def _merge_all(merge: Merge, target: str, sources: Sequence[str]) -> _Targ
     return _Target(await merge(target, sources))
 
 
-async def _skip_and_merge(store: SegmentStore, merge: Merge, target: str, sources: Sequence[str]) -> _Target:
-    infos = await all_done(_info(store, source) for source in sources)
-    empty = [i for i, info in enumerate(infos) if info is not None and not info.length]
+async def _skip_and_merge(
+    store: SegmentStore, merge: Merge, target: str, sources: Sequence[str], lengths: EarlyLengths
+) -> _Target:
+    found = await all_done(map(lengths.info, sources))
+    empty = [i for i, one in enumerate(found) if one is not None and not one.length]
     if not empty:
         return await _merge_all(merge, target, sources)
     await all_done(_seal(store, sources[i]) for i in empty)
-    calls: list[Awaitable[SegmentInfo | None]] = [_info(store, sources[i], sealed=True) for i in empty]
+    calls: list[Awaitable[SegmentInfo | None]] = [_sealed(store, sources[i]) for i in empty]
     *sealed, itself = await all_done([*calls, store.segment_info(target)])
     assert itself is not None
-    skipped = frozenset(i for i, info in zip(empty, sealed, strict=True) if info is not None and not info.length)
+    skipped = frozenset(i for i, one in zip(empty, sealed, strict=True) if one is not None and not one.length)
     left = [i for i in range(len(sources)) if i not in skipped]
     ends = dict(zip(left, await merge(target, [sources[i] for i in left]), strict=True)) if left else {}
     return _Target(_reached(len(sources), ends, itself.length), skipped)
@@ -95,15 +105,12 @@ def _reached(count: int, ends: Mapping[int, int], length: int) -> list[int]:
     return [reached := ends.get(i, reached) for i in range(count)]
 
 
-async def _info(store: SegmentStore, name: str, *, sealed: bool = False) -> SegmentInfo | None:
-    """None if the segment is missing: merged by an attempt before. Raises StillUnsealed if it has to be `sealed`."""
-    try:
-        info = await store.segment_info(name)
-    except SegmentMissing:
-        return None
-    if sealed and not info.sealed:
+async def _sealed(store: SegmentStore, name: str) -> SegmentInfo | None:
+    """That of a sealed segment; None if it is missing: merged by an attempt before. Raises StillUnsealed."""
+    found = await info(store, name)
+    if found is not None and not found.sealed:
         raise StillUnsealed("SealSegment", name, "")
-    return info
+    return found
 
 
 async def _seal(store: SegmentStore, name: str) -> None:

@@ -134,7 +134,12 @@ class TransactionOpener:
         foreseen = self._foresee(request, command, decide, delivery)
         names = self._context.segment_names(foreseen) if foreseen is not None else ()
         decided = self._journal.propose(
-            command.key, decide, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
+            command.key,
+            decide,
+            request=request.id,
+            origin=delivery.origin,
+            appended_at=delivery.appended_at,
+            principal=request.principal,
         )
         if names:
             creation = self._context.create_segments(command.stream_id, names)
@@ -170,7 +175,12 @@ class TransactionOpener:
             return decision
 
         decided = self._journal.propose(
-            command.key, decide, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
+            command.key,
+            decide,
+            request=request.id,
+            origin=delivery.origin,
+            appended_at=delivery.appended_at,
+            principal=request.principal,
         )
         self._taking[stream] += 1
 

@@ -11,8 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction import commands as c
 from sluice.domain.transaction.decide import Limits, decisions
+from sluice.domain.transaction.state import open_transaction, segment_names
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.executor import Permit
@@ -60,8 +62,7 @@ class TxnService:
         crash_points = CrashPoints(settings.crash_at)
         self.outages = OutageTracker()
         redis = redis_access(settings.redis_url.get_secret_value(), settings.redis_password_file)
-        for watched in redis.watched:
-            runtime.watch(watched)
+        runtime.watch(*redis.watched)
         claim_ms = int(settings.claim_s * 1000)
         wheel = TimerWheel(redis.url, settings.cluster_name, claim_ms, options=redis.options)
         runtime.stack.push_async_callback(wheel.close)
@@ -77,7 +78,7 @@ class TxnService:
         self._preparer = TransactionPreparer(
             journal, runtime.model, self.requests, store, settings.prepared_limits, crash_points
         )
-        context = TransactionStepContext(store, journal)
+        context = self._context = TransactionStepContext(store, journal)
         runner = Runner(
             journal, runtime.model, workflows(settings.batch), context, crash_points, foreseen=SegmentStoreError
         )
@@ -123,6 +124,9 @@ class TxnService:
             case c.CheckLease():
                 passed = self.leases.passed_commits if topic is COMMIT else self.leases.passed_pings
                 return self._check(passed, request, command, delivery.appended_at)
+            case c.CommitTransaction():
+                self._ask_lengths(command)
+                return self._propose(delivery, request)
             case _:
                 return self._propose(delivery, request)
 
@@ -134,9 +138,21 @@ class TxnService:
             return self._decisions[type(command)](reader, command, context)
 
         counted = self._journal.propose(
-            command.key, decided, request=request.id, origin=delivery.origin, appended_at=delivery.appended_at
+            command.key,
+            decided,
+            request=request.id,
+            origin=delivery.origin,
+            appended_at=delivery.appended_at,
+            principal=request.principal,
         )
         return partial(_await, counted)
+
+    def _ask_lengths(self, command: c.CommitTransaction) -> None:
+        """Of the segments that will be merged if the command is accepted."""
+        reader = self._journal.reader(command.key)
+        stream, found = find_stream(reader, command.stream_id), open_transaction(reader, command.transaction_id)
+        if stream is not None and found is not None and found.ready:
+            self._context.lengths.ask(segment_names(stream, found.uuid).values())
 
     def _check(self, passed: Passed, request: Request, command: c.CheckLease, at: int) -> Continuation:
         """Have the question judged behind everything that came before it."""

@@ -3,6 +3,7 @@
 from sluice.domain.transaction.decide import Limits
 from sluice.settings import ServiceSettings
 from txn_manager.demand import PreparedLimits
+from txn_manager.wheel.redis_access import redis_in_words
 
 
 class TxnSettings(ServiceSettings):
@@ -43,6 +44,10 @@ class TxnSettings(ServiceSettings):
     statistics_max_windows: int = 200_000
     redis_password_file: str = ""
     crash_at: str = ""
+
+    def security(self) -> dict[str, str]:
+        """See ServiceSettings."""
+        return {**super().security(), "redis": redis_in_words(self.redis_url.get_secret_value())}
 
     @property
     def prepared_limits(self) -> PreparedLimits:

@@ -15,10 +15,12 @@ from sluice.pravega import (
     TryLater,
 )
 from sluice.pravega.event_frames import MalformedEvents, StoredEvent, split_events
+from sluice_client.access import Access, is_secured
 from sluice_client.attempts import PASSING, Patience, patiently
 from sluice_client.codec import Codec, JsonCodec
 from sluice_client.controller import Controller, ControllerApi
 from sluice_client.errors import (
+    AccessRefused,
     ClientClosed,
     ClientError,
     Contended,
@@ -45,6 +47,8 @@ from sluice_client.synchronizer import StateSynchronizer
 
 __all__ = [
     "PASSING",
+    "Access",
+    "AccessRefused",
     "Client",
     "ClientClosed",
     "ClientError",
@@ -83,6 +87,7 @@ __all__ = [
     "TryLater",
     "Unavailable",
     "find_start",
+    "is_secured",
     "open_client",
     "patiently",
     "read_piece",

@@ -10,7 +10,7 @@ Concurrency: any number of calls side by side on one event loop.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
@@ -36,10 +36,21 @@ Rpc = Callable[["ControllerServiceAsyncStub"], grpc.aio.UnaryUnaryMultiCallable[
 
 
 class ControllerChannel:
-    """A channel to `host:port`; an attempt on it takes `attempt_s` at most."""
+    """A channel to `host:port`; an attempt on it takes `attempt_s` at most.
 
-    def __init__(self, target: str, attempt_s: float) -> None:
+    `tls` is how it is secured, if it is, and `metadata` goes with every call.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        attempt_s: float,
+        tls: grpc.ChannelCredentials | None = None,
+        metadata: Sequence[tuple[str, str]] = (),
+    ) -> None:
         self._target = target
+        self._tls = tls
+        self._metadata = metadata
         self._attempt_s = attempt_s
         self._leaving: dict[grpc.aio.Channel, asyncio.Task[None]] = {}
         self._given_up: asyncio.Task[Any] | None = None
@@ -78,7 +89,10 @@ class ControllerChannel:
         self._check_open()
         channel = self._channel
         try:
-            return await rpc(self._stub)(request, timeout=max(0.0, min(self._attempt_s, left_s)), wait_for_ready=True)
+            timeout_s = max(0.0, min(self._attempt_s, left_s))
+            return await rpc(self._stub)(
+                request, timeout=timeout_s, wait_for_ready=True, metadata=self._metadata or None
+            )
         except grpc.aio.AioRpcError as error:
             late = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
             if late and channel is self._channel and not self._closed:
@@ -104,7 +118,10 @@ class ControllerChannel:
             self._connect()
 
     def _connect(self) -> None:
-        self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
+        if self._tls is None:
+            self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
+        else:
+            self._channel = grpc.aio.secure_channel(self._target, self._tls, options=_OPTIONS)
         self._stub: ControllerServiceAsyncStub = ControllerServiceStub(self._channel)
 
     async def _leave(self, channel: grpc.aio.Channel) -> None:

@@ -12,11 +12,12 @@ from typing import Protocol, Self
 import grpc
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.segment import parse_segment_name, segment_name
+from sluice.domain.segment import KVT_SUFFIX, parse_segment_name, segment_name
 from sluice.pravega import Host
+from sluice_client.access import OPEN_ACCESS, Access, host_in, is_secured
 from sluice_client.attempts import Patience
 from sluice_client.channel import Answer, ControllerChannel, Request, Rpc
-from sluice_client.errors import Refused, ScopeMissing, StreamMissing, Unavailable
+from sluice_client.errors import AccessRefused, Refused, ScopeMissing, StreamMissing, Unavailable
 from sluice_client.names import check_new_stream, check_scope, check_stream
 
 _TRY_AGAIN = frozenset(
@@ -30,6 +31,7 @@ _TRY_AGAIN = frozenset(
         grpc.StatusCode.UNKNOWN,
     }
 )
+_NO_ACCESS = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 _DEFAULT_PATIENCE = Patience(deadline_s=30.0)
 _ATTEMPT_S = 10.0
 
@@ -77,16 +79,23 @@ class ControllerApi(Protocol):
 class Controller:
     """The controller at an address; has all methods of `ControllerApi`. An async context manager that closes it."""
 
-    def __init__(self, address: str, patience: Patience = _DEFAULT_PATIENCE, *, attempt_s: float = _ATTEMPT_S) -> None:
-        """`address` is `host:port` or `tcp://host:port`; one attempt of a call takes `attempt_s` at most.
+    def __init__(
+        self,
+        address: str,
+        patience: Patience = _DEFAULT_PATIENCE,
+        *,
+        attempt_s: float = _ATTEMPT_S,
+        access: Access = OPEN_ACCESS,
+    ) -> None:
+        """`address` is `host:port`, `tcp://host:port`, or `tls://host:port`.
 
-        Raises ValueError for any other scheme; TLS is not there.
+        One attempt of a call takes `attempt_s` at most. Raises ValueError for any other scheme, and for a file of
+        authorities that cannot be read.
         """
-        scheme, separator, rest = address.rpartition("://")
-        if separator and scheme != "tcp":
-            raise ValueError(f"not the address of a controller: {address!r}")
         self._patience = patience
-        self._channel = ControllerChannel(rest, attempt_s)
+        self._channel = ControllerChannel(
+            host_in(address), attempt_s, access.to_controller() if is_secured(address) else None, access.metadata
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -153,6 +162,17 @@ class Controller:
         answer = await self._call(lambda stub: stub.getURI, _segment(segment))
         return Host(answer.endpoint, answer.port)
 
+    async def token_for(self, segment: str, writes: bool) -> str:
+        """What opens a segment at its segment store, to write or to read it; empty where no tokens are in use.
+
+        Raises Refused, Unavailable, ClientClosed.
+        """
+        request = _segment(segment).streamInfo
+        # The table's permissions count for its segments.
+        request.stream = request.stream.removesuffix(KVT_SUFFIX)
+        request.accessOperation = pb.StreamInfo.WRITE if writes else pb.StreamInfo.READ
+        return (await self._call(lambda stub: stub.getDelegationToken, request)).delegationToken
+
     async def _call(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._patience.deadline_s
@@ -163,6 +183,8 @@ class Controller:
                 detail = f"{error.code().name}: {error.details()}"
                 if error.code() is grpc.StatusCode.NOT_FOUND:
                     raise StreamMissing(detail) from error
+                if error.code() in _NO_ACCESS:
+                    raise AccessRefused(detail) from error
                 if error.code() not in _TRY_AGAIN:
                     raise Refused(detail) from error
                 if clock() + pause >= deadline:

@@ -25,6 +25,10 @@ class Refused(ClientError):
     """Controller or segment store will not do this."""
 
 
+class AccessRefused(Refused):
+    """The controller does not know who calls, or that caller may not do this."""
+
+
 class ScopeMissing(ClientError):
     """The scope does not exist."""
 

@@ -11,6 +11,7 @@ from sluice.pravega import (
     LocatedSegmentStores,
     SegmentStore,
 )
+from sluice_client.access import OPEN_ACCESS, Access, is_secured
 from sluice_client.attempts import Patience
 from sluice_client.controller import Controller, ControllerApi
 from sluice_client.errors import NotASingleSegment, StreamSealed, Unavailable
@@ -47,8 +48,13 @@ class Client:
 
 
 @asynccontextmanager
-async def open_client(address: str, patience: Patience = _DEFAULT_PATIENCE) -> AsyncIterator[Client]:
-    """A client for the cluster of the controller at `host:port` or `tcp://host:port`, closed at the end of the block.
+async def open_client(
+    address: str, patience: Patience = _DEFAULT_PATIENCE, access: Access = OPEN_ACCESS
+) -> AsyncIterator[Client]:
+    """A client for the cluster of a controller, closed at the end of the block.
+
+    The address is `host:port` or `tcp://host:port`; `tls://host:port` has all connections secured, those to the
+    segment stores, too. Raises ValueError for any other.
 
     `memory:` is a cluster in this process, a new and empty one each time: for tests. Connections are made when they
     are needed first, so a wrong address shows as Unavailable, after `patience.deadline_s`.
@@ -58,7 +64,7 @@ async def open_client(address: str, patience: Patience = _DEFAULT_PATIENCE) -> A
         yield Client(InMemoryController(twin), twin, patience)
         return
     async with AsyncExitStack() as opened:
-        controller = await opened.enter_async_context(Controller(address, patience))
+        controller = await opened.enter_async_context(Controller(address, patience, access=access))
 
         async def locate(segment: str) -> Host:
             try:
@@ -66,6 +72,8 @@ async def open_client(address: str, patience: Patience = _DEFAULT_PATIENCE) -> A
             except Unavailable as error:
                 raise ConnectionFailure(Failure.NO_ROUTE, error.detail) from error
 
-        stores = LocatedSegmentStores(locate)
+        stores = LocatedSegmentStores(
+            locate, controller.token_for, tls=access.to_stores() if is_secured(address) else None
+        )
         opened.push_async_callback(stores.close)
         yield Client(controller, stores, patience)

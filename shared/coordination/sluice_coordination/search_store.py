@@ -58,13 +58,23 @@ class SearchStore:
         self._index = index
 
     @classmethod
-    async def open(cls, url: str, index: str, timeout_s: float = 2.0) -> "SearchStore":
+    async def open(cls, url: str, index: str, timeout_s: float = 2.0, authorities: str | None = None) -> "SearchStore":
         """Connect to a server, and create the index if there is none.
+
+        `authorities` is a PEM file with what an `https://` server is trusted by; None: what is known everywhere.
 
         Raises StoreUnavailableError; StoreFailedError if there is an index of that name with other contents.
         """
+        tls: dict[str, Any] = {} if authorities is None else {"ca_certs": authorities}
         # A conditional write that the client repeats by itself reports a conflict with its own first attempt.
-        client = AsyncOpenSearch([url], max_retries=0, retry_on_timeout=False, timeout=timeout_s, pool_maxsize=16)
+        client = AsyncOpenSearch(
+            [url],
+            max_retries=0,
+            retry_on_timeout=False,
+            timeout=timeout_s,
+            pool_maxsize=16,
+            **tls,
+        )
         store = cls(client, index, timeout_s)
         try:
             await store._ensure_index()

@@ -12,7 +12,7 @@ ends with StoreUnavailableError, may have been done, and may still be done later
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from sluice_coordination.document import Body, Document, Version
 
@@ -47,8 +47,9 @@ async def open_store(url: str, timeout_s: float = 2.0) -> AsyncIterator[Document
     """Open the store that a URL names, and close it at the end of the block.
 
     `memory:` holds documents for this block alone; `file:/path/to/file`; `redis://host:port/db?namespace=name`, with
-    TLS `rediss://…?ssl_ca_certs=file`; `opensearch://host:port/index`, with TLS `opensearch+https://`. Raises
-    StoreHeldError for a file in use, StoreUnavailableError, StoreFailedError; ValueError for another URL.
+    TLS `rediss://…?ssl_ca_certs=file`; `opensearch://host:port/index`, with TLS
+    `opensearch+https://…?ssl_ca_certs=file`. A user stands before the host, as in `redis://user:password@host`.
+    Raises StoreHeldError for a file in use, StoreUnavailableError, StoreFailedError; ValueError for another URL.
     """
     store = await _open(url, timeout_s)
     try:
@@ -76,6 +77,12 @@ async def _open(url: str, timeout_s: float) -> DocumentStore:
         case "opensearch" | "opensearch+https":
             from sluice_coordination.search_store import SearchStore
 
+            options = dict(parse_qsl(parts.query, keep_blank_values=True))
             scheme = "https" if parts.scheme.endswith("https") else "http"
-            return await SearchStore.open(f"{scheme}://{parts.netloc}", parts.path.strip("/"), timeout_s)
-    raise ValueError(f"no document store is known for {url!r}")
+            authorities = options.pop("ssl_ca_certs", None) if scheme == "https" else None
+            if options:
+                raise ValueError(f"{', '.join(sorted(options))} cannot be given in a URL of {parts.scheme}")
+            address, index = f"{scheme}://{parts.netloc}", parts.path.strip("/")
+            return await SearchStore.open(address, index, timeout_s, authorities)
+    # Not the URL: it may hold a password.
+    raise ValueError(f"no document store is known for URLs of {parts.scheme!r} as this one")

@@ -36,6 +36,7 @@ JOURNAL_SCHEMA = pa.schema(
         ("reply", pa.string()),
         ("head", pa.string()),
         ("value", pa.string()),
+        ("principal", pa.string()),
     ]
 )
 """docs/archive.md says what each column means."""
@@ -88,7 +89,8 @@ def journal_rows(record: ArchivedRecord) -> list[Row]:
         "head": msgspec.json.encode(parts).decode(),
     }
     if not entries:
-        return [{**common, "entry": 0, "request": None, "aggregates": [], "events": [], "reply": None, "value": None}]
+        none: Row = dict.fromkeys(("request", "reply", "value", "principal"))
+        return [{**common, **none, "entry": 0, "aggregates": [], "events": []}]
     return [
         {
             **common,
@@ -98,6 +100,7 @@ def journal_rows(record: ArchivedRecord) -> list[Row]:
             "events": [type(event).__name__ for event in entry.events],
             "reply": None if entry.reply is None else entry.reply.status.value,
             "value": bytes(raw).decode(),
+            "principal": entry.principal or None,
         }
         for index, (entry, raw) in enumerate(zip(decoded.entries, entries, strict=True))
     ]

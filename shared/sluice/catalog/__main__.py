@@ -1,6 +1,7 @@
 """Writes what is made from the code into the documentation, or freezes the present form of the messages.
 
-`python -m sluice.catalog docs` writes docs/asyncapi.yaml, docs/schemas and the blocks of docs/topics.md;
+`python -m sluice.catalog docs` writes docs/asyncapi.yaml, docs/schemas and the blocks of docs/topics.md and
+docs/kafka-access.md;
 `python -m sluice.catalog --freeze tests/contract/frozen` makes the present messages what later ones are held against.
 """
 

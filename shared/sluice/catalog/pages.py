@@ -1,13 +1,14 @@
 """What stands in the pages and comes from the code: blocks between two comments, written anew each time.
 
 A block begins with `<!-- catalog: NAME -->` and ends with `<!-- end -->`. NAME is `topics` for the table of all topics,
-or `record TOPIC TYPE` for an example as it stands in its topic.
+`record TOPIC TYPE` for an example as it stands in its topic, `kafka access` for the table of the rights of Kafka's
+users, or `kafka acls` for the same as a list of commands.
 """
 
 import json
 import re
 
-from sluice.catalog import examples
+from sluice.catalog import examples, kafka_access
 from sluice.catalog.asyncapi import kept
 from sluice.kafka.topics import TOPICS, Topic
 
@@ -29,6 +30,10 @@ def _block(name: str) -> str:
             return _table()
         case ["record", topic, kind]:
             return _record(topic, kind)
+        case ["kafka", "access"]:
+            return kafka_access.table()
+        case ["kafka", "acls"]:
+            return kafka_access.acls()
     raise UnknownBlockError(f"nothing is called {name!r}")
 
 

@@ -16,7 +16,7 @@ from sluice.catalog.schemas import Schema, components, files
 
 ASYNCAPI = "asyncapi.yaml"
 SCHEMAS = "schemas"
-PAGE = "topics.md"
+PAGES = ("topics.md", "kafka-access.md")
 
 FROZEN_SCHEMAS = "schemas.json"
 FROZEN_EXAMPLES = "examples.json"
@@ -49,10 +49,8 @@ def contents(folder: Path) -> dict[Path, str]:
     text = yaml.dump(document(), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
     made = {folder / ASYNCAPI: _MADE + text}
     made |= {folder / SCHEMAS / path: _json(schema) for path, schema in files().items()}
-    page = folder / PAGE
-    if page.exists():
-        made[page] = refreshed(page.read_text())
-    return made
+    pages = (folder / name for name in PAGES)
+    return made | {page: refreshed(page.read_text()) for page in pages if page.exists()}
 
 
 def stray(folder: Path) -> list[Path]:

@@ -38,6 +38,7 @@ from sluice.engine.ports import (
 )
 from sluice.engine.proposer import MAX_ENTRIES, Decide, Proposer
 from sluice.engine.record import Entry, Mark, Marker, Record, record_kind
+from sluice.engine.waiting import Waiters
 from sluice.telemetry import metrics, tracing
 
 __all__ = [
@@ -87,6 +88,11 @@ class Journal:
         self.clock = clock or SystemClock()
         self.chance = chance or SystemChance()
         self.loaded = asyncio.Event()
+        self.overtaken = asyncio.Event()
+        """Set once records are missing behind those that were folded: they were trimmed before this follower came.
+
+        What follows the view has missed them, too, so only a process that begins anew can go on, from a snapshot.
+        """
         self.failed: dict[int, str] = {}
         self.on_entry: list[Listener] = []
         """Called with the partition and each entry that counts, after it was folded."""
@@ -106,10 +112,7 @@ class Journal:
         """Behind which snapshot each partition was begun last; empty for its first record."""
         self._to_load: set[int] = set(range(log.partitions)) if snapshots is not None else set()
         self._appended: dict[str, asyncio.Future[Outcomes]] = {}
-        self._replies: dict[str, asyncio.Future[Any]] = {}
-        self._awaited: list[dict[asyncio.Future[Any], None]] = [{} for _ in self._views]
-        self._reached: list[dict[asyncio.Future[None], int]] = [{} for _ in self._views]
-        self._changed: list[dict[asyncio.Future[None], None]] = [{} for _ in self._views]
+        self._waiters = Waiters(log.partitions)
         self._ids = map(f"{self.chance.token()}-{{:x}}".format, itertools.count(1))
         self._loading: asyncio.Task[None] | None = None
         self._proposer = Proposer(self, max_entries)
@@ -188,7 +191,8 @@ class Journal:
             if behind:
                 async with asyncio.timeout(self._timeout_s):
                     for partition in behind:
-                        await self._reach(partition, ends[partition])
+                        self._check(partition)
+                        await self._waiters.offset(partition, ends[partition])
         except (EndsUnknownError, TimeoutError) as error:
             raise JournalUnavailableError(f"end of journal not reached: {error}") from error
 
@@ -200,12 +204,7 @@ class Journal:
         partition = self.partition_of(key)
         while not holds(self._views[partition]):
             self._check(partition)
-            changed: asyncio.Future[None] = self._loop.create_future()
-            self._changed[partition][changed] = None
-            try:
-                await changed
-            finally:
-                del self._changed[partition][changed]
+            await self._waiters.change(partition)
 
     def expect_reply(self, request: str, keys: Iterable[str]) -> asyncio.Future[Any]:
         """A future for the reply to a request that is about to be sent; cancel it to forget.
@@ -216,23 +215,11 @@ class Journal:
         partitions = {self.partition_of(key) for key in keys}
         for partition in partitions:
             self._check(partition)
-        reply: asyncio.Future[Any] = self._loop.create_future()
-        self._replies[request] = reply
-        for partition in partitions:
-            self._awaited[partition][reply] = None
-
-        def forget(_: asyncio.Future[Any]) -> None:
-            if self._replies.get(request) is reply:
-                del self._replies[request]
-            for partition in partitions:
-                self._awaited[partition].pop(reply, None)
-
-        reply.add_done_callback(forget)
-        return reply
+        return self._waiters.reply(request, partitions)
 
     @property
     def replies_expected(self) -> int:
-        return len(self._replies)
+        return self._waiters.replies_expected
 
     # Proposing.
 
@@ -244,9 +231,10 @@ class Journal:
         request: str | None = None,
         origin: Origin | None = None,
         appended_at: int = 0,
+        principal: str = "",
     ) -> "asyncio.Future[Decision | None]":
         """Decide on the key's aggregates and append; see Proposer."""
-        return self._proposer.submit(key, decide, request=request, origin=origin, appended_at=appended_at)
+        return self._proposer.submit(key, decide, request, origin, appended_at, principal)
 
     def everything_before(self, key: str) -> "asyncio.Future[Decision | None]":
         """Done when all that was proposed so far for the key's partition is decided."""
@@ -332,7 +320,8 @@ class Journal:
                 if self._views[partition].next_offset < end:
                     # A partition that stops on the way is no reason to keep the others from serving.
                     with suppress(PartitionFailedError):
-                        await self._reach(partition, end)
+                        self._check(partition)
+                        await self._waiters.offset(partition, end)
             if self._to_load:
                 continue
             if self._half_restored:
@@ -367,15 +356,6 @@ class Journal:
         self._to_load.clear()
         self._follow()
 
-    async def _reach(self, partition: int, offset: int) -> None:
-        self._check(partition)
-        reached: asyncio.Future[None] = self._loop.create_future()
-        self._reached[partition][reached] = offset
-        try:
-            await reached
-        finally:
-            del self._reached[partition][reached]
-
     def _check(self, partition: int) -> None:
         if partition in self.failed:
             raise PartitionFailedError(f"journal partition {partition}: {self.failed[partition]}")
@@ -384,7 +364,7 @@ class Journal:
         touched = set()
         views, failed, decode = self._views, self.failed, self._model.decode
         loading = not self.loaded.is_set()
-        is_awaited = bool(self._appended or self._replies or self.on_entry)
+        is_awaited = bool(self._appended or self._waiters.replies_expected or self.on_entry)
         if loading:
             # What is loaded stays: spare the collector from walking through all of it each time.
             gc.disable()
@@ -416,7 +396,7 @@ class Journal:
         metrics.JOURNAL_RECORDS.inc(len(batch))
         if loading:
             self._settle_loaded(touched)
-        self._wake(touched)
+        self._waiters.wake((partition, views[partition].next_offset) for partition in touched)
 
     def _settle_loaded(self, partitions: Iterable[int]) -> None:
         """What a batch has loaded comes to rest, and out of the collector's sight."""
@@ -436,7 +416,9 @@ class Journal:
         manifest = start.manifest if start is not None else None
         if manifest is not None and is_marker_of(manifest, message, self._model):
             return
-        if self.loader is not None and not self.loaded.is_set():
+        if self.loaded.is_set():
+            self.overtaken.set()
+        elif self.loader is not None:
             if manifest is not None and manifest.offset == offset:
                 self.loader.refuse(manifest)
             self._to_load.add(partition)
@@ -467,9 +449,7 @@ class Journal:
             if outcome is not _COUNTED:
                 continue
             if entry.reply is not None and entry.request is not None:
-                awaited = self._replies.get(entry.request)
-                if awaited is not None and not awaited.done():
-                    awaited.set_result(entry.reply)
+                self._waiters.answer(entry.request, entry.reply)
             for listener in self.on_entry:
                 try:
                     listener(partition, entry)
@@ -478,25 +458,8 @@ class Journal:
                     facts = {"partition": partition, "record": record.id}
                     log.critical("entry not observed", extra=facts, exc_info=True)
 
-    def _wake(self, partitions: Iterable[int]) -> None:
-        for partition in partitions:
-            for future in self._changed[partition]:
-                if not future.done():
-                    future.set_result(None)
-            reached = self._views[partition].next_offset
-            for waiting, offset in self._reached[partition].items():
-                if offset <= reached and not waiting.done():
-                    waiting.set_result(None)
-
     def _stop_partition(self, partition: int, offset: int, error: Exception) -> None:
         self.failed[partition] = f"record at offset {offset} cannot be applied: {error!r}"
         log.critical("journal partition stopped", extra={"partition": partition, "offset": offset}, exc_info=error)
         failure = PartitionFailedError(f"journal partition {partition}: {self.failed[partition]}")
-        waiting: list[asyncio.Future[Any]] = [
-            *self._changed[partition],
-            *self._reached[partition],
-            *self._awaited[partition],
-        ]
-        for future in waiting:
-            if not future.done():
-                future.set_exception(failure)
+        self._waiters.fail(partition, failure)

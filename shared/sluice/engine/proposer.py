@@ -41,6 +41,7 @@ class _Item(msgspec.Struct, eq=False):
     request: str | None
     origin: Origin | None
     appended_at: int
+    principal: str
     span: tracing.Span
 
 
@@ -91,21 +92,22 @@ class Proposer:
         self,
         key: str,
         decide: Decide,
-        *,
         request: str | None = None,
         origin: Origin | None = None,
         appended_at: int = 0,
+        principal: str = "",
     ) -> "asyncio.Future[Decision | None]":
         """The decision once its entry counts; None if the request of this origin was decided before.
 
-        `request` is who gets the reply; `appended_at` is when the broker appended it. A decision without events and
-        reply needs no entry, unless it has an origin: every request that was decided leaves one. Fails with what
-        `decide` raises, with RecordTooLargeError as the cause of a JournalUnavailableError, or with
-        PartitionFailedError; while the log is away it waits. A cancelled future is not decided any more.
+        `request` is who gets the reply; `appended_at` is when the broker appended it, `principal` whom it was sent for.
+        A decision without events and reply needs no entry, unless it has an origin: every request that was decided
+        leaves one. Fails with what `decide` raises, with RecordTooLargeError as the cause of a
+        JournalUnavailableError, or with PartitionFailedError; while the log is away it waits. A cancelled future is not
+        decided any more.
         """
         loop = asyncio.get_running_loop()
         partition = self._journal.partition_of(key)
-        item = _Item(key, decide, loop.create_future(), request, origin, appended_at, tracing.current())
+        item = _Item(key, decide, loop.create_future(), request, origin, appended_at, principal, tracing.current())
         queue = self._queues.setdefault(partition, deque())
         queue.append(item)
         if partition not in self._tasks:
@@ -204,5 +206,5 @@ class Proposer:
             batch.touched.update(names)
             request = item.request if decision.reply is not None else None
             batch.items.append((item, decision))
-            batch.entries.append(Entry(reader.seen, decision.events, request, decision.reply, source))
+            batch.entries.append(Entry(reader.seen, decision.events, request, decision.reply, source, item.principal))
         return batch

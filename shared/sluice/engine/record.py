@@ -32,7 +32,8 @@ class Entry(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=
     """`expect` guards aggregates by the versions the decision was taken on.
 
     `request` is the id of the request that `reply` goes to. Only the entry that decides a request has its `source`;
-    what its workflow records later does not.
+    what its workflow records later does not. `principal` is whom that request was sent for, empty if unknown; nothing
+    is decided by it.
     """
 
     expect: dict[str, int] = {}
@@ -40,6 +41,7 @@ class Entry(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=
     request: str | None = None
     reply: ReplyT | None = None
     source: Source | None = None
+    principal: str = ""
 
 
 Mark = tuple[int, int]

@@ -105,10 +105,11 @@ class Settlement(Enum):
     REPLAYED = "replayed"
 
 
-class DeadLetterSettled(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+class DeadLetterSettled(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
     """The dead letter at this offset of the topic is dealt with; `at` in epoch ms, `by` is service/instance.
 
-    Kafka keeps what is written, so this is a record of the same topic, with the key of the letter.
+    `principal` is who called for it, empty if unknown. Kafka keeps what is written, so this is a record of the same
+    topic, with the key of the letter.
     """
 
     partition: int
@@ -116,6 +117,7 @@ class DeadLetterSettled(msgspec.Struct, frozen=True, tag=True, tag_field="type")
     how: Settlement
     at: int
     by: str
+    principal: str = ""
 
 
 class DeadLettersUnavailableError(Exception):

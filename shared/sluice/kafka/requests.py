@@ -14,7 +14,7 @@ REQUEST_FORMAT = FIRST_FORMAT
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`at` in epoch ms at the sender; `by` is service/instance.
+    """`at` in epoch ms at the sender; `by` is service/instance, `principal` whom it sends it for, empty if unknown.
 
     `format` says which releases may carry it out (see `sluice.engine.formats`).
     """
@@ -24,6 +24,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     by: str
     command: Command
     format: int = FIRST_FORMAT
+    principal: str = ""
 
 
 class _Identified(msgspec.Struct):

@@ -123,7 +123,7 @@ JOURNAL = Topic(
     name="sluice.journal",
     key="scope, scope/name, #number or cluster",
     holds="the events: what is true",
-    written_by=_ALL,
+    written_by=("stream-workflows", "txn-manager", "cluster-manager"),
     read_by=(*_ALL, "retention-spark"),
     retention_ms=-1,
     bound_by="until it is behind the second-newest confirmed snapshot and older than SLUICE_JOURNAL_KEEP",
@@ -187,6 +187,11 @@ TOPICS = (
     STATISTICS,
     STATISTICS_WINDOWS,
 )
+TRIMMED = (JOURNAL, SNAPSHOTS, SNAPSHOT_CHUNKS)
+"""Topics from whose begin cluster-manager removes records."""
+
+REPLAYABLE = (REQUESTS_STREAMS, REQUESTS_TRANSACTIONS, COMMIT, ABORT, REQUESTS_CLUSTER, SCALE, RETENTION)
+"""Topics whose readers give records up: an api-gateway sends a dead letter back to the one that it comes from."""
 
 
 _ELSEWHERE: Mapping[type[Command], Topic] = {

@@ -3,8 +3,10 @@
 Certificates and keys are passed on as text, so that Spark's executors need no files.
 """
 
+from collections.abc import Mapping
+
 from sluice.kafka_config.conf import Conf, KafkaConfError
-from sluice.kafka_config.security import Login, Security, Tls, is_of_security, security_of
+from sluice.kafka_config.security import Login, Security, Tls, TokenLogin, is_of_security, security_of
 
 DRIVER = "Spark's Java client"
 
@@ -29,6 +31,8 @@ _MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
+
 
 def java_options(conf: Conf) -> dict[str, str]:
     """The Java client's configuration. Raises KafkaConfError for security that it cannot give."""
@@ -49,17 +53,33 @@ def _security(security: Security) -> dict[str, str]:
     }
 
 
-def _login(login: Login) -> dict[str, str]:
-    user, password = _quoted(login.user), _quoted(login.password)
+def _login(login: Login | TokenLogin) -> dict[str, str]:
+    if isinstance(login, Login):
+        module = _MODULES[login.mechanism]
+        return {
+            "sasl.mechanism": login.mechanism,
+            "sasl.jaas.config": _jaas(module, {"username": login.user, "password": login.password}),
+        }
+    options = {"clientId": login.client_id, "clientSecret": login.secret}
+    if login.scope:
+        options["scope"] = login.scope
+    if login.authorities is not None:
+        options |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": login.authorities}
     return {
-        "sasl.mechanism": login.mechanism,
-        "sasl.jaas.config": f"{_MODULES[login.mechanism]} required username={user} password={password};",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": login.endpoint,
+        "sasl.login.callback.handler.class": f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config": _jaas(f"{_OAUTH}.OAuthBearerLoginModule", options),
     }
 
 
+def _jaas(module: str, options: Mapping[str, str]) -> str:
+    return f"{module} required {' '.join(f'{name}={_quoted(text)}' for name, text in options.items())};"
+
+
 def _quoted(text: str) -> str:
-    """As JAAS reads it: text in quotation marks, a backslash before what would end it or is one."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """As JAAS reads it: text in quotation marks on one line, a backslash before what would end it or is one."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _tls(tls: Tls) -> dict[str, str]:

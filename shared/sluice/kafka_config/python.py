@@ -4,12 +4,12 @@ import ssl
 import tempfile
 
 from sluice.kafka_config.conf import Conf, KafkaConfError
-from sluice.kafka_config.security import Login, Tls, is_of_security, security_of
+from sluice.kafka_config.security import Login, Tls, TokenLogin, is_of_security, security_of
 
 DRIVER = "Faust, which keeps the statistics,"
 
 
-def python_security(conf: Conf) -> tuple[Login | None, ssl.SSLContext | None]:
+def python_security(conf: Conf) -> tuple[Login | TokenLogin | None, ssl.SSLContext | None]:
     """Who logs in, None without SASL, and the context of TLS, None without. Raises KafkaConfError."""
     security = security_of(conf, DRIVER)
     return security.login, _context(security.tls) if security.tls is not None else None

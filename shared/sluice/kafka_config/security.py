@@ -11,7 +11,18 @@ from pathlib import Path
 from sluice.kafka_config.conf import Conf, KafkaConfError
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_SASL = {"sasl.mechanism", "sasl.username", "sasl.password"}
+_OAUTH = "OAUTHBEARER"
+_OF_PASSWORDS = {"sasl.mechanism", "sasl.username", "sasl.password"}
+_OF_TOKENS = {
+    "sasl.mechanism",
+    "sasl.oauthbearer.method",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.token.endpoint.url",
+    "https.ca.location",
+    "https.ca.pem",
+}
 _TLS = {
     "ssl.ca.location",
     "ssl.ca.pem",
@@ -37,6 +48,20 @@ class Login:
 
 
 @dataclass(frozen=True)
+class TokenLogin:
+    """A client of an OAuth provider, which gives it tokens at `endpoint` (OAUTHBEARER with OIDC).
+
+    `scope` may be empty. `authorities` is PEM of what the provider is trusted by; None: those of the machine.
+    """
+
+    client_id: str
+    secret: str = field(repr=False)
+    endpoint: str
+    scope: str
+    authorities: str | None
+
+
+@dataclass(frozen=True)
 class Tls:
     """Texts are PEM. `authorities` None: those of the machine. The client shows a certificate if there is a `chain`
     or a `keystore`."""
@@ -57,7 +82,7 @@ class Security:
     """`protocol` as Kafka writes it: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
 
     protocol: str
-    login: Login | None
+    login: Login | TokenLogin | None
     tls: Tls | None
 
 
@@ -74,13 +99,28 @@ def is_of_security(key: str) -> bool:
     return key == "security.protocol" or key.startswith(("ssl.", "sasl.", "https.", "enable.ssl.", "enable.sasl."))
 
 
-def _login(conf: Conf, driver: str) -> Login:
+def _login(conf: Conf, driver: str) -> Login | TokenLogin:
     mechanism = str(conf.get("sasl.mechanism", "GSSAPI")).upper()
+    if mechanism == _OAUTH:
+        return _token_login(conf, driver)
     if mechanism not in _MECHANISMS:
-        possible = ", ".join(_MECHANISMS)
+        possible = ", ".join((*_MECHANISMS, _OAUTH))
         raise KafkaConfError(f"sasl.mechanism {mechanism} is not possible with {driver}, but {possible} are")
-    _refuse_others(conf, driver, ("sasl.", "enable.sasl."), _SASL)
+    _refuse_others(conf, driver, ("sasl.", "enable.sasl.", "https."), _OF_PASSWORDS)
     return Login(mechanism, str(conf.get("sasl.username", "")), str(conf.get("sasl.password", "")))
+
+
+def _token_login(conf: Conf, driver: str) -> TokenLogin:
+    _refuse_others(conf, driver, ("sasl.", "enable.sasl.", "https."), _OF_TOKENS)
+    if str(conf.get("sasl.oauthbearer.method")).lower() != "oidc":
+        raise KafkaConfError(f"sasl.oauthbearer.method must be oidc for {driver}")
+    return TokenLogin(
+        client_id=str(conf.get("sasl.oauthbearer.client.id", "")),
+        secret=str(conf.get("sasl.oauthbearer.client.secret", "")),
+        endpoint=str(conf.get("sasl.oauthbearer.token.endpoint.url", "")),
+        scope=str(conf.get("sasl.oauthbearer.scope", "")),
+        authorities=None if conf.get("https.ca.location") == "probe" else _pem(conf, "https.ca"),
+    )
 
 
 def _tls(conf: Conf, driver: str) -> Tls:

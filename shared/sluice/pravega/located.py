@@ -5,19 +5,26 @@ attempt for each call. Concurrency: any number of calls side by side on one even
 a connection, of which there are `_LANES` to each store.
 """
 
+import ssl
 from collections.abc import Awaitable, Callable
 
 from sluice.pravega.calls import RequestChannel, SegmentCalls
 from sluice.pravega.connection import Connection, ConnectionLimits
-from sluice.pravega.errors import RouteStale, TryLater
+from sluice.pravega.errors import AccessDenied, RouteStale, TryLater
 from sluice.pravega.host import Host
 from sluice.pravega.pool import ConnectionPool
 from sluice.pravega.routing import container_of
+from sluice.pravega.tokens import FetchedTokens, FetchToken
 from sluice.pravega.wire.command import Command, Numbered
+from sluice.security.watched import Watched
 
 _MAX_REMEMBERED = 10_000
 _LANES = 8
 _DEFAULT_LIMITS = ConnectionLimits()
+
+
+async def _no_token(_segment: str, _is_append: bool) -> str:
+    return ""
 
 
 class LocatedSegmentStores(SegmentCalls):
@@ -25,21 +32,24 @@ class LocatedSegmentStores(SegmentCalls):
 
     `locate` gives the segment store that has a segment. It raises ConnectionFailure if that is not known at the moment;
     whatever else it raises comes out of the call as it is. Its answers are remembered until a call fails in a way that
-    makes another attempt worth it; that attempt locates anew. A call ends within the time `locate` takes, the connect
-    time-out, if there is no connection yet, and `call_timeout_s`; the few methods that exchange two requests take that
-    for each.
+    makes another attempt worth it; that attempt locates anew, and with a new token of `fetch_token`. A call ends within
+    the time these two take, the connect time-out, if there is no connection yet, and `call_timeout_s`; the few methods
+    that exchange two requests take that for each.
     """
 
     def __init__(
         self,
         locate: Callable[[str], Awaitable[Host]],
+        fetch_token: FetchToken = _no_token,
         *,
         call_timeout_s: float = 10.0,
         limits: ConnectionLimits = _DEFAULT_LIMITS,
+        tls: Watched[ssl.SSLContext] | None = None,
     ) -> None:
-        super().__init__(call_timeout_s)
+        self._tokens = FetchedTokens(fetch_token)
+        super().__init__(call_timeout_s, self._tokens)
         self._locate = locate
-        self._pool = ConnectionPool(limits)
+        self._pool = ConnectionPool(limits, tls)
         self._hosts: dict[str, Host] = {}
 
     async def close(self) -> None:
@@ -59,6 +69,7 @@ class LocatedSegmentStores(SegmentCalls):
     async def _exchange(self, channel: RequestChannel, request: Numbered, segment: str) -> Command:
         try:
             return await super()._exchange(channel, request, segment)
-        except (RouteStale, TryLater):
+        except (RouteStale, TryLater, AccessDenied):
+            self._tokens.forget(segment)
             self._hosts.pop(segment, None)
             raise

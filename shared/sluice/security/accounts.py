@@ -20,6 +20,7 @@ class Account:
     def __init__(self, user: str, stored_hash: str, acl: str, line: int) -> None:
         self.user = user
         self.stored_hash = stored_hash
+        self.acl_text = acl
         self.acl = Acl(entries_of(acl))
         self.line = line
 

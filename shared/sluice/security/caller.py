@@ -20,6 +20,12 @@ CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
 """None: nobody proved to be anybody, or nobody is asked to. Set at the boundary of gRPC and of HTTP."""
 
 
+def calling_principal() -> str:
+    """Who proved to make the call that is being answered; empty for nobody."""
+    caller = CALLER.get()
+    return caller.principal if caller is not None else ""
+
+
 class UnauthenticatedError(Exception):
     """Nobody proved to be anybody, or a proof is wrong."""
 

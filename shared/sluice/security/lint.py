@@ -32,6 +32,7 @@ _FORMS = (
 )
 _UNESCAPED_DOT = re.compile(r"(?<=[\w-])\.(?=[\w-])")
 _MAX_STARS = 5
+_MAX_COMPARED = 100
 _HEX = re.compile(r"[0-9a-fA-F]{32,}")
 """A hash that has slipped into an ACL is not shown."""
 
@@ -75,7 +76,7 @@ def lint_acl(text: str) -> Iterator[tuple[str, str]]:
         if not any(_meets(atoms, form) for atoms in forms for form in _FORMS):
             yield named, "it never matches: no resource has this form"
             continue
-        for earlier, wider in before:
+        for earlier, wider in before[:_MAX_COMPARED]:
             if all(_covers(wider, atoms) for atoms in forms):
                 yield named, f"it never decides: entry {earlier.number} {earlier.text!r} matches all that it does"
                 break

@@ -5,6 +5,7 @@ from enum import IntEnum
 ROOT = "prn::/"
 """The resource of all scopes: who lists, creates and deletes scopes needs it."""
 
+_SCOPE = "prn::/scope:"
 _INTERNAL = {"_RG": "reader-group", "_MARK": "stream"}
 
 
@@ -18,7 +19,12 @@ class Permission(IntEnum):
 
 def scope_resource(scope: str) -> str:
     """A scope, and what is in it as a collection."""
-    return f"prn::/scope:{scope}"
+    return f"{_SCOPE}{scope}"
+
+
+def scope_in(resource: str) -> str:
+    """The scope that a resource is, or is in; empty for what is in no scope."""
+    return resource.removeprefix(_SCOPE).partition("/")[0] if resource.startswith(_SCOPE) else ""
 
 
 def stream_resource(scope: str, stream: str) -> str:

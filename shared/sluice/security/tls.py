@@ -14,6 +14,9 @@ SERVER_SETTING = "SLUICE_TLS"
 PROTOCOLS = ("TLSv1.2,TLSv1.3", "TLSv1.3,TLSv1.2", "TLSv1.3")
 """What a server may be told to accept. Not TLSv1.2 alone: gRPC offers the newer one in any case."""
 
+PLAIN = "plain"
+"""What is said of a connection without TLS."""
+
 _ANOTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
 
 
@@ -48,6 +51,13 @@ class ClientTls:
     def files(self) -> tuple[str, ...]:
         """Those that are given."""
         return tuple(path for path in (self.authorities, self.certificate, self.key) if path)
+
+
+def tls_in_words(is_on: bool, checks_host: bool) -> str:
+    """How a client's connection is secured, for operators."""
+    if not is_on:
+        return PLAIN
+    return "TLS" if checks_host else "TLS, host names not verified"
 
 
 def watched_identity(certificate: str, key: str, protocols: str) -> Watched[Identity] | None:

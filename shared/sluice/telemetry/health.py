@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from sluice.security.tls import Identity, serving_context
 from sluice.security.watched import Watched
+from sluice.telemetry.http_connections import BoundedConnection, HttpBounds
 from sluice.telemetry.metrics import CHECKS, READY
 from sluice.telemetry.process import VERSION
 from sluice.telemetry.scrape import exposition, on_scrape
@@ -80,13 +81,41 @@ STOP_GRACE_S = 3
 """How long calls in progress may go on when the server stops."""
 
 
+class _Server(uvicorn.Server):
+    """It wakes up once a second, for the date in its answers, and not ten times to see whether it shall end."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ending = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Part of uvicorn."""
+        while not self.ending.is_set():
+            await self.on_tick(0)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self.ending.wait()
+
+
 class HttpServer:
     """An HTTP server on the running loop that leaves the process's signals alone; with an `identity` it wants TLS."""
 
-    def __init__(self, app: Starlette, host: str, port: int, identity: Watched[Identity] | None = None) -> None:
+    def __init__(
+        self,
+        app: Starlette,
+        host: str,
+        port: int,
+        identity: Watched[Identity] | None = None,
+        bounds: HttpBounds | None = None,
+    ) -> None:
         self._address = (host, port)
+        bounds = bounds or HttpBounds()
         config = uvicorn.Config(
             app,
+            http=partial(BoundedConnection, bounds.connections, {}),  # type: ignore[arg-type]
+            # An upgraded connection would be none of the bounded ones.
+            ws="none",
+            h11_max_incomplete_event_size=bounds.head_bytes,
             log_config=None,
             lifespan="off",
             access_log=False,
@@ -94,7 +123,7 @@ class HttpServer:
             timeout_graceful_shutdown=STOP_GRACE_S,
             ssl_context_factory=None if identity is None else lambda *_: serving_context(identity),
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
         self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
         self._task: asyncio.Task[None] | None = None
 
@@ -105,7 +134,7 @@ class HttpServer:
         self._task = asyncio.get_running_loop().create_task(self._server.serve([listening]))
 
     async def stop(self) -> None:
-        self._server.should_exit = True
+        self._server.ending.set()
         if self._task is not None:
             await self._task
 
@@ -116,7 +145,7 @@ def health_app(checks: Checks, facts: Facts, degraded: Checks | None = None) -> 
 
 
 def health_server(
-    checks: Checks, degraded: Checks, host: str, port: int, identity: Watched[Identity] | None
+    checks: Checks, degraded: Checks, host: str, port: int, identity: Watched[Identity] | None, bounds: HttpBounds
 ) -> HttpServer:
     """A server of these routes and nothing else."""
-    return HttpServer(health_app(checks, {}, degraded), host, port, identity)
+    return HttpServer(health_app(checks, {}, degraded), host, port, identity, bounds)

@@ -12,7 +12,11 @@ from sluice.telemetry import tracing
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 _TALKATIVE = ("faust", "kazoo", "mode", "uvicorn.access")
-_LOUD_IN_OUTAGES = (
+_GRPC = "grpc._cython.cygrpc"
+"""Any caller has it log a stack trace, by a message that is none."""
+
+_LOUD = (
+    _GRPC,
     "aiokafka",
     "aiokafka.consumer.fetcher",
     "aiokafka.consumer.group_coordinator",
@@ -47,6 +51,13 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line, enc_hook=repr).decode()
 
 
+class WithoutHeaders(logging.Filter):
+    """Leaves out what gRPC says of headers that are no text: it says all of them, and they may be credentials."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("Invalid encoding on")
+
+
 class AtMost(logging.Filter):
     """Lets through so many records in so many seconds, so that an outage does not drown everything else."""
 
@@ -70,5 +81,6 @@ def set_up_logs(service: str, instance: str, level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
-    for name in _LOUD_IN_OUTAGES:
+    logging.getLogger(_GRPC).addFilter(WithoutHeaders())
+    for name in _LOUD:
         logging.getLogger(name).addFilter(AtMost(records=5, seconds=10.0))

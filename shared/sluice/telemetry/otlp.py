@@ -4,6 +4,7 @@ A thread of the SDK exports what has ended in batches; while the collector is aw
 What the SDK reads from the environment holds (`OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` and so on).
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 
@@ -15,9 +16,11 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from sluice.security.watched import SecurityConfigError
 from sluice.telemetry.tracing import NOTHING, Attributes, Carrier, Kind, Span
 
 EXPORT_TIMEOUT_S = 5
+_FILES = ("CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY")
 _KINDS: Mapping[Kind, SpanKind] = {
     "server": SpanKind.SERVER,
     "producer": SpanKind.PRODUCER,
@@ -28,9 +31,21 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 
 
 def otlp_tracer(service: str, instance: str, endpoint: str) -> "OtelTracer":
-    """`endpoint` is the collector's base URL, such as http://collector:4318."""
+    """`endpoint` is the collector's base URL, such as http://collector:4318.
+
+    Raises SecurityConfigError for files of TLS in the SDK's own settings that cannot be read.
+    """
+    _check_files()
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=EXPORT_TIMEOUT_S)
     return OtelTracer(service, instance, BatchSpanProcessor(exporter))
+
+
+def _check_files() -> None:
+    """The SDK would notice with the first spans, and drop them all."""
+    for setting in (f"OTEL_EXPORTER_OTLP_{traces}{file}" for traces in ("TRACES_", "") for file in _FILES):
+        file = os.environ.get(setting)
+        if file and not os.access(file, os.R_OK):
+            raise SecurityConfigError(f"{setting}: {file} cannot be read")
 
 
 class OtelTracer:

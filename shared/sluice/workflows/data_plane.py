@@ -48,8 +48,7 @@ def connect(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
         return Host(host.address, host.port) if host is not None else None
 
     tls = runtime.settings.store_client_tls()
-    if tls is not None:
-        runtime.watch(tls)
+    runtime.watch(tls)
     store = SegmentStoreClient(
         route, container_count, call_timeout_s=call_timeout_s, tokens=OwnTokens(runtime.tokens), tls=tls
     )

@@ -135,7 +135,7 @@ def _made_by_readers() -> Iterator[Operation]:
         needs(READ, On.SCOPE),
         "_MARK",
         ours=needs(UPDATE, On.SCOPE),
-        why="no client makes the streams of watermarks",
+        why="no client makes streams of watermarks",
     )
     yield rpc("createStream", _config("_other"), needs(UPDATE, On.SCOPE), "_other")
     yield rpc("createReaderGroup", _GROUP_CONFIG, needs(UPDATE, On.SCOPE), with_flag=reads)

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.documents import DOCS
 
 from api_gateway.security.authentication import authentication_of
 from api_gateway.security.guard import Guard
@@ -186,6 +187,13 @@ def test_health_and_ping_look_at_no_credentials(answers_of: Callable[[str], Answ
 @pytest.mark.parametrize("target", [*CALLED_TARGETS, EXISTING])
 def test_who_is_refused_is_told_that_and_no_more(answers_of: Callable[[str], Answers], target: str) -> None:
     assert answers_of(target).refusals == TOLD
+
+
+def test_what_is_needed_otherwise_is_on_the_page_of_differences_with_its_reason() -> None:
+    page = (DOCS / "differences.md").read_text()
+    for operation in OPERATIONS:
+        assert (operation.ours is None) == (operation.why == "")
+        assert operation.why in page
 
 
 def test_every_operation_is_called() -> None:

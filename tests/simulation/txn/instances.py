@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import patch
 
 from simulation.processes import PROCESS, Process
@@ -20,7 +20,7 @@ TXN_SETTINGS = TxnSettings(instance="0", partitions=2)
 WORKFLOW_SETTINGS = WorkflowSettings(instance="0", partitions=2)
 
 
-def _wheel(_url: str, _prefix: str, claim_ms: int) -> MemoryWheel:
+def _wheel(_url: str, _prefix: str, claim_ms: int, **_options: Any) -> MemoryWheel:
     process = PROCESS.get()
     return MemoryWheel(cast("Plant", process.system).redis, claim_ms, process.touch)
 

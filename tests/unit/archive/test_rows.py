@@ -53,6 +53,12 @@ def test_an_entry_says_what_it_changes_and_for_which_request() -> None:
     assert {row["request"] for row in rows if row["request"]} == {"scope", "create"}
 
 
+def test_an_entry_says_who_called_and_null_if_nobody_was_asked() -> None:
+    value = b'{"id":"a","at":1,"by":"s/0","entries":[{"request":"r","principal":"alice"},{}]}'
+    rows = journal_rows(ArchivedRecord(0, 7, 5, "a/b", value))
+    assert [row["principal"] for row in rows] == ["alice", None]
+
+
 def test_unknown_fields_of_record_and_entry_stay() -> None:
     value = (
         b'{"id":"a","at":1,"by":"s/0","later":{"x":[1.50]},"entries":[{"expect":{"stream:a/b":3},"new":"\\u00e9"},{}]}'

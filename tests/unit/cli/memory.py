@@ -22,7 +22,7 @@ from sluice.engine.partition import partition_keys, partition_of
 from sluice.engine.record import Source
 from sluice.kafka import topics
 from sluice.kafka.headers import cloud_event_headers
-from sluice.kafka.requests import Request, encode_request
+from sluice.kafka.requests import Request, decode_request, encode_request
 from sluice_cli.errors import RefusedError
 from sluice_cli.records.source import KafkaRecord, Span, TopicFacts
 
@@ -136,15 +136,15 @@ class History:
         """The view of the key's partition."""
         return self.views[partition_of(key, PARTITIONS)]
 
-    def send(self, command: Command, id: str, by: str = "api-gateway/a") -> KafkaRecord:
+    def send(self, command: Command, id: str, by: str = "api-gateway/a", principal: str = "") -> KafkaRecord:
         """Put a command on its topic."""
-        request = Request(id=id, at=self.now, by=by, command=command)
+        request = Request(id=id, at=self.now, by=by, command=command, principal=principal)
         headers = cloud_event_headers(type(command).__name__, id, by, self.now, command.key)
         return self.source.append(topics.topic_of(command).name, command.key, encode_request(request), headers)
 
-    def ask(self, command: Command, id: str, by: str = "api-gateway/a") -> Any:
+    def ask(self, command: Command, id: str, by: str = "api-gateway/a", principal: str = "") -> Any:
         """Send a command and have it decided; the reply (`Reply`), if it is replied to at once."""
-        sent = self.send(command, id, by)
+        sent = self.send(command, id, by, principal)
         return self.decide(command.key, decided(command), id, sent).reply
 
     def decide(
@@ -174,7 +174,8 @@ class History:
             reader.get(event.aggregate)
         source = Source(f"{sent.topic}@{TOPIC_ID}", 0, sent.offset) if sent is not None else None
         replied = request if decision.reply is not None else None
-        return decision, JournalEntry(reader.seen, decision.events, replied, decision.reply, source)
+        principal = decode_request(sent.value or b"").principal if sent is not None else ""
+        return decision, JournalEntry(reader.seen, decision.events, replied, decision.reply, source, principal)
 
     def append_record(self, key: str, *entries: JournalEntry) -> list[Outcome]:
         """Append a record of the journal and fold it."""

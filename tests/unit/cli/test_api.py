@@ -1,11 +1,16 @@
 """Paths, replies that are not Sluice's, and replies that take long."""
 
+import os
+import ssl
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from unit.cli.conftest import Cli
+from support.certificates import Authority
+from unit.cli.conftest import Cli, problem
 
 from api_gateway.settings import GatewaySettings
 from sluice_cli import api as module
@@ -130,3 +135,93 @@ def test_the_waiting_is_announced_on_stderr(
     waiting()
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.startswith(f"Still waiting for {base}")
+
+
+class Gateway:
+    """Serves an empty list of scopes, and keeps what the callers sent as `Authorization`."""
+
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        self.authorizations: list[str | None] = []
+        gateway = self
+
+        class Answering(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                gateway.authorizations.append(self.headers.get("Authorization"))
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'{"items": []}')
+
+            def log_message(self, *_arguments: Any) -> None:
+                """Not on stderr."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.port = self._server.server_port
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def access(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The environment, without credentials."""
+    for name in [*os.environ]:
+        if name.startswith("pravega_client_") or name in ("SLUICE_USER", "SLUICE_PASSWORD", "SLUICE_CA"):
+            monkeypatch.delenv(name)
+    return monkeypatch
+
+
+def test_the_credentials_of_the_environment_go_with_every_call(access: pytest.MonkeyPatch) -> None:
+    gateway = Gateway(None)
+    try:
+        for variables in ({}, {"SLUICE_USER": "me", "SLUICE_PASSWORD": "secret"}):
+            for name, value in variables.items():
+                access.setenv(name, value)
+            with session.open_api(f"http://127.0.0.1:{gateway.port}") as api:
+                assert [*api.pages("/sluice/v1/scopes")] == []
+    finally:
+        gateway.close()
+    assert gateway.authorizations == [None, "Basic bWU6c2VjcmV0"]
+
+
+def test_a_gateway_with_a_certificate_of_a_known_authority_is_called(
+    access: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    authority, other = Authority(tmp_path), Authority(tmp_path, "other")
+    pair = authority.issue("server")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(pair.certificate, pair.key)
+    gateway = Gateway(tls)
+    address = f"https://localhost:{gateway.port}"
+    try:
+        access.setenv("SLUICE_CA", str(authority.file))
+        with session.open_api(address) as api:
+            assert api.get("/sluice/v1/scopes") == {"items": []}
+        for variables in ({"SLUICE_CA": str(other.file)}, {"SLUICE_CA": ""}):
+            access.setenv("SLUICE_CA", variables["SLUICE_CA"])
+            with session.open_api(address) as api, pytest.raises(UnreachableError) as refused:
+                api.get("/sluice/v1/scopes")
+            assert "SLUICE_CA" in refused.value.hint
+    finally:
+        gateway.close()
+    assert gateway.authorizations == [None]
+
+
+@pytest.mark.parametrize("variables", [{"SLUICE_USER": "me"}, {"SLUICE_CA": "/none"}])
+def test_access_that_cannot_be_used_is_wrong_usage(access: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    for name, value in variables.items():
+        access.setenv(name, value)
+    with pytest.raises(UsageError):
+        session.open_api("https://gateway")
+    with pytest.raises(UsageError):
+        session.open_client("tls://controller:9090")
+
+
+@pytest.mark.parametrize(("status", "hint"), [(401, "SLUICE_USER"), (403, "sluice security may")])
+def test_a_refusal_says_what_to_do(cli: Cli, status: int, hint: str) -> None:
+    cli.answers["GET /scopes"] = problem(status, "said the test")
+    found = cli("scope", "list")
+    assert found.code == 1 and hint in found.err

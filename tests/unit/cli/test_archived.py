@@ -26,7 +26,7 @@ def history(cli: Cli) -> History:
     history.ask(CreateScope("other"), "other-scope")
     history.ask(CreateStream("other", "orders", StreamConfig()), "other-create")
     history.finish_create("other", "orders", "other-create")
-    history.ask(SealStream("demo", "orders"), "seal")
+    history.ask(SealStream("demo", "orders"), "seal", principal="alice")
     history.finish_seal("demo", "orders", "seal")
     history.twin("demo/orders", decides=False)
     return history
@@ -69,6 +69,13 @@ def test_an_audit_says_who_changed_what_when_and_for_which_request(cli: Cli, his
     assert len({(c["partition"], c["offset"], c["entry"], c["type"]) for c in found}) == len(found)
 
 
+def test_an_audit_names_who_called_for_a_workflow_and_for_nothing_else(cli: Cli, history: History) -> None:
+    assert [c["type"] for c in audit(cli, "demo/orders") if c["principal"] == "alice"] == [
+        "StreamSealStarted", "StreamSealed",
+    ]  # fmt: skip
+    assert {c["principal"] for c in audit(cli, "demo/orders") if c["request"] != "seal"} == {""}
+
+
 def test_an_audit_of_a_scope_has_all_that_is_in_it(cli: Cli, history: History) -> None:
     names = {c["name"] for c in audit(cli, "demo")}
     assert {"demo", "demo/orders"} <= names
@@ -86,7 +93,7 @@ def test_an_audit_is_bounded_by_times_and_type(cli: Cli, history: History) -> No
 
 def test_an_audit_for_people_is_a_table_or_a_sentence(cli: Cli, history: History) -> None:
     lines = cli("audit", "demo/orders", "--from", "1700000000000").out.strip().splitlines()
-    assert lines[0].split() == ["at", "name", "event", "facts", "by", "request"]
+    assert lines[0].split() == ["at", "name", "event", "facts", "principal", "by", "request"]
     assert "nothing of demo/none changed" in cli("audit", "demo/none").out
 
 

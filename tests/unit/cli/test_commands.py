@@ -454,7 +454,7 @@ def test_every_command_has_the_options_of_all() -> None:
     assert len(leaves) > 40
     assert {name.partition(" ")[0] for name in leaves} == {
         "audit", "backup", "container", "context", "dead-letter", "decision", "diagnose", "member", "reader-group",
-        "scope", "snapshot", "stream", "table", "topic", "trace", "transaction", "verify", "workflow",
+        "scope", "security", "snapshot", "stream", "table", "topic", "trace", "transaction", "verify", "workflow",
     }  # fmt: skip
     for name, leaf in leaves.items():
         assert {"json", "api", "kafka"} <= {parameter.name for parameter in leaf.params}, name

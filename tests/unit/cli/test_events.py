@@ -15,7 +15,7 @@ from sluice_cli import session
 from sluice_cli.events import reading, writing
 from sluice_cli.events.printing import harmless
 from sluice_cli.events.reading import Reading
-from sluice_client import Client, Patience, Start, Unavailable
+from sluice_client import AccessRefused, Client, Patience, Start, Unavailable
 from sluice_client.memory import InMemoryController
 
 FIRST, SECOND, MERGED = (f"demo/orders/{name}" for name in ("0.#epoch.0", "1.#epoch.0", "2.#epoch.1"))
@@ -189,7 +189,7 @@ def test_a_line_that_is_too_long_for_an_event_is_refused(
 
 
 @pytest.mark.usefixtures("cluster")
-def test_what_is_not_there_and_what_is_sealed_is_refused(
+def test_what_is_not_there_sealed_or_not_permitted_is_refused(
     cli: Cli, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for command in (["read", "demo/nothing"], ["write", "demo/nothing", "a"]):
@@ -203,6 +203,13 @@ def test_what_is_not_there_and_what_is_sealed_is_refused(
     monkeypatch.setattr(cluster.controller, "key_ranges", none)
     sealed = cli("stream", "write", "demo/orders", "a")
     assert sealed.code == 1 and "demo/orders is sealed" in sealed.err
+
+    async def refused(_scope: str, _stream: str) -> list[tuple[float, str]]:
+        raise AccessRefused("PERMISSION_DENIED")
+
+    monkeypatch.setattr(cluster.controller, "key_ranges", refused)
+    forbidden = cli("stream", "write", "demo/orders", "a")
+    assert forbidden.code == 1 and "PERMISSION_DENIED" in forbidden.err and "SLUICE_USER" in forbidden.err
 
     async def away(_scope: str, _stream: str) -> dict[str, int]:
         raise Unavailable("15 s")

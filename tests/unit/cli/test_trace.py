@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 from unit.cli.conftest import Cli
-from unit.cli.memory import History, decided
+from unit.cli.memory import PARTITIONS, History, decided
 
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.ids import StreamId, TransactionId
@@ -284,6 +284,14 @@ def test_the_time_bound_holds(cli: Cli, history: History) -> None:
     assert found.code == 0 and "StreamCreated" in found.out and "StreamCreationStarted" not in found.out
     found = cli("trace", "create")
     assert found.code == 1 and found.out == "" and "--since" in found.err
+
+
+def test_the_caller_is_known_from_the_request_and_else_from_the_journal(cli: Cli, history: History) -> None:
+    history.ask(SealStream("demo", "orders"), "seal", principal="alice")
+    found = cli("trace", "seal", "--since", "2023-01-01")
+    assert found.out.startswith("request seal of alice, ")
+    history.source.logs[topics.REQUESTS_STREAMS.name] = [[] for _ in range(PARTITIONS)]
+    assert cli("trace", "seal", "--since", "2023-01-01", "--json").document["principal"] == "alice"
 
 
 def test_people_see_the_times_and_the_answer(cli: Cli, history: History) -> None:

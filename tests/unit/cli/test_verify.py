@@ -112,3 +112,12 @@ def test_a_trimmed_journal_without_a_snapshot_is_refused(cli: Cli, monkeypatch: 
 def test_without_the_api_nothing_is_compared(cli: Cli) -> None:
     cli.answers["GET /containers"] = httpx.Response(503, json={"title": "No", "detail": "not ready"})
     assert cli("verify").code in (1, 3)
+
+
+def test_a_key_of_tokens_that_is_given_twice_is_refused(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli.answers["GET /containers"] = CONTAINERS
+    monkeypatch.setenv("SLUICE_TOKEN_KEY", "k-e-y")
+    monkeypatch.setenv("SLUICE_TOKEN_KEY_FILE", "/run/key")
+    found = cli("verify")
+    assert found.code == 2 and "SLUICE_TOKEN_KEY and SLUICE_TOKEN_KEY_FILE are both set" in found.err
+    assert "k-e-y" not in found.err

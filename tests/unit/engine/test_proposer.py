@@ -138,6 +138,12 @@ async def test_a_refusal_is_appended_and_answered(world: EngineWorld) -> None:
     assert await awaited == "no"
 
 
+async def test_an_entry_names_whom_its_request_was_sent_for_and_others_name_nobody(world: EngineWorld) -> None:
+    await world.journal.propose(KEY, add(f"{KEY}:a"), origin=origin(4), principal="alice")
+    await world.journal.propose(KEY, add(f"{KEY}:b"), origin=origin(5))
+    assert [entry.principal for record in world.records(KEY) for entry in record.entries] == ["alice", ""]
+
+
 async def test_a_record_carries_the_floors_of_those_who_delivered_its_requests(world: EngineWorld) -> None:
     offsets = Offsets()
     for offset in (3, 4, 5):

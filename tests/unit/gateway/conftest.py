@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from support.virtual_tests import loop_factories
 from unit.gateway.system import CONTAINERS, MemorySystem
 
+from api_gateway.bounds import channel_options
 from api_gateway.main import handlers
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
@@ -113,7 +114,7 @@ async def served(guard: Guard | None = None, token_key: str = "") -> AsyncIterat
     await system.start()
     requests = Requests(system.runtime, settings.max_pending, settings.request_timeout_s)
     table = handlers(Reads(system.runtime.journal), requests, settings, system.runtime.tokens)
-    server = ControllerServer(table, settings.max_calls, guard)
+    server = ControllerServer(table, settings.max_calls, guard, channel_options(settings))
     port = await server.start("127.0.0.1", 0)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield Gateway(system, settings, port, channel)

@@ -222,11 +222,12 @@ Opened = Callable[..., Authentication | None]
 
 async def test_callers_of_the_password_file_are_known(opened: Opened, site: Site) -> None:
     found = opened(auth_enabled=True, auth_accounts=str(site.file))
-    assert found is not None and len(found.watched) == 1 and found.problem() is None
+    assert found is not None and found.problem() is None
     caller = await found.authenticator.caller(header("admin", SECRET))
     assert caller is not None and caller.principal == "admin"
     site.write("\n")
-    found.watched[0].look()
+    (watched,) = found.watched
+    watched.look()
     assert "password file has no account" in (found.problem() or "")
 
 

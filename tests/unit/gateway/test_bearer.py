@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -14,6 +15,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+from support.certificates import Authority
 
 from api_gateway.security import keys as key_module
 from api_gateway.security.bearer import LEEWAY_S, BearerHandler
@@ -74,9 +76,6 @@ class Fixed:
 
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         return key_module.find_in(self.keys, id)
-
-    def problem(self) -> str | None:
-        return None
 
 
 @pytest.fixture
@@ -230,14 +229,14 @@ def test_what_is_no_set_of_public_keys_is_refused(content: bytes) -> None:
 class Issuer:
     """Serves keys over HTTP on the loopback interface."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.answers: dict[str, bytes] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         issuer = self
 
         class Answering(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                issuer.asked.append(self.path)
+                issuer.requested.append(self.path)
                 body = issuer.answers.get(self.path)
                 if body is not None and body.startswith(b"http"):
                     self.send_response(302)
@@ -252,7 +251,9 @@ class Issuer:
                 """Not on stderr."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._server.server_port}"
         Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     def close(self) -> None:
@@ -274,7 +275,7 @@ async def test_keys_are_where_the_issuer_says(issuer: Issuer) -> None:
     issuer.answers["/certs"] = published("k1")
     keys = FetchedKeys(fetcher(issuer.url, "", ""))
     assert await keys.find("k1") and keys.problem() is None
-    assert issuer.asked == ["/.well-known/openid-configuration", "/certs"]
+    assert issuer.requested == ["/.well-known/openid-configuration", "/certs"]
 
 
 @pytest.mark.parametrize("described", [{"issuer": "https://else"}, {"issuer": None}, {}, []])
@@ -284,7 +285,7 @@ async def test_a_description_of_another_issuer_is_refused(issuer: Issuer, descri
     issuer.answers["/.well-known/openid-configuration"] = json.dumps(described).encode()
     keys = FetchedKeys(fetcher(issuer.url, "", ""))
     assert await keys.find("k1") is None and "issuer" in (keys.problem() or "")
-    assert "/certs" not in issuer.asked
+    assert "/certs" not in issuer.requested
 
 
 @pytest.mark.parametrize("answer", [b"http://example.org/", b"x" * (1024 * 1024 + 1), None])
@@ -293,7 +294,25 @@ async def test_keys_that_cannot_be_had_are_reported(issuer: Issuer, answer: byte
         issuer.answers["/certs"] = answer
     keys = FetchedKeys(fetcher(ISSUER, f"{issuer.url}/certs", ""))
     assert await keys.find("k1") is None and "cannot be fetched" in (keys.problem() or "")
-    assert issuer.asked == ["/certs"]
+    assert issuer.requested == ["/certs"]
+
+
+async def test_the_issuer_is_trusted_by_the_authorities_in_the_file(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.issue("issuer")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(pair.certificate, pair.key)
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes(Authority(tmp_path, "other").file.read_bytes())
+    issuer = Issuer(tls)
+    issuer.answers["/certs"] = published("k1")
+    now = 0.0
+    keys = FetchedKeys(fetcher(ISSUER, f"{issuer.url}/certs", str(ca)), lambda: now)
+    assert await keys.find("k1") is None and "CERTIFICATE_VERIFY_FAILED" in (keys.problem() or "")
+    ca.write_bytes(authority.file.read_bytes())
+    now += key_module.PAUSE_S
+    assert await keys.find("k1") and keys.problem() is None
+    issuer.close()
 
 
 @pytest.mark.parametrize("url", ["http://keycloak.example/certs", "file:///etc/passwd", "https://", "https://["])

@@ -16,6 +16,8 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream.events import Replacement, StreamCreated, StreamEpochAdded, StreamScaled, StreamScaleStarted
+from sluice.domain.transaction.events import TransactionCommitted, TransactionCommitting, TransactionOpened
+from sluice.domain.transaction.state import TransactionState
 from sluice.engine.journal import JournalUnavailableError
 
 Read = Callable[[], Awaitable[Any]]
@@ -26,6 +28,7 @@ SEGMENT = pb.SegmentId(streamInfo=STREAM, segmentId=0)
 SCOPE = pb.ScopeInfo(scope="sc")
 TRANSACTION = pb.TxnRequest(streamInfo=STREAM, txnId=pb.TxnId(lowBits=7))
 TABLE = pb.KeyValueTableInfo(scope="sc", kvtName="kv")
+TXN_ID = "00000000-0000-0000-0000-000000000007"
 ALL: tuple[str, ...] = ("all",)
 
 
@@ -118,4 +121,24 @@ async def test_only_a_caller_of_the_scale_that_runs_waits_for_its_end(idle: Memo
     assert not waiting.done()
     await idle.append("sc/st", StreamEpochAdded(scope="sc", stream="st", created_at=3), done)
     assert await waiting is not None
+    assert loop.time() - before < 60
+
+
+async def test_the_state_of_a_transaction_that_ends_comes_with_its_end(idle: MemorySystem) -> None:
+    names: dict[str, Any] = {"scope": "sc", "stream": "st", "transaction": TXN_ID}
+    opened = TransactionOpened(**names, lease_ms=10_000, at=1)
+    committing = TransactionCommitting(**names, at=2)
+    reads, loop = Reads(idle.runtime.journal), idle.broker.loop
+    id = StreamId("sc", "st").transaction(TXN_ID)
+    await idle.append("sc/st", creation_started(), StreamCreated(scope="sc", stream="st"), opened)
+    before = loop.time()
+    assert await reads.transaction_state(id, 60) is TransactionState.OPEN
+    assert loop.time() - before < 1
+    await idle.append("sc/st", committing)
+    assert await reads.transaction_state(id, 1) is TransactionState.COMMITTING
+    asking = asyncio.ensure_future(reads.transaction_state(id, 60))
+    await asyncio.sleep(30)
+    assert not asking.done()
+    await idle.append("sc/st", TransactionCommitted(**names, at=3))
+    assert await asking is TransactionState.COMMITTED
     assert loop.time() - before < 60

@@ -5,6 +5,7 @@ from typing import Any
 
 import grpc
 import pytest
+from support.callers import called_by
 from support.wait import SOON_S, eventually_async
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import failure
@@ -16,12 +17,14 @@ from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import Command
 from sluice.domain.config import StreamConfig
+from sluice.domain.model import decode_record
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.stream.commands import CreateStream, SealStream
 from sluice.engine.journal import PartitionFailedError
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import RecordTooLargeError, SendError
-from sluice.kafka.topics import REQUESTS_STREAMS
+from sluice.kafka.requests import encode_request
+from sluice.kafka.topics import JOURNAL, REQUESTS_STREAMS
 
 SCOPE = pb.ScopeInfo(scope="sc")
 CREATE_SCOPE = CreateScope(scope="sc")
@@ -43,6 +46,19 @@ async def test_over_the_bound_a_request_is_refused_and_the_limit_named(gateway: 
     for call in waiting:
         call.cancel()
     await _until_waiting(gateway, 0)
+
+
+async def test_a_request_names_who_called_and_the_journal_names_them_too(deciding: MemorySystem) -> None:
+    requests = Requests(deciding.runtime, 10, TIMEOUT_S)
+    with called_by("alice"):
+        await requests.submit(CREATE_SCOPE)
+    await requests.submit(CREATE_STREAM)
+    assert [request.principal for _, request in deciding.sent] == ["alice", ""]
+    assert b"principal" not in encode_request(deciding.sent[1][1]), "it costs nothing where callers are not known"
+    records = [decode_record(message.value()) for log in deciding.broker.logs(JOURNAL.name) for message in log]
+    assert {(e.principal, e.request) for r in records for e in r.entries if e.principal} == {
+        ("alice", deciding.sent[0][1].id)
+    }
 
 
 async def test_a_callers_own_deadline_ends_the_wait(gateway: Gateway) -> None:

@@ -204,7 +204,7 @@ async def test_a_file_url_with_a_host_is_refused_and_nothing_is_made(
     monkeypatch.setattr(Path, "mkdir", lambda *_args, **_options: pytest.fail("a folder is made"))
     url = "file://state/jobs/x.json"
     assert not is_new_file(url) and is_new_file(f"file:{tmp_path}/none.json")
-    with pytest.raises(UsageError, match="no document store is known for 'file://state"):
+    with pytest.raises(UsageError, match="no document store is known for URLs of 'file' as this one"):
         async with opened(url, 2.0):
             pass
 

@@ -13,9 +13,10 @@ import certifi
 import pytest
 
 from sluice.kafka_config import clients
-from sluice.kafka_config.conf import Conf, KafkaConfError, read_conf
+from sluice.kafka_config.conf import Conf, KafkaConfError, files_of, read_conf
 from sluice.kafka_config.java import ignored_by_java, java_options
 from sluice.kafka_config.python import python_security
+from sluice.kafka_config.security import Login, TokenLogin
 from sluice.settings import ServiceSettings
 from sluice_local.ports import find_block
 
@@ -27,6 +28,16 @@ LOGIN = {
     "sasl.username": "sluice",
     "sasl.password": SECRET,
 }
+
+TOKENS = {
+    "security.protocol": "sasl_ssl",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.client.id": "sluice",
+    "sasl.oauthbearer.client.secret": SECRET,
+    "sasl.oauthbearer.token.endpoint.url": "https://provider/token",
+}
+OAUTH_OF_JAVA = "org.apache.kafka.common.security.oauthbearer"
 
 
 def given(**more: Any) -> Conf:
@@ -121,9 +132,44 @@ def test_java_is_given_the_same_security_with_the_files_as_text(tmp_path: Path) 
     assert java_options({}) == {}
 
 
+def test_a_client_of_an_oauth_provider_logs_in_with_every_driver(tmp_path: Path) -> None:
+    authorities = tmp_path / "provider.pem"
+    authorities.write_text("first\nsecond\n")
+    conf = read_conf(json.dumps({**TOKENS, "https.ca.location": str(authorities)}))
+    assert java_options(conf) == {
+        "security.protocol": "SASL_SSL",
+        "ssl.endpoint.identification.algorithm": "https",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://provider/token",
+        "sasl.login.callback.handler.class": f"{OAUTH_OF_JAVA}.OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config": f'{OAUTH_OF_JAVA}.OAuthBearerLoginModule required clientId="sluice" '
+        r'clientSecret="p4\"\\word" ssl.truststore.type="PEM" ssl.truststore.certificates="first\nsecond\n";',
+    }
+    login, _context = python_security(conf)
+    assert login == TokenLogin("sluice", SECRET, "https://provider/token", "", "first\nsecond\n")
+    assert SECRET not in repr(login)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("sasl.oauthbearer.method", "default"), ("sasl.oauthbearer.extensions", "a=b")]
+)
+def test_tokens_that_only_librdkafka_can_get_are_refused(key: str, value: str) -> None:
+    for call in (java_options, python_security):
+        with pytest.raises(KafkaConfError, match=key):
+            call({**TOKENS, key: value})
+
+
+def test_the_files_that_clients_are_configured_by_are_known(tmp_path: Path) -> None:
+    file = tmp_path / "kafka.json"
+    file.write_text(json.dumps({"security.protocol": "ssl", "ssl.ca.location": certifi.where()}))
+    assert files_of(str(file)) == [file, Path(certifi.where())]
+    assert files_of('{"ssl.ca.location": "probe"}') == []
+    assert files_of("") == []
+
+
 def test_python_is_given_the_same_security() -> None:
     login, context = python_security(given(ssl_ca_location=certifi.where()))
-    assert login is not None and context is not None
+    assert isinstance(login, Login) and context is not None
     assert (login.mechanism, login.user, login.password) == ("SCRAM-SHA-256", "sluice", SECRET)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
     assert context.get_ca_certs()
@@ -134,6 +180,7 @@ def test_python_is_given_the_same_security() -> None:
 @pytest.mark.parametrize(
     ("more", "refused_by_java", "refused_by_python"),
     [
+        ({"sasl.mechanism": "GSSAPI"}, True, True),
         ({"sasl.mechanism": "OAUTHBEARER"}, True, True),
         ({"ssl.crl.location": "revoked.pem"}, True, True),
         ({"ssl.ca.location": "/nowhere/ca.pem"}, True, True),

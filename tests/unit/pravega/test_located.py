@@ -1,5 +1,6 @@
 """The client that asks where a segment is: what it remembers, when it asks anew, and what if there is no answer."""
 
+import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -7,8 +8,10 @@ import pytest
 from unit.pravega.fake_store import CLOSE, created, fake_store
 
 from sluice.pravega import ConnectionFailure, Failure, Host, LocatedSegmentStores, RouteStale, SegmentMissing, TryLater
+from sluice.pravega.errors import AccessDenied, TokenExpired
 from sluice.pravega.wire.command import Command
-from sluice.pravega.wire.refusals import WrongHost
+from sluice.pravega.wire.refusals import TOKEN_EXPIRED, AuthTokenCheckFailed, WrongHost
+from sluice.pravega.wire.segments import CreateSegment
 
 NAME = "s/t/0.#epoch.0"
 
@@ -24,7 +27,12 @@ async def located(*hosts: Host) -> AsyncIterator[tuple[LocatedSegmentStores, lis
             raise ConnectionFailure(Failure.NO_ROUTE, "said the test")
         return left.pop(0) if len(left) > 1 else left[0]
 
-    stores = LocatedSegmentStores(locate)
+    numbers = itertools.count(1)
+
+    async def fetch_token(_segment: str, _is_append: bool) -> str:
+        return f"token {next(numbers)}"
+
+    stores = LocatedSegmentStores(locate, fetch_token)
     try:
         yield stores, looked_up
     finally:
@@ -70,6 +78,26 @@ async def test_a_store_that_is_gone_is_looked_up_anew() -> None:
         with pytest.raises(RouteStale, match="does not accept connections"):
             await stores.create_segment(NAME, 0, 0)
         await stores.create_segment(NAME, 0, 0)
+
+
+@pytest.mark.parametrize(("code", "error"), [(0, AccessDenied), (TOKEN_EXPIRED, TokenExpired)])
+async def test_a_token_that_a_store_refuses_is_replaced(code: int, error: type[Exception]) -> None:
+    refused: list[Command] = []
+
+    def answer(command: Command) -> Sequence[Command]:
+        if refused:
+            return created(command)
+        refused.append(command)
+        assert isinstance(command, CreateSegment)
+        return [AuthTokenCheckFailed(command.request_id, "", code)]
+
+    async with fake_store(answer) as store, located(store.host) as (stores, _):
+        with pytest.raises(error):
+            await stores.create_segment(NAME, 0, 0)
+        for _ in range(2):
+            await stores.create_segment(NAME, 0, 0)
+        tokens = [getattr(command, "token", None) for command in store.received]
+        assert tokens == [None, "token 1", "token 2", "token 2"]
 
 
 async def test_a_refusal_leaves_the_location_remembered() -> None:

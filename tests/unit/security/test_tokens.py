@@ -11,7 +11,7 @@ from sluice.domain.segment import segment_name
 from sluice.security.resources import Permission, reader_group_resource, stream_resource
 from sluice.security.tokens import NO_EXPIRY, NO_SIGNER, OWN_TTL_S, TokenSigner, signed, signer_of
 from sluice.security.watched import SecurityConfigError
-from sluice.settings import TokenSettings
+from sluice.settings import ServiceSettings
 
 NOW_S = 1_700_000_000
 STREAM = stream_resource("s", "a")
@@ -132,10 +132,10 @@ def test_the_key_that_every_store_has_is_warned_of(caplog: pytest.LogCaptureFixt
 def test_the_settings_give_the_signer_and_do_not_show_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_TOKEN_KEY", "k-e-y")
     monkeypatch.setenv("SLUICE_TOKEN_TTL_S", "7")
-    settings = TokenSettings()
+    settings = ServiceSettings()
     token = settings.token_signer(now_ms).of(Permission.READ, STREAM)
     assert claims_in(token, "k-e-y")["exp"] == NOW_S + 7
     assert "k-e-y" not in repr(settings)
     monkeypatch.setenv("SLUICE_TOKEN_TTL_S", "-2")
     with pytest.raises(ValidationError):
-        TokenSettings()
+        ServiceSettings()

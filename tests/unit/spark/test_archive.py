@@ -1,19 +1,21 @@
 """The archive's files as workers make them, joined as the driver does, and what the archived journal says."""
 
 from collections import Counter
+from io import BytesIO
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.archive import archived, files
 
 from retention_spark import archive_files
 from retention_spark.archive_facts import GAP, SCALED, TRANSACTION, WORKFLOW, facts_of
-from retention_spark.archive_files import FileContent, encode_files
+from retention_spark.archive_files import FileContent, encode_files, parquet
 from retention_spark.archive_joining import JOINED_BYTES, joinable, superseded
 from retention_spark.archive_questions import fold_rows
 from retention_spark.archive_sink import ends
 from sluice.archive.layout import ArchiveFile
-from sluice.archive.rows import ArchivedRecord, Row, UnreadableRecordError, journal_rows
+from sluice.archive.rows import JOURNAL_SCHEMA, ArchivedRecord, Row, UnreadableRecordError, journal_rows, table_of
 from sluice.catalog.examples.journal_records import journal_records
 from sluice.domain.model import decode_record
 from sluice.kafka.topics import JOURNAL, SCALE
@@ -115,6 +117,16 @@ def test_joined_files_stay_small_enough_for_the_driver() -> None:
     sizes[file(7, 8)] = 2 * JOINED_BYTES
     groups = list(joinable(sizes, 2))
     assert [[one.start for one in group] for group in groups] == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_file_of_an_earlier_release_is_joined_with_a_new_one() -> None:
+    new = table_of(rows(LOG[:2]), JOURNAL_SCHEMA)
+    old = new.drop_columns(["principal"])
+    for tables in ((old, new), (new, old)):
+        joined = pq.read_table(BytesIO(parquet(*tables)))
+        assert joined.num_rows == 2 * new.num_rows
+        assert joined.column("value").to_pylist() == 2 * new.column("value").to_pylist()
+        assert joined.schema.names == JOURNAL_SCHEMA.names
 
 
 def test_what_a_crash_left_is_what_another_file_holds() -> None:

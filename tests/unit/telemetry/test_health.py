@@ -1,10 +1,16 @@
 """What /readyz and /metrics answer, and what of it becomes a metric."""
 
+import asyncio
+
 import httpx
+import pytest
+import uvicorn
 from prometheus_client import REGISTRY, Gauge
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
+from support import virtual_time
 
+from sluice.telemetry import health
 from sluice.telemetry.health import Checks, health_app
 from sluice.telemetry.scrape import on_scrape
 
@@ -69,3 +75,23 @@ async def test_a_scrape_updates_all_gauges_but_those_that_fail() -> None:
     assert families["test_looked_at"].samples[0].value == 1, "the later one took the place of the earlier one"
     assert REGISTRY.get_sample_value("sluice_scrape_failures_total", {"group": "test, broken"}) == before + 1
     on_scrape("test, broken", lambda: None)
+
+
+def test_an_idle_server_wakes_up_once_a_second_and_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        ticks: list[int] = []
+
+        async def tick(_server: uvicorn.Server, counter: int) -> bool:
+            ticks.append(counter)
+            return False
+
+        monkeypatch.setattr(uvicorn.Server, "on_tick", tick)
+        server, loop = health._Server(uvicorn.Config(health.health_app({}, {}))), asyncio.get_running_loop()
+        waking = asyncio.ensure_future(server.main_loop())
+        await asyncio.sleep(59.5)
+        assert ticks == [0] * 60, "each of them sets the date"
+        server.ending.set()
+        await waking
+        assert loop.time() < 60
+
+    virtual_time.run(scene())

@@ -11,6 +11,8 @@ from sluice.domain.segment import segment_id, segment_name
 from sluice.domain.transaction.batch import Merged
 from sluice.domain.transaction.state import segment_names
 from sluice.pravega.memory import InMemorySegmentStore, Moment
+from txn_manager import early_lengths
+from txn_manager.early_lengths import EarlyLengths
 from txn_manager.merging import StillUnsealed, merge_into
 
 
@@ -22,6 +24,7 @@ class Scene:
         self.ids = tuple(self.log.open(f"{i}") for i in range(len(contents)))
         self.contents = contents
         self.store = InMemorySegmentStore(self._count)
+        self.lengths = EarlyLengths(self.store)
         self.requests: Counter[str] = Counter()
         self.measured: Callable[[str], None] = lambda _name: None
 
@@ -59,7 +62,7 @@ class Scene:
         self.measured = flush
 
     async def merge(self, may_skip: bool = True) -> Merged:
-        return await merge_into(self.store, self.log.stream, self.ids, self.goals, may_skip)
+        return await merge_into(self.store, self.log.stream, self.ids, self.goals, may_skip, self.lengths)
 
     def data(self) -> list[bytes]:
         return [self.store.segments[segment_name(*STREAM, goal)].data for goal in self.goals.values()]
@@ -74,6 +77,43 @@ async def test_what_has_data_is_merged_and_what_is_empty_only_sealed() -> None:
     assert merged.positions == {scene.ids[0]: {0: 0, 1: 0, 2: 5, 3: 0}}
     assert (scene.requests["MergeSegmentsBatch"], scene.requests["SealSegment"]) == (1, 3)
     assert all(scene.store.segments[scene.name(0, number)].sealed for number in (0, 1, 3))
+
+
+async def test_lengths_that_were_asked_before_are_used_once() -> None:
+    scene = Scene(2, {0: b"a", 1: b"b"})
+    await scene.create()
+    scene.lengths.ask(segment_names(scene.log.stream, scene.ids[0]).values())
+    await scene.merge()
+    assert (scene.requests["GetStreamSegmentInfo"], scene.requests["MergeSegmentsBatch"]) == (2, 2)
+    await scene.merge()
+    assert scene.requests["GetStreamSegmentInfo"] == 4, "an attempt that follows asks anew"
+
+
+async def test_what_is_flushed_behind_an_early_length_of_zero_is_merged() -> None:
+    scene = Scene(1, {})
+    await scene.create()
+    scene.flush_late(0, 0, b"late")
+    scene.lengths.ask([scene.name(0, 0)])
+    assert (await scene.merge()).skipped == {}
+    assert scene.data() == [b"late"]
+
+
+async def test_an_early_question_that_failed_is_asked_once_more() -> None:
+    scene = Scene(1, {0: b"a"})
+    await scene.create()
+    scene.lengths.ask([scene.name(0, 0), scene.name(0, 0) + "x"])
+    assert await scene.lengths.info(scene.name(0, 0) + "x") is None
+    await scene.merge()
+    assert scene.data() == [b"a"]
+
+
+async def test_answers_that_no_one_uses_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_lengths, "MOST", 2)
+    scene = Scene(4, dict.fromkeys(range(4), b"a"))
+    await scene.create()
+    scene.lengths.ask(scene.name(0, n) for n in range(4))
+    await scene.merge()
+    assert scene.requests["GetStreamSegmentInfo"] == 6
 
 
 async def test_a_target_whose_sources_all_have_data_costs_no_seal() -> None:
@@ -152,7 +192,7 @@ async def test_empty_segments_are_skipped_for_duplicates_too() -> None:
     goals = {number: segment_id(2, number) for number in (0, 1)}
     for goal in goals.values():
         await scene.store.create_segment(segment_name(*STREAM, goal), 0, 0)
-    merged = await merge_into(scene.store, scene.log.stream, scene.ids, goals, may_skip=True)
+    merged = await merge_into(scene.store, scene.log.stream, scene.ids, goals, True, EarlyLengths(scene.store))
     assert merged.skipped == {scene.ids[0]: (0,)}
     assert merged.positions == {scene.ids[0]: {goals[0]: 0, goals[1]: 1}}
     assert scene.store.segments[segment_name(*STREAM, goals[1])].data == b"b"

@@ -71,7 +71,8 @@ def replace(file: Path, content: bytes, access: RedisAccess) -> None:
     """Have the file hold something else, and the wheel notice it."""
     file.write_bytes(content)
     for watched in access.watched:
-        watched.look()
+        if watched is not None:
+            watched.look()
 
 
 async def test_a_wheel_logs_in_with_tls(port: int, authority: Authority, password_file: Path) -> None:

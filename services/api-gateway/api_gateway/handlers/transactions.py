@@ -1,7 +1,8 @@
 """RPCs on transactions (controller-grpc-api 5.6).
 
 txn-manager decides on opening, pinging and ending one. The state of one, and which have ended, is read from the
-view, so that clients may poll as often as they like.
+view, so that clients may poll as often as they like. The state of one that is ending comes with its end, or a little
+later: who polls sees the end when it is there, and asks once instead of every few milliseconds.
 """
 
 from typing import Any
@@ -22,6 +23,9 @@ from sluice.domain.transaction.ids import halves, text_of
 from sluice.domain.transaction.state import TransactionState
 from sluice.security.resources import Permission, stream_resource
 from sluice.security.tokens import TokenSigner
+
+LONGEST_ANSWER_S = 0.1
+"""How long the answer to checkTransactionState waits for a commit or an abort that is under way to end."""
 
 LISTED_MOST = 500
 """How many ended transactions a list has (stream-and-transaction-semantics 6.9)."""
@@ -88,7 +92,8 @@ class TransactionHandlers:
         return await self._submit(command, context)
 
     async def state(self, request: pb.TxnRequest, _context: Context) -> pb.TxnState:
-        found = await self._reads.transaction_state(stream_of(request.streamInfo).transaction(_id_of(request.txnId)))
+        id = stream_of(request.streamInfo).transaction(_id_of(request.txnId))
+        found = await self._reads.transaction_state(id, LONGEST_ANSWER_S)
         return pb.TxnState(state=found.value)
 
     async def completed(self, request: pb.ListCompletedTxnRequest, _context: Context) -> pb.ListCompletedTxnResponse:

@@ -27,7 +27,7 @@ from starlette.types import Message, Receive
 
 from api_gateway.errors import BadRequestError, OverloadedError
 from api_gateway.rest.failures import JSON_TYPE, MAX_DETAIL, Failure, RefusedError, failure_of
-from api_gateway.security.guard import Guard, calling
+from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import names_in, rule_of
 from api_gateway.security.rules import Rule
 from sluice.kafka.topics import MAX_REQUEST_BYTES
@@ -78,6 +78,7 @@ def _headers(failure: Failure) -> dict[str, str]:
 
 _HEADERS: dict[int, dict[str, str]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: {"Retry-After": "1"},
+    HTTPStatus.TOO_MANY_REQUESTS: {"Retry-After": "1"},
     # The rest of the body is not waited for.
     HTTPStatus.REQUEST_TIMEOUT: {"Connection": "close"},
 }
@@ -131,7 +132,7 @@ class GuardedRoute(APIRoute):
                     response = await answered(request)
                 else:
                     caller = await _admitted(guard, rule, request)
-                    with calling(caller):
+                    with guard.serving(caller):
                         response = await answered(request)
             except Exception as error:  # noqa: BLE001 - this is the boundary
                 response = refuse(_noted(request, path, error, not_a_number))

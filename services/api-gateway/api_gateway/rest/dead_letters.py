@@ -32,7 +32,8 @@ from sluice.kafka.dead_letters import (
 )
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import decode_request, encode_request
-from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, TOPICS
+from sluice.kafka.topics import REPLAYABLE
+from sluice.security.caller import calling_principal
 
 KEPT_MOST = 20_000
 """How many letters, the latest ones, are held."""
@@ -55,7 +56,7 @@ RecordOffset = tuple[int, int]
 Read = Callable[[Mapping[int, int], Mapping[int, int], Callable[[Message], None]], None]
 """`read_dead_letters` of some Kafka."""
 
-_REPLAYABLE = {topic.name for topic in TOPICS} - {DEAD_LETTERS.name, JOURNAL.name}
+_REPLAYABLE = {topic.name for topic in REPLAYABLE}
 
 
 class NoSuchLetterError(Exception):
@@ -198,7 +199,14 @@ class DeadLetters:
 
     async def _settle(self, letter: Letter, how: Settlement) -> None:
         partition, offset = letter.record_offset
-        settled = DeadLetterSettled(partition=partition, offset=offset, how=how, at=self._clock.now_ms(), by=self._by)
+        settled = DeadLetterSettled(
+            partition=partition,
+            offset=offset,
+            how=how,
+            at=self._clock.now_ms(),
+            by=self._by,
+            principal=calling_principal(),
+        )
         await send_settlement(self._producer, letter.key, settled)
 
     async def _catch_up(self) -> None:
@@ -307,12 +315,13 @@ def _text(value: str | bytes | None) -> str:
 
 
 def _with_id(value: bytes, id: str) -> tuple[str, bytes]:
-    """The record under that id if it is a request, and as it is, without an id, otherwise."""
+    """The record under that id and for the caller if it is a request, and as it is, without an id, otherwise."""
     try:
         request = decode_request(value)
     except msgspec.DecodeError:
         return "", value
-    return id, encode_request(msgspec.structs.replace(request, id=id))
+    principal = calling_principal() or request.principal
+    return id, encode_request(msgspec.structs.replace(request, id=id, principal=principal))
 
 
 def dead_letters_of(

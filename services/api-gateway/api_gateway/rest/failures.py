@@ -10,7 +10,7 @@ import msgspec
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from api_gateway.errors import BadRequestError, NoOwnerError, OverloadedError, RequestTimeoutError
+from api_gateway.errors import BadRequestError, NoOwnerError, OverloadedError, QuotaExceededError, RequestTimeoutError
 from api_gateway.reads import MissingError
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError, StreamRestoringError
 from sluice.engine.journal import JournalError
@@ -55,6 +55,7 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (StreamRestoringError, 503),
     (RecordTooLargeError, 413),
     (OverloadedError, 503),
+    (QuotaExceededError, 429),
     (NotStartedError, 503),
     (NoOwnerError, 503),
     (SendError, 503),

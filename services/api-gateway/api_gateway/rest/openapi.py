@@ -1,7 +1,7 @@
 """The description of both interfaces at /openapi.json, complete enough to generate clients from.
 
-FastAPI describes what its routes say; added here is what is true of all of them: what a refusal looks like, and that
-nothing is ever refused with 422.
+FastAPI describes what its routes say; added here is what is true of all of them: what a refusal looks like, what the
+guard before them refuses, and that nothing is ever refused with 422.
 """
 
 import asyncio
@@ -15,7 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from api_gateway.rest.boundary import Problem
+from api_gateway.rest.boundary import PROBLEM_TYPE, Problem
+from api_gateway.security.guard import Guard
+from api_gateway.security.rest_permissions import rule_of
 
 _ABOUT = """\
 The interfaces of Sluice, a controller of Pravega, over HTTP.
@@ -91,13 +93,41 @@ def describe(app: FastAPI) -> None:
     ]
 
 
+_REFUSED = {
+    "401": "Where callers are asked who they are: there are no credentials, or wrong ones.",
+    "403": "The caller may not do this.",
+    "429": "A user or a scope has more calls than its quota. Try again later.",
+}
+
+
+_SCHEMES = {"basic": {"type": "http", "scheme": "basic"}, "bearer": {"type": "http", "scheme": "bearer"}}
+"""How callers say who they are, where they are asked."""
+
+
+def _refused(path: str) -> dict[str, Any]:
+    """What the guard before a call refuses, in the form of the interface."""
+    problem = {"content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    return {
+        status: {"description": why, **(problem if path.startswith(PATHS["sluice"]) else {})}
+        for status, why in _REFUSED.items()
+    }
+
+
 def _description(app: FastAPI) -> dict[str, Any]:
     schema = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
     schema["tags"] = [{"name": name, "description": text} for name, text in TAGS]
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
-    for operations in schema["paths"].values():
-        for operation in operations.values():
+    guard: Guard | None = app.state.guard
+    asks = guard is not None and guard.asks
+    if asks:
+        schema["components"]["securitySchemes"] = _SCHEMES
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
             operation["responses"].pop("422", None)
+            if rule_of((method.upper(),), path) is not None:
+                operation["responses"] |= _refused(path)
+                if asks:
+                    operation["security"] = [{name: []} for name in _SCHEMES]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     schemas["Problem"] = Problem.model_json_schema()

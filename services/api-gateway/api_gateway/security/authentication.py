@@ -5,7 +5,7 @@ Made by `authentication_of`, closed by the gateway. Belongs to the event loop.
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from api_gateway.security.keys import FetchedKeys, FileKeys, Keys, fetcher, key_
 from api_gateway.security.plugins import site_handlers
 from api_gateway.settings import GatewaySettings
 from sluice.security.accounts import Account, read_accounts
-from sluice.security.caller import Authenticator, Caller
+from sluice.security.caller import Caller
 from sluice.security.lint import lint_accounts
 from sluice.security.watched import SecurityConfigError, Watched
 
@@ -56,69 +56,72 @@ class Handlers:
 
 
 class Authentication:
-    """What the gateway needs to know who calls. `watched` are the files to look at again and again."""
+    """What the gateway needs to know who calls, as its settings say. Raises SecurityConfigError.
 
-    def __init__(
-        self,
-        authenticator: Authenticator,
-        watched: list[Watched[Any]],
-        problems: Iterable[Callable[[], str | None]],
-        close: Iterable[Callable[[], None]],
-    ) -> None:
-        self.authenticator = authenticator
-        self.watched = watched
-        self._problems = [*problems, *(one.problem for one in watched)]
-        self._close = list(close)
+    `watched` are the files to look at again and again.
+    """
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self._settings = settings
+        self.watched: list[Watched[Any]] = []
+        self._fetched: FetchedKeys | None = None
+        self._basic: BasicHandler | None = None
+        handlers = [*self._handlers(), *site_handlers(settings.model_dump())]
+        if not handlers:
+            raise SecurityConfigError(
+                "SLUICE_AUTH_ENABLED is set and nobody could call: give SLUICE_AUTH_ACCOUNTS or SLUICE_AUTH_OIDC_ISSUER"
+            )
+        self.authenticator = Handlers(handlers)
 
     def problem(self) -> str | None:
         """What is not as its newest version says, for readiness; None if nothing is."""
-        return "; ".join(found for found in (problem() for problem in self._problems) if found) or None
+        problems = [watched.problem() for watched in self.watched]
+        if self._fetched is not None:
+            problems.append(self._fetched.problem())
+        return "; ".join(filter(None, problems)) or None
 
     def close(self) -> None:
         """End what runs beside the event loop."""
-        for close in self._close:
-            close()
+        if self._basic is not None:
+            self._basic.close()
+
+    def _handlers(self) -> Iterator[Handler]:
+        settings, accounts = self._settings, None
+        if settings.auth_accounts:
+            accounts = Watched("password file", [Path(settings.auth_accounts)], _accounts)
+            self.watched.append(accounts)
+            self._basic = BasicHandler(accounts)
+            yield self._basic
+        if settings.auth_oidc_issuer:
+            if not settings.auth_oidc_audience:
+                raise SecurityConfigError("SLUICE_AUTH_OIDC_AUDIENCE is empty: tokens for anybody would do")
+            if settings.auth_oidc_accounts and accounts is None:
+                raise SecurityConfigError("SLUICE_AUTH_OIDC_ACCOUNTS is set, and SLUICE_AUTH_ACCOUNTS is not given")
+            mapped = accounts if settings.auth_oidc_accounts else None
+            yield BearerHandler(settings.auth_oidc_issuer, settings.auth_oidc_audience, self._keys(), mapped)
+        elif settings.auth_oidc_jwks or settings.auth_oidc_accounts or settings.auth_oidc_ca:
+            raise SecurityConfigError("settings SLUICE_AUTH_OIDC_… are given, and SLUICE_AUTH_OIDC_ISSUER is not")
+
+    def _keys(self) -> Keys:
+        source = self._settings.auth_oidc_jwks
+        if source and "://" not in source:
+            file = Watched("keys of the OIDC issuer", [Path(source)], key_set)
+            self.watched.append(file)
+            return FileKeys(file)
+        self._fetched = FetchedKeys(fetcher(self._settings.auth_oidc_issuer, source, self._settings.auth_oidc_ca))
+        return self._fetched
 
 
 def authentication_of(settings: GatewaySettings) -> Authentication | None:
     """None where authentication is off. Raises SecurityConfigError for settings and files that cannot be used."""
-    if not settings.auth_enabled:
-        _refuse_forgotten(settings)
-        return None
-    watched: list[Watched[Any]] = []
-    handlers: list[Handler] = []
-    problems: list[Callable[[], str | None]] = []
-    close: list[Callable[[], None]] = []
-    accounts = None
-    if settings.auth_accounts:
-        accounts = Watched("password file", [Path(settings.auth_accounts)], _accounts)
-        watched.append(accounts)
-        basic = BasicHandler(accounts)
-        handlers.append(basic)
-        close.append(basic.close)
-    if settings.auth_oidc_issuer:
-        keys = _keys(settings, watched)
-        problems.append(keys.problem)
-        mapped = _mapped(settings, accounts)
-        handlers.append(BearerHandler(settings.auth_oidc_issuer, settings.auth_oidc_audience, keys, mapped))
-    elif settings.auth_oidc_jwks or settings.auth_oidc_accounts or settings.auth_oidc_ca:
-        raise SecurityConfigError("settings SLUICE_AUTH_OIDC_… are given, and SLUICE_AUTH_OIDC_ISSUER is not")
-    handlers += site_handlers(settings.model_dump())
-    if not handlers:
-        raise SecurityConfigError(
-            "SLUICE_AUTH_ENABLED is set and nobody could call: give SLUICE_AUTH_ACCOUNTS or SLUICE_AUTH_OIDC_ISSUER"
-        )
-    authenticator = Handlers(handlers)
-    log.info("callers are authenticated", extra={"methods": authenticator.methods})
-    return Authentication(authenticator, watched, problems, close)
-
-
-def _refuse_forgotten(settings: GatewaySettings) -> None:
+    if settings.auth_enabled:
+        return Authentication(settings)
     given = [name for name in ("auth_accounts", "auth_oidc_issuer") if getattr(settings, name)]
     if given and "auth_enabled" not in settings.model_fields_set:
         raise SecurityConfigError(
             f"SLUICE_{given[0].upper()} is given, and SLUICE_AUTH_ENABLED is not: set it to true, or to false"
         )
+    return None
 
 
 def _accounts(content: bytes) -> Mapping[str, Account]:
@@ -126,22 +129,3 @@ def _accounts(content: bytes) -> Mapping[str, Account]:
     for finding in lint_accounts(content):
         log.warning("in the password file: %s", finding)
     return found
-
-
-def _keys(settings: GatewaySettings, watched: list[Watched[Any]]) -> Keys:
-    source = settings.auth_oidc_jwks
-    if not settings.auth_oidc_audience:
-        raise SecurityConfigError("SLUICE_AUTH_OIDC_AUDIENCE is empty: tokens for anybody would do")
-    if not source or "://" in source:
-        return FetchedKeys(fetcher(settings.auth_oidc_issuer, source, settings.auth_oidc_ca))
-    file = Watched("keys of the OIDC issuer", [Path(source)], key_set)
-    watched.append(file)
-    return FileKeys(file)
-
-
-def _mapped(
-    settings: GatewaySettings, accounts: Watched[Mapping[str, Account]] | None
-) -> Watched[Mapping[str, Account]] | None:
-    if settings.auth_oidc_accounts and accounts is None:
-        raise SecurityConfigError("SLUICE_AUTH_OIDC_ACCOUNTS is set, and SLUICE_AUTH_ACCOUNTS is not given")
-    return accounts if settings.auth_oidc_accounts else None

@@ -8,7 +8,6 @@ Concurrency: belongs to the event loop; derivations run in threads of their own.
 """
 
 import asyncio
-import logging
 import os
 import secrets
 import time
@@ -23,8 +22,6 @@ from sluice.security.accounts import Account
 from sluice.security.caller import Caller, UnauthenticatedError
 from sluice.security.passwords import MalformedHashError, hash_password, verify
 from sluice.security.watched import Watched
-
-log = logging.getLogger(__name__)
 
 MAX_REMEMBERED = 10_000
 REMEMBERED_S = 300.0
@@ -82,18 +79,18 @@ class BasicHandler:
             if len(self._under_way) >= MAX_UNDER_WAY or self._of_users[user] >= MAX_OF_A_USER:
                 raise OverloadedError("too many passwords are being verified: try again")
             loop = asyncio.get_running_loop()
-            derivation = loop.run_in_executor(self._threads, self._is_right, user, password, stored)
+            derivation = loop.run_in_executor(self._threads, self._is_right, password, stored)
             self._under_way[digest] = derivation
             self._of_users[user] += 1
             derivation.add_done_callback(lambda _: self._end(digest, user))
         # Others may wait for it, too.
         return await asyncio.shield(derivation)
 
-    def _is_right(self, user: str, password: str, stored: str) -> bool:
+    def _is_right(self, password: str, stored: str) -> bool:
         try:
             return self._verify(password, stored)
         except MalformedHashError:
-            log.warning("the stored hash is malformed: no password will do", extra={"user": user})
+            # That was warned of when the file was read.
             return False
 
     def _end(self, digest: bytes, user: str) -> None:

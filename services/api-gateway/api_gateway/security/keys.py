@@ -10,7 +10,6 @@ Concurrency: belongs to the event loop; the fetching is done in a thread, once f
 import asyncio
 import json
 import logging
-import ssl
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 
 import jwt
 
+from sluice.security.tls import ClientTls, client_context
 from sluice.security.watched import SecurityConfigError, Watched
 
 log = logging.getLogger(__name__)
@@ -41,9 +41,6 @@ class Keys(Protocol):
 
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         """The key of an id, or the only one there is if a token names none."""
-
-    def problem(self) -> str | None:
-        """Why the newest keys are not known; None while they are."""
 
 
 def key_set(content: bytes) -> KeySet:
@@ -75,10 +72,6 @@ class FileKeys:
         """See Keys."""
         return find_in(self._file.current, id)
 
-    def problem(self) -> str | None:
-        """See Keys: the file is watched by itself."""
-        return None
-
 
 class FetchedKeys:
     """Keys that `fetch` gets; it blocks, and raises what urllib raises, or SecurityConfigError."""
@@ -103,7 +96,7 @@ class FetchedKeys:
         return found or find_in(self._keys, id)
 
     def problem(self) -> str | None:
-        """See Keys."""
+        """Why the newest keys are not known; None while they are."""
         return self._wrong
 
     def _refresh(self) -> "asyncio.Task[None] | None":
@@ -129,27 +122,28 @@ def fetcher(issuer: str, url: str, ca: str) -> Callable[[], KeySet]:
 
     Raises SecurityConfigError for addresses and files that cannot be used.
     """
+    tls = ClientTls("SLUICE_AUTH_OIDC_CA", ca)
     _check_protected(url or issuer)
-    try:
-        context = ssl.create_default_context(cafile=ca or None)
-    except OSError as error:
-        raise SecurityConfigError(f"SLUICE_AUTH_OIDC_CA: {ca} cannot be used: {error}") from None
-    opener = urllib.request.build_opener(
-        _NoRedirects(), urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler({})
-    )
-
-    def get(address: str) -> bytes:
-        _check_protected(address)
-        with opener.open(address, timeout=_FETCH_S) as response:
-            content: bytes = response.read(_MAX_BYTES + 1)
-        if len(content) > _MAX_BYTES:
-            raise SecurityConfigError(f"{address} answers with more than 1 MiB")
-        return content
+    client_context(tls)
 
     def fetch() -> KeySet:
-        return key_set(get(url or _address_of_keys(issuer, get(issuer.rstrip("/") + _DISCOVERY))))
+        # The file of authorities as it is now.
+        https = urllib.request.HTTPSHandler(context=client_context(tls))
+        opener = urllib.request.build_opener(_NoRedirects(), https, urllib.request.ProxyHandler({}))
+        if url:
+            return key_set(_get(opener, url))
+        return key_set(_get(opener, _address_of_keys(issuer, _get(opener, issuer.rstrip("/") + _DISCOVERY))))
 
     return fetch
+
+
+def _get(opener: urllib.request.OpenerDirector, address: str) -> bytes:
+    _check_protected(address)
+    with opener.open(address, timeout=_FETCH_S) as response:
+        content: bytes = response.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise SecurityConfigError(f"{address} answers with more than 1 MiB")
+    return content
 
 
 def _address_of_keys(issuer: str, content: bytes) -> str:

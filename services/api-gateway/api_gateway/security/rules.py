@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from sluice.security.caller import Caller, ForbiddenError, UnauthenticatedError
-from sluice.security.resources import Permission
+from sluice.security.resources import Permission, scope_in
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -44,6 +44,10 @@ class Rule(msgspec.Struct, frozen=True):
     on: tuple[Resource, ...] = ()
     any_will_do: bool = False
     entries: str = ""
+
+    def scope(self, request: Any) -> str:
+        """The scope of what the request names first; empty for none. Raises BadRequestError."""
+        return scope_in(self.on[0].of(request)) if self.on else ""
 
     def check(self, caller: Caller | None, request: Any, readers_write: bool) -> None:
         """Raises BadRequestError, UnauthenticatedError, ForbiddenError, in this order."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import faust
 import msgspec
-from faust.auth import Credentials, SASLCredentials, SSLCredentials
+from faust.auth import Credentials, OAuthCredentials, SASLCredentials, SSLCredentials
 from mode.threads import WorkerThread
 
 from sluice.domain.statistics import Folded, WindowStatistics, mark_key
@@ -24,7 +24,9 @@ from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, STATISTICS, STATISTICS_WINDOWS
 from sluice.kafka_config.conf import Conf
 from sluice.kafka_config.python import python_security
+from sluice.kafka_config.security import TokenLogin
 from txn_manager.settings import TxnSettings
+from txn_manager.statistics.token_provider import TokenProvider
 from txn_manager.statistics.windows import Windows
 
 GROUP = "txn-manager-sluice.statistics"
@@ -66,6 +68,8 @@ def _headers(value: bytes | None) -> list[tuple[str, bytes]]:
 def credentials(conf: Conf) -> Credentials | None:
     """Who the app is to Kafka; None if Kafka does not want to know. Raises KafkaConfError."""
     login, context = python_security(conf)
+    if isinstance(login, TokenLogin):
+        return OAuthCredentials(oauth_cb=TokenProvider(login), ssl_context=context)
     if login is not None:
         return SASLCredentials(
             mechanism=login.mechanism, username=login.user, password=login.password, ssl_context=context

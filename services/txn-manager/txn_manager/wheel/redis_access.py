@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 from redis.asyncio import SSLConnection
 from redis.credentials import CredentialProvider
 
-from sluice.security.tls import ClientTls, watched_client
+from sluice.security.tls import ClientTls, tls_in_words, watched_client
 from sluice.security.watched import SecurityConfigError, Watched, watched_password
 
 SETTING = "SLUICE_REDIS_URL"
@@ -25,7 +25,7 @@ class RedisAccess:
 
     url: str = field(repr=False)
     options: dict[str, Any] = field(default_factory=dict, repr=False)
-    watched: tuple[Watched[Any], ...] = ()
+    watched: tuple[Watched[Any] | None, ...] = ()
 
 
 class TlsConnection(SSLConnection):
@@ -57,6 +57,13 @@ class PasswordFile(CredentialProvider):
         return self.get_credentials()
 
 
+def redis_in_words(url: str) -> str:
+    """How the connection is secured, for operators."""
+    parts = urlsplit(url)
+    check_host = dict(parse_qsl(parts.query)).get("ssl_check_hostname", "")
+    return tls_in_words(parts.scheme == "rediss", _checks_host(check_host))
+
+
 def redis_access(url: str, password_file: str) -> RedisAccess:
     """What the settings say. Raises SecurityConfigError."""
     parts = urlsplit(url)
@@ -70,8 +77,7 @@ def redis_access(url: str, password_file: str) -> RedisAccess:
     if password is not None:
         options["credential_provider"] = PasswordFile(unquote(parts.username or ""), password)
         parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
-    watched = tuple(each for each in (tls, password) if each is not None)
-    return RedisAccess(parts.geturl(), options, watched)
+    return RedisAccess(parts.geturl(), options, (tls, password))
 
 
 def _tls(is_on: bool, query: dict[str, str]) -> Watched[ssl.SSLContext] | None:
@@ -79,13 +85,17 @@ def _tls(is_on: bool, query: dict[str, str]) -> Watched[ssl.SSLContext] | None:
     tls = ClientTls(
         SETTING,
         query.pop("ssl_ca_certs", ""),
-        query.pop("ssl_check_hostname", "true").lower() not in _FALSE,
+        _checks_host(query.pop("ssl_check_hostname", "")),
         query.pop("ssl_certfile", ""),
         query.pop("ssl_keyfile", ""),
     )
     if others := sorted(name for name in query if name.startswith("ssl_")):
         raise SecurityConfigError(f"{SETTING}: {', '.join(others)} cannot be given")
     return watched_client("Redis", is_on, tls)
+
+
+def _checks_host(option: str) -> bool:
+    return option.lower() not in _FALSE
 
 
 def _password(parts: SplitResult, file: str) -> Watched[str] | None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
+from support.callers import called_by
 from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 
@@ -189,6 +190,16 @@ async def test_a_replayed_request_is_a_new_one_and_is_decided(world: World) -> N
     twice = await world.call("POST", f"{LETTERS}/{partition}/{offset}/replay")
     assert problem(twice) == (409, None)
     assert len(world.records(DEAD_LETTERS.name)) == 2
+
+
+async def test_a_replay_names_who_called_for_it(world: World) -> None:
+    request = Request(id="r-1", at=5, by="api-gateway/a", command=CreateScope(scope="sc"), principal="alice")
+    origin = world.letters.letter("sc", encode_request(request), REQUESTS_STREAMS.name)
+    with called_by("bob"):
+        await world.call("POST", f"{path_of(origin)}/replay")
+    (record,) = (record for record in world.records(REQUESTS_STREAMS.name) if record.key() == b"sc")
+    assert decode_request(record.value()).principal == "bob"
+    assert [msgspec.json.decode(r.value()).get("principal") for r in world.records(DEAD_LETTERS.name)][-1] == "bob"
 
 
 async def test_two_replays_of_one_request_are_two_requests(world: World) -> None:

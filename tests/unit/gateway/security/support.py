@@ -11,16 +11,16 @@ ALL = "*"
 class Callers:
     """Who sends `Basic NAME` is NAME, if there is one; any other method has no handler.
 
-    Permissions are by resource; those on `ALL` count where the resource has none of its own. `asked` are the headers.
+    Permissions are by resource; those on `ALL` count where it has none of its own. `requests` has the headers.
     """
 
     def __init__(self, **permissions: dict[str, Permission]) -> None:
         self.permissions = permissions
-        self.asked: list[str | None] = []
+        self.requests: list[str | None] = []
 
     async def caller(self, authorization: str | None) -> Caller | None:
         """Part of Authenticator."""
-        self.asked.append(authorization)
+        self.requests.append(authorization)
         method, _, name = (authorization or "").partition(" ")
         if method != "Basic":
             return None

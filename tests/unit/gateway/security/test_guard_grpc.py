@@ -30,7 +30,7 @@ def callers() -> Callers:
     return Callers(
         admin={ALL: READ_UPDATE},
         reader={ALL: READ},
-        nobody={},
+        stranger={},
     )
 
 
@@ -78,26 +78,26 @@ async def test_rpcs_that_need_a_permission_are_refused_before_anything_is_done(s
     for rpc in (name for name, rule in RPCS.items() if rule.on):
         for headers in (None, as_("unknown"), [("authorization", "Bearer a.b.c")], [("authorization", "Basic")]):
             assert await failure(call(secured, rpc, headers)) == UNAUTHENTICATED, rpc
-        assert await failure(call(secured, rpc, as_("nobody"))) == DENIED, rpc
+        assert await failure(call(secured, rpc, as_("stranger"))) == DENIED, rpc
     assert len(secured.sent) == before
 
 
 async def test_the_list_of_controllers_needs_no_credentials_but_no_wrong_ones(secured: Gateway) -> None:
     assert (await call(secured, "getControllerServerList")).nodeURI
-    assert (await call(secured, "getControllerServerList", as_("nobody"))).nodeURI
+    assert (await call(secured, "getControllerServerList", as_("stranger"))).nodeURI
     assert await failure(call(secured, "getControllerServerList", as_("unknown"))) == UNAUTHENTICATED
 
 
 async def test_what_is_refused_is_the_same_for_what_exists_and_what_does_not(secured: Gateway) -> None:
     for stream in ("a", "missing", "?/ :"):
-        assert await failure(secured.stub.getStreamConfiguration(info(stream), metadata=as_("nobody"))) == DENIED
+        assert await failure(secured.stub.getStreamConfiguration(info(stream), metadata=as_("stranger"))) == DENIED
     assert await failure(secured.stub.deleteStream(info("a"), metadata=as_("reader"))) == DENIED
 
 
 async def test_of_several_headers_the_last_counts(secured: Gateway, callers: Callers) -> None:
     headers = [*as_("unknown"), *as_("reader")]
     assert (await secured.stub.checkScopeExists(pb.ScopeInfo(scope="sc"), metadata=headers)).exists
-    assert callers.asked[-1] == "Basic reader"
+    assert callers.requests[-1] == "Basic reader"
 
 
 async def test_a_refusal_shows_nothing_of_the_credentials(secured: Gateway) -> None:

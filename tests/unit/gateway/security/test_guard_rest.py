@@ -21,7 +21,7 @@ VALUES = {"partition": "0", "offset": "0", "epoch": "0", "segment": "0", "txn": 
 
 @pytest.fixture
 def callers() -> Callers:
-    return Callers(admin={ALL: READ_UPDATE}, reader={ALL: READ}, nobody={})
+    return Callers(admin={ALL: READ_UPDATE}, reader={ALL: READ}, stranger={})
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def filled(secured: World) -> World:
     for scope in ("sc", "other"):
         assert (await call(secured, "PUT", f"/sluice/v1/scopes/{scope}", "admin")).status_code == 201
     stream = {"scaling": {"type": "fixed", "minSegments": 1}}
-    group: Any = {"config": {"streams": {"sc/a": {}}}}
+    group: dict[str, Any] = {"config": {"streams": {"sc/a": {}}}}
     table = {"partitionCount": 1, "primaryKeyLength": 4}
     for kind, body in (("streams", stream), ("readergroups", group), ("tables", table)):
         for name in "abc":
@@ -74,7 +74,7 @@ async def test_calls_that_need_a_permission_are_refused_before_anything_is_looke
             refused = await secured.client.request(method, path, headers=headers, content=b"no json")
             assert refused.status_code == 401, path
             check_form(path, refused, "no credentials, or wrong ones")
-        refused = await call(secured, method, path, "nobody", "no right body")
+        refused = await call(secured, method, path, "stranger", "no right body")
         assert refused.status_code == 403, path
         check_form(path, refused, "these credentials do not allow it")
     assert len(secured.sent) == before
@@ -94,9 +94,9 @@ async def test_what_is_open_looks_at_no_credentials(secured: World, callers: Cal
         answer = await call(secured, method, path, "unknown")
         assert answer.status_code in (200, 404), path
     for path in OPEN_PATHS:
-        asked = f"{path}/swagger-ui.css" if path == "/docs-files" else path
-        assert (await call(secured, "GET", asked, "unknown")).status_code == 200, path
-    assert callers.asked == []
+        file = f"{path}/swagger-ui.css" if path == "/docs-files" else path
+        assert (await call(secured, "GET", file, "unknown")).status_code == 200, path
+    assert callers.requests == []
 
 
 async def test_of_several_headers_the_first_counts(secured: World) -> None:
@@ -105,7 +105,7 @@ async def test_of_several_headers_the_first_counts(secured: World) -> None:
 
 
 async def test_what_does_not_exist_looks_like_what_may_not_be_seen(filled: World, callers: Callers) -> None:
-    answers = [await call(filled, "GET", f"/sluice/v1/scopes/sc/streams/{name}", "nobody") for name in ("a", "z")]
+    answers = [await call(filled, "GET", f"/sluice/v1/scopes/sc/streams/{name}", "stranger") for name in ("a", "z")]
     assert answers[0].status_code == answers[1].status_code == 403
     assert answers[0].content == answers[1].content
 
@@ -138,6 +138,18 @@ async def test_health_has_no_details_where_authentication_is_on(secured: World) 
         assert "a secret address" not in answer.text
     details = await call(secured, "GET", "/v1/health/details/kafka", "admin")
     assert details.json() == {"problem": "a secret address"}
+
+
+async def test_the_description_says_which_calls_ask_for_credentials_if_they_do(secured: World) -> None:
+    described = (await call(secured, "GET", "/openapi.json")).json()
+    asking = {
+        f"{method.upper()} {path}"
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+        if operation.get("security") == [{"basic": []}, {"bearer": []}]
+    }
+    assert asking == {operation for operation, rule in REST.items() if rule is not None}
+    assert set(described["components"]["securitySchemes"]) == {"basic", "bearer"}
 
 
 # Listings.

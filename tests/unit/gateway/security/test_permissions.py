@@ -81,7 +81,7 @@ def needed(rpc: str, request: Any, *, flag: bool = True) -> tuple[str, str]:
     rule: Rule = RPCS[rpc]
     resource = rule.on[0].of(request)
     for permission in Permission:
-        own = Caller("me", lambda asked, own=permission: own if asked == resource else Permission.NONE)  # type: ignore[misc]
+        own = Caller("me", lambda of, own=permission: own if of == resource else Permission.NONE)  # type: ignore[misc]
         try:
             rule.check(own, request, flag)
         except ForbiddenError:

@@ -24,8 +24,6 @@ def router(route_class: type[GuardedRoute] = PravegaRoute) -> APIRouter:
 
 _WHY = {
     400: "The request is not a right one.",
-    401: "Authentication is on, and there are no credentials, or wrong ones.",
-    403: "Authentication is on, and these credentials do not allow it.",
     404: "There is no such resource.",
     408: "The body did not come in time.",
     409: "It exists already.",
@@ -38,14 +36,9 @@ _WHY = {
 }
 
 
-def refusals(*statuses: int, is_change: bool = False, is_open: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The refusals of a call for its description: none of them has a body. `is_change` if it is one.
-
-    `is_open`: it asks for no credentials.
-    """
+def refusals(*statuses: int, is_change: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The refusals of a call for its description: none of them has a body. `is_change` if it is one."""
     always = (408, 413, 500, 503, 504) if is_change else (500, 503)
-    if not is_open:
-        always = (401, 403, *always)
     return {status: {"description": _WHY[status]} for status in sorted({*always, *statuses})}
 
 

@@ -15,6 +15,7 @@ from api_gateway.rest.backend import Backend, as_json
 from api_gateway.rest.boundary import VitalRoute
 from api_gateway.rest.pravega_v1.base import refusals, router
 from api_gateway.rest.pravega_v1.models import HealthResult, Status
+from api_gateway.security.guard import Guard
 from sluice.domain.errors import NotFoundError
 from sluice.telemetry.health import Checks, problems
 
@@ -107,7 +108,8 @@ def _found(request: Request, id: str | None) -> HealthResult:
 
 def _shown(request: Request, result: HealthResult) -> HealthResult:
     """Without details where authentication is on: these need a permission, and health does not."""
-    if request.app.state.guard is None:
+    guard: Guard | None = request.app.state.guard
+    if guard is None or not guard.asks:
         return result
     children = {name: _shown(request, child) for name, child in result.children.items()}
     return result.model_copy(update={"details": {}, "children": children})
@@ -119,7 +121,7 @@ def _json(value: bool | str | dict[str, str]) -> Response:
 
 ComponentId = Annotated[str, Path(description="The name of a component.", examples=["journal"])]
 
-_OF_ALL, _OF_ONE = refusals(is_open=True), refusals(404, is_open=True)
+_OF_ALL, _OF_ONE = refusals(), refusals(404)
 
 
 @routes.get("/health", operation_id="getHealth", response_model=HealthResult, responses=_OF_ALL)
@@ -146,7 +148,7 @@ async def status(request: Request) -> Response:
     return _json(_found(request, None).status)
 
 
-@routes.get("/health/details", operation_id="getDetails", response_model=dict[str, str], responses=refusals())
+@routes.get("/health/details", operation_id="getDetails", response_model=dict[str, str], responses=_OF_ALL)
 async def details(request: Request) -> Response:
     """Show the details of this process; there are none."""
     return _json(_found(request, None).details)
@@ -177,7 +179,7 @@ async def component_status(request: Request, id: ComponentId) -> Response:
 
 
 @routes.get(
-    "/health/details/{id}", operation_id="getContributorDetails", response_model=dict[str, str], responses=refusals(404)
+    "/health/details/{id}", operation_id="getContributorDetails", response_model=dict[str, str], responses=_OF_ONE
 )
 async def component_details(request: Request, id: ComponentId) -> Response:
     """Show the details of a component: what is wrong with it, or its instances."""

@@ -78,8 +78,6 @@ def router(tag: str) -> APIRouter:
 
 _WHY = {
     400: "The request is not a right one.",
-    401: "Authentication is on, and there are no credentials, or wrong ones.",
-    403: "Authentication is on, and these credentials do not allow it.",
     404: "There is no such resource.",
     408: "The body did not come in time.",
     409: "The state of the resource does not allow it; `reason` says which rule of Pravega.",
@@ -92,7 +90,7 @@ _WHY = {
 
 def refusals(*statuses: int, is_change: bool = False) -> dict[int | str, dict[str, Any]]:
     """The refusals of a call for its description, beside those that any call may meet; `is_change` if it is one."""
-    always = (400, 401, 403, 408, 413, 503, 504) if is_change else (400, 401, 403, 503)
+    always = (400, 408, 413, 503, 504) if is_change else (400, 503)
     return {
         status: {
             "description": _WHY[status],

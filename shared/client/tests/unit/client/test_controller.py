@@ -1,17 +1,21 @@
 """The controller's client against a gRPC server of a few lines, and its twin in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import grpc
 import pytest
 from support.wait import SOON_S, eventually_async
+from unit.pravega.fake_store import fake_store
 
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import add_ControllerServiceServicer_to_server
 from sluice.pravega import Host
+from sluice.pravega.wire.command import Command
+from sluice.pravega.wire.segments import GetStreamSegmentInfo, StreamSegmentInfo
 from sluice_client import (
+    AccessRefused,
     ClientClosed,
     Controller,
     NotASingleSegment,
@@ -38,7 +42,7 @@ class FakeController:
     """
 
     def __init__(self) -> None:
-        self.answers: dict[str, list[Answer]] = {}
+        self.answers: dict[str, list[Answer]] = {"getDelegationToken": [pb.DelegationToken()]}
         self.requests: list[Any] = []
         self.address = ""
 
@@ -139,6 +143,35 @@ async def test_where_a_segment_is(controller: Controller, fake: FakeController) 
     assert fake.requests[-1].segmentId == (3 << 32) | 7
 
 
+@pytest.mark.parametrize(("writes", "access"), [(True, pb.StreamInfo.WRITE), (False, pb.StreamInfo.READ)])
+async def test_the_token_for_a_segment_is_that_of_its_stream(
+    controller: Controller, fake: FakeController, writes: bool, access: pb.StreamInfo.AccessOperation
+) -> None:
+    fake.answers["getDelegationToken"] = [pb.DelegationToken(delegationToken="t")]
+    assert await controller.token_for("sc/st/7.#epoch.3", writes) == "t"
+    assert fake.requests == [pb.StreamInfo(scope="sc", stream="st", accessOperation=access)]
+
+
+async def test_the_token_for_a_tables_segment_is_that_of_the_table(
+    controller: Controller, fake: FakeController
+) -> None:
+    await controller.token_for("sc/table_kvtable/0.#epoch.0", False)
+    assert fake.requests[-1].stream == "table"
+
+
+async def test_a_client_shows_the_segment_stores_its_tokens(fake: FakeController) -> None:
+    fake.answers["getDelegationToken"] = [pb.DelegationToken(delegationToken="t")]
+
+    def answer(command: Command) -> Sequence[Command]:
+        assert isinstance(command, GetStreamSegmentInfo)
+        return [StreamSegmentInfo(command.request_id, command.segment, True, False, False, 0, 7)]
+
+    async with fake_store(answer) as store, open_client(fake.address, PATIENCE) as client:
+        fake.answers["getURI"] = [pb.NodeUri(endpoint=store.host.address, port=store.host.port)]
+        assert (await client.store.segment_info("sc/st/0.#epoch.0")).length == 7
+        assert [getattr(command, "token", None) for command in store.received] == [None, "t"]
+
+
 async def test_what_may_pass_is_tried_again(controller: Controller, fake: FakeController) -> None:
     fake.answers["getURI"] = [grpc.StatusCode.INTERNAL, grpc.StatusCode.UNAVAILABLE, pb.NodeUri(endpoint="a", port=1)]
     assert await controller.node_of("sc/st/0.#epoch.0") == Host("a", 1)
@@ -153,17 +186,20 @@ async def test_what_does_not_pass_in_time(fake: FakeController) -> None:
 
 
 async def test_what_never_passes(controller: Controller, fake: FakeController) -> None:
-    fake.answers["getCurrentSegments"] = [grpc.StatusCode.NOT_FOUND, grpc.StatusCode.PERMISSION_DENIED]
+    codes = grpc.StatusCode
+    fake.answers["getCurrentSegments"] = [codes.NOT_FOUND, codes.PERMISSION_DENIED, codes.INVALID_ARGUMENT]
     with pytest.raises(StreamMissing, match="NOT_FOUND"):
         await controller.segments("sc", "st")
-    with pytest.raises(Refused, match="PERMISSION_DENIED"):
+    with pytest.raises(AccessRefused, match="PERMISSION_DENIED"):
         await controller.segments("sc", "st")
-    assert len(fake.requests) == 2
+    with pytest.raises(Refused, match="INVALID_ARGUMENT"):
+        await controller.segments("sc", "st")
+    assert len(fake.requests) == 3
 
 
 def test_an_address_of_another_scheme() -> None:
     with pytest.raises(ValueError, match="not the address of a controller"):
-        Controller("tls://127.0.0.1:9090")
+        Controller("http://127.0.0.1:9090")
 
 
 async def test_which_streams_are_revisioned(fake: FakeController) -> None:

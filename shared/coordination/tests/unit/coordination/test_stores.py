@@ -5,14 +5,17 @@ import fcntl
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 from aiohttp import web
+from support.certificates import Authority
 from support.redis_server import PrivateRedis, private_redis
 from support.wait import eventually
 from unit.coordination.store_suite import DocumentStoreSuite
@@ -267,6 +270,37 @@ async def test_no_write_is_repeated_when_a_kept_connection_breaks() -> None:
     finally:
         await server.cleanup()
     assert paths == ["POST /tasks/_doc/a", "POST /tasks/_bulk"]
+
+
+async def test_opensearch_is_reached_with_tls_as_a_user(tmp_path: Path) -> None:
+    authority, seen = Authority(tmp_path), set[str | None]()
+    pair = authority.issue("search")
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(pair.certificate, pair.key)
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.add(request.headers.get("Authorization"))
+        return web.json_response({"tasks": {"mappings": {"_meta": {"sluice_format": FORMAT}}}})
+
+    server = web.AppRunner(_app(answer))
+    await server.setup()
+    await web.TCPSite(server, "127.0.0.1", 0, ssl_context=serving).start()
+    url = f"opensearch+https://feeder:p%40ss@localhost:{server.addresses[0][1]}/tasks"
+    try:
+        with pytest.raises(StoreUnavailableError, match="certificate"):
+            async with open_store(url):
+                pass
+        async with open_store(f"{url}?ssl_ca_certs={authority.file}"):
+            assert seen == {aiohttp.encode_basic_auth("feeder", "p@ss")}
+    finally:
+        await server.cleanup()
+
+
+@pytest.mark.parametrize("url", ["opensearch://h/i?ssl_ca_certs=ca.pem", "opensearch+https://h/i?verify=no"])
+async def test_what_an_opensearch_url_cannot_say_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="cannot be given in a URL of opensearch"):
+        async with open_store(url):
+            pass
 
 
 def _app(answer: Callable[[web.Request], Awaitable[web.Response]]) -> web.Application:

@@ -1,0 +1,86 @@
+"""Who waits for a partition's view: for any change of it, for an offset, or for the reply to a request.
+
+Belongs to the event loop. Whoever waits for a partition that stops gets its failure.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sluice.engine.errors import PartitionFailedError
+
+
+class Waiters:
+    """Those who wait for any partition of one journal."""
+
+    def __init__(self, partitions: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._replies: dict[str, asyncio.Future[Any]] = {}
+        self._awaited: list[dict[asyncio.Future[Any], None]] = [{} for _ in range(partitions)]
+        self._reached: list[dict[asyncio.Future[None], int]] = [{} for _ in range(partitions)]
+        self._changed: list[dict[asyncio.Future[None], None]] = [{} for _ in range(partitions)]
+
+    @property
+    def replies_expected(self) -> int:
+        return len(self._replies)
+
+    async def change(self, partition: int) -> None:
+        """Return behind the next batch that touches the partition. Raises PartitionFailedError."""
+        changed: asyncio.Future[None] = self._loop.create_future()
+        self._changed[partition][changed] = None
+        try:
+            await changed
+        finally:
+            del self._changed[partition][changed]
+
+    async def offset(self, partition: int, offset: int) -> None:
+        """Return once the next offset to fold is this one or a later one. Raises PartitionFailedError."""
+        reached: asyncio.Future[None] = self._loop.create_future()
+        self._reached[partition][reached] = offset
+        try:
+            await reached
+        finally:
+            del self._reached[partition][reached]
+
+    def reply(self, request: str, partitions: Collection[int]) -> asyncio.Future[Any]:
+        """The reply to a request, which takes these partitions; cancel it to forget."""
+        reply: asyncio.Future[Any] = self._loop.create_future()
+        self._replies[request] = reply
+        for partition in partitions:
+            self._awaited[partition][reply] = None
+
+        def forget(_: asyncio.Future[Any]) -> None:
+            if self._replies.get(request) is reply:
+                del self._replies[request]
+            for partition in partitions:
+                self._awaited[partition].pop(reply, None)
+
+        reply.add_done_callback(forget)
+        return reply
+
+    def answer(self, request: str, reply: Any) -> None:
+        """Hand a reply to who waits for it, if anybody does."""
+        awaited = self._replies.get(request)
+        if awaited is not None and not awaited.done():
+            awaited.set_result(reply)
+
+    def wake(self, partitions: Iterable[tuple[int, int]]) -> None:
+        """These partitions have changed; the second number of each is the next offset to fold."""
+        for partition, next_offset in partitions:
+            for future in self._changed[partition]:
+                if not future.done():
+                    future.set_result(None)
+            for waiting, offset in self._reached[partition].items():
+                if offset <= next_offset and not waiting.done():
+                    waiting.set_result(None)
+
+    def fail(self, partition: int, failure: PartitionFailedError) -> None:
+        """The partition has stopped."""
+        waiting: list[asyncio.Future[Any]] = [
+            *self._changed[partition],
+            *self._reached[partition],
+            *self._awaited[partition],
+        ]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(failure)

@@ -1,0 +1,217 @@
+"""A Kafka with an authorizer: the services work with the rights of `sluice.kafka.access`, and need every one of them.
+
+Each service is a user of its own. The whole system does something of everything; what Kafka refused, and by which
+rights it let something pass, is in its log.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+from support.auto_scale import auto_scale_event
+from support.controller import Controller, controller, info
+from support.guarded_kafka import GuardedKafka, Used
+from support.kafka import produce
+from support.segments import append
+from support.transactions import Transactions
+from typer.testing import CliRunner
+
+from harness import System, eventually
+from sluice.controller_api import controller_pb2 as pb
+from sluice.kafka.access import Operation, Right, rights
+from sluice.kafka.topics import ABORT, JOURNAL, REPLAYABLE, SNAPSHOTS, TOPICS
+from sluice.kafka_config import clients
+from sluice.kafka_config.conf import read_conf
+from sluice_cli.main import app
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+
+PARTITIONS = 2
+READY_S = 300.0
+SOON_S = 120.0
+REPORTS = ("_system", "_requeststream")
+SCOPE = "guarded"
+QUICK = {
+    "SLUICE_REPORT_INTERVAL_S": "0.5",
+    "SLUICE_SAMPLE_INTERVAL_S": "1",
+    "SLUICE_CHANGE_INTERVAL_S": "0.5",
+    "SLUICE_RETENTION_TICK_S": "2",
+    "SLUICE_RETENTION_PAUSE_S": "0",
+    "SLUICE_RETENTION_TRIGGER_S": "1",
+    "SLUICE_SCALE_COOLDOWN_S": "3",
+    "SLUICE_SCALE_TRIGGER_S": "0.5",
+    "SLUICE_ARCHIVE_TRIGGER_S": "1",
+    "SLUICE_SNAPSHOT_MIN_RECORDS": "5",
+    "SLUICE_SNAPSHOT_INTERVAL_S": "0.5",
+    "SLUICE_SNAPSHOT_LOOK_S": "0.3",
+    "SLUICE_JOURNAL_KEEP": "PT0S",
+}
+RIGHTS = rights()
+
+
+@pytest.fixture(scope="module")
+def guarded(runs_folder: Path) -> System:
+    return System(
+        runs_folder / "kafka-access",
+        segment_stores=1,
+        retention_sparks=1,
+        partitions=PARTITIONS,
+        start_timeout_s=READY_S,
+    )
+
+
+@pytest.fixture(scope="module")
+def kafka(guarded: System) -> Iterator[GuardedKafka]:
+    """Everything runs, each service as a user of its own."""
+    kafka = GuardedKafka(guarded, RIGHTS)
+    archive = {"SLUICE_ARCHIVE": str(guarded.settings.home / "archive")}
+    try:
+        guarded.start("kafka")
+        for user, granted in RIGHTS.items():
+            kafka.grant(user, granted)
+        for name in guarded.names:
+            if (service := name.rpartition("-")[0]) in RIGHTS:
+                guarded.configure(name, {**kafka.environment(service), **archive, **QUICK})
+        guarded.up()
+        yield kafka
+    finally:
+        guarded.down()
+
+
+@pytest.fixture(scope="module")
+def gateway(guarded: System, kafka: GuardedKafka) -> Iterator[Controller]:
+    assert kafka is not None
+    with controller(guarded.grpc_address) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def rest(guarded: System) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"{guarded.rest_url}/sluice/v1", timeout=60, trust_env=False) as client:
+        yield client
+
+
+def begin(guarded: System, topic: str) -> int:
+    """The sum of where the topic's partitions begin."""
+    admin = AdminClient({"bootstrap.servers": guarded.kafka_bootstrap})
+    answers = admin.list_offsets({TopicPartition(topic, p): OffsetSpec.earliest() for p in range(PARTITIONS)})  # type: ignore[no-untyped-call]
+    return sum(int(answer.result().offset) for answer in answers.values())
+
+
+def do_transactions(gateway: Controller) -> None:
+    assert gateway.create_stream(SCOPE, "st") == "SUCCESS"
+    transactions = Transactions(gateway, SCOPE)
+    committed, aborted, abandoned, sealed = (transactions.open() for _ in range(4))
+    assert transactions.commit(committed) == transactions.abort(aborted) == "SUCCESS"
+    assert transactions.ping(abandoned, lease_ms=0) == "OK"
+    transactions.await_state(committed, "COMMITTED")
+    transactions.await_state(abandoned, "ABORTED")
+    assert transactions.ping(sealed) == "OK"
+    assert gateway.seal(SCOPE, "st") == "SUCCESS"
+
+
+def scale(gateway: Controller) -> None:
+    """By Spark's decision on a report of a segment store."""
+    policy = pb.ScalingPolicy(
+        scaleType=pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC, targetRate=10, scaleFactor=2, minNumSegments=1
+    )
+    retention = pb.RetentionPolicy(retentionType=pb.RetentionPolicy.SIZE, retentionParam=0, retentionMax=2**63 - 1)
+    stream = pb.StreamConfig(streamInfo=info(SCOPE, "hot"), scalingPolicy=policy, retentionPolicy=retention)
+    assert gateway.status("createStream", stream) == "SUCCESS"
+    now = time.time_ns() // 1_000_000
+    append(gateway, REPORTS, 0, auto_scale_event(SCOPE, "hot", at=now))
+    eventually(lambda: len(gateway.segments(SCOPE, "hot")) == 2, SOON_S, "it is scaled")
+
+
+def replay_dead_letters(guarded: System, rest: httpx.Client) -> None:
+    for topic in REPLAYABLE:
+        produce(guarded.kafka_bootstrap, topic.name, "key", b"no record", partition=0)
+
+    def open_letters() -> dict[str, Mapping[str, Any]]:
+        found = rest.get("/dead-letters").raise_for_status().json()["items"]
+        return {letter["topic"]: letter for letter in found}
+
+    wanted = {topic.name for topic in REPLAYABLE}
+    letters = eventually(lambda: (found := open_letters()).keys() == wanted and found, SOON_S, "all are given up")
+    assert letters
+    for letter in letters.values():
+        rest.post(f"/dead-letters/{letter['partition']}/{letter['offset']}/replay").raise_for_status()
+
+
+def test_the_services_work_with_their_rights_and_use_each(
+    guarded: System, kafka: GuardedKafka, gateway: Controller, rest: httpx.Client
+) -> None:
+    assert gateway.create_scope(SCOPE) == "SUCCESS"
+    do_transactions(gateway)
+    scale(gateway)
+    replay_dead_letters(guarded, rest)
+    statistics = f"/scopes/{SCOPE}/streams/st/statistics"
+    eventually(lambda: rest.get(statistics, params={"window": "day"}).json()["items"], SOON_S, "it is counted")
+
+    number = 0
+
+    def is_trimmed() -> bool:
+        """A snapshot is due behind new records only, and old ones go with the third."""
+        nonlocal number
+        number += 1
+        assert gateway.create_scope(f"{SCOPE}-{number}") == "SUCCESS"
+        return all(begin(guarded, topic.name) > 0 for topic in (JOURNAL, SNAPSHOTS))
+
+    eventually(is_trimmed, SOON_S, "journal and snapshots are trimmed")
+    for name in ("api-gateway-0", "stream-workflows-0", "txn-manager-0"):
+        # From a snapshot, this time.
+        guarded.restart(name)
+    assert gateway.create_scope(SCOPE) == "SCOPE_EXISTS"
+    wanted = {
+        Used(service, right.operation, right.kind, right.name, right.is_prefix)
+        for service, granted in RIGHTS.items()
+        if service not in ("keda", "operator")
+        for right in granted
+    }
+    assert wanted - kafka.used() == set()
+    of_makers = {(user, "Create") for user in RIGHTS}
+    assert {refused for refused in kafka.denied() if refused[:2] not in of_makers} == set()
+
+
+def test_the_command_line_reads_records_as_operator(kafka: GuardedKafka) -> None:
+    result = CliRunner().invoke(
+        app, ["topic", "tail", "journal", "--from", "-10m", "--no-follow"], env=dict(kafka.environment("operator"))
+    )
+    assert result.exit_code == 0 and "ScopeCreated" in result.stdout, result.stderr
+
+
+def test_an_autoscaler_sees_what_waits(kafka: GuardedKafka) -> None:
+    given = kafka.environment("keda")
+    admin = AdminClient(
+        clients.admin({**read_conf(given["SLUICE_KAFKA_CONF"]), "bootstrap.servers": given["SLUICE_KAFKA_BOOTSTRAP"]})
+    )
+    for group, topic in (
+        ("stream-workflows", "sluice.requests.streams"),
+        ("txn-manager-sluice.commit", "sluice.commit"),
+    ):
+        wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, p) for p in range(PARTITIONS)])
+        found = admin.list_consumer_group_offsets([wanted])[group].result(SOON_S)
+        assert [each.error for each in found.topic_partitions] == [None] * PARTITIONS
+    assert {topic.name for topic in TOPICS} <= admin.list_topics(timeout=SOON_S).topics.keys()
+
+
+def test_a_right_that_is_taken_away_is_missed(kafka: GuardedKafka, gateway: Controller) -> None:
+    (right,) = [r for r in RIGHTS["api-gateway"] if (r.operation, r.name) == (Operation.WRITE, ABORT.name)]
+    assert gateway.create_stream(SCOPE, "kept") == "SUCCESS"
+    transactions = Transactions(gateway, SCOPE, "kept")
+    id = transactions.open()
+    kafka.revoke("api-gateway", right)
+    assert transactions.abort(id) != "SUCCESS"
+    assert _refused(right) in kafka.denied()
+    kafka.grant("api-gateway", [right])
+    eventually(lambda: transactions.abort(id) == "SUCCESS", SOON_S, "it is aborted")
+
+
+def _refused(right: Right) -> tuple[str, str, str]:
+    return "api-gateway", right.operation, right.name

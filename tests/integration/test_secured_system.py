@@ -1,0 +1,164 @@
+"""A system as `make run SECURE=1` starts it: unmodified clients work with it, and only as far as they may.
+
+The clients are the users that `sluice security init` makes, each with the smallest permissions for its work. After all
+of it nothing secret is in logs, topics, command lines, or what the command line shows.
+"""
+
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from integration.test_java_client import JavaClient, build
+from support.controller import config, info
+from support.pravega import read_all
+from support.secured_system import Secured, archived, command_lines, logs, records
+from support.wait import SOON_S, eventually
+
+from harness import System
+from sluice.controller_api import controller_pb2 as pb
+from sluice.security.folder import AUTO_SCALER, File
+from sluice_local.home import HOST, NAME
+from sluice_local.settings import LocalSettings
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+SCOPE = "demo"
+STREAM = "python"
+READS_S = 60.0
+SCENARIOS = ("secured.SmallestPermissions", "KeyValueTables", "TransactionLife", "StateSynchronization")
+PYTHON_READER = (
+    f"prn::/scope:{SCOPE},READ;prn::/scope:{SCOPE}/stream:{STREAM},READ_UPDATE;"
+    f"prn::/scope:{SCOPE}/stream:group_kvtable,READ_UPDATE"
+)
+"""What the PyPI client needs to read through the group `group`: it never says that it only reads."""
+
+
+@pytest.fixture(scope="module")
+def secured(runs_folder: Path) -> Iterator[Secured]:
+    with System(runs_folder / "secured-system", secure=True, segment_stores=1, partitions=4) as system:
+        secured = Secured(system)
+        secured.add_user("python-reader", PYTHON_READER)
+        streams = secured.manager("admin")
+        assert streams.create_scope(SCOPE)
+        assert streams.create_stream(SCOPE, STREAM, 2)
+        yield secured
+
+
+@pytest.fixture(scope="module")
+def java(secured: Secured, runs_folder: Path) -> Iterator[JavaClient]:
+    """The unmodified scenarios as the administrator, whose credentials and authority are those of the process."""
+    options = (
+        f"-Djavax.net.ssl.trustStore={secured.folder / File.TRUST_STORE}",
+        f"-Dsluice.security={secured.folder}",
+    )
+    classpath, log = build(LocalSettings().home / "java-client"), runs_folder / "secured-java-client.log"
+    with JavaClient(classpath, secured.controller, log, options, secured.java_environment("admin")) as client:
+        yield client
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_java_client(java: JavaClient, scenario: str) -> None:
+    problem = java.problem(scenario)
+    if problem is not None:
+        pytest.fail(f"{scenario}:\n{problem}", pytrace=False)
+
+
+async def test_python_client_writes_and_reads_with_the_smallest_permissions(secured: Secured) -> None:
+    writer = secured.manager("writer")
+    events = writer.create_writer(SCOPE, STREAM)
+    for number in range(10):
+        events.write_event(f"{number}", "key")
+    events.flush()
+    transactions = writer.create_transaction_writer(SCOPE, STREAM, 1)
+    transaction = transactions.begin_txn()
+    transaction.write_event("10", "key")
+    transaction.commit()
+    eventually(lambda: transaction.is_open() is False, SOON_S, "the transaction is committed")
+    group = secured.manager("python-reader").create_reader_group("group", SCOPE, STREAM)
+    assert await read_all(group, 11, READS_S) == [str(number) for number in range(11)]
+
+
+def test_python_client_may_not_do_more_than_that(secured: Secured) -> None:
+    with pytest.raises(Exception, match=r"(?i)permission"):
+        secured.manager("writer").create_scope("other")
+    with pytest.raises(Exception, match=r"(?i)permission"):
+        secured.manager("python-reader").seal_stream(SCOPE, STREAM)
+
+
+OPERATIONS = {
+    "createScope": pb.ScopeInfo(scope="other"),
+    "createStream": config(SCOPE, "other"),
+    "sealStream": info(SCOPE, STREAM),
+    "deleteStream": info(SCOPE, STREAM),
+    "createTransaction": pb.CreateTxnRequest(streamInfo=info(SCOPE, STREAM), lease=10_000),
+    "listScopes": pb.ScopesRequest(),
+}
+
+
+@pytest.mark.parametrize("rpc", OPERATIONS)
+def test_what_a_caller_may_not_do_is_refused(secured: Secured, rpc: str) -> None:
+    with secured.statuses() as status:
+        assert status.of("reader", rpc, OPERATIONS[rpc]) == "PERMISSION_DENIED"
+        assert status.of(None, rpc, OPERATIONS[rpc]) == "UNAUTHENTICATED"
+        for wrong in ("Basic cmVhZGVyOndyb25n", "Basic bm8gY29sb24=", "Basic %%%"):
+            assert status.with_header(wrong, rpc, OPERATIONS[rpc]) == "UNAUTHENTICATED"
+
+
+def test_rest_asks_the_same_users(secured: Secured) -> None:
+    reader, admin = (f"Basic {secured.credentials(user)}" for user in ("reader", "admin"))
+    assert secured.http_status("/v1/scopes", None) == 401
+    assert secured.http_status("/v1/scopes", "Basic cmVhZGVyOndyb25n") == 401
+    assert secured.http_status("/v1/scopes", reader) == 403
+    assert secured.http_status(f"/v1/scopes/{SCOPE}", reader) == 200
+    assert secured.http_status("/v1/scopes", admin) == 200
+    assert secured.http_status("/readyz", None) == 200
+
+
+def test_segment_stores_report_their_load_as_a_user_of_their_own(secured: Secured) -> None:
+    log = secured.system.log("segment-store-0").read_text()
+    assert "UNAUTHENTICATED" not in log and "PERMISSION_DENIED" not in log
+    with secured.statuses() as status:
+        requests = pb.StreamInfo(scope="_system", stream="_requeststream", accessOperation=pb.StreamInfo.WRITE)
+        assert status.of(AUTO_SCALER, "getDelegationToken", requests) == "OK"
+        assert status.of(AUTO_SCALER, "getDelegationToken", info(SCOPE, STREAM)) == "PERMISSION_DENIED"
+
+
+def test_a_client_that_does_not_know_the_authority_connects_to_nothing(secured: Secured) -> None:
+    settings, strict = secured.system.settings, ssl.create_default_context()
+    ours = (settings.grpc_port, settings.rest_port, settings.health_port, settings.segment_store_port)
+    for port in (*ours, settings.kafka_port, settings.kafka_controller_port, settings.zookeeper_port):
+        with socket.create_connection((HOST, port)) as connection, pytest.raises(ssl.SSLCertVerificationError):
+            strict.wrap_socket(connection, server_hostname=NAME)
+    with socket.create_connection((HOST, settings.redis_port)) as connection:
+        connection.sendall(b"PING\r\n")
+        assert connection.recv(7) == b"-NOAUTH"
+
+
+def test_the_command_line_is_a_user_like_others(secured: Secured) -> None:
+    assert secured.sluice("admin", f"stream show {SCOPE}/{STREAM}")[0] == 0
+    assert secured.sluice("admin", f"stream write {SCOPE}/{STREAM} --key k written")[0] == 0
+    assert secured.sluice("admin", "verify")[0] == 0
+    assert secured.sluice("reader", f"stream seal {SCOPE}/{STREAM}")[0] == 1
+
+
+def test_nothing_secret_is_shown(secured: Secured, tmp_path: Path) -> None:
+    system, diagnosis = secured.system, tmp_path / "diagnosis.tar.gz"
+    commands = (
+        "stream list",
+        f"stream show {SCOPE}/{STREAM}",
+        "member list",
+        "workflow list",
+        f"audit {SCOPE}/{STREAM}",
+    )
+    for line in (*commands, f"diagnose --output {diagnosis}"):
+        code, text = secured.sluice("admin", f"{line} --json")
+        assert code == 0, text
+        assert secured.found_in([(line, text.encode())]) == []
+    assert secured.found_in(archived(diagnosis)) == []
+    assert secured.found_in(logs(system)) == []
+    assert secured.found_in(command_lines(system)) == []
+    found = list(records(secured.kafka_client()))
+    assert {"sluice.journal", "sluice.requests.streams"} <= {topic for topic, _ in found}
+    assert secured.found_in(found) == []

@@ -1,0 +1,55 @@
+"""Rights in Kafka follow from the declaration of the topics, and from the names of groups."""
+
+import pytest
+
+from cluster_manager.main import SERVICE as CLUSTER_MANAGER
+from sluice.kafka.access import MEMBERS, Kind, Operation, rights
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REPLAYABLE, TOPICS, TRIMMED
+from stream_workflows.service import GROUP as WORKFLOWS_GROUP
+from txn_manager.service import GROUP as TXN_GROUP
+from txn_manager.statistics.app import GROUP as STATISTICS_GROUP
+
+RIGHTS = rights()
+SERVICES = [name for name in RIGHTS if name not in ("keda", "operator")]
+
+
+def may(user: str, operation: Operation, kind: Kind = Kind.TOPIC) -> set[str]:
+    """Names, a prefix with an asterisk."""
+    found = (r for r in RIGHTS[user] if (r.operation, r.kind) == (operation, kind))
+    return {f"{right.name}{'*' if right.is_prefix else ''}" for right in found}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_reads_and_writes_the_topics_that_name_it(service: str) -> None:
+    assert may(service, Operation.READ) == {t.name for t in TOPICS if service in t.read_by}
+    replayed = {t.name for t in REPLAYABLE} if service == "api-gateway" else set()
+    assert may(service, Operation.WRITE) == {t.name for t in TOPICS if service in t.written_by} | replayed
+
+
+def test_only_one_service_makes_topics_and_removes_records() -> None:
+    assert {user for user in RIGHTS if may(user, Operation.CREATE)} == {"cluster-manager"}
+    assert {user: names for user in RIGHTS if (names := may(user, Operation.DELETE))} == {
+        "cluster-manager": {topic.name for topic in TRIMMED}
+    }
+
+
+def test_a_gateway_cannot_write_what_is_true() -> None:
+    assert JOURNAL.name not in may("api-gateway", Operation.WRITE)
+
+
+def test_nothing_is_replayed_into_the_journal_or_the_dead_letters() -> None:
+    assert not {JOURNAL, DEAD_LETTERS, *TRIMMED} & {*REPLAYABLE}
+
+
+def test_the_groups_of_members_begin_with_the_name_of_their_service() -> None:
+    groups = {"stream-workflows": [WORKFLOWS_GROUP], "txn-manager": [TXN_GROUP, STATISTICS_GROUP]}
+    groups["cluster-manager"] = [CLUSTER_MANAGER]
+    assert groups.keys() == {*MEMBERS}
+    for service, names in groups.items():
+        assert may(service, Operation.READ, Kind.GROUP) == {f"{service}*"}
+        assert all(name.startswith(service) for name in names)
+
+
+def test_people_and_the_autoscaler_write_nothing() -> None:
+    for user in ("keda", "operator"):
+        assert {right.operation for right in RIGHTS[user]} <= {Operation.READ, Operation.DESCRIBE}

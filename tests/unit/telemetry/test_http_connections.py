@@ -1,0 +1,171 @@
+"""Connections that keep an HTTP server waiting are cut, and leave room for others."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from sluice.telemetry import http_connections
+from sluice.telemetry.health import HttpServer
+from sluice.telemetry.http_connections import HttpBounds
+
+DEADLINE_S = 10.0
+GET = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
+LARGE = 32 * 1024 * 1024
+PIECE = 1024 * 1024
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def serving(port: int, bounds: HttpBounds | None = None) -> AsyncIterator[asyncio.Event]:
+    """A server of a short and a large answer, which sets the event when it is over, and of one that waits for it."""
+    going = asyncio.Event()
+
+    async def short(_request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def large(_request: Request) -> Response:
+        return StreamingResponse(pieces(), headers={"Content-Length": str(LARGE)})
+
+    async def pieces() -> AsyncIterator[bytes]:
+        try:
+            for _ in range(LARGE // PIECE):
+                yield b"x" * PIECE
+        finally:
+            going.set()
+
+    async def held(_request: Request) -> Response:
+        await going.wait()
+        return PlainTextResponse("held")
+
+    routes = [Route("/short", short), Route("/large", large), Route("/held", held)]
+    server = HttpServer(Starlette(routes=routes), "127.0.0.1", port, bounds=bounds)
+    await server.start()
+    try:
+        yield going
+    finally:
+        going.set()
+        await server.stop()
+
+
+async def connect(port: int) -> Streams:
+    return await asyncio.open_connection("127.0.0.1", port)
+
+
+async def ended(reader: asyncio.StreamReader) -> bytes:
+    """What comes until the server ends the connection."""
+    found = b""
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            while chunk := await reader.read(1 << 20):
+                found += chunk
+    except ConnectionError:
+        pass
+    return found
+
+
+async def answer(streams: Streams, path: str) -> bytes:
+    reader, writer = streams
+    writer.write(GET % path.encode())
+    async with asyncio.timeout(DEADLINE_S):
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        return await reader.readexactly(length)
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /short HTTP/1.1\r\nHost:"])
+async def test_who_does_not_send_the_head_of_a_request_is_cut(
+    begun: bytes, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    monkeypatch.setattr(http_connections, "HEAD_S", 0.05)
+    async with serving(unused_tcp_port):
+        reader, writer = await connect(unused_tcp_port)
+        writer.write(begun)
+        assert await ended(reader) == b""
+
+
+async def test_a_head_in_small_pieces_after_an_answer_is_cut(
+    monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    monkeypatch.setattr(http_connections, "HEAD_S", 0.2)
+    async with serving(unused_tcp_port):
+        reader, writer = await connect(unused_tcp_port)
+        assert await answer((reader, writer), "short") == b"ok"
+
+        async def trickle() -> None:
+            while not writer.is_closing():
+                writer.write(b"G")
+                await asyncio.sleep(0.02)
+
+        trickling = asyncio.create_task(trickle())
+        assert await ended(reader) == b""
+        trickling.cancel()
+
+
+async def test_a_request_may_take_longer_than_its_head(monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int) -> None:
+    monkeypatch.setattr(http_connections, "HEAD_S", 0.02)
+    async with serving(unused_tcp_port) as going:
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.1, going.set)
+        assert await answer(await connect(unused_tcp_port), "held") == b"held"
+
+
+async def test_who_does_not_read_an_answer_is_cut(monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int) -> None:
+    monkeypatch.setattr(http_connections, "READ_S", 0.1)
+    async with serving(unused_tcp_port) as over:
+        lazy = socket.create_connection(("127.0.0.1", unused_tcp_port))
+        with lazy:
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            lazy.sendall(GET % b"large")
+            await asyncio.wait_for(over.wait(), DEADLINE_S)
+
+
+async def test_who_reads_steadily_gets_all_however_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
+    monkeypatch.setattr(http_connections, "READ_S", 0.5)
+    async with serving(unused_tcp_port):
+        loop = asyncio.get_running_loop()
+        reader, writer = await connect(unused_tcp_port)
+        writer.write(GET % b"large")
+        began, left = loop.time(), LARGE
+        await reader.readuntil(b"\r\n\r\n")
+        while left:
+            left -= len(await reader.read(PIECE))
+            # As over a slow line: at least three of the spans in which some of it must leave.
+            await asyncio.sleep(max(0.0, began + 1.5 * (1 - left / LARGE) - loop.time()))
+
+
+async def test_one_connection_too_many_cuts_the_one_that_is_idle_longest(unused_tcp_port: int) -> None:
+    async with serving(unused_tcp_port, HttpBounds(connections=3)) as going:
+        busy = await connect(unused_tcp_port)
+        held = asyncio.create_task(answer(busy, "held"))
+        idle = [await connect(unused_tcp_port) for _ in range(2)]
+        assert [await answer(each, "short") for each in idle] == [b"ok", b"ok"]
+        newcomer = await connect(unused_tcp_port)
+        assert await ended(idle[0][0]) == b""
+        assert [await answer(each, "short") for each in (idle[1], newcomer)] == [b"ok", b"ok"]
+        going.set()
+        assert await held == b"held"
+
+
+async def test_one_too_many_is_cut_where_all_others_are_busy(unused_tcp_port: int) -> None:
+    async with serving(unused_tcp_port, HttpBounds(connections=2)) as going:
+        held = [asyncio.create_task(answer(await connect(unused_tcp_port), "held")) for _ in range(2)]
+        assert await ended((await connect(unused_tcp_port))[0]) == b""
+        going.set()
+        assert [await each for each in held] == [b"held", b"held"]
+
+
+async def test_a_head_that_is_too_large_is_refused(unused_tcp_port: int) -> None:
+    async with serving(unused_tcp_port, HttpBounds(head_bytes=2000)):
+        reader, writer = await connect(unused_tcp_port)
+        writer.write(b"GET /short HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 3000)
+        assert (await ended(reader)).startswith(b"HTTP/1.1 400 ")
