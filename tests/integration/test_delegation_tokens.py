@@ -179,7 +179,9 @@ async def test_nothing_is_lost_while_tokens_expire_under_a_writer_and_a_reader(
     for name, value in (("method", "Basic"), ("username", "any"), ("password", "any")):
         monkeypatch.setenv(f"pravega_client_auth_{name}", value)
     address, written = verifying.system.grpc_address, dict[str, int]()
-    group = manager(address).create_reader_group("rg", scope, "st")
+    # The client's threads end with its manager.
+    streams = manager(address)
+    group = streams.create_reader_group("rg", scope, "st")
     reading = asyncio.create_task(read_all(group, lambda: sum(written.values()) or inf, DEADLINE_S))
     with ExitStack() as stack:
         writers = [stack.enter_context(WriterProcess(address, scope, "st", name)) for name in ("a", "b")]

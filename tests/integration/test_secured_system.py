@@ -33,6 +33,8 @@ PYTHON_READER = (
     f"prn::/scope:{SCOPE}/stream:group_kvtable,READ_UPDATE"
 )
 """What the PyPI client needs to read through the group `group`: it never says that it only reads."""
+TABLES = f"prn::/scope:{SCOPE}/key-value-table:table,READ_UPDATE;prn::/scope:{SCOPE}/stream:table_kvtable,READ"
+"""What the Java client needs for the table `table`; to it the segments of a table are those of a stream."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,7 @@ def secured(runs_folder: Path) -> Iterator[Secured]:
     with System(runs_folder / "secured-system", secure=True, segment_stores=1, partitions=4) as system:
         secured = Secured(system)
         secured.add_user("python-reader", PYTHON_READER)
+        secured.add_user("tables", TABLES)
         streams = secured.manager("admin")
         assert streams.create_scope(SCOPE)
         assert streams.create_stream(SCOPE, STREAM, 2)
@@ -76,15 +79,19 @@ async def test_python_client_writes_and_reads_with_the_smallest_permissions(secu
     transaction.write_event("10", "key")
     transaction.commit()
     eventually(lambda: transaction.is_open() is False, SOON_S, "the transaction is committed")
-    group = secured.manager("python-reader").create_reader_group("group", SCOPE, STREAM)
+    reader = secured.manager("python-reader")
+    group = reader.create_reader_group("group", SCOPE, STREAM)
     assert await read_all(group, 11, READS_S) == [str(number) for number in range(11)]
 
 
 def test_python_client_may_not_do_more_than_that(secured: Secured) -> None:
+    writer, reader = secured.manager("writer"), secured.manager("python-reader")
     with pytest.raises(Exception, match=r"(?i)permission"):
-        secured.manager("writer").create_scope("other")
+        writer.create_scope("other")
     with pytest.raises(Exception, match=r"(?i)permission"):
-        secured.manager("python-reader").seal_stream(SCOPE, STREAM)
+        writer.create_stream(SCOPE, "other", 1)
+    with pytest.raises(Exception, match=r"(?i)permission"):
+        reader.create_stream(SCOPE, "other", 1)
 
 
 OPERATIONS = {
@@ -146,10 +153,11 @@ def test_the_command_line_is_a_user_like_others(secured: Secured) -> None:
 def test_nothing_secret_is_shown(secured: Secured, tmp_path: Path) -> None:
     system, diagnosis = secured.system, tmp_path / "diagnosis.tar.gz"
     commands = (
-        "stream list",
+        f"stream list {SCOPE}",
         f"stream show {SCOPE}/{STREAM}",
         "member list",
         "workflow list",
+        "dead-letter list",
         f"audit {SCOPE}/{STREAM}",
     )
     for line in (*commands, f"diagnose --output {diagnosis}"):

@@ -1,14 +1,22 @@
 """A secured local system: what its parts are told, and what they are not."""
 
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import BaseRequestHandler, TCPServer
 
 import pytest
 
 from sluice_local import security
 from sluice_local.errors import LocalError
+from sluice_local.home import HOST
 from sluice_local.part import Part
 from sluice_local.parts import parts_of
+from sluice_local.probes import Probe, ProbeKind
 from sluice_local.settings import LocalSettings
 
 
@@ -92,3 +100,52 @@ def test_services_listen_to_those_who_prove_who_they_are(secured: LocalSettings)
     assert gateway.environment["SLUICE_AUTH_ENABLED"] == "true"
     assert gateway.environment["SLUICE_GRPC_PUBLISHED_HOST"] == "localhost"
     assert gateway.address == "tls://localhost:9090, https://localhost:10080"
+
+
+class Ready(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"not_ready": {}, "degraded": {}}')
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def serving(handler: type[BaseRequestHandler], context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """A server on the port that is given."""
+    with TCPServer((HOST, 0), handler) as server:
+        if context is not None:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_service_with_tls_is_ready_to_who_knows_its_authority(secured: LocalSettings, tmp_path: Path) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(secured.security_dir / "server-pair.pem")
+    stranger = LocalSettings(home=tmp_path / "other", secure=True)
+    security.make_once(stranger)
+    with serving(Ready, context) as port:
+        assert Probe(ProbeKind.SERVICE, port, security.authority(secured)).look() == (True, "")
+        other = Probe(ProbeKind.SERVICE, port, security.authority(stranger)).look()
+    assert not other.ready and other.remark.startswith(f"https://127.0.0.1:{port}/readyz: ")
+
+
+def test_redis_is_ready_to_who_has_its_password(secured: LocalSettings) -> None:
+    password = (secured.security_dir / "redis.password").read_bytes()
+
+    class Redis(BaseRequestHandler):
+        def handle(self) -> None:
+            right = self.request.recv(1000) == b"AUTH %b\r\nPING\r\n" % password
+            self.request.sendall(b"+OK\r\n+PONG\r\n" if right else b"-NOAUTH Authentication required.\r\n")
+
+    with serving(Redis) as port:
+        assert Probe(ProbeKind.REDIS, port, credentials=security.redis_password(secured)).look().ready
+        assert not Probe(ProbeKind.REDIS, port).look().ready

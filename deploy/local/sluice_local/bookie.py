@@ -31,9 +31,9 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
     logback = folder / "logback.xml"
     # Allocates its journal in one go, for which it reaches into a file descriptor.
     reach_in = "--add-opens=java.base/java.io=ALL-UNNAMED"
-    memory = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
     options = (
-        *memory,
+        "-Xmx256m",
+        "-XX:MaxDirectMemorySize=256m",
         reach_in,
         f"-Dlogback.configurationFile={logback}",
         *security.zookeeper_client_options(settings),
@@ -80,7 +80,8 @@ def bookkeeper_conf(settings: LocalSettings) -> dict[str, str | int | bool]:
         "journalMaxSizeMB": 256,
         "journalMaxBackups": 1,
         # A bookie that was killed waits for its old session to end before it takes its name again.
-        "zkTimeout": 3_000,
+        # With TLS the first connection alone may take seconds on a busy machine, and a bookie without one ends.
+        "zkTimeout": 10_000 if settings.secure else 3_000,
         "httpServerEnabled": False,
         "numAddWorkerThreads": 1,
         "numReadWorkerThreads": 2,
@@ -96,7 +97,8 @@ def init_cluster_once(settings: LocalSettings) -> None:
     would be a Java program more on the way to every first start.
     """
     authority = security.zookeeper_authority(settings)
-    client = KazooClient(hosts=settings.zookeeper_address, timeout=_LIMIT_S, use_ssl=bool(authority), ca=authority)
+    tls = {"use_ssl": True, "ca": authority, "check_hostname": True} if authority else {}
+    client = KazooClient(hosts=settings.zookeeper_address, timeout=_LIMIT_S, **tls)
     client.start(timeout=_LIMIT_S)
     try:
         root = root_node(settings)

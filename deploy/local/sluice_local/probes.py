@@ -129,7 +129,8 @@ def _service(port: int, authority: str) -> Look:
         response = connection.getresponse()
         body = response.read(_PAGE_BYTES).decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
-        return Look(False, f"http://{HOST}:{port}/readyz: {error}")
+        scheme = "https" if authority else "http"
+        return Look(False, f"{scheme}://{HOST}:{port}/readyz: {error}")
     finally:
         connection.close()
     ready = response.status == http.HTTPStatus.OK

@@ -3,6 +3,7 @@
 Belongs to the event loop it is started on.
 """
 
+import asyncio
 import errno
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -38,6 +39,7 @@ class ControllerServer:
         options: Iterable[tuple[str, int]] = (),
     ) -> None:
         self._listening = False
+        self._ended: asyncio.Task[object] | None = None
         self._credentials: grpc.ServerCredentials | None = None
         methods = _methods(handlers, guard)
         # Without this a second server on the same port would silently take half of the calls.
@@ -68,6 +70,7 @@ class ControllerServer:
         except RuntimeError as error:
             raise OSError(errno.EADDRINUSE, f"cannot listen on gRPC port {port} of {host}: is it taken?") from error
         await self._server.start()
+        self._ended = asyncio.create_task(self._server.wait_for_termination())
         self._listening = True
         for service in ("", INTERFACE.full_name):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
@@ -75,7 +78,11 @@ class ControllerServer:
 
     def problem(self) -> str | None:
         """Why no call can come in, for operators; None while it can."""
-        return None if self._listening else "does not listen"
+        if not self._listening:
+            return "does not listen"
+        if self._ended is not None and self._ended.done():
+            return f"has ended, restart this process: {self._ended.exception()!r}"
+        return None
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls; those in progress get `grace_s` to end."""

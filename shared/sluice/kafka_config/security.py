@@ -106,7 +106,7 @@ def _login(conf: Conf, driver: str) -> Login | TokenLogin:
     if mechanism not in _MECHANISMS:
         possible = ", ".join((*_MECHANISMS, _OAUTH))
         raise KafkaConfError(f"sasl.mechanism {mechanism} is not possible with {driver}, but {possible} are")
-    _refuse_others(conf, driver, ("sasl.", "enable.sasl.", "https."), _OF_PASSWORDS)
+    _refuse_others(conf, driver, ("sasl.", "enable.sasl."), _OF_PASSWORDS)
     return Login(mechanism, str(conf.get("sasl.username", "")), str(conf.get("sasl.password", "")))
 
 

@@ -37,8 +37,8 @@ _NOT_IN_BODY = re.compile("[>?~\x7f]")
 def signed(key: bytes, claims: Mapping[str, str | int]) -> str:
     """The token with these claims, in their order.
 
-    Clients decode its body with the alphabet of plain Base64. That differs only where a character of ASCII ends in six
-    or in five set bits, so those four are escaped.
+    Clients decode its body with the alphabet of plain Base64, which differs for the values 62 and 63. In ASCII only the
+    low six bits of a character come to those, and of four characters: these are escaped.
     """
     text = _NOT_IN_BODY.sub(lambda found: f"\\u{ord(found[0]):04x}", _encode(claims))
     body = _HEADER + binascii.b2a_base64(text.encode(), newline=False).rstrip(b"=")

@@ -15,7 +15,7 @@ _TALKATIVE = ("faust", "kazoo", "mode", "uvicorn.access")
 _GRPC = "grpc._cython.cygrpc"
 """Any caller has it log a stack trace, by a message that is none."""
 
-_LOUD = (
+LOUD = (
     _GRPC,
     "aiokafka",
     "aiokafka.consumer.fetcher",
@@ -82,5 +82,5 @@ def set_up_logs(service: str, instance: str, level: str) -> None:
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger(_GRPC).addFilter(WithoutHeaders())
-    for name in _LOUD:
+    for name in LOUD:
         logging.getLogger(name).addFilter(AtMost(records=5, seconds=10.0))

@@ -170,6 +170,24 @@ async def test_pings_without_a_call_are_answered() -> None:
         writer.close()
 
 
+async def test_a_server_that_ends_by_itself_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    make = grpc.aio.server
+
+    def making(*given: Any, **named: Any) -> Any:
+        made.append(make(*given, **named))
+        return made[-1]
+
+    monkeypatch.setattr(grpc.aio, "server", making)
+    server = ControllerServer({}, 100)
+    await server.start("127.0.0.1", 0)
+    assert server.problem() is None
+    await made[0].stop(0)
+    await eventually_async(lambda: "has ended" in (server.problem() or ""), SOON_S, "the server has a problem")
+    await server.stop(0)
+    assert server.problem() == "does not listen"
+
+
 def kinds_of_frames(sent: bytes) -> list[int]:
     kinds = []
     while len(sent) >= 9:

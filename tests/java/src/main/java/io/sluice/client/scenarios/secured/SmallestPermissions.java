@@ -1,10 +1,14 @@
 package io.sluice.client.scenarios.secured;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.pravega.client.ClientConfig;
 import io.pravega.client.EventStreamClientFactory;
+import io.pravega.client.KeyValueTableFactory;
+import io.pravega.client.admin.KeyValueTableManager;
 import io.pravega.client.admin.ReaderGroupManager;
 import io.pravega.client.admin.StreamManager;
 import io.pravega.client.stream.EventStreamReader;
@@ -15,6 +19,11 @@ import io.pravega.client.stream.ScalingPolicy;
 import io.pravega.client.stream.StreamConfiguration;
 import io.pravega.client.stream.Transaction;
 import io.pravega.client.stream.TransactionalEventStreamWriter;
+import io.pravega.client.tables.Insert;
+import io.pravega.client.tables.KeyValueTable;
+import io.pravega.client.tables.KeyValueTableClientConfiguration;
+import io.pravega.client.tables.KeyValueTableConfiguration;
+import io.pravega.client.tables.TableKey;
 import io.pravega.shared.security.auth.DefaultCredentials;
 import io.sluice.client.Deadline;
 import io.sluice.client.Events;
@@ -31,10 +40,10 @@ import java.util.List;
 import org.junit.jupiter.api.function.Executable;
 
 /**
- * An administrator makes a stream, a writer writes it, a reader reads it, each with the least permissions that this
- * needs. What else they try is refused, and so is who has no password or a wrong one.
+ * An administrator makes a stream and a table; a writer, a reader and a user of the table work with them, each with the
+ * least permissions that this needs. What else they try is refused, and so is who has a wrong password.
  *
- * <p>The property {@code sluice.security} names the folder that {@code sluice security init} made.
+ * <p>The property {@code sluice.security} names a folder with the authority and a file {@code <user>.password} of each.
  */
 public final class SmallestPermissions implements Scenario {
     private static final Path FOLDER = Path.of(System.getProperty("sluice.security", "security"));
@@ -53,6 +62,7 @@ public final class SmallestPermissions implements Scenario {
         ClientConfig reader = as(session, "reader", password("reader"));
         write(session, writer);
         read(session, reader);
+        useTable(session, as(session, "tables", password("tables")));
 
         refused("PERMISSION_DENIED", streams(session, writer)::createScope, "other");
         refused("PERMISSION_DENIED", streams(session, reader)::deleteScope, SCOPE);
@@ -105,6 +115,22 @@ public final class SmallestPermissions implements Scenario {
             Events.checkOrder(events);
             groups.deleteReaderGroup("java");
         }
+    }
+
+    private static void useTable(Session session, ClientConfig config) throws Exception {
+        KeyValueTableManager tables = session.closing(KeyValueTableManager.create(session.config()));
+        KeyValueTableConfiguration shape = KeyValueTableConfiguration.builder().partitionCount(2)
+                .primaryKeyLength(4).secondaryKeyLength(0).build();
+        assertTrue(tables.createKeyValueTable(SCOPE, "table", shape), "the administrator creates a table");
+        try (KeyValueTableFactory factory = KeyValueTableFactory.withScope(SCOPE, config);
+                KeyValueTable table = factory.forKeyValueTable(
+                        "table", KeyValueTableClientConfiguration.builder().build())) {
+            TableKey key = new TableKey(UTF_8.encode("0001"));
+            table.update(new Insert(key, UTF_8.encode("one"))).get();
+            assertEquals("one", UTF_8.decode(table.get(key).get().getValue()).toString());
+        }
+        KeyValueTableManager users = session.closing(KeyValueTableManager.create(config));
+        refused("PERMISSION_DENIED", () -> users.createKeyValueTable(SCOPE, "other", shape));
     }
 
     private static void begin(Session session, ClientConfig config) {
