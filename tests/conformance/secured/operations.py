@@ -23,7 +23,7 @@ class Needs:
 
 
 class Client(Protocol):
-    """Sends a call with this header, and says what came of it: PASSES, UNAUTHENTICATED, DENIED, or a status."""
+    """Sends a call with this header, and says what came of it: UNAUTHENTICATED, DENIED, or another status."""
 
     async def rpc(self, name: str, request: Message, authorization: str) -> str: ...
 

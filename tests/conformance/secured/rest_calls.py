@@ -88,12 +88,12 @@ _OURS: tuple[tuple[str, str, Any, Needs], ...] = (
 
 def _calls() -> Iterator[Operation]:
     for method, path, body, needed in _PRAVEGAS:
-        yield _call(method, path, body, needed)
+        yield call_of(method, path, body, needed)
     for method, path, body, needed in _OURS:
-        yield _call(method, f"/sluice/v1{path}", body, needed, is_own=True)
+        yield call_of(method, f"/sluice/v1{path}", body, needed, is_own=True)
 
 
-def _call(method: str, path: str, body: Any, needed: Needs, *, is_own: bool = False) -> Operation:
+def call_of(method: str, path: str, body: Any, needed: Needs, *, is_own: bool = False) -> Operation:
     return Operation(
         f"{method} {path}",
         lambda client, authorization: client.http(method, path, body, authorization),

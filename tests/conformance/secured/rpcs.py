@@ -1,7 +1,6 @@
 """Every RPC, and what it needs."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from google.protobuf.message import Message
 
@@ -45,7 +44,7 @@ def _info(stream: str, access: int = 0) -> pb.StreamInfo:
     return pb.StreamInfo(scope="sec", stream=stream, accessOperation=access)  # type: ignore[arg-type]
 
 
-def _rpc(name: str, request: Message, needed: Needs, variant: str = "", **more: object) -> Operation:
+def rpc(name: str, request: Message, needed: Needs, variant: str = "", **more: object) -> Operation:
     return Operation(
         f"{name} {variant}".rstrip(),
         lambda client, authorization: client.rpc(name, request, authorization),
@@ -109,39 +108,39 @@ def _segments() -> Iterator[Operation]:
     for access in range(6):
         level = READ if access == FOR_NOTHING else UPDATE
         for stream, on in (("st", On.STREAM), ("_RGrg", On.GROUP), ("_MARKst", On.STREAM), ("_other", On.INTERNAL)):
-            yield _rpc("getCurrentSegments", _info(stream, access), needs(level, on), f"{stream} {access}")
+            yield rpc("getCurrentSegments", _info(stream, access), needs(level, on), f"{stream} {access}")
         request = pb.GetSegmentsRequest(streamInfo=_info("st", access))
-        yield _rpc("getSegments", request, needs(level, On.STREAM), f"{access}")
+        yield rpc("getSegments", request, needs(level, On.STREAM), f"{access}")
     state = pb.GetSegmentsRequest(streamInfo=_info("_RGrg", FOR_NOTHING))
-    yield _rpc("getSegments", state, needs(READ, On.STATE), "of a reader group")
+    yield rpc("getSegments", state, needs(READ, On.STATE), "of a reader group")
 
 
 def _mapped() -> Iterator[Operation]:
     """Internal streams, which some RPCs take for what they belong to."""
     for stream, of, itself in (("_RGrg", On.GROUP, On.STATE), ("_MARKst", On.STREAM, On.MARK)):
-        yield _rpc("getURI", pb.SegmentId(streamInfo=_info(stream)), needs(READ, of), stream)
-        yield _rpc("updateStream", _config(stream), needs(UPDATE, of), stream)
-        yield _rpc("sealStream", _info(stream), needs(UPDATE, itself), stream)
-        yield _rpc("deleteStream", _info(stream), needs(UPDATE, itself), stream)
-        yield _rpc("checkStreamExists", _info(stream), needs(READ, itself), stream)
+        yield rpc("getURI", pb.SegmentId(streamInfo=_info(stream)), needs(READ, of), stream)
+        yield rpc("updateStream", _config(stream), needs(UPDATE, of), stream)
+        yield rpc("sealStream", _info(stream), needs(UPDATE, itself), stream)
+        yield rpc("deleteStream", _info(stream), needs(UPDATE, itself), stream)
+        yield rpc("checkStreamExists", _info(stream), needs(READ, itself), stream)
 
 
 def _made_by_readers() -> Iterator[Operation]:
     """What readers do with the state of their groups, if the flag lets them."""
-    mine: dict[str, Any] = {"with_flag": needs(READ, On.SCOPE)}
-    yield _rpc("createStream", _config("_RGrg"), needs(UPDATE, On.SCOPE), "_RG", **mine)
-    yield _rpc(
+    reads = needs(READ, On.SCOPE)
+    yield rpc("createStream", _config("_RGrg"), needs(UPDATE, On.SCOPE), "_RG", with_flag=reads)
+    yield rpc(
         "createStream",
         _config("_MARKst"),
         needs(READ, On.SCOPE),
         "_MARK",
         ours=needs(UPDATE, On.SCOPE),
-        why="no client makes the streams of watermarks",
+        why="no client makes streams of watermarks",
     )
-    yield _rpc("createStream", _config("_other"), needs(UPDATE, On.SCOPE), "_other")
-    yield _rpc("createReaderGroup", _GROUP_CONFIG, needs(UPDATE, On.SCOPE), **mine)
-    yield _rpc("updateReaderGroup", _GROUP_CONFIG, needs(UPDATE, On.SCOPE), **mine)
-    yield _rpc("deleteReaderGroup", _GROUP, needs(UPDATE, On.SCOPE), **mine)
+    yield rpc("createStream", _config("_other"), needs(UPDATE, On.SCOPE), "_other")
+    yield rpc("createReaderGroup", _GROUP_CONFIG, needs(UPDATE, On.SCOPE), with_flag=reads)
+    yield rpc("updateReaderGroup", _GROUP_CONFIG, needs(UPDATE, On.SCOPE), with_flag=reads)
+    yield rpc("deleteReaderGroup", _GROUP, needs(UPDATE, On.SCOPE), with_flag=reads)
 
 
 def _tokens() -> Iterator[Operation]:
@@ -151,20 +150,20 @@ def _tokens() -> Iterator[Operation]:
             is_readers = stream == "_MARKst" or access in (FOR_NOTHING, TO_READ)
             level = READ if is_readers and access != UNSPECIFIED else UPDATE
             with_flag = needs(READ, of) if writes and stream == "_RGrg" else None
-            yield _rpc(
+            yield rpc(
                 "getDelegationToken", _info(stream, access), needs(level, of), f"{stream} {access}", with_flag=with_flag
             )
     for access in (UNSPECIFIED, FOR_NOTHING, TO_READ, TO_WRITE, FOR_BOTH):
         level = READ if access in (FOR_NOTHING, TO_READ) else UPDATE
-        yield _rpc("getDelegationToken", _info("st", access), needs(level, On.STREAM), f"st {access}")
+        yield rpc("getDelegationToken", _info("st", access), needs(level, On.STREAM), f"st {access}")
 
 
 RPCS: tuple[Operation, ...] = (
-    _rpc("getControllerServerList", pb.ServerRequest(), Needs()),
-    *(_rpc(name, request, needs(level, on)) for name, request, level, on in _SIMPLE),
+    rpc("getControllerServerList", pb.ServerRequest(), Needs()),
+    *(rpc(name, request, needs(level, on)) for name, request, level, on in _SIMPLE),
     *_segments(),
     *_mapped(),
     *_made_by_readers(),
     *_tokens(),
-    _rpc("getControllerToBucketMapping", pb.ControllerToBucketMappingRequest(), needs(UPDATE, On.ROOT), is_own=True),
+    rpc("getControllerToBucketMapping", pb.ControllerToBucketMappingRequest(), needs(UPDATE, On.ROOT), is_own=True),
 )

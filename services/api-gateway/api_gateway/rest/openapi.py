@@ -16,6 +16,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from api_gateway.rest.boundary import PROBLEM_TYPE, Problem
+from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import rule_of
 
 _ABOUT = """\
@@ -99,6 +100,10 @@ _REFUSED = {
 }
 
 
+_SCHEMES = {"basic": {"type": "http", "scheme": "basic"}, "bearer": {"type": "http", "scheme": "bearer"}}
+"""How callers say who they are, where they are asked."""
+
+
 def _refused(path: str) -> dict[str, Any]:
     """What the guard before a call refuses, in the form of the interface."""
     problem = {"content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
@@ -112,11 +117,17 @@ def _description(app: FastAPI) -> dict[str, Any]:
     schema = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
     schema["tags"] = [{"name": name, "description": text} for name, text in TAGS]
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+    guard: Guard | None = app.state.guard
+    asks = guard is not None and guard.asks
+    if asks:
+        schema["components"]["securitySchemes"] = _SCHEMES
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             operation["responses"].pop("422", None)
             if rule_of((method.upper(),), path) is not None:
                 operation["responses"] |= _refused(path)
+                if asks:
+                    operation["security"] = [{name: []} for name in _SCHEMES]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     schemas["Problem"] = Problem.model_json_schema()

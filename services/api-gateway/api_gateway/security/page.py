@@ -28,6 +28,8 @@ for what is open over HTTP.
 | table | `prn::/scope:<scope>/key-value-table:<table>` |
 | what belongs to no scope | `prn::/sluice:cluster`, `prn::/sluice:workflows`, `prn::/sluice:dead-letters` |
 
+`prn::*` and `prn::/.*` in an ACL are also about what belongs to no scope; `prn::/` and `prn::/scope:*` are not.
+
 "Mapped": the stream `_RG<group>` of a reader group's state is the reader group, `_MARK<stream>` is the stream. The flag
 is `SLUICE_AUTH_READER_GROUPS_WITH_READ`: who may READ may also write the state of its reader groups. Of a listing with
 entries a caller sees those that it may READ.

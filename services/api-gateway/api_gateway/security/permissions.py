@@ -56,17 +56,14 @@ def _created_stream(request: pb.StreamConfig, readers_write: bool) -> Permission
     return Permission.READ if group and readers_write else Permission.READ_UPDATE
 
 
-def _current_segments(request: pb.StreamInfo, _readers_write: bool) -> Permission:
-    return _unless_for_nothing(request.accessOperation)
-
-
-def _head(request: pb.GetSegmentsRequest, _readers_write: bool) -> Permission:
-    return _unless_for_nothing(request.streamInfo.accessOperation)
-
-
-def _unless_for_nothing(access: int) -> Permission:
+def _segments(part: Part) -> Level:
     """Who does not say for what the segments are, may write with what it gets."""
-    return Permission.READ if access == pb.StreamInfo.NONE else Permission.READ_UPDATE
+
+    def of(request: Any, _readers_write: bool) -> Permission:
+        for_nothing = part(request).accessOperation == pb.StreamInfo.NONE
+        return Permission.READ if for_nothing else Permission.READ_UPDATE
+
+    return Level("READ if accessOperation is NONE, else READ_UPDATE", of)
 
 
 def _group(_request: Any, readers_write: bool) -> Permission:
@@ -98,7 +95,6 @@ _TOKEN_TABLE = Resource("table of that name", _token_table)
 
 _CREATED_STREAM = Level("READ_UPDATE; READ for `_RG…` with the flag", _created_stream)
 _GROUP = Level("READ with the flag, else READ_UPDATE", _group)
-_FOR_ACCESS = "READ if accessOperation is NONE, else READ_UPDATE"
 _TOKEN = Level(
     "READ for READ and NONE; else READ_UPDATE, but READ to write `_MARK…` and, with the flag, `_RG…`", _token
 )
@@ -130,8 +126,8 @@ RPCS: Mapping[str, Rule] = {
     "isStreamCutValid": _BY_INFO,
     "checkStreamExists": Rule(READ, (_stream(_itself),)),
     "getStreamConfiguration": Rule(READ, (_stream(_itself),)),
-    "getCurrentSegments": Rule(Level(_FOR_ACCESS, _current_segments), (_mapped(_itself),)),
-    "getSegments": Rule(Level(_FOR_ACCESS, _head), (_stream(),)),
+    "getCurrentSegments": Rule(_segments(_itself), (_mapped(_itself),)),
+    "getSegments": Rule(_segments(_info), (_stream(),)),
     "getEpochSegments": _UPDATE_BY_INFO,
     "getSegmentsBetween": _BY_INFO,
     "getSegmentsImmediatelyFollowing": _BY_INFO,

@@ -140,6 +140,18 @@ async def test_health_has_no_details_where_authentication_is_on(secured: World) 
     assert details.json() == {"problem": "a secret address"}
 
 
+async def test_the_description_says_which_calls_ask_for_credentials_if_they_do(secured: World) -> None:
+    described = (await call(secured, "GET", "/openapi.json")).json()
+    asking = {
+        f"{method.upper()} {path}"
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+        if operation.get("security") == [{"basic": []}, {"bearer": []}]
+    }
+    assert asking == {operation for operation, rule in REST.items() if rule is not None}
+    assert set(described["components"]["securitySchemes"]) == {"basic", "bearer"}
+
+
 # Listings.
 
 
