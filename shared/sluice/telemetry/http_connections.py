@@ -39,6 +39,7 @@ class BoundedConnection(H11Protocol):
         self._head_due: asyncio.TimerHandle | None = None
         self._read_due: asyncio.TimerHandle | None = None
         self._unread = 0
+        self._left = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -76,13 +77,23 @@ class BoundedConnection(H11Protocol):
     def _begin_idle(self) -> None:
         self._end_idle()
         self._idle[self] = None
-        self._head_due = self.loop.call_later(HEAD_S, self.cut)
+        self._left = 0
+        self._head_due = self.loop.call_later(HEAD_S, self._look_head)
 
     def _end_idle(self) -> None:
         self._idle.pop(self, None)
         if self._head_due is not None:
             self._head_due.cancel()
             self._head_due = None
+
+    def _look_head(self) -> None:
+        """No request has come; but the last answer may still be on its way."""
+        left, before = self.transport.get_write_buffer_size(), self._left
+        if left in (0, before):
+            self.cut()
+        else:
+            self._left = left
+            self._head_due = self.loop.call_later(HEAD_S, self._look_head)
 
     def _look_unread(self) -> None:
         unread = self.transport.get_write_buffer_size()

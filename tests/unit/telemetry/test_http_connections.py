@@ -34,6 +34,9 @@ async def serving(port: int, bounds: HttpBounds | None = None) -> AsyncIterator[
     async def large(_request: Request) -> Response:
         return StreamingResponse(pieces(), headers={"Content-Length": str(LARGE)})
 
+    async def whole(_request: Request) -> Response:
+        return Response(b"x" * LARGE)
+
     async def pieces() -> AsyncIterator[bytes]:
         try:
             for _ in range(LARGE // PIECE):
@@ -45,7 +48,7 @@ async def serving(port: int, bounds: HttpBounds | None = None) -> AsyncIterator[
         await going.wait()
         return PlainTextResponse("held")
 
-    routes = [Route("/short", short), Route("/large", large), Route("/held", held)]
+    routes = [Route("/short", short), Route("/large", large), Route("/whole", whole), Route("/held", held)]
     server = HttpServer(Starlette(routes=routes), "127.0.0.1", port, bounds=bounds)
     await server.start()
     try:
@@ -127,14 +130,16 @@ async def test_who_does_not_read_an_answer_is_cut(monkeypatch: pytest.MonkeyPatc
             await asyncio.wait_for(over.wait(), DEADLINE_S)
 
 
+@pytest.mark.parametrize("path", [b"large", b"whole"])
 async def test_who_reads_steadily_gets_all_however_long_it_takes(
-    monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+    path: bytes, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
 ) -> None:
     monkeypatch.setattr(http_connections, "READ_S", 0.5)
+    monkeypatch.setattr(http_connections, "HEAD_S", 0.5)
     async with serving(unused_tcp_port):
         loop = asyncio.get_running_loop()
         reader, writer = await connect(unused_tcp_port)
-        writer.write(GET % b"large")
+        writer.write(GET % path)
         began, left = loop.time(), LARGE
         await reader.readuntil(b"\r\n\r\n")
         while left:
