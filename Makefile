@@ -28,7 +28,7 @@ SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/s
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth endurance docs golden images k8s-render k8s-check lock clean
+.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth endurance fuzz docs golden images k8s-render k8s-check lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -94,6 +94,9 @@ docs: setup ## write docs/asyncapi.yaml, docs/schemas, docs/permissions.md and t
 
 endurance: setup ## a system under load for MINUTES=30 with snapshots and trimming, each service killed in turn
 	@PYTHONPATH=tests $(BIN)/python -m bench.endurance --minutes $(or $(MINUTES),30)
+
+fuzz: setup ## a gateway is sent what no client sends, without credentials, for MINUTES=10 while a client reads
+	@PYTHONPATH=tests $(BIN)/python -m bench.fuzz --minutes $(or $(MINUTES),10)
 
 golden: setup ## record the golden journals of the version that is being made
 	@PYTHONPATH=tests $(BIN)/python -m golden $(GOLDEN)

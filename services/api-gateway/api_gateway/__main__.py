@@ -17,6 +17,8 @@ def limit_protocols() -> None:
 
 if __name__ == "__main__":
     limit_protocols()
+    # gRPC's core writes what callers send, not as lines of our log, and as much of it as they like.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
     from api_gateway.main import main
 

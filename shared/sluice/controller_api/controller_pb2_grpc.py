@@ -5,7 +5,7 @@ import warnings
 
 from sluice.controller_api import controller_pb2 as sluice_dot_controller__api_dot_controller__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.83.2'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 

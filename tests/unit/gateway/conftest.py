@@ -96,7 +96,7 @@ async def gateway(token_key: str) -> AsyncIterator[Gateway]:
 
 
 @asynccontextmanager
-async def served(guard: Guard | None = None, token_key: str = "") -> AsyncIterator[Gateway]:
+async def served(guard: Guard | None = None, token_key: str = "", max_calls: int = 100) -> AsyncIterator[Gateway]:
     """A gateway that is served inside."""
     # All that matters here is given, so that the environment of a developer does not.
     settings = GatewaySettings(
@@ -106,7 +106,7 @@ async def served(guard: Guard | None = None, token_key: str = "") -> AsyncIterat
         grpc_published_host="gw.example",
         grpc_published_port=9090,
         max_pending=2,
-        max_calls=100,
+        max_calls=max_calls,
         request_timeout_s=30,
         token_key=SecretStr(token_key),
     )

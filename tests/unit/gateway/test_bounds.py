@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
+from support.fuzzing import converse, grpc_call
 from support.wait import SOON_S, eventually_async
 from unit.gateway.support import failure
 
@@ -168,6 +169,15 @@ async def test_pings_without_a_call_are_answered() -> None:
                 found += await reader.read(1000)
         assert GOAWAY not in kinds_of_frames(found)
         writer.close()
+
+
+async def test_a_path_that_is_no_text_ends_its_call_alone(channels: list[grpc.aio.Channel]) -> None:
+    async with serving() as (port, held):
+        held.going.set()
+        stub = stub_at(port, channels)
+        await stub.getControllerServerList(pb.ServerRequest())
+        await asyncio.to_thread(converse, ("127.0.0.1", port), grpc_call(b"create\xffScope"))
+        await stub.getControllerServerList(pb.ServerRequest())
 
 
 async def test_a_server_that_ends_by_itself_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
