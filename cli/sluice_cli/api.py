@@ -112,7 +112,7 @@ class Api:
                 transport=transport,
                 trust_env=False,
                 # Authorities are loaded for https alone: that takes as long as all the rest of a command.
-                verify=_authorities(ca) if base.startswith("https:") else False,
+                verify=False if base.lower().startswith("http:") else _authorities(ca),
                 headers={} if credentials is None else {"Authorization": credentials.header},
             )
         except (httpx.InvalidURL, ValueError) as error:

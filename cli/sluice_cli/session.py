@@ -29,7 +29,7 @@ ANSWER_S = 30.0
 STORE_S = 10.0
 """How long a segment store may take to answer a question."""
 
-_TRUE = ("true", "1", "yes", "on")
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("", "false", "0", "no", "off")
 
 
 def open_api(base: str, read_s: float | None = None) -> Api:
@@ -114,8 +114,8 @@ def open_store(route: Callable[[int], Host | None], container_count: int) -> Abs
     from sluice_cli.errors import UsageError
 
     key, key_file = os.environ.get("SLUICE_TOKEN_KEY", ""), os.environ.get("SLUICE_TOKEN_KEY_FILE", "")
-    has_tls = os.environ.get("SLUICE_STORE_TLS", "").lower() in _TRUE
-    trusted = ClientTls("SLUICE_STORE_TLS", os.environ.get("SLUICE_STORE_TLS_AUTHORITIES", ""))
+    has_tls, checks_host = _is_set("SLUICE_STORE_TLS", "false"), _is_set("SLUICE_STORE_TLS_CHECK_HOST", "true")
+    trusted = ClientTls("SLUICE_STORE_TLS", os.environ.get("SLUICE_STORE_TLS_AUTHORITIES", ""), checks_host)
     try:
         signer = signer_of(key, key_file, NO_EXPIRY, lambda: time.time_ns() // 1_000_000)
         tls = watched_client("segment stores", has_tls, trusted)
@@ -123,6 +123,16 @@ def open_store(route: Callable[[int], Host | None], container_count: int) -> Abs
         raise UsageError(str(error), "give what the services and the segment stores have") from error
     tokens = OwnTokens(signer)
     return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S, tokens=tokens, tls=tls))
+
+
+def _is_set(variable: str, default: str) -> bool:
+    """A truth value, as the services take it. Raises UsageError."""
+    from sluice_cli.errors import UsageError
+
+    word = os.environ.get(variable, default).lower()
+    if word not in (*_TRUE, *_FALSE):
+        raise UsageError(f"{variable} is {word!r}, which is neither true nor false", "set it to true or false")
+    return word in _TRUE
 
 
 @asynccontextmanager

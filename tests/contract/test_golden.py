@@ -30,7 +30,7 @@ def test_a_golden_journal_comes_to_what_it_came_to_when_it_was_written(golden: G
 
 
 @pytest.mark.parametrize("golden", [g for g in all_golden() if g.snapshot.exists()], ids=id_of)
-def test_a_golden_snapshot_of_a_format_that_is_read_comes_to_what_its_journal_comes_to(golden: Golden) -> None:
+def test_a_golden_snapshot_comes_to_what_its_journal_comes_to(golden: Golden) -> None:
     snapshot = snapshot_in(golden.snapshot)
     assert snapshot.format in READABLE, f"{golden.snapshot} is read by no release that may come behind it: remove it"
     assert snapshot.result() == without_outcomes(golden.result.read_text()), AGAIN

@@ -295,11 +295,11 @@ class Attack:
 
     def _run(self, address: tuple[str, int], conversation: Conversation, dice: random.Random) -> None:
         while not self._stopped.is_set():
-            state = dice.getstate()
+            seed = dice.getrandbits(32)
             try:
-                self._answers(converse(address, conversation(dice)))
+                self._answers(converse(address, conversation(random.Random(seed))))
             except AssertionError as error:
-                self.wrong.append(f"{conversation.__name__} {hash(state)}: {error}")
+                self.wrong.append(f"{conversation.__name__}(random.Random({seed})): {error}")
             self.conversations += 1
             # One that is refused at once is not to take all of the machine.
             time.sleep(0.001)

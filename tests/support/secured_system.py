@@ -16,7 +16,7 @@ import pravega_client
 from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
-from harness import System
+from harness import System, eventually
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.security.accounts import with_account
 from sluice.security.folder import File, password_of
@@ -41,11 +41,13 @@ class Secured:
         self.controller = f"tls://{NAME}:{system.settings.grpc_port}"
 
     def add_user(self, user: str, acl: str) -> None:
-        """Another user, with a password of its own; the gateway reads the file again in a moment."""
+        """Another user, with a password of its own. Returns when the gateway knows it."""
         password = base64.b32encode(os.urandom(15)).decode()
         (self.folder / f"{user}.password").write_text(password)
         accounts = self.folder / File.ACCOUNTS
         accounts.write_bytes(with_account(accounts.read_bytes(), user, hash_password(password), acl))
+        header = f"Basic {self.credentials(user)}"
+        eventually(lambda: self.http_status("/v1/scopes", header) != 401, _DEADLINE_S, f"{user} is known")
 
     def credentials(self, user: str) -> str:
         """The token of `Basic`."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from sluice.pravega.errors import SegmentMissing, SegmentStoreError
 from sluice.pravega.store import SegmentInfo, SegmentStore
 
-MOST = 10_000
+MAX_UNUSED = 10_000
 """So many answers wait to be used; those of commits that were refused, or are carried out elsewhere, make room."""
 
 
@@ -22,14 +22,14 @@ class EarlyLengths:
         self._store = store
         self._requested: dict[str, asyncio.Task[SegmentInfo]] = {}
 
-    def ask(self, names: Iterable[str]) -> None:
+    def request(self, names: Iterable[str]) -> None:
         """Request the lengths of segments that are about to be merged."""
         for name in names:
             if name not in self._requested:
                 requested = self._requested[name] = asyncio.ensure_future(self._store.segment_info(name))
                 requested.add_done_callback(_retrieve)
-        while len(self._requested) > MOST:
-            del self._requested[next(iter(self._requested))]
+        while len(self._requested) > MAX_UNUSED:
+            self._requested.pop(next(iter(self._requested))).cancel()
 
     async def info(self, name: str) -> SegmentInfo | None:
         """What was answered, or is now if there is no answer; None if the segment is missing now."""

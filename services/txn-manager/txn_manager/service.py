@@ -125,7 +125,7 @@ class TxnService:
                 passed = self.leases.passed_commits if topic is COMMIT else self.leases.passed_pings
                 return self._check(passed, request, command, delivery.appended_at)
             case c.CommitTransaction():
-                self._ask_lengths(command)
+                self._request_lengths(command)
                 return self._propose(delivery, request)
             case _:
                 return self._propose(delivery, request)
@@ -147,12 +147,12 @@ class TxnService:
         )
         return partial(_await, counted)
 
-    def _ask_lengths(self, command: c.CommitTransaction) -> None:
+    def _request_lengths(self, command: c.CommitTransaction) -> None:
         """Of the segments that will be merged if the command is accepted."""
         reader = self._journal.reader(command.key)
         stream, found = find_stream(reader, command.stream_id), open_transaction(reader, command.transaction_id)
         if stream is not None and found is not None and found.ready:
-            self._context.lengths.ask(segment_names(stream, found.uuid).values())
+            self._context.lengths.request(segment_names(stream, found.uuid).values())
 
     def _check(self, passed: Passed, request: Request, command: c.CheckLease, at: int) -> Continuation:
         """Have the question judged behind everything that came before it."""

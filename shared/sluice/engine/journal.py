@@ -38,7 +38,7 @@ from sluice.engine.ports import (
 )
 from sluice.engine.proposer import MAX_ENTRIES, Decide, Proposer
 from sluice.engine.record import Entry, Mark, Marker, Record, record_kind
-from sluice.engine.waiting import Waiters
+from sluice.engine.waiters import Waiters
 from sluice.telemetry import metrics, tracing
 
 __all__ = [
@@ -234,7 +234,9 @@ class Journal:
         principal: str = "",
     ) -> "asyncio.Future[Decision | None]":
         """Decide on the key's aggregates and append; see Proposer."""
-        return self._proposer.submit(key, decide, request, origin, appended_at, principal)
+        return self._proposer.submit(
+            key, decide, request=request, origin=origin, appended_at=appended_at, principal=principal
+        )
 
     def everything_before(self, key: str) -> "asyncio.Future[Decision | None]":
         """Done when all that was proposed so far for the key's partition is decided."""
@@ -449,7 +451,7 @@ class Journal:
             if outcome is not _COUNTED:
                 continue
             if entry.reply is not None and entry.request is not None:
-                self._waiters.answer(entry.request, entry.reply)
+                self._waiters.deliver_reply(entry.request, entry.reply)
             for listener in self.on_entry:
                 try:
                     listener(partition, entry)

@@ -92,6 +92,7 @@ class Proposer:
         self,
         key: str,
         decide: Decide,
+        *,
         request: str | None = None,
         origin: Origin | None = None,
         appended_at: int = 0,

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sluice.security.resources import Permission
+from sluice.security.resources import Permission, stream_resource
 from sluice.security.watched import SecurityConfigError, Watched
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ OWN_TTL_S = 600
 _WELL_KNOWN = b"secret"
 _HEADER = b"eyJhbGciOiJIUzUxMiJ9."
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_SYSTEM = stream_resource("_system", "")
+_OPEN_IN_SYSTEM = {stream_resource("_system", name) for name in ("_requeststream", "_MARK_requeststream")}
 _NOT_IN_BODY = re.compile("[>?~\x7f]")
 
 
@@ -68,8 +70,12 @@ class TokenSigner:
         return self._key if isinstance(self._key, Watched) else None
 
     def of(self, permission: Permission, *resources: str) -> str:
-        """A client's token: one permission on some resources."""
-        return self._sign(permission, resources, self._ttl_s)
+        """A client's token: one permission on some resources; "" if it may be had for none of them.
+
+        In the scope `_system` segment stores keep tables of their own, under names that streams could have, too.
+        """
+        open_ones = tuple(r for r in resources if not r.startswith(_SYSTEM) or r in _OPEN_IN_SYSTEM)
+        return self._sign(permission, open_ones, self._ttl_s) if open_ones else ""
 
     def master(self) -> str:
         """A service's own token, for one command."""

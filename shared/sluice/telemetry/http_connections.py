@@ -110,4 +110,5 @@ class BoundedConnection(H11Protocol):
 
     def cut(self) -> None:
         """End it, whatever is not sent yet."""
+        self._end_idle()
         self.transport.abort()

@@ -1,6 +1,7 @@
 """The command line run in this process, on a fake of the API and on topics in memory."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,15 @@ def problem(status: int, detail: str, reason: str = "", request: str = "") -> ht
     return httpx.Response(status, json=body | ({"reason": reason} if reason else {}), headers=headers)
 
 
+_ACCESS = ("SLUICE_USER", "SLUICE_PASSWORD", "SLUICE_PASSWORD_FILE", "SLUICE_CA")
+
+
 @pytest.fixture(autouse=True)
 def configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The user's folder for configuration, empty; no variable of the environment names an address."""
-    for variable in VARIABLES.values():
-        monkeypatch.delenv(variable, raising=False)
+    """The user's folder for configuration, empty; no variable of the environment names an address or credentials."""
+    for variable in [*os.environ]:
+        if variable in (*VARIABLES.values(), *_ACCESS) or variable.startswith("pravega_client_"):
+            monkeypatch.delenv(variable)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path / "config"
 

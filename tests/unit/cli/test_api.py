@@ -1,6 +1,5 @@
 """Paths, replies that are not Sluice's, and replies that take long."""
 
-import os
 import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -165,21 +164,12 @@ class Gateway:
         self._server.server_close()
 
 
-@pytest.fixture
-def access(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """The environment, without credentials."""
-    for name in [*os.environ]:
-        if name.startswith("pravega_client_") or name in ("SLUICE_USER", "SLUICE_PASSWORD", "SLUICE_CA"):
-            monkeypatch.delenv(name)
-    return monkeypatch
-
-
-def test_the_credentials_of_the_environment_go_with_every_call(access: pytest.MonkeyPatch) -> None:
+def test_the_credentials_of_the_environment_go_with_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
     gateway = Gateway(None)
     try:
         for variables in ({}, {"SLUICE_USER": "me", "SLUICE_PASSWORD": "secret"}):
             for name, value in variables.items():
-                access.setenv(name, value)
+                monkeypatch.setenv(name, value)
             with session.open_api(f"http://127.0.0.1:{gateway.port}") as api:
                 assert [*api.pages("/sluice/v1/scopes")] == []
     finally:
@@ -188,7 +178,7 @@ def test_the_credentials_of_the_environment_go_with_every_call(access: pytest.Mo
 
 
 def test_a_gateway_with_a_certificate_of_a_known_authority_is_called(
-    access: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     authority, other = Authority(tmp_path), Authority(tmp_path, "other")
     pair = authority.issue("server")
@@ -197,11 +187,11 @@ def test_a_gateway_with_a_certificate_of_a_known_authority_is_called(
     gateway = Gateway(tls)
     address = f"https://localhost:{gateway.port}"
     try:
-        access.setenv("SLUICE_CA", str(authority.file))
+        monkeypatch.setenv("SLUICE_CA", str(authority.file))
         with session.open_api(address) as api:
             assert api.get("/sluice/v1/scopes") == {"items": []}
         for variables in ({"SLUICE_CA": str(other.file)}, {"SLUICE_CA": ""}):
-            access.setenv("SLUICE_CA", variables["SLUICE_CA"])
+            monkeypatch.setenv("SLUICE_CA", variables["SLUICE_CA"])
             with session.open_api(address) as api, pytest.raises(UnreachableError) as refused:
                 api.get("/sluice/v1/scopes")
             assert "SLUICE_CA" in refused.value.hint
@@ -211,9 +201,9 @@ def test_a_gateway_with_a_certificate_of_a_known_authority_is_called(
 
 
 @pytest.mark.parametrize("variables", [{"SLUICE_USER": "me"}, {"SLUICE_CA": "/none"}])
-def test_access_that_cannot_be_used_is_wrong_usage(access: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+def test_access_that_cannot_be_used_is_wrong_usage(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
     for name, value in variables.items():
-        access.setenv(name, value)
+        monkeypatch.setenv(name, value)
     with pytest.raises(UsageError):
         session.open_api("https://gateway")
     with pytest.raises(UsageError):

@@ -107,6 +107,10 @@ class TestWithAKey:
         for name in ("containers", "_tables"):
             code, _ = await failure(gateway.stub.getDelegationToken(info(name, scope="_system")))
             assert code is grpc.StatusCode.NOT_FOUND
+        config = pb.StreamConfig(streamInfo=info("containers", scope="_system"))
+        config.scalingPolicy.minNumSegments = 1
+        assert (await gateway.stub.createStream(config)).status == pb.CreateStreamStatus.SUCCESS
+        assert await token_of(gateway, info("containers", pb.StreamInfo.READ_WRITE, "_system")) == ""
 
     async def test_replies_carry_tokens_for_clients_that_ask_for_none(
         self, gateway: Gateway, stream: pb.StreamInfo

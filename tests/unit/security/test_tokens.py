@@ -78,7 +78,7 @@ def test_no_segment_is_a_reader_groups() -> None:
     assert not is_permitted(token, "secret", SEGMENT, Permission.READ)
 
 
-def test_a_services_own_token_opens_everything_for_minutes_whatever_those_of_clients_do() -> None:
+def test_a_services_own_token_opens_everything_and_counts_for_minutes() -> None:
     token = signer(ttl_s=0).master()
     assert is_permitted(token, "secret", SEGMENT, Permission.READ_UPDATE)
     assert claims_in(token, "secret")["exp"] == NOW_S + OWN_TTL_S

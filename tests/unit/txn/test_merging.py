@@ -82,7 +82,7 @@ async def test_what_has_data_is_merged_and_what_is_empty_only_sealed() -> None:
 async def test_lengths_that_were_asked_before_are_used_once() -> None:
     scene = Scene(2, {0: b"a", 1: b"b"})
     await scene.create()
-    scene.lengths.ask(segment_names(scene.log.stream, scene.ids[0]).values())
+    scene.lengths.request(segment_names(scene.log.stream, scene.ids[0]).values())
     await scene.merge()
     assert (scene.requests["GetStreamSegmentInfo"], scene.requests["MergeSegmentsBatch"]) == (2, 2)
     await scene.merge()
@@ -93,7 +93,7 @@ async def test_what_is_flushed_behind_an_early_length_of_zero_is_merged() -> Non
     scene = Scene(1, {})
     await scene.create()
     scene.flush_late(0, 0, b"late")
-    scene.lengths.ask([scene.name(0, 0)])
+    scene.lengths.request([scene.name(0, 0)])
     assert (await scene.merge()).skipped == {}
     assert scene.data() == [b"late"]
 
@@ -101,19 +101,19 @@ async def test_what_is_flushed_behind_an_early_length_of_zero_is_merged() -> Non
 async def test_an_early_question_that_failed_is_asked_once_more() -> None:
     scene = Scene(1, {0: b"a"})
     await scene.create()
-    scene.lengths.ask([scene.name(0, 0), scene.name(0, 0) + "x"])
+    scene.lengths.request([scene.name(0, 0), scene.name(0, 0) + "x"])
     assert await scene.lengths.info(scene.name(0, 0) + "x") is None
     await scene.merge()
     assert scene.data() == [b"a"]
 
 
 async def test_answers_that_no_one_uses_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_lengths, "MOST", 2)
+    monkeypatch.setattr(early_lengths, "MAX_UNUSED", 2)
     scene = Scene(4, dict.fromkeys(range(4), b"a"))
     await scene.create()
-    scene.lengths.ask(scene.name(0, n) for n in range(4))
+    scene.lengths.request(scene.name(0, n) for n in range(4))
     await scene.merge()
-    assert scene.requests["GetStreamSegmentInfo"] == 6
+    assert scene.requests["GetStreamSegmentInfo"] == 4, "those that made room were not sent yet"
 
 
 async def test_a_target_whose_sources_all_have_data_costs_no_seal() -> None:

@@ -118,15 +118,15 @@ def _description(app: FastAPI) -> dict[str, Any]:
     schema["tags"] = [{"name": name, "description": text} for name, text in TAGS]
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
     guard: Guard | None = app.state.guard
-    asks = guard is not None and guard.asks
-    if asks:
+    wants_credentials = guard is not None and guard.wants_credentials
+    if wants_credentials:
         schema["components"]["securitySchemes"] = _SCHEMES
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             operation["responses"].pop("422", None)
             if rule_of((method.upper(),), path) is not None:
                 operation["responses"] |= _refused(path)
-                if asks:
+                if wants_credentials:
                     operation["security"] = [{name: []} for name in _SCHEMES]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)

@@ -28,9 +28,8 @@ REMEMBERED_S = 300.0
 MAX_UNDER_WAY = 64
 """Derivations that run or wait for a thread; with two threads they take less than a second."""
 MAX_OF_A_USER = 8
-"""Different passwords of one user, or of all users that are not there, at a time."""
-_MAX_THREADS = 4
-_NOBODY = ""
+"""Different passwords of one user at a time, whether there is such a user or not."""
+_MAX_THREADS = 2
 
 
 class BasicHandler:
@@ -51,21 +50,22 @@ class BasicHandler:
         self._of_users: Counter[str] = Counter()
         self._threads = ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1), thread_name_prefix="password")
         # A user that is not there takes as long as a wrong password: nobody learns which users there are.
-        self._nobodys_hash = hash_password(secrets.token_hex())
+        self._hash_of_none = hash_password(secrets.token_hex())
 
     async def caller(self, token: str) -> Caller:
         """See Handler."""
         user, password = credentials_in(token)
         account = self._accounts.current.get(user)
-        stored = self._nobodys_hash if account is None else account.stored_hash
+        stored = self._hash_of_none if account is None else account.stored_hash
         digest = self._remembered.digest(user, stored, password)
         if self._remembered.get(digest) is None:
-            right = await self._derived(digest, _NOBODY if account is None else user, password, stored)
-            if not right or account is None:
+            right = await self._derived(digest, user, password, stored)
+            if not right:
                 raise UnauthenticatedError
-            self._remembered.put(digest, True)
         if account is None:
             raise UnauthenticatedError
+        # From its last use on: who guesses at that moment does not keep a known user out.
+        self._remembered.put(digest, True)
         return Caller(user, account.acl.permission_on)
 
     def close(self) -> None:

@@ -24,8 +24,8 @@ class Guard:
         self._quotas = quotas
 
     @property
-    def asks(self) -> bool:
-        """Whether callers are asked for credentials."""
+    def wants_credentials(self) -> bool:
+        """Whether callers must say who they are."""
         return self._authenticator is not None
 
     async def admit(self, rule: Rule, request: Any, authorization: str | None) -> Caller | None:
@@ -36,10 +36,11 @@ class Guard:
         caller = None
         if self._authenticator is not None:
             caller = await self._authenticator.caller(authorization)
+            if self._quotas is not None:
+                self._quotas.take_of_user(_principal(caller))
             rule.check(caller, request, self._readers_write)
-        if self._quotas is not None:
-            scope = rule.scope(request) if self._quotas.of_scopes else ""
-            self._quotas.take(_principal(caller), scope)
+        if self._quotas is not None and self._quotas.of_scopes:
+            self._quotas.take_on_scope(rule.scope(request))
         return caller
 
     @contextmanager

@@ -2,7 +2,8 @@
 
 Fetched keys are fetched anew when a token names one that is not known, at most every 10 s, and after an hour, so that
 a key that was withdrawn goes. Keys that came once stay in use while their issuer cannot be reached. They are fetched
-without redirects and over TLS alone: whoever could change them on the way could sign any token.
+without redirects and over TLS, unless they come from this machine: who could change them on the way could sign any
+token.
 
 Concurrency: belongs to the event loop; the fetching is done in a thread, once for all who wait for it.
 """

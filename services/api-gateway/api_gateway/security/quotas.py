@@ -1,7 +1,7 @@
 """How many calls one user, and all users on one scope, may make at this gateway: a rate, and how many at once.
 
 A rate is a bucket of tokens that fills steadily; what it is kept as is one number, the time at which it will be full.
-Only those used lately are kept, and as many as `MOST_BUCKETS`: one that is forgotten is full. Belongs to the event
+Only those used lately are kept, and as many as `MAX_BUCKETS`: one that is forgotten is full. Belongs to the event
 loop.
 """
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from api_gateway.errors import QuotaExceededError
 from api_gateway.settings import GatewaySettings
 
-MOST_BUCKETS = 10_000
+MAX_BUCKETS = 10_000
 _NAME = 256
 """No name of a scope is longer; what is, may share its bucket with others."""
 
@@ -39,7 +39,7 @@ class Buckets:
         has_one = full_at - now <= self._slack_s
         # The one used last stands last.
         self._full_at[name] = full_at + self._token_s if has_one else full_at
-        if len(self._full_at) > MOST_BUCKETS:
+        if len(self._full_at) > MAX_BUCKETS:
             del self._full_at[next(iter(self._full_at))]
         return has_one
 
@@ -60,10 +60,13 @@ class Quotas:
         """Whether it matters which scope a call is about."""
         return self._scopes is not None
 
-    def take(self, principal: str, scope: str) -> None:
-        """Count a call; either may be empty. Raises QuotaExceededError."""
+    def take_of_user(self, principal: str) -> None:
+        """Count a call of a user, one that it may not make, too; "" is no user. Raises QuotaExceededError."""
         if self._users is not None and principal and not self._users.take(principal):
             raise QuotaExceededError(f"a user may make {self._per_user_s:g} calls a second (SLUICE_QUOTA_PER_USER_S)")
+
+    def take_on_scope(self, scope: str) -> None:
+        """Count a call on a scope, of a caller who may make it; "" is no scope. Raises QuotaExceededError."""
         if self._scopes is not None and scope and not self._scopes.take(scope):
             raise QuotaExceededError(
                 f"there may be {self._per_scope_s:g} calls a second on a scope (SLUICE_QUOTA_PER_SCOPE_S)"

@@ -1,4 +1,4 @@
-"""What no client sends, for a few seconds and without credentials: others are served, and nothing comes of it.
+"""What no client sends, for a while and without credentials: others are served, and nothing comes of it.
 
 `make fuzz` does the same to a whole system, for longer.
 """
@@ -17,7 +17,8 @@ from api_gateway.security.guard import Guard
 from sluice.controller_api import controller_pb2 as pb
 from sluice.telemetry.health import HttpServer
 
-SECONDS = 5.0
+CONVERSATIONS = 60
+DEADLINE_S = 60.0
 HOST = "127.0.0.1"
 SCOPE = pb.ScopeInfo(scope="fuzzed")
 
@@ -38,7 +39,7 @@ async def test_broken_http2_and_grpc_disturb_no_reader_and_change_nothing(caplog
         attack = Attack({(HOST, gateway.port): GRPC}, 1, tells_nothing)
         await attacked(attack, lambda: gateway.stub.checkScopeExists(SCOPE, metadata=as_("reader")))
         assert len(gateway.sent) == sent, "no request came of it"
-    assert attack.wrong == [] and attack.conversations > 50
+    assert attack.wrong == []
     assert errors(caplog) == []
 
 
@@ -56,7 +57,7 @@ async def test_broken_http_disturbs_no_reader_and_changes_nothing(
     finally:
         await server.stop()
         await world.stop()
-    assert attack.wrong == [] and attack.conversations > 50
+    assert attack.wrong == []
     assert errors(caplog) == []
 
 
@@ -67,14 +68,12 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 async def attacked(attack: Attack, read: Any) -> None:
-    """Read again and again while the attack goes on; each call must be answered in time."""
-    loop = asyncio.get_running_loop()
+    """Read while the attack goes on; each call must be answered in time."""
     await asyncio.to_thread(attack.__enter__)
     try:
-        end = loop.time() + SECONDS
-        while loop.time() < end:
-            await asyncio.wait_for(read(), 5)
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(DEADLINE_S):
+            while attack.conversations < CONVERSATIONS:
+                await asyncio.wait_for(read(), 5)
     finally:
         await asyncio.to_thread(attack.__exit__)
 

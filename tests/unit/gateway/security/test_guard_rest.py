@@ -110,6 +110,17 @@ async def test_what_does_not_exist_looks_like_what_may_not_be_seen(filled: World
     assert answers[0].content == answers[1].content
 
 
+async def test_a_stream_shows_the_subscribers_that_its_reader_may_read(filled: World, callers: Callers) -> None:
+    group = {"config": {"streams": {"sc/b": {}}, "retention": "manual"}}
+    assert (await call(filled, "PUT", "/sluice/v1/scopes/sc/readergroups/g", "admin", group)).status_code == 201
+    seen = []
+    for group_too in (READ, NONE):
+        callers.permissions["half"] = {f"{SC}/stream:b": READ, f"{SC}/reader-group:g": group_too}
+        shown = (await call(filled, "GET", "/sluice/v1/scopes/sc/streams/b", "half")).json()
+        seen.append([subscriber["name"] for subscriber in shown["subscribers"]])
+    assert seen == [["sc/g"], []]
+
+
 async def test_credentials_are_asked_for_while_the_journal_is_loaded(callers: Callers) -> None:
     process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
     app = build_app(process, max_calls=1, guard=Guard(callers, readers_write=True))
@@ -118,9 +129,7 @@ async def test_credentials_are_asked_for_while_the_journal_is_loaded(callers: Ca
         assert (await client.get("/v1/scopes", headers={"Authorization": "Basic reader"})).status_code == 503
 
 
-async def test_creating_or_updating_needs_the_permission_on_the_scope_and_on_what_is_in_it(
-    filled: World, callers: Callers
-) -> None:
+async def test_a_put_needs_the_permission_on_the_scope_and_on_what_is_in_it(filled: World, callers: Callers) -> None:
     path, body = "/sluice/v1/scopes/sc/streams/a", {"scaling": {"type": "fixed", "minSegments": 1}}
     for own in ({SC: READ_UPDATE}, {f"{SC}/stream:a": READ_UPDATE}):
         callers.permissions["half"] = own

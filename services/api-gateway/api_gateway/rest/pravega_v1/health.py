@@ -109,7 +109,7 @@ def _found(request: Request, id: str | None) -> HealthResult:
 def _shown(request: Request, result: HealthResult) -> HealthResult:
     """Without details where authentication is on: these need a permission, and health does not."""
     guard: Guard | None = request.app.state.guard
-    if guard is None or not guard.asks:
+    if guard is None or not guard.wants_credentials:
         return result
     children = {name: _shown(request, child) for name, child in result.children.items()}
     return result.model_copy(update={"details": {}, "children": children})

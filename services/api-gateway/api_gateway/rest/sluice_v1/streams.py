@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Header, Query, Response
 from msgspec.structs import replace
 
-from api_gateway.listing import Listing
+from api_gateway.listing import Listing, may_read
 from api_gateway.reads import missing_scope, streams_after, streams_with_tag
 from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.etags import SHOWN, IfMatch, etag_of, matching
@@ -46,7 +46,7 @@ from sluice.domain.stream import queries
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.state import Stream, StreamState
-from sluice.security.resources import stream_resource
+from sluice.security.resources import reader_group_resource, stream_resource
 
 routes = router("streams")
 
@@ -120,6 +120,7 @@ async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName)
                     cut=cut_model(subscriber.cut),
                 )
                 for name, subscriber in sorted(found.subscribers.items())
+                if may_read(reader_group_resource(*name.split("/", 1)))
             ],
             decisions=_decisions(found),
             mark_stream=mark_stream(found.id.name),

@@ -58,7 +58,7 @@ class Waiters:
         reply.add_done_callback(forget)
         return reply
 
-    def answer(self, request: str, reply: Any) -> None:
+    def deliver_reply(self, request: str, reply: Any) -> None:
         """Hand a reply to who waits for it, if anybody does."""
         awaited = self._replies.get(request)
         if awaited is not None and not awaited.done():
