@@ -266,7 +266,7 @@ def converse(address: tuple[str, int], sent: bytes) -> bytes:
 
 
 class Attack:
-    """Threads that have conversations with a server until it is told to stop. As a context it goes on inside.
+    """Threads that have conversations with a server until it is stopped. As a context it goes on inside.
 
     `answers(answer)` is given each answer, and raises AssertionError for one that should not be.
     """

@@ -1,4 +1,4 @@
-"""Users of a secured system: clients of several kinds, each as the user it is told to be, and a search for secrets."""
+"""Users of a secured system: clients of several kinds, each as the user that it is given, and a search for secrets."""
 
 import base64
 import json

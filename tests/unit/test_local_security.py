@@ -1,4 +1,4 @@
-"""A secured local system: what its parts are told, and what they are not."""
+"""A secured local system: what its parts are given, and what they are not."""
 
 import ssl
 import threading

@@ -242,7 +242,7 @@ ANYWHERE = ("0.0.0.0/0", "::/0")
 
 
 def _gateway(manifests: list[Manifest]) -> Iterator[str]:
-    """Only pods by label, and addresses, may connect, whoever they say they are; and each rule opens gRPC or REST."""
+    """Only pods by label, and addresses, may connect, by no name of their own; and each rule opens gRPC or REST."""
     for manifest in manifests:
         spec = manifest.get("spec") or {}
         if manifest["kind"] != "NetworkPolicy" or not _selects(spec["podSelector"], GATEWAY):

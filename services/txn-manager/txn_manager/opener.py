@@ -45,6 +45,7 @@ from sluice.kafka.requests import Request
 from sluice.pravega.errors import SegmentStoreError
 from sluice.pravega.store import SegmentStore
 from sluice.workflows.segments import create_named
+from txn_manager.proposing import propose
 
 log = logging.getLogger(__name__)
 
@@ -133,14 +134,7 @@ class TransactionOpener:
 
         foreseen = self._foresee(request, command, decide, delivery)
         names = self._context.segment_names(foreseen) if foreseen is not None else ()
-        decided = self._journal.propose(
-            command.key,
-            decide,
-            request=request.id,
-            origin=delivery.origin,
-            appended_at=delivery.appended_at,
-            principal=request.principal,
-        )
+        decided = propose(self._journal, request, delivery, decide)
         if names:
             creation = self._context.create_segments(command.stream_id, names)
             self._context.creating[names] = asyncio.ensure_future(creation)
@@ -174,14 +168,7 @@ class TransactionOpener:
             self._in_hand.update(taken)
             return decision
 
-        decided = self._journal.propose(
-            command.key,
-            decide,
-            request=request.id,
-            origin=delivery.origin,
-            appended_at=delivery.appended_at,
-            principal=request.principal,
-        )
+        decided = propose(self._journal, request, delivery, decide)
         self._taking[stream] += 1
 
         async def finish() -> None:

@@ -34,6 +34,7 @@ from txn_manager.leases import Leases
 from txn_manager.opener import TransactionOpener
 from txn_manager.outage_tracker import OutageTracker
 from txn_manager.preparer import TransactionPreparer
+from txn_manager.proposing import propose
 from txn_manager.settings import TxnSettings
 from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.step_context import TransactionStepContext
@@ -137,14 +138,7 @@ class TxnService:
         def decided(reader: Reader, context: Context) -> Decision:
             return self._decisions[type(command)](reader, command, context)
 
-        counted = self._journal.propose(
-            command.key,
-            decided,
-            request=request.id,
-            origin=delivery.origin,
-            appended_at=delivery.appended_at,
-            principal=request.principal,
-        )
+        counted = propose(self._journal, request, delivery, decided)
         return partial(_await, counted)
 
     def _request_lengths(self, command: c.CommitTransaction) -> None:

@@ -1,6 +1,6 @@
 """Who waits for a partition's view: for any change of it, for an offset, or for the reply to a request.
 
-Belongs to the event loop. Whoever waits for a partition that stops gets its failure.
+Belongs to the event loop. Those who wait for a partition that stops get its failure.
 """
 
 import asyncio

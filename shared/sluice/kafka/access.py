@@ -2,7 +2,7 @@
 
 It follows from the declaration of the topics. From here come the table and the list for `kafka-acls.sh` in
 docs/kafka-access.md and the KafkaUser resources of deploy/k8s; a test runs the services with these rights alone. An id
-for transactions is not needed, nor any right on the cluster: whoever may write to a topic may do so idempotently.
+for transactions is not needed, nor any right on the cluster: who may write to a topic may do so idempotently.
 """
 
 from collections.abc import Iterator

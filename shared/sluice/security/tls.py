@@ -12,7 +12,7 @@ from sluice.security.watched import SecurityConfigError, Watched
 
 SERVER_SETTING = "SLUICE_TLS"
 PROTOCOLS = ("TLSv1.2,TLSv1.3", "TLSv1.3,TLSv1.2", "TLSv1.3")
-"""What a server may be told to accept. Not TLSv1.2 alone: gRPC offers the newer one in any case."""
+"""What a server may be set to accept. Not TLSv1.2 alone: gRPC offers the newer one in any case."""
 
 PLAIN = "plain"
 """What is said of a connection without TLS."""

@@ -1,7 +1,7 @@
 """Delegation tokens: what segment stores ask for once they verify, signed with the key that they have as well.
 
-Compact JWS, HS512 (security 4.1). Each claim names a resource and what its holder may do there. Segment stores cannot
-be told that a token is void: it ends by its `exp`, or when all stores and services get another key.
+Compact JWS, HS512 (security 4.1). Each claim names a resource and what its holder may do there. No message makes a
+token void for segment stores: it ends by its `exp`, or when all stores and services get another key.
 
 The services' own tokens open everything, so each lives for minutes, and each command has a new one: a refused one is
 never sent again, and a new key counts at once. What opens a segment for appends has no `exp`, because a store closes

@@ -88,7 +88,7 @@ def read_at_start(name: str, paths: Sequence[Path]) -> Watched[None]:
 
 
 async def keep_watching(watched: Iterable[Watched[Any]], look_s: float = LOOK_S) -> None:
-    """Look at all of them again and again; never returns."""
+    """Look at all of them every so often; never returns."""
     while True:
         await asyncio.sleep(look_s)
         for one in watched:

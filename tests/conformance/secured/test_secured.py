@@ -38,7 +38,7 @@ pytestmark = pytest.mark.timeout(600)
 OPERATIONS = (*RPCS, *CALLS)
 FLAG, EXISTING = "sluice with the flag", "sluice where all of it exists"
 
-TOLD = {
+REFUSALS = {
     (UNAUTHENTICATED, ""),
     (UNAUTHENTICATED, "Authentication failed"),
     (DENIED, ""),
@@ -57,7 +57,7 @@ SENT: Mapping[str, str] = {
 
 @dataclass
 class Answers:
-    """What came of every call, by operation and caller, and what those were told who were refused."""
+    """What came of every call, by operation and caller, and how those were refused who were."""
 
     found: dict[tuple[str, str], str]
     refusals: set[tuple[str, str]]
@@ -186,7 +186,7 @@ def test_health_and_ping_look_at_no_credentials(answers_of: Callable[[str], Answ
 
 @pytest.mark.parametrize("target", [*CALLED_TARGETS, EXISTING])
 def test_who_is_refused_is_told_that_and_no_more(answers_of: Callable[[str], Answers], target: str) -> None:
-    assert answers_of(target).refusals == TOLD
+    assert answers_of(target).refusals == REFUSALS
 
 
 def test_what_is_needed_otherwise_is_on_the_page_of_differences_with_its_reason() -> None:

@@ -1,4 +1,4 @@
-"""What one caller can take of the gRPC server, whoever it is."""
+"""What one caller can take of the gRPC server, with credentials or without."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ PING_FRAME, GOAWAY = 6, 7
 
 
 class Held:
-    """A handler that answers when told to; `begun` counts the calls."""
+    """A handler that answers when the test lets it; `begun` counts the calls."""
 
     def __init__(self) -> None:
         self.begun = 0

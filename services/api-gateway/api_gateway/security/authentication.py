@@ -58,7 +58,7 @@ class Handlers:
 class Authentication:
     """What the gateway needs to know who calls, as its settings say. Raises SecurityConfigError.
 
-    `watched` are the files to look at again and again.
+    `watched` are the files to be followed.
     """
 
     def __init__(self, settings: GatewaySettings) -> None:

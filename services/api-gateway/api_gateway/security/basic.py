@@ -2,7 +2,7 @@
 
 A password costs 20 ms of a core to verify, so that is done by threads, once for equal credentials, and remembered.
 What is remembered is bound to the stored hash: a changed password or a removed user counts with the next call. How
-many are verified at a time is bounded, for each user, too, because whoever reaches the port can ask for it.
+many are verified at a time is bounded, for each user, too, because every caller who reaches the port can have it done.
 
 Concurrency: belongs to the event loop; derivations run in threads of their own.
 """

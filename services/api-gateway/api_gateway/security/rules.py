@@ -22,7 +22,7 @@ class Resource(msgspec.Struct, frozen=True):
 class Level(msgspec.Struct, frozen=True):
     """A permission, in words, and how it follows from a request.
 
-    `of` is also told whether readers may write the streams of their groups. Raises BadRequestError.
+    `of` is also given whether readers may write the streams of their groups. Raises BadRequestError.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Calls of gRPC with authentication on: who is let through, and what the others are told."""
+"""Calls of gRPC with authentication on: who is let through, and what the others get."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack

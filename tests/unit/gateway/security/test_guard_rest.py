@@ -1,4 +1,4 @@
-"""HTTP calls with authentication on: who is let through, and what the others are told."""
+"""HTTP calls with authentication on: who is let through, and what the others get."""
 
 from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
