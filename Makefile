@@ -28,7 +28,7 @@ SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/s
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth endurance fuzz docs golden images k8s-render k8s-check lock clean
+.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth endurance fuzz docs golden images k8s-render k8s-check page-vendor page-types lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -109,6 +109,12 @@ k8s-render: setup ## render the Kubernetes manifests into deploy/k8s/rendered, a
 
 k8s-check: setup ## check the manifests, at last on a real API server; builds it the first time
 	@PYTHONPATH=deploy/k8s $(BIN)/python -m sluice_k8s check
+
+page-vendor: ## fetch the libraries of the page anew, in the versions that .ci/page-vendor names; needs npm
+	@$(PYTHON) .ci/page-vendor
+
+page-types: ## check the types in the page's modules; needs npm
+	@$(PYTHON) .ci/page-types
 
 lock: setup ## write requirements.lock anew from requirements.in
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \

@@ -19,9 +19,20 @@ class LoadFailedError(Exception):
     """The load generator ended without figures."""
 
 
-def measure_apart(address: str, quick: bool) -> dict[str, Figures]:
+def measure_warm(address: str, quick: bool) -> dict[str, Figures]:
+    """Have all calls made once, a fifth of them, so that programs in Java have compiled what they use; then measure.
+
+    Raises LoadFailedError.
+    """
+    print("  the same calls as a warm-up, which does not count", file=sys.stderr, flush=True)
+    measure_apart(address, quick=True, silent=True)
+    return measure_apart(address, quick)
+
+
+def measure_apart(address: str, quick: bool, silent: bool = False) -> dict[str, Figures]:
     """Run the load generator against a controller and return what it measured. Raises LoadFailedError."""
-    command = [sys.executable, "-m", "bench.load", address, *(["--quick"] if quick else [])]
+    options = [*(["--quick"] if quick else []), *(["--silent"] if silent else [])]
+    command = [sys.executable, "-m", "bench.load", address, *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         raise LoadFailedError(f"the load generator ended with exit code {done.returncode}")
@@ -32,10 +43,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("address", metavar="HOST:PORT")
     parser.add_argument("--quick", action="store_true", help="a fifth of the time, for a look")
+    parser.add_argument("--silent", action="store_true", help="without progress")
     arguments = parser.parse_args()
 
     def report(name: str, figures: Figures) -> None:
-        print(line(name, figures), file=sys.stderr, flush=True)
+        if not arguments.silent:
+            print(line(name, figures), file=sys.stderr, flush=True)
 
     calls = Calls(arguments.address)
     measured = measure(calls, report, arguments.quick)

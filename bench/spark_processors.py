@@ -20,9 +20,9 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from retention_spark.buckets import BucketDecider
-from retention_spark.rules import Rule
 from retention_spark.stateful import Outcome, input_records
 from retention_spark.stateful_operator import Decider, InputRecord, Step
+from sluice.policies.rules import Rule
 
 _STATE = "memory binary, wake_at bigint"
 

@@ -1,7 +1,8 @@
 """The two systems under measurement: Sluice, then Pravega's own controller on the same segment store.
 
 They never run at the same time, so that neither takes the processor from the other, and Kafka is stopped for the one
-that does not use it. The start of the whole system is watched from a thread of its own.
+that does not use it. Each is measured once it is warm: the second would otherwise find a segment store that the first
+has warmed for it. The start of the whole system is watched from a thread of its own.
 """
 
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from bench import bare, cpu_calls, show
 from bench.figures import CpuTimes, Measured, Readiness
-from bench.load import measure_apart
+from bench.load import measure_warm
 from bench.peer import PeerController, until_scope
 from bench.processor_time import Roots
 from harness import System
@@ -46,7 +47,7 @@ def measure_sluice(system: System, after_kafka_s: float, quick: bool, say: Say) 
     """Measure the running system: calls, their parts bare, the start of its services alone, at last CPU time."""
     say(f"Sluice at {system.grpc_address}, logs in {system.settings.logs_dir}")
     until_scope(system.grpc_address)
-    calls = measure_apart(system.grpc_address, quick)
+    calls = measure_warm(system.grpc_address, quick)
     load = _machine_load()
     say("  the parts of calls, bare")
     parts = bare.measure_apart(
@@ -68,7 +69,7 @@ def measure_peer(system: System, quick: bool, say: Say) -> Measured:
     with PeerController(system.settings) as peer:
         say(f"Pravega's controller at {peer.address}, log {peer.log}")
         took_s = peer.start()
-        calls = measure_apart(peer.address, quick)
+        calls = measure_warm(peer.address, quick)
         load = _machine_load()
         # For a look ours is enough.
         cpu = None if quick else _cpu(system, {"real controller": [peer.pid]}, quick, say)

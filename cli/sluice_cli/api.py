@@ -162,6 +162,16 @@ class Api:
             found = response.text
         return {"status": response.status_code, "answer": found}
 
+    def events(self, path: str, **parameters: object) -> Iterator[dict[str, Any]]:
+        """The server-sent events of a call as they come, each its data with its name as `event`."""
+        sent = {name: _text(value) for name, value in parameters.items() if value is not None}
+        # Each one may take as long as an answer; a feed beats more often.
+        with _as_sentences(self.base), self._client.stream("GET", path, params=sent) as response:
+            if not response.is_success:
+                response.read()
+                raise _refusal(response, "")
+            yield from _events_in(response)
+
     def _call(
         self,
         method: str,
@@ -185,23 +195,46 @@ class Api:
         headers: Mapping[str, str] | None,
     ) -> httpx.Response:
         sent = {name: _text(value) for name, value in parameters.items() if value is not None}
-        try:
-            with _notice_after(PATIENCE_S, self._waiting):
-                return self._client.request(method, path, params=sent, json=body, headers=headers)
-        except UnicodeEncodeError as error:
-            raise UsageError(f"{error.object!r} is no text", "write it in UTF-8") from None
-        except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
-            raise NoAnswerError(
-                f"{self.base} did not answer in time ({type(error).__name__})",
-                "the requested operation may go on all the same; `sluice workflow list` shows what is under way",
-            ) from error
-        except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
-            raise UnreachableError(
-                f"cannot reach the API at {self.base}: {error}",
-                f"its certificate must be of an authority in the file that {CA_VARIABLE} names, and for this host"
-                if "CERTIFICATE_VERIFY_FAILED" in str(error)
-                else "is Sluice running (`make status`)? Another address: --api URL or SLUICE_API",
-            ) from error
+        with _as_sentences(self.base), _notice_after(PATIENCE_S, self._waiting):
+            return self._client.request(method, path, params=sent, json=body, headers=headers)
+
+
+@contextmanager
+def _as_sentences(base: str) -> Iterator[None]:
+    """What goes wrong with a call inside, as operators can read it. Raises UsageError, UnreachableError."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{error.object!r} is no text", "write it in UTF-8") from None
+    except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
+        raise NoAnswerError(
+            f"{base} did not answer in time ({type(error).__name__})",
+            "the requested operation may go on all the same; `sluice workflow list` shows what is under way",
+        ) from error
+    except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
+        raise UnreachableError(
+            f"cannot reach the API at {base}: {error}",
+            f"its certificate must be of an authority in the file that {CA_VARIABLE} names, and for this host"
+            if "CERTIFICATE_VERIFY_FAILED" in str(error)
+            else "is Sluice running (`make status`)? Another address: --api URL or SLUICE_API",
+        ) from error
+
+
+def _events_in(response: httpx.Response) -> Iterator[dict[str, Any]]:
+    """The events of a stream; each of ours has its data in one line."""
+    name = ""
+    for line in response.iter_lines():
+        field, _, value = line.partition(": ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            try:
+                found = json.loads(value, object_hook=Document)
+            except ValueError:
+                found = None
+            if not isinstance(found, Document):
+                raise _not_ours(str(response.request.url), response.status_code)
+            yield Document(event=name, **found)
 
 
 @contextmanager

@@ -29,3 +29,10 @@ At = Annotated[
         help="As it was then, from the journal: 2026-01-31T12:00:00Z, -10m, or epoch milliseconds.",
     ),
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say in numbers what it would do, and do nothing.")]
+Begin = Annotated[
+    str | None, typer.Option("--from", metavar="TIME", help="From then on; TIME as in --at.", show_default=False)
+]
+End = Annotated[
+    str | None, typer.Option("--to", metavar="TIME", help="Up to then; else up to now.", show_default=False)
+]

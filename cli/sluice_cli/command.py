@@ -6,14 +6,16 @@ stderr and exit codes here, too.
 """
 
 import inspect
+import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
 from sluice_cli.addresses import DEFAULTS, VARIABLES, Address
-from sluice_cli.errors import CommandError
+from sluice_cli.errors import as_command_error
 from sluice_cli.session import Session
 
 P = ParamSpec("P")
@@ -82,11 +84,27 @@ def session_of(*options: dict[str, Any]) -> Session:
 
 def _run(function: Callable[..., None], session: Session, arguments: dict[str, Any]) -> None:
     try:
-        function(session, **arguments)
-    except CommandError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        if error.hint:
-            sys.stderr.write(f"  {error.hint[0].upper()}{error.hint[1:]}.\n")
-        raise typer.Exit(error.exit_code) from error
+        with _remarks():
+            function(session, **arguments)
+    except Exception as error:
+        known = as_command_error(error)
+        if known is None:
+            raise
+        sys.stderr.write(f"Error: {known}\n")
+        if known.hint:
+            sys.stderr.write(f"  {known.hint[0].upper()}{known.hint[1:]}.\n")
+        raise typer.Exit(known.exit_code) from error
     finally:
         session.close()
+
+
+@contextmanager
+def _remarks() -> Iterator[None]:
+    """What reading the past has to say meanwhile is said on stderr."""
+    log, remarks = logging.getLogger("sluice.lookback"), logging.StreamHandler()
+    log.setLevel(logging.INFO)
+    log.addHandler(remarks)
+    try:
+        yield
+    finally:
+        log.removeHandler(remarks)

@@ -10,9 +10,9 @@ import time
 from concurrent.futures import Future, wait
 from typing import Any
 
+from sluice.lookback.progress import Advance, Progress
 from sluice_cli.api import READ_S, Answer, Api, path_of
 from sluice_cli.errors import CommandError, NoAnswerError, RefusedError, StoppedError, UnreachableError
-from sluice_cli.output import Advance, Progress
 
 LOOK_S = 0.25
 BLIND_S = READ_S

@@ -47,3 +47,16 @@ class StoppedError(CommandError):
     """Ctrl-C ended the waiting for something that goes on."""
 
     exit_code = 130
+
+
+def as_command_error(error: Exception) -> CommandError | None:
+    """What ends the command for an error of the command line itself, or of reading the past; None for any other one."""
+    if isinstance(error, CommandError):
+        return error
+    # Not at the start of the process, which must come at once.
+    from sluice.lookback import errors as lookback
+
+    kinds = {lookback.InvalidTextError: UsageError, lookback.UnreachableError: UnreachableError}
+    if not isinstance(error, lookback.LookbackError):
+        return None
+    return kinds.get(type(error), CommandError)(str(error), error.hint)

@@ -12,12 +12,16 @@ from sluice_cli.commands import (
     context,
     dead_letter,
     decision,
+    demonstration,
     diagnose,
     entry,
     event,
+    journal,
+    overview,
     reader_group,
     scaling,
     scope,
+    search,
     security,
     security_files,
     snapshot,
@@ -66,6 +70,7 @@ def root(
 app.add_typer(scope.app, name="scope")
 stream.app.add_typer(scaling.app)
 stream.app.add_typer(event.app)
+stream.app.add_typer(journal.streams)
 app.add_typer(stream.app, name="stream")
 app.add_typer(reader_group.app, name="reader-group")
 table.app.add_typer(entry.app)
@@ -75,17 +80,25 @@ app.add_typer(workflow.app, name="workflow")
 app.add_typer(decision.app, name="decision")
 app.add_typer(cluster.containers, name="container")
 app.add_typer(cluster.members, name="member")
+app.add_typer(overview.partitions, name="partition")
 app.add_typer(context.app, name="context")
 app.add_typer(dead_letter.app, name="dead-letter")
+app.add_typer(demonstration.app, name="demonstration")
+app.add_typer(journal.app, name="journal")
 app.add_typer(topic.app, name="topic")
 app.add_typer(snapshot.app, name="snapshot")
 app.add_typer(backup.app, name="backup")
 command(security.app, "init")(security_files.init)
 app.add_typer(security.app, name="security")
+command(app, "overview")(overview.overview)
+command(app, "about")(overview.about)
+command(app, "follow")(overview.follow)
 command(app, "diagnose")(diagnose.diagnose)
 command(app, "trace")(trace.trace)
+command(app, "search")(search.search)
 command(app, "verify")(verify.verify)
 command(app, "audit")(audit.audit)
+command(app, "what-if")(decision.what_if)
 
 
 def main() -> None:

@@ -4,16 +4,15 @@ Rich is imported when something is drawn, so that help and JSON come at once.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sluice.lookback.progress import Advance
 
 WIDE = 400
 """Columns where stdout is no terminal: nothing is cut off or wrapped for a screen that is not there."""
-
-Advance = Callable[[int], None]
-Progress = Callable[[str, int | None], AbstractContextManager[Advance]]
-"""Begins a bar with a title and a total, None if that is not known."""
 
 
 def encoded(document: Any, *, indent: bool) -> str:
@@ -77,7 +76,7 @@ class Output:
         self._console().print(grid)
 
     @contextmanager
-    def progress(self, title: str, total: int | None) -> Iterator[Advance]:
+    def progress(self, title: str, total: int | None) -> Iterator["Advance"]:
         """A bar on stderr while something long runs, if that is a terminal; call what it gives with steps done."""
         if not sys.stderr.isatty():
             yield lambda _steps: None

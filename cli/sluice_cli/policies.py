@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from sluice.lookback.times import duration_of
 from sluice_cli.errors import UsageError
-from sluice_cli.units import duration_of, show_duration, show_size, size_of
+from sluice_cli.units import show_duration, show_size, size_of
 
 UNBOUNDED = 2**63 - 1
 """What a retention without a maximum has for one."""

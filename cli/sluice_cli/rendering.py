@@ -4,15 +4,21 @@ but through `Output`.
 
 from typing import Any
 
+from sluice.lookback.times import show_time
 from sluice_cli.output import Output
 from sluice_cli.policies import show_retention, show_scaling
-from sluice_cli.units import segment_text, show_age, show_duration, show_size, show_time
+from sluice_cli.units import segment_text, show_age, show_duration, show_size
 
-WORKFLOW_COLUMNS = ("on", "kind", "since", "for", "step", ">attempts", "last error", "can cancel")
+WORKFLOW_COLUMNS = (
+    "on", "kind", "state", "since", "for", "step", ">attempts", "last error", "waits for", "can cancel",
+)  # fmt: skip
 TRANSACTION_COLUMNS = ("transaction", "state", "opened", "lease ends", "ended", "reason", ">queue position")
 LETTER_COLUMNS = ("partition/offset", "at", "from", "key", "reason", "settled")
 MEMBER_COLUMNS = ("service", "instance", "endpoints", "since", "last heartbeat", "problems")
 SEGMENT_COLUMNS = ("segment", ">id", ">from", ">to", ">container", "segment store")
+FOUND_STREAM_COLUMNS = (
+    "stream", "state", ">epoch", ">segments", "under way", ">transactions", "last decision", "changed", "tags",
+)  # fmt: skip
 STREAM_COLUMNS = ("stream", "state", ">epoch", ">segments", "tags")
 
 
@@ -20,13 +26,24 @@ def workflow_row(workflow: dict[str, Any], now_ms: int) -> tuple[object, ...]:
     return (
         workflow["aggregate"],
         workflow["kind"],
+        workflow.get("state"),
         show_time(workflow["since"]),
         show_age(workflow["since"], now_ms),
         workflow["step"],
         workflow["attempts"] or "",
         workflow["lastError"],
+        _chain(workflow.get("waitsFor")),
         "yes" if workflow.get("canCancel") else "no",
     )
+
+
+def _chain(wait: dict[str, Any] | None) -> str:
+    """What keeps a workflow, and what keeps that."""
+    reasons = []
+    while wait is not None:
+        reasons.append(wait["why"])
+        wait = wait.get("then")
+    return "; ".join(reasons)
 
 
 def transaction_row(transaction: dict[str, Any]) -> tuple[object, ...]:
@@ -66,6 +83,21 @@ def store_text(found: dict[str, Any], nowhere: str = "") -> str:
 
 def stream_row(stream: dict[str, Any]) -> tuple[object, ...]:
     return stream["name"], stream["state"], stream["epoch"], stream["segments"], ", ".join(stream["tags"])
+
+
+def found_stream_row(stream: dict[str, Any]) -> tuple[object, ...]:
+    decision, failing = stream.get("lastDecision"), " (failing)" if stream.get("failing") else ""
+    return (
+        f"{stream['scope']}/{stream['name']}",
+        stream["state"],
+        stream["epoch"],
+        stream["segments"],
+        f"{stream.get('workflow', '')}{failing}",
+        stream["transactions"] or "",
+        f"{decision['kind']}: {decision['code']}" if decision else "",
+        show_time(stream["changedAt"]),
+        ", ".join(stream["tags"]),
+    )
 
 
 def draw_containers(out: Output, found: dict[str, Any]) -> None:
@@ -231,6 +263,16 @@ def draw_table(out: Output, table: dict[str, Any]) -> None:
     )
     rows = ((segment_text(s["id"]), s["low"], s["high"]) for s in table["segments"])
     out.table(("partition", ">from", ">to"), rows, empty="no partitions")
+
+
+def draw_past_group(out: Output, group: dict[str, Any]) -> None:
+    draw_group(out, group)
+    draw_record(out, group)
+
+
+def draw_past_table(out: Output, table: dict[str, Any]) -> None:
+    draw_table(out, table)
+    draw_record(out, table)
 
 
 def workflow_text(workflow: dict[str, Any] | None) -> str:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from sluice.lookback.times import show_time
 from sluice_cli.output import Output
-from sluice_cli.units import show_time
 
 COLUMNS = ("from", ">opened", ">committed", ">aborted", ">mean ms", ">longest ms", "why aborted", "operations")
 

@@ -1,51 +1,11 @@
 """How the history of a request is shown."""
 
-from typing import Any
-
-import msgspec
-
+from sluice.lookback.times import show_time
+from sluice.lookback.tracing import Trace
+from sluice.lookback.wording import answer
 from sluice_cli.output import Output
-from sluice_cli.records.tracing import Trace
-from sluice_cli.records.wording import answer
-from sluice_cli.units import show_time
 
 _LONGEST = 200
-
-
-def document(trace: Trace) -> dict[str, Any]:
-    """The trace as JSON has it; times in epoch ms, spans in ms."""
-    first = trace.steps[0].at
-    return {
-        "request": trace.request,
-        **({"principal": trace.principal} if trace.principal else {}),
-        "began": first,
-        "answer": {
-            "status": trace.answer.status,
-            **({"reason": trace.answer.reason} if trace.answer.reason else {}),
-            "at": trace.answer_at,
-            "after": trace.answer_at - first,
-        }
-        if trace.answer is not None and trace.answer_at is not None
-        else None,
-        "steps": [
-            {
-                "at": step.at,
-                "sinceStart": step.since_start,
-                "took": step.took,
-                "what": step.what,
-                "says": step.says,
-                "request": step.request,
-                "types": list(step.types),
-                "topic": step.topic,
-                "partition": step.partition,
-                "offset": step.offset,
-                "by": step.by,
-                **({"entry": step.entry, "outcome": step.outcome} if step.outcome else {}),
-            }
-            for step in trace.steps
-        ],
-        "running": [msgspec.to_builtins(running) for running in trace.running],
-    }
 
 
 def draw_trace(out: Output, trace: Trace) -> None:

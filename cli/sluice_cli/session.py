@@ -15,12 +15,12 @@ from sluice_cli.addresses import Address, find
 from sluice_cli.output import Output
 
 if TYPE_CHECKING:
+    from sluice.lookback.source import Source
     from sluice.pravega.client import SegmentStoreClient
     from sluice.pravega.host import Host
     from sluice.pravega.store import SegmentStore
     from sluice_cli.api import Answer, Api
     from sluice_cli.records.backing_up import Topics
-    from sluice_cli.records.source import Source
     from sluice_client import Client
 
 ANSWER_S = 30.0
@@ -28,6 +28,9 @@ ANSWER_S = 30.0
 
 STORE_S = 10.0
 """How long a segment store may take to answer a question."""
+
+_NAME = "sluice-cli"
+"""Of its clients of Kafka."""
 
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("", "false", "0", "no", "off")
 
@@ -61,9 +64,10 @@ def open_api(base: str, read_s: float | None = None) -> Api:
 
 def open_source(bootstrap: str) -> Source:
     """A reader of Kafka's topics. Raises UnreachableError, UsageError."""
-    from sluice_cli.records.kafka import KafkaSource
+    from sluice.lookback.kafka import KafkaSource
+    from sluice_cli.records.clients import client_of, quiet
 
-    return KafkaSource(bootstrap)
+    return KafkaSource(bootstrap, client_of(bootstrap, _NAME, quiet), _NAME)
 
 
 def open_topics(bootstrap: str) -> Topics:
@@ -78,7 +82,7 @@ def with_archive(source: Source, target: str) -> Source:
     from sluice_cli.errors import UsageError
 
     try:
-        from sluice_cli.records.archived import ArchivedSource
+        from sluice.lookback.archived import ArchivedSource
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
@@ -231,6 +235,10 @@ class Session:
             self.out.document(document)
         else:
             self.out.text(sentence)
+
+    def remark(self, sentence: str) -> None:
+        """Say on stderr what is no part of the answer."""
+        sys.stderr.write(f"{sentence}\n")
 
     def close(self) -> None:
         """Close what was opened."""

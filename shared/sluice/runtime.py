@@ -214,7 +214,9 @@ async def _live(name: str, settings: ServiceSettings, start: Start, serve: Serve
         runtime.spawn(watch_event_loop(), "event loop watch")
         bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
         runtime.spawn(keep_watching(runtime.watched), "watched files")
-        server = HttpServer(serve(runtime), settings.host, settings.health_port, runtime.identity, bounds)
+        server = HttpServer(
+            serve(runtime), settings.host, *settings.http_ports, identity=runtime.identity, bounds=bounds
+        )
         log.info("security", extra=runtime.security)
         await _listen(stack, server)
         living = loop.create_task(_start(runtime, start))

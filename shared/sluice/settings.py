@@ -86,6 +86,11 @@ class ServiceSettings(BaseSettings):
         if not self.instance:
             self.instance = f"{socket.gethostname()}-{secrets.token_hex(3)}"
 
+    @property
+    def http_ports(self) -> tuple[int, ...]:
+        """Where all that is served over HTTP is served."""
+        return (self.health_port,)
+
     def security(self) -> dict[str, str]:
         """What is secured, and how, for the log; nothing secret. Raises KafkaConfError."""
         kafka = self.given_kafka_conf()
@@ -123,6 +128,18 @@ class ServiceSettings(BaseSettings):
         """The librdkafka configuration that every client of the process starts from. Raises KafkaConfError."""
         logger = logging.getLogger("librdkafka")
         return clients.common(self.kafka_bootstrap, self.instance, logger, self.given_kafka_conf())
+
+
+class PolicySettings(ServiceSettings):
+    """What retention-spark decides by; an api-gateway is given the same, so that its what-if is about this system.
+
+    A stream's retention is decided on with each report and every `retention_tick_s`, and it is truncated no more often
+    than every `retention_pause_s`; it is not scaled within `scale_cooldown_s` of its last scale.
+    """
+
+    retention_tick_s: float = Field(default=60.0, gt=0)
+    retention_pause_s: float = Field(default=1800.0, ge=0)
+    scale_cooldown_s: float = Field(default=120.0, ge=0)
 
 
 def settings_of(kind: type[S]) -> S:

@@ -221,6 +221,12 @@ class System:
         return self.rest_urls[0]
 
     @property
+    def page_url(self) -> str:
+        """The address of the page, as the first api-gateway shows it to browsers."""
+        scheme = "https" if self.settings.secure else "http"
+        return f"{scheme}://{HOST}:{self.settings.page_port}/ui/"
+
+    @property
     def segment_store_addresses(self) -> list[str]:
         """`host:port` of every segment store."""
         return [self.address(name) for name in self.names if name.startswith("segment-store-")]
@@ -245,6 +251,7 @@ def _free_ports(counts: dict[str, int]) -> dict[str, int]:
         "segment_store_port": counts["segment_stores"],
         "grpc_port": counts["api_gateways"],
         "rest_port": counts["api_gateways"],
+        "page_port": counts["api_gateways"],
         "health_port": services,
     }
     port = find_block(sum(max(1, size) for size in sizes.values())).start

@@ -41,7 +41,7 @@ class Tour:
     def run(self, line: str) -> str:
         """What the command prints; `$REQUEST` is the last change, `$TRANSACTION` the last one begun."""
         known = line.replace("$REQUEST", self.request).replace("$TRANSACTION", self.transaction)
-        arguments = [argument.replace("demo", self.scope) for argument in shlex.split(known)]
+        arguments = [re.sub(r"\bdemo\b", self.scope, argument) for argument in shlex.split(known)]
         if arguments[:2] == ["topic", "tail"] and not {"--no-follow", "--count"} & set(arguments):
             arguments.append("--no-follow")
         result = CliRunner().invoke(app, arguments, env=self._environment)
@@ -60,7 +60,8 @@ def tour(system: System, tmp_path: Path) -> Tour:
 
 def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    examples = EXAMPLE.findall(REFERENCE.read_text())
+    # What follows the system has no end.
+    examples = [line for line in EXAMPLE.findall(REFERENCE.read_text()) if not line.startswith("follow")]
     assert len(examples) > 50
     said = {}
     lines_of_json = ("topic tail", "stream read", "table entries", "verify")
@@ -113,6 +114,7 @@ def test_what_the_journal_says_is_what_the_api_says(tour: Tour) -> None:
     past = json.loads(tour.run("stream show demo/orders --at now --json"))
     record, at = past.pop("record"), past.pop("at")
     assert now["createdAt"] < record["at"] <= at and record["types"]
+    del now["allowed"]
     for segment in now["segments"]:
         del segment["container"], segment["store"]
     assert past == now

@@ -153,6 +153,9 @@ def test_the_services_work_with_their_rights_and_use_each(
     replay_dead_letters(guarded, rest)
     statistics = f"/scopes/{SCOPE}/streams/st/statistics"
     eventually(lambda: rest.get(statistics, params={"window": "day"}).json()["items"], SOON_S, "it is counted")
+    assert rest.get("/partitions").raise_for_status().json()["items"]
+    # A request that is not there is searched for in all topics.
+    assert rest.get("/requests/none").raise_for_status().json()["complete"]
 
     number = 0
 
@@ -168,6 +171,9 @@ def test_the_services_work_with_their_rights_and_use_each(
         # From a snapshot, this time.
         guarded.restart(name)
     assert gateway.create_scope(SCOPE) == "SCOPE_EXISTS"
+    # What is trimmed by now comes from the archive.
+    first = rest.get("/journal", params={"key": f"scope:{SCOPE}"}).raise_for_status().json()["items"][-1]
+    assert first["type"] == "ScopeCreated"
     wanted = {
         Used(service, right.operation, right.kind, right.name, right.is_prefix)
         for service, granted in RIGHTS.items()

@@ -23,11 +23,19 @@ from support.wait import eventually
 
 from harness import System
 from retention_spark.checkpoint_compatibility import FORMAT
-from retention_spark.history import last_decisions
+from retention_spark.history import last_decisions, line_of
+from retention_spark.query import rules_of
+from retention_spark.settings import SparkSettings
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.stream.traffic import Direction
 from sluice.kafka.topics import DEAD_LETTERS, SCALE, ensure_topics
+from sluice.lookback.jobs import run_job
+from sluice.lookback.kafka import KafkaSource
+from sluice.lookback.what_if import WHAT_IF, WhatIfQuestion
+from sluice.policies.policy_parser import retention_of
+from sluice.policies.reported import HistoryRow
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -37,6 +45,7 @@ DECIDED_S = 120.0
 EXIT_UNFIT = 2
 AWAY_S = 20.0
 TICK_S = 2.0
+DAY_MS = 24 * 3600 * 1000
 
 ENVIRONMENT = {
     "SLUICE_RETENTION_TICK_S": str(TICK_S),
@@ -183,7 +192,9 @@ def test_it_ends_in_order(spark_system: System) -> None:
     assert spark_system.exit_code(SPARK) == 0
 
 
-def test_what_another_policy_would_have_done(spark_system: System) -> None:
+def test_the_batch_job_and_the_gateways_helper_say_the_same_of_another_policy(
+    spark_system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
     local = {"SLUICE_SPARK_LOCAL": str(spark_system.settings.home / "what-if")}
     environment = {**os.environ, **spark_system.environment(SPARK), **local}
     command = [sys.executable, "-m", "retention_spark.what_if", "s/aged", "time=1h"]
@@ -200,6 +211,18 @@ def test_what_another_policy_would_have_done(spark_system: System) -> None:
     happened, would = done.stdout.splitlines()[1].split(" | ")
     assert "1 of them to act" in happened and "0 of them to act" in would
     assert "no cut is older than the minimum of 1 hour" in done.stdout
+    for name, value in spark_system.environment(SPARK).items():
+        monkeypatch.setenv(name, value)
+    settings, now = SparkSettings(), now_ms()
+    question = WhatIfQuestion(StreamId("s", "aged"), now - DAY_MS, rules_of(settings), retention_of("time=1h"))
+    source = KafkaSource(settings.kafka_bootstrap, settings.kafka_client(), "test")
+    try:
+        answer = run_job(WHAT_IF, question, source, now)
+    finally:
+        source.__exit__()
+    shown = [line.partition(" | ")[2] for line in done.stdout.splitlines()[3:]]
+    rows = [HistoryRow("", "retention", one.at, "s", "aged", one.code, one.reason, "", "") for one in answer.would]
+    assert [line for line in shown if line] == [line_of(row) for row in rows]
 
 
 def test_another_number_of_partitions_is_refused(spark_system: System) -> None:

@@ -4,6 +4,7 @@ The clients are the users that `sluice security init` makes, each with the small
 of it nothing secret is in logs, topics, command lines, or what the command line shows.
 """
 
+import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
@@ -12,13 +13,15 @@ from pathlib import Path
 import pytest
 from integration.test_java_client import JavaClient, build
 from support.controller import config, info
-from support.pravega import read_all
+from support.pravega import check_exactly_once, read_all
 from support.secured_system import Secured, archived, command_lines, logs, records
 from support.wait import SOON_S, eventually
+from support.writer import WriterProcess
 
 from harness import System
 from sluice.controller_api import controller_pb2 as pb
-from sluice.security.folder import AUTO_SCALER, File
+from sluice.security.authority import make_authority, make_certificate
+from sluice.security.folder import AUTO_SCALER, LOCAL_NAMES, File
 from sluice_local.home import HOST, NAME
 from sluice_local.settings import LocalSettings
 
@@ -148,6 +151,62 @@ def test_the_command_line_is_a_user_like_others(secured: Secured) -> None:
     assert secured.sluice("admin", f"stream write {SCOPE}/{STREAM} --key k written")[0] == 0
     assert secured.sluice("admin", "verify")[0] == 0
     assert secured.sluice("reader", f"stream seal {SCOPE}/{STREAM}")[0] == 1
+
+
+async def test_password_file_authorities_and_certificates_are_replaced_under_a_writer(secured: Secured) -> None:
+    folder, system, written = secured.folder, secured.system, dict[str, int]()
+    accounts, authority = folder / File.ACCOUNTS, secured.authority
+    address = (NAME, system.settings.grpc_port)
+    # The client's threads end with its manager.
+    admin = secured.manager("admin")
+    before = await read_all(admin.create_reader_group("replaced", SCOPE, STREAM), 11, READS_S)
+    second = folder / "second.pem"
+    make_authority(second, folder / "second.key")
+    # A client reads once whom it trusts: so both authorities come before the first certificate of the second one.
+    authority.write_text(authority.read_text() + second.read_text())
+    with secured.as_user("writer"), WriterProcess(secured.controller, SCOPE, STREAM, "steady") as writer:
+        writes_on(writer)
+        good = accounts.read_text()
+        accounts.write_text("no account")
+        eventually(lambda: "authentication" in secured.readiness(), SOON_S, "the file is refused")
+        writes_on(writer)
+        accounts.write_text("".join(reversed(good.splitlines(keepends=True))))
+        eventually(lambda: "authentication" not in secured.readiness(), SOON_S, "this one is used")
+        writes_on(writer)
+        make_certificate(second, folder / "second.key", LOCAL_NAMES, folder / File.CERTIFICATE, folder / File.KEY)
+        eventually(lambda: is_trusted(address, second), SOON_S, "the gateway shows the new certificate")
+        writes_on(writer)
+        # All connections are made anew: those of the clients to the gateway, those of the services to the store.
+        system.stop("api-gateway-0")
+        system.start("api-gateway-0")
+        writes_on(writer)
+        system.stop("segment-store-0")
+        system.start("segment-store-0")
+        assert is_trusted((NAME, system.settings.segment_store_port), second)
+        writes_on(writer)
+        writer.stop()
+        written["steady"] = await asyncio.to_thread(writer.finish, READS_S)
+    later = secured.manager("admin")
+    group = later.create_reader_group("replaced-since", SCOPE, STREAM)
+    events = await read_all(group, len(before) + written["steady"], READS_S)
+    check_exactly_once([event for event in events if ":" in event], written)
+
+
+def writes_on(writer: WriterProcess) -> None:
+    """Fail unless it goes on to write."""
+    before = writer.acknowledged
+    eventually(lambda: writer.acknowledged > before + 20 or not writer.running, READS_S, f"more than {before} events")
+    assert writer.running, f"{writer.name} has ended: {writer.progress()}"
+
+
+def is_trusted(address: tuple[str, int], authority: Path) -> bool:
+    """Whether a server's certificate is of an authority."""
+    context = ssl.create_default_context(cafile=str(authority))
+    try:
+        with socket.create_connection(address) as connection, context.wrap_socket(connection, server_hostname=NAME):
+            return True
+    except ssl.SSLCertVerificationError:
+        return False
 
 
 def test_nothing_secret_is_shown(secured: Secured, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from retention_spark.archive_files import FileContent, files_of
 from sluice.archive.layout import id_folder
 from sluice.archive.rows import ArchivedRecord
-from sluice_cli.records.source import KafkaRecord
+from sluice.lookback.source import KafkaRecord
 
 
 def archived(record: KafkaRecord) -> ArchivedRecord:

@@ -1,6 +1,6 @@
 """The records that Pravega's readers write into the state stream of their group (admin-rest-api 10), for tests.
 
-Segments are "scope/stream/number.#epoch.epoch"; offsets and positions do not matter here and are 0.
+Segments are "scope/stream/number.#epoch.epoch". Where no offset is given it is 0.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,9 +21,10 @@ from sluice.pravega.envelope import (
 Ids = Iterable[int]
 
 
-def segments(names: Iterable[str]) -> bytes:
+def segments(names: Iterable[str] | Mapping[str, int]) -> bytes:
     """A map of segments to offsets."""
-    return collection(text(name) + int64(0) for name in names)
+    offsets = names if isinstance(names, Mapping) else dict.fromkeys(names, 0)
+    return collection(text(name) + int64(at) for name, at in offsets.items())
 
 
 def config(streams: Iterable[str], id: str, generation: int, *, old: bool = False) -> bytes:
@@ -77,12 +78,21 @@ def add_reader(reader: str) -> bytes:
     return typed_envelope(2, text(reader))
 
 
-def remove_reader(reader: str) -> bytes:
-    return typed_envelope(3, text(reader) + segments(()))
+def remove_reader(reader: str, positions: Mapping[str, int] | None = None) -> bytes:
+    return typed_envelope(3, text(reader) + segments(positions or {}))
 
 
-def release(reader: str, segment: str) -> bytes:
-    return typed_envelope(4, text(reader) + text(segment) + int64(0))
+def release(reader: str, segment: str, offset: int = 0) -> bytes:
+    return typed_envelope(4, text(reader) + text(segment) + int64(offset))
+
+
+def last_read(reader: str, positions: Mapping[str, int]) -> bytes:
+    ranged = collection(text(s) + double(0.0) + double(1.0) + int64(at) for s, at in positions.items())
+    return typed_envelope(6, text(reader) + int64(30_000), ranged)
+
+
+def checkpoint(name: str, reader: str, positions: Mapping[str, int]) -> bytes:
+    return typed_envelope(8, text(name) + text(reader) + segments(positions))
 
 
 def acquire(reader: str, segment: str) -> bytes:

@@ -20,11 +20,13 @@ BURST = 100
 
 
 def manager(address: str) -> Any:
-    """A StreamManager for a controller at host:port; with credentials, and so with tokens, if the environment has some.
+    """A StreamManager for a controller at host:port, or at tls://host:port.
 
-    Without credentials the client asks for no tokens either.
+    It has credentials, and so tokens, if the environment has some. Without credentials it wants no tokens either.
     """
-    return pravega_client.StreamManager(f"tcp://{address}", "pravega_client_auth_method" in os.environ, False)
+    uri = address if "://" in address else f"tcp://{address}"
+    is_known = "pravega_client_auth_method" in os.environ
+    return pravega_client.StreamManager(uri, auth_enabled=is_known, tls_enabled=uri.startswith("tls://"))
 
 
 class WriterThread(threading.Thread):

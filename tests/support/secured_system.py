@@ -12,7 +12,6 @@ from typing import Any
 
 import grpc
 import httpx
-import pravega_client
 from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
 
@@ -25,6 +24,7 @@ from sluice_cli.main import app
 from sluice_local.home import NAME
 from support.controller import outcome
 from support.kafka import read
+from support.pravega import manager
 
 _SIGNED = "eyJhbGciOiJIUzUxMiJ9."
 """What every delegation token begins with."""
@@ -59,6 +59,12 @@ class Secured:
 
     def manager(self, user: str) -> Any:
         """The PyPI client's StreamManager: it takes the user from the environment when it is made."""
+        with self.as_user(user):
+            return manager(self.controller)
+
+    @contextmanager
+    def as_user(self, user: str) -> Iterator[None]:
+        """The PyPI client's, and those of processes that are started inside, find this user in the environment."""
         given = {
             "pravega_client_auth_method": "Basic",
             "pravega_client_auth_username": user,
@@ -67,7 +73,7 @@ class Secured:
         }
         os.environ.update(given)
         try:
-            return pravega_client.StreamManager(self.controller, auth_enabled=True, tls_enabled=True)
+            yield
         finally:
             for variable in given:
                 del os.environ[variable]
@@ -102,9 +108,15 @@ class Secured:
         return result.exit_code, result.stdout + result.stderr
 
     def http_status(self, path: str, authorization: str | None) -> int:
-        headers = {} if authorization is None else {"Authorization": authorization}
+        return self._get(path, {} if authorization is None else {"Authorization": authorization}).status_code
+
+    def readiness(self) -> str:
+        """What the gateway says about itself."""
+        return self._get("/readyz", {}).text
+
+    def _get(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
         context = ssl.create_default_context(cafile=str(self.authority))
-        return httpx.get(f"{self.system.rest_url}{path}", headers=headers, verify=context).status_code
+        return httpx.get(f"{self.system.rest_url}{path}", headers=headers, verify=context)
 
     def secrets(self) -> dict[str, str]:
         """What nobody may ever show, by where it is from."""

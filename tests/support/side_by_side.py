@@ -25,7 +25,9 @@ for it."""
 _UNITS = {
     "test_crash_points": DISTURBED,
     "test_faults": DISTURBED,
+    "test_feed": DISTURBED,
     "test_leases": DISTURBED,
+    "test_page_faults": DISTURBED,
     "test_rolling_upgrade": DISTURBED,
     "test_transactions_faults": DISTURBED,
     "test_platform": PLATFORM,

@@ -99,7 +99,7 @@ def test_services_listen_to_those_who_prove_who_they_are(secured: LocalSettings)
     gateway = parts(secured)["api-gateway-0"]
     assert gateway.environment["SLUICE_AUTH_ENABLED"] == "true"
     assert gateway.environment["SLUICE_GRPC_PUBLISHED_HOST"] == "localhost"
-    assert gateway.address == "tls://localhost:9090, https://localhost:10080"
+    assert gateway.address == "tls://localhost:9090, page https://localhost:10090/ui/"
 
 
 class Ready(BaseHTTPRequestHandler):

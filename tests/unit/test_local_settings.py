@@ -73,8 +73,8 @@ def test_without_segment_stores_there_is_no_bookie(monkeypatch: pytest.MonkeyPat
 def test_instances_have_consecutive_ports_and_names_of_their_own() -> None:
     settings = LocalSettings(api_gateways=2, stream_workflows=2, segment_stores=2)
     claims = {part.name: [claim.port for claim in part.claims] for part in parts_of(settings)}
-    assert claims["api-gateway-0"] == [9090, 10080]
-    assert claims["api-gateway-1"] == [9091, 10081]
+    assert claims["api-gateway-0"] == [9090, 10080, 10090]
+    assert claims["api-gateway-1"] == [9091, 10081, 10091]
     assert claims["stream-workflows-1"] == [10101]
     assert claims["cluster-manager-0"] == [10102]
     assert claims["txn-manager-0"] == [10103]

@@ -23,9 +23,10 @@ def audit(
     `principal` is who called, if the gateway knows callers; `by` is the instance that
     recorded it; `sluice trace REQUEST` shows a request's whole history.
     """
+    from sluice.lookback.times import show_time, since_of, time_of
     from sluice_cli.records.audit import Subject
     from sluice_cli.records.audit import audit as audited
-    from sluice_cli.units import scoped, show_time, since_of, time_of
+    from sluice_cli.units import scoped
 
     wanted = Subject(*scoped(subject)) if "/" in subject else Subject(subject)
     since_ms, until_ms = since_of(begin, session.now_ms), time_of(end, session.now_ms)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice_cli.arguments import Group, Limit, Scope
+from sluice_cli.arguments import At, Group, Limit, Scope
 from sluice_cli.command import command, group
 from sluice_cli.confirmation import Yes, confirm, group_losses
 from sluice_cli.session import Session
@@ -58,11 +58,28 @@ def list_groups(session: Session, scope: Scope, limit: Limit = None) -> None:
 
 
 @command(app, "show")
-def show(session: Session, group: Group) -> None:
-    """Show a reader group; how far it has read is shown with its streams."""
-    from sluice_cli.rendering import draw_group
+def show(session: Session, group: Group, at: At = None) -> None:
+    """Show a reader group, now or at a time; how far it has read is shown with its streams."""
+    from sluice_cli.rendering import draw_group, draw_past_group
 
-    session.show(session.rest.get(_path(group)), draw_group)
+    if at is None:
+        session.show(session.rest.get(_path(group)), draw_group)
+    else:
+        from sluice.lookback.replay import group_at
+        from sluice.lookback.times import moment_of
+        from sluice_cli.units import scoped
+
+        moment = moment_of(at, session.now_ms)
+        found = group_at(session.records, *scoped(group, "group"), moment, session.out.progress)
+        session.show(found, draw_past_group)
+
+
+@command(app, "readers")
+def readers(session: Session, group: Group) -> None:
+    """Show which reader of a group reads which segments, how far, and how much the group has yet to read."""
+    from sluice_cli.rendering_readers import draw_readers
+
+    session.show(session.rest.get(f"{_path(group)}/readers"), draw_readers)
 
 
 @command(app, "create")
@@ -148,8 +165,8 @@ def _streams(streams: list[str] | None, starts: list[str] | None, ends: list[str
 
 
 def _settings(retention: str | None, refresh: str | None, interval: str | None, most: int | None) -> dict[str, Any]:
+    from sluice.lookback.times import duration_of
     from sluice_cli.errors import UsageError
-    from sluice_cli.units import duration_of
 
     settings: dict[str, Any] = {}
     if retention is not None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice_cli.arguments import Limit, Stream
+from sluice_cli.arguments import Begin, DryRun, End, Limit, Stream
 from sluice_cli.command import command
 from sluice_cli.commands.stream import path
 from sluice_cli.session import Session
@@ -36,8 +36,10 @@ def scale(
         typer.Option("--into", metavar="LOW..HIGH", help="Which key ranges come for them; repeated or with commas."),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when it has ended, or when it began.")] = True,
+    dry: DryRun = False,
 ) -> None:
     """Replace segments of a stream by new ones over the same keys."""
+    from sluice_cli.dry_runs import dry_run
     from sluice_cli.errors import RefusedError, UsageError
     from sluice_cli.units import listed, ranges_of, segment_of
 
@@ -54,6 +56,9 @@ def scale(
         raise UsageError("scale into what?", "give --to N, or --seal SEGMENT and --into LOW..HIGH")
     if not body["sealed"]:
         _unchanged(session, stream)
+        return
+    if dry:
+        dry_run(session, "POST", path(stream, "scale"), body)
         return
     answer = session.rest.change("POST", path(stream, "scale"), body)
     done = wait and _wait(session, stream, answer.body["epoch"])
@@ -116,12 +121,51 @@ def segments(
     limit: Limit = None,
 ) -> None:
     """List the segments that are written to, now or then."""
+    from sluice.lookback.times import moment_of
     from sluice_cli.rendering import SEGMENT_COLUMNS, segment_row
-    from sluice_cli.units import moment_of
 
     at = moment_of(moment, session.now_ms) if moment is not None else None
     items = session.rest.pages(path(stream, "segments"), limit, epoch=epoch, time=at)
     session.items(items, SEGMENT_COLUMNS, segment_row, empty="nothing can be written to it")
+
+
+@command(app, "topology")
+def topology(
+    session: Session,
+    stream: Stream,
+    begin: Begin = None,
+    end: End = None,
+    most: Annotated[
+        int | None,
+        typer.Option("--most", min=100, max=20_000, metavar="N", help="How many at most; of more, samples are shown."),
+    ] = None,
+) -> None:
+    """Show all segments that a stream has or had, with their times, as the picture on the page is drawn from."""
+    from sluice_cli.rendering_topology import draw_topology
+
+    found = session.rest.get(path(stream, "topology"), most=most, to=end, **{"from": begin})
+    session.show(found, draw_topology)
+
+
+@command(app, "rates")
+def rates(
+    session: Session,
+    stream: Stream,
+    begin: Begin = None,
+    end: End = None,
+    bucket: Annotated[
+        str | None, typer.Option("--bucket", metavar="TIME", help="Of the past: the mean of such a time, 1m to 1d.")
+    ] = None,
+) -> None:
+    """Show what is written to each segment now; with --from, what was, where the stream has a retention policy."""
+    from sluice_cli.rates import measured, show_past
+    from sluice_cli.rendering_rates import RATE_COLUMNS, rate_row
+
+    if begin is None and end is None and bucket is None:
+        found = measured(session, path(stream, "rates"))
+        session.show(found, lambda out, f: out.table(RATE_COLUMNS, map(rate_row, f["segments"]), empty="it is sealed"))
+        return
+    show_past(session, path(stream, "rates", "history"), begin, end, bucket)
 
 
 @command(app, "successors")

@@ -40,8 +40,8 @@ def show(session: Session, scope: Scope, at: At = None) -> None:
 
         session.show(session.rest.get(path_of("scopes", scope)), draw_scope)
     else:
-        from sluice_cli.records.replay import scope_at
-        from sluice_cli.units import moment_of
+        from sluice.lookback.replay import scope_at
+        from sluice.lookback.times import moment_of
 
         moment = moment_of(at, session.now_ms)
         session.show(scope_at(session.records, scope, moment, session.out.progress), draw_past_scope)

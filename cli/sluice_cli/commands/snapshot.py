@@ -16,7 +16,7 @@ def list_snapshots(
     check: Annotated[bool, typer.Option("--check", help="Read all of each, and compare its checksums.")] = False,
 ) -> None:
     """List the snapshots, newest first, with why one of them may not be used."""
-    from sluice_cli.records.snapshots import snapshot_documents
+    from sluice.lookback.snapshots import snapshot_documents
     from sluice_cli.units import show_age, show_size
 
     session.items(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice_cli.arguments import At, Limit, Scope, Stream
+from sluice_cli.arguments import At, DryRun, Limit, Scope, Stream
 from sluice_cli.command import command, group
 from sluice_cli.confirmation import Yes, confirm, stream_losses, truncation_losses
 from sluice_cli.session import Session
@@ -39,6 +39,13 @@ class _Window(StrEnum):
     DAY = "day"
 
 
+class _Sort(StrEnum):
+    NAME = "name"
+    SEGMENTS = "segments"
+    EPOCH = "epoch"
+    CHANGED = "changed"
+
+
 def path(stream: str, *more: str | int) -> str:
     """The path of a stream, or of something of it. Raises UsageError."""
     from sluice_cli.api import path_of
@@ -62,6 +69,26 @@ def list_streams(
 
     items = session.rest.pages(path_of("scopes", scope, "streams"), limit, tag=tag, internal=internal or None)
     session.items(items, STREAM_COLUMNS, stream_row, empty=f"scope {scope} has no such streams")
+
+
+@command(app, "find")
+def find_streams(
+    session: Session,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="Part of SCOPE/NAME or of a tag.")] = None,
+    state: Annotated[str | None, typer.Option("--state", metavar="STATE", help="Such as SCALING.")] = None,
+    sort: Annotated[_Sort | None, typer.Option("--sort", help="By name, or the largest or latest first.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", metavar="TAG", help="Only those with this tag.")] = None,
+    scope: Annotated[str | None, typer.Option("--scope", metavar="SCOPE")] = None,
+    internal: Annotated[bool, typer.Option("--internal", help="Also those that Sluice keeps for itself.")] = False,
+    limit: Limit = None,
+) -> None:
+    """List the streams of all scopes, with what is under way and the last decision on each."""
+    from sluice_cli.api import path_of
+    from sluice_cli.rendering import FOUND_STREAM_COLUMNS, found_stream_row
+
+    parameters = {"q": text, "state": state, "sort": sort, "tag": tag, "scope": scope, "internal": internal or None}
+    items = session.rest.pages(path_of("streams"), limit, **parameters)
+    session.items(items, FOUND_STREAM_COLUMNS, found_stream_row, empty="there are no such streams")
 
 
 @command(app, "create")
@@ -104,8 +131,10 @@ def update(
     tag: _Tags = None,
     rollover: _Rollover = None,
     writer_timeout: _Timeout = None,
+    dry: DryRun = False,
 ) -> None:
     """Change what is given of a stream's configuration; the rest stays. `--tag ''` takes all tags away."""
+    from sluice_cli.dry_runs import dry_run
     from sluice_cli.errors import UsageError
     from sluice_cli.policies import changed_scaling, check_scaling
 
@@ -118,6 +147,9 @@ def update(
     config = present.body["config"]
     if scales:
         changes["scaling"] = changed_scaling(config["scaling"], *scaling)
+    if dry:
+        dry_run(session, "PUT", path(stream), {**config, **changes}, headers={"If-Match": present.etag})
+        return
     answer = session.rest.change("PUT", path(stream), {**config, **changes}, {"If-Match": present.etag})
     session.done(f"stream {stream} updated", answer)
 
@@ -130,8 +162,9 @@ def show(session: Session, stream: Stream, at: At = None) -> None:
     if at is None:
         session.show(session.rest.get(path(stream)), draw_stream)
     else:
-        from sluice_cli.records.replay import stream_at
-        from sluice_cli.units import moment_of, scoped
+        from sluice.lookback.replay import stream_at
+        from sluice.lookback.times import moment_of
+        from sluice_cli.units import scoped
 
         moment = moment_of(at, session.now_ms)
         session.show(stream_at(session.records, *scoped(stream), moment, session.out.progress), draw_past_stream)
@@ -165,25 +198,40 @@ def truncate(
         ),
     ],
     yes: Yes = False,
+    dry: DryRun = False,
 ) -> None:
     """Drop everything of a stream that lies before a cut; asks first at a terminal."""
+    from sluice_cli.dry_runs import dry_run
     from sluice_cli.units import cut_of
 
     begin, one = cut_of(cut), path(stream)
+    if dry:
+        dry_run(session, "POST", path(stream, "truncate"), {"cut": begin})
+        return
     confirm(session, f"Truncating stream {stream}", lambda: truncation_losses(session, one, begin), yes=yes)
     session.done(f"stream {stream} truncated", session.rest.change("POST", path(stream, "truncate"), {"cut": begin}))
 
 
 @command(app, "seal")
-def seal(session: Session, stream: Stream) -> None:
+def seal(session: Session, stream: Stream, dry: DryRun = False) -> None:
     """Seal a stream: nothing more can be written to it. Open transactions are aborted."""
+    from sluice_cli.dry_runs import dry_run
+
+    if dry:
+        dry_run(session, "POST", path(stream, "seal"))
+        return
     session.done(f"stream {stream} sealed", session.rest.change("POST", path(stream, "seal")))
 
 
 @command(app, "delete")
-def delete(session: Session, stream: Stream, yes: Yes = False) -> None:
+def delete(session: Session, stream: Stream, yes: Yes = False, dry: DryRun = False) -> None:
     """Delete a stream, which must be sealed, with all its data; asks first at a terminal."""
+    from sluice_cli.dry_runs import dry_run
+
     one = path(stream)
+    if dry:
+        dry_run(session, "DELETE", one)
+        return
     confirm(session, f"Deleting stream {stream}", lambda: stream_losses(session, one), yes=yes)
     session.done(f"stream {stream} deleted", session.rest.change("DELETE", one))
 
@@ -192,8 +240,9 @@ def _settings(
     retain: str | None, tags: list[str] | None, rollover: str | None, writer_timeout: str | None
 ) -> dict[str, Any]:
     """What is given, as the API wants it. Raises UsageError."""
+    from sluice.lookback.times import duration_of
     from sluice_cli.policies import retention_of
-    from sluice_cli.units import duration_of, size_of
+    from sluice_cli.units import size_of
 
     settings: dict[str, Any] = {}
     if retain is not None:

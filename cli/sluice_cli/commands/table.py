@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sluice_cli.arguments import Limit, Scope, Table
+from sluice_cli.arguments import At, Limit, Scope, Table
 from sluice_cli.command import command, group
 from sluice_cli.confirmation import Yes, confirm, table_losses
 from sluice_cli.session import Session
@@ -35,11 +35,20 @@ def list_tables(session: Session, scope: Scope, limit: Limit = None) -> None:
 
 
 @command(app, "show")
-def show(session: Session, table: Table) -> None:
-    """Show a key-value table."""
-    from sluice_cli.rendering import draw_table
+def show(session: Session, table: Table, at: At = None) -> None:
+    """Show a key-value table, now or at a time."""
+    from sluice_cli.rendering import draw_past_table, draw_table
 
-    session.show(session.rest.get(path(table)), draw_table)
+    if at is None:
+        session.show(session.rest.get(path(table)), draw_table)
+    else:
+        from sluice.lookback.replay import table_at
+        from sluice.lookback.times import moment_of
+        from sluice_cli.units import scoped
+
+        moment = moment_of(at, session.now_ms)
+        found = table_at(session.records, *scoped(table, "table"), moment, session.out.progress)
+        session.show(found, draw_past_table)
 
 
 @command(app, "create")

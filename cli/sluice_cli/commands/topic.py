@@ -74,8 +74,8 @@ def tail(
 
     Whatever cannot be decoded is shown as it is, with the reason. JSON: one object per line.
     """
+    from sluice.lookback.wording import document
     from sluice_cli.records.tailing import Filter, full_name, line_of, tailed
-    from sluice_cli.records.wording import document
 
     wanted = Filter(stream=stream, request=request, type=type)
     name = full_name(topic, session.records)

@@ -20,10 +20,11 @@ def trace(
 
     Where it was sent, what was decided, what its workflow did, which commands that sent, when it was answered.
     """
+    from sluice.lookback.times import show_time, since_of
+    from sluice.lookback.tracing import document
+    from sluice.lookback.tracing import trace as traced
     from sluice_cli.errors import RefusedError
-    from sluice_cli.records.tracing import trace as traced
-    from sluice_cli.rendering_traces import document, draw_trace
-    from sluice_cli.units import show_time, since_of
+    from sluice_cli.rendering_traces import draw_trace
 
     since_ms = since_of(since, session.now_ms)
     found = traced(session.records, request, since_ms, session.out.progress)

@@ -50,10 +50,67 @@ def show(session: Session, stream: Stream, transaction: Transaction) -> None:
     session.show(session.rest.get(_path(stream, transaction)), draw_transaction)
 
 
+@command(app, "summary")
+def summary(
+    session: Session,
+    stream: Stream,
+    bucket: Annotated[str, typer.Option("--bucket", metavar="TIME", help="How long a bucket of time is.")] = "5m",
+    begin: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="TIME as in --at; a day before the end unless given.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Now unless given.")] = None,
+) -> None:
+    """Count how a stream's transactions ended, by bucket of time."""
+    from sluice.lookback.times import duration_of, time_of
+    from sluice_cli.rendering_transactions import draw_transaction_summary
+
+    moments = {name: time_of(text, session.now_ms) for name, text in (("from", begin), ("to", end)) if text is not None}
+    found = session.rest.get(_path(stream, "summary"), bucket=duration_of(bucket), **moments)
+    session.show(found, draw_transaction_summary)
+
+
+@command(app, "waiting")
+def waiting(
+    session: Session,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, metavar="N", help="At most so many streams.")] = 100,
+) -> None:
+    """List the streams whose transactions have not ended, those with the most waiting commits first."""
+    from sluice_cli.api import path_of
+    from sluice_cli.units import show_age
+
+    found = session.rest.get(path_of("transactions"), sort="waiting", limit=limit)
+    now = session.now_ms
+    session.items(
+        found["items"],
+        ("stream", ">waiting", ">first for", ">aborting", ">open"),
+        lambda s: (
+            s["stream"],
+            s["waiting"],
+            show_age(s["oldestWaitingAt"], now) if "oldestWaitingAt" in s else "",
+            s["aborting"],
+            s["open"],
+        ),
+        empty="no stream has a transaction that has not ended",
+    )
+
+
+@command(app, "commits")
+def commits(session: Session, stream: Stream) -> None:
+    """Show the commits of a stream: the batch that is being merged, and those that wait behind it."""
+    from sluice_cli.api import path_of
+    from sluice_cli.rendering_transactions import draw_commits
+    from sluice_cli.units import scoped
+
+    scope, name = scoped(stream)
+    now = session.now_ms
+    found = session.rest.get(path_of("scopes", scope, "streams", name, "commits"))
+    session.show(found, lambda out, f: draw_commits(out, f, now))
+
+
 @command(app, "begin")
 def begin(session: Session, stream: Stream, lease: _Lease = "30s") -> None:
     """Open a transaction and say its id."""
-    from sluice_cli.units import duration_of
+    from sluice.lookback.times import duration_of
 
     answer = session.rest.change("POST", _path(stream), {"leaseMs": duration_of(lease)})
     id = answer.body["id"]
@@ -63,7 +120,7 @@ def begin(session: Session, stream: Stream, lease: _Lease = "30s") -> None:
 @command(app, "ping")
 def ping(session: Session, stream: Stream, transaction: Transaction, lease: _Lease = "30s") -> None:
     """Extend the lease of a transaction."""
-    from sluice_cli.units import duration_of
+    from sluice.lookback.times import duration_of
 
     _request(session, stream, transaction, "ping", f"lives for another {lease}", {"leaseMs": duration_of(lease)})
 

@@ -46,8 +46,9 @@ def verify(
     """
     import asyncio
 
+    from sluice.lookback.times import duration_of
     from sluice_cli.errors import UsageError
-    from sluice_cli.units import duration_of, scoped
+    from sluice_cli.units import scoped
     from sluice_cli.verification.run import Choice
 
     if scope is not None and stream is not None:

@@ -1,5 +1,6 @@
 """`sluice workflow`: the long operations that are under way."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -20,6 +21,28 @@ _Aggregate = Annotated[
 ]
 
 
+_Aggregates = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NAME...",
+        help="What they work on, as the list shows it; at most 200.",
+        show_default=False,
+    ),
+]
+
+
+class _State(StrEnum):
+    FAILING = "failing"
+    WAITING = "waiting"
+    RUNNING = "running"
+    QUEUED = "queued"
+
+
+class _Sort(StrEnum):
+    AGGREGATE = "aggregate"
+    SINCE = "since"
+
+
 def aggregate_of(name: str) -> str:
     """The aggregate's name: a name without a kind is that of a stream, or of a scope."""
     if ":" in name:
@@ -32,22 +55,36 @@ def list_workflows(
     session: Session,
     kind: Annotated[str | None, typer.Option("--kind", metavar="KIND", help="Such as scale-stream.")] = None,
     scope: Annotated[str | None, typer.Option("--scope", metavar="SCOPE")] = None,
+    state: Annotated[_State | None, typer.Option("--state", help="Only those that get on like this.")] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="In name, kind, step or error.")] = None,
+    sort: Annotated[_Sort | None, typer.Option("--sort", help="By name, or the longest under way first.")] = None,
     limit: Limit = None,
 ) -> None:
-    """List what is under way."""
+    """List what is under way or queued, and what keeps it."""
     from sluice_cli.api import path_of
     from sluice_cli.rendering import WORKFLOW_COLUMNS, workflow_row
 
-    items = session.rest.pages(path_of("workflows"), limit, kind=kind, scope=scope)
+    items = session.rest.pages(path_of("workflows"), limit, kind=kind, scope=scope, state=state, q=text, sort=sort)
     now = session.now_ms
     session.items(items, WORKFLOW_COLUMNS, lambda w: workflow_row(w, now), empty="nothing is under way")
 
 
 @command(app, "retry")
-def retry(session: Session, name: _Aggregate) -> None:
-    """Have a workflow that waits for its next attempt try again now."""
-    aggregate = aggregate_of(name)
-    _change(session, "retry", {"aggregate": aggregate}, f"the workflow of {aggregate} retries now")
+def retry(session: Session, names: _Aggregates) -> None:
+    """Have workflows that wait for their next attempts try again now."""
+    from sluice_cli.api import path_of
+
+    aggregates = [aggregate_of(name) for name in names]
+    if len(aggregates) == 1:
+        _change(session, "retry", {"aggregate": aggregates[0]}, f"the workflow of {aggregates[0]} retries now")
+        return
+    answer = session.rest.change("POST", path_of("workflows", "retry-each"), {"aggregates": aggregates})
+    session.items(
+        answer.body["items"],
+        ("on", "status", "detail", "request"),
+        lambda item: (item["aggregate"], item["status"], item.get("detail"), item["request"]),
+        empty="nothing was retried",
+    )
 
 
 @command(app, "cancel")
@@ -65,7 +102,7 @@ def _running(session: Session, aggregate: str) -> str:
 
     scope = aggregate.partition(":")[2].partition("/")[0]
     items = session.rest.pages(path_of("workflows"), None, scope=scope)
-    found = next((item["id"] for item in items if item["aggregate"] == aggregate), None)
+    found = next((item["id"] for item in items if item["aggregate"] == aggregate and item["id"]), None)
     if found is None:
         raise RefusedError(
             f"nothing is under way on {aggregate}", f"`sluice workflow list --scope {scope}` shows what is"

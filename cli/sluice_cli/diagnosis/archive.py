@@ -16,6 +16,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sluice.lookback.errors import LookbackError
 from sluice_cli import addresses, contexts
 from sluice_cli.api import path_of
 from sluice_cli.diagnosis.secrets import Redactor, secrets_in
@@ -48,7 +49,7 @@ def collect(session: Session, home: Path) -> Collected:
     def add(name: str, document: Callable[[], Any]) -> None:
         try:
             text = json.dumps(redactor.document(document()), indent=2, ensure_ascii=False)
-        except (CommandError, OSError) as error:
+        except (CommandError, LookbackError, OSError) as error:
             found.problems[name] = redactor.text(str(error))
         else:
             found.files[f"{name}.json"] = f"{text}\n".encode(errors="replace")

@@ -1,1 +1,1 @@
-"""What the topics hold: read, decoded, folded to a moment, and traced."""
+"""What commands do with the topics beside `sluice.lookback`: followed, measured, backed up and restored."""

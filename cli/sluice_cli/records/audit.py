@@ -16,12 +16,12 @@ from sluice.domain.workflow import running
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
-from sluice_cli.output import Progress
-from sluice_cli.records.as_of import fold
-from sluice_cli.records.decoding import ids_of, names_of
-from sluice_cli.records.snapshots import begin
-from sluice_cli.records.source import KafkaRecord, Source
-from sluice_cli.records.wording import facts
+from sluice.lookback.as_of import fold
+from sluice.lookback.decoding import ids_of, names_of
+from sluice.lookback.progress import Progress
+from sluice.lookback.snapshots import begin
+from sluice.lookback.source import KafkaRecord, Source
+from sluice.lookback.wording import facts
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ def _change(message: KafkaRecord, record: JournalRecord, index: int, event: Even
 
 
 def audit(source: Source, subject: Subject, since_ms: int, until_ms: int, progress: Progress) -> list[Change]:
-    """What changed in [since_ms, until_ms), by time. Raises UnreachableError, and CommandError as `fold` does."""
+    """What changed in [since_ms, until_ms), by time. Raises UnreachableError, and LookbackError as `fold` does."""
     partitions = subject.partitions(source.partitions(JOURNAL.name))
     spans = source.spans([JOURNAL.name], until_ms=until_ms, partitions=partitions)
     auditors = {partition: _Auditor(subject, since_ms) for partition in partitions}

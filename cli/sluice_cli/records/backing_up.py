@@ -22,10 +22,10 @@ from sluice.domain.transaction.state import Transaction
 from sluice.engine.record import record_kind
 from sluice.kafka.headers import Headers, cloud_event_headers
 from sluice.kafka.topics import JOURNAL, MAX_RECORD_BYTES, TOPICS
+from sluice.lookback.as_of import Past, all_past_of
+from sluice.lookback.progress import Progress
+from sluice.lookback.source import Source
 from sluice_cli.errors import CommandError, RefusedError
-from sluice_cli.output import Progress
-from sluice_cli.records.as_of import Past, all_past_of
-from sluice_cli.records.source import Source
 
 BY = "sluice/backup"
 

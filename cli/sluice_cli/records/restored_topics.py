@@ -8,7 +8,7 @@ from sluice.kafka.headers import Headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, TopicsUnfitError, ensure_topics
 from sluice.kafka_config import clients
 from sluice_cli.errors import CommandError, RefusedError, UnreachableError
-from sluice_cli.records.kafka import client_of, quiet
+from sluice_cli.records.clients import client_of, quiet
 
 DELIVERED_S = 120.0
 

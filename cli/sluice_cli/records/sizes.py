@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from sluice.kafka.topics import TOPICS
-from sluice_cli.records.source import KafkaRecord, Source, Span
+from sluice.lookback.source import KafkaRecord, Source, Span
 
 SAMPLE = 20
 """Records read at each end of a partition."""

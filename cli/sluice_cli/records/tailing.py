@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from sluice.kafka.topics import TOPICS
-from sluice_cli.records.decoding import Decoded, decode
-from sluice_cli.records.source import KafkaRecord, Source, TopicFacts, by_time
-from sluice_cli.records.wording import line
-from sluice_cli.units import show_time, time_of
+from sluice.lookback.decoding import Decoded, decode
+from sluice.lookback.source import KafkaRecord, Source, TopicFacts, by_time
+from sluice.lookback.times import show_time, time_of
+from sluice.lookback.wording import line
 
 _PREFIX = "sluice."
 _DECLARED = {topic.name: topic for topic in TOPICS}

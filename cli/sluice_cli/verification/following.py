@@ -11,12 +11,12 @@ from sluice.domain.model import DomainModel, JournalRecord
 from sluice.domain.names import mark_stream, scope_aggregate
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.kafka.topics import JOURNAL
+from sluice.lookback.as_of import fold
+from sluice.lookback.progress import Advance, Progress
+from sluice.lookback.snapshots import begin
+from sluice.lookback.source import KafkaRecord, Source, Span
 from sluice.verification import subjects
 from sluice.verification.subjects import Former, Subject
-from sluice_cli.output import Advance, Progress
-from sluice_cli.records.as_of import fold
-from sluice_cli.records.snapshots import begin
-from sluice_cli.records.source import KafkaRecord, Source, Span
 
 
 class JournalPartition:
@@ -30,13 +30,13 @@ class JournalPartition:
         self._deletions: list[list[tuple[Subject, ...]]] = []
 
     def load(self, progress: Progress) -> None:
-        """Fold all there is, from a snapshot on if the journal is trimmed. Raises CommandError if there is none."""
+        """Fold all there is, from a snapshot on if the journal is trimmed. Raises LookbackError if there is none."""
         (span,), _ = begin(self._source, [self._span()], {self._partition: self})
         with progress(f"folding partition {self._partition}", span.length) as advance:
             self._fold(span, advance)
 
     async def catch_up(self) -> None:
-        """Fold what was acknowledged before this call. Raises CommandError."""
+        """Fold what was acknowledged before this call. Raises LookbackError."""
         span = self._span()
         if span.end > self.view.next_offset:
             self._fold(Span(span.topic, span.partition, self.view.next_offset, span.end), lambda _steps: None)

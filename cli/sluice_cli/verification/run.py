@@ -8,13 +8,13 @@ import msgspec
 from sluice.domain.ids import StreamId, TableId
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
+from sluice.lookback.progress import Advance, Progress
+from sluice.lookback.source import Source
 from sluice.pravega.store import SegmentStore
 from sluice.verification.questions import Questions
 from sluice.verification.subjects import Subject
 from sluice.verification.survey import Finding, NotAnswered, Report, Survey, UnderWay
 from sluice_cli.errors import RefusedError
-from sluice_cli.output import Advance, Progress
-from sluice_cli.records.source import Source
 from sluice_cli.verification.following import JournalPartition
 from sluice_cli.verification.routes import Routes
 
@@ -70,7 +70,7 @@ class Summary(msgspec.Struct, tag="summary", tag_field="type", rename="camel"):
 async def verify(
     source: Source, store: SegmentStore, routes: Routes, choice: Choice, progress: Progress
 ) -> AsyncIterator[Report | Summary]:
-    """All reports, and at last the summary. Raises CommandError where the journal cannot be read."""
+    """All reports, and at last the summary. Raises LookbackError where the journal cannot be read."""
     comparison = _Comparison(source, store, routes, choice, progress)
     for partition in _partitions(source, choice):
         async for report in comparison.of_partition(partition):

@@ -35,6 +35,7 @@ _PORTS = (
     "segment_store_port",
     "grpc_port",
     "rest_port",
+    "page_port",
     "health_port",
 )
 _HEALTH_PORTS = 3

@@ -1,14 +1,16 @@
 """The embedded bookie: one durable BookKeeper server, the log of all segment stores.
 
-Before its first start it needs the cluster's nodes in ZooKeeper. They are made only if they are missing, so that a
-bookie that was killed simply starts again. The bookie has a name of its own instead of its address: its data stays
-usable when the port changes.
+Before its first start it needs the cluster's nodes in ZooKeeper. They are made only if they are missing, and what a
+bookie that was killed left of itself is removed, so that it simply starts again. The bookie has a name of its own
+instead of its address: its data stays usable when the port changes.
 """
 
 import uuid
+from contextlib import suppress
 from functools import partial
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from sluice_local import java, security
 from sluice_local.errors import PartFailed
@@ -55,7 +57,7 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
         stop_rank=StopRank.BOOKIE,
         starts_after=starts_after,
         files={config: java.properties(bookkeeper_conf(settings)), logback: java.logback()},
-        prepare=partial(init_cluster_once, settings),
+        prepare=partial(make_nodes, settings),
     )
 
 
@@ -79,9 +81,8 @@ def bookkeeper_conf(settings: LocalSettings) -> dict[str, str | int | bool]:
         "journalSyncData": True,
         "journalMaxSizeMB": 256,
         "journalMaxBackups": 1,
-        # A bookie that was killed waits for its old session to end before it takes its name again.
-        # With TLS the first connection alone may take seconds on a busy machine, and a bookie without one ends.
-        "zkTimeout": 10_000 if settings.secure else 3_000,
+        # A bookie that loses its session ends, and on a busy machine its connection alone may take seconds.
+        "zkTimeout": 10_000,
         "httpServerEnabled": False,
         "numAddWorkerThreads": 1,
         "numReadWorkerThreads": 2,
@@ -90,11 +91,13 @@ def bookkeeper_conf(settings: LocalSettings) -> dict[str, str | int | bool]:
     }
 
 
-def init_cluster_once(settings: LocalSettings) -> None:
+def make_nodes(settings: LocalSettings) -> None:
     """Make BookKeeper's nodes in ZooKeeper, if they are missing; all of them at once.
 
-    They are those of `bookkeeper shell initnewcluster` (ZKRegistrationManager.initNewCluster of BookKeeper 4.14), which
-    would be a Java program more on the way to every first start.
+    What a bookie before left of itself goes: none runs now, and this one would wait for the end of that one's session.
+
+    The nodes are those of `bookkeeper shell initnewcluster` (ZKRegistrationManager.initNewCluster of BookKeeper 4.14),
+    which would be a Java program more on the way to every first start.
     """
     authority = security.zookeeper_authority(settings)
     tls = {"use_ssl": True, "ca": authority, "check_hostname": True} if authority else {}
@@ -105,6 +108,8 @@ def init_cluster_once(settings: LocalSettings) -> None:
         client.ensure_path(root)
         if client.exists(f"{root}/ledgers/INSTANCEID") is None:
             _init_cluster(client, f"{root}/ledgers")
+        with suppress(NoNodeError):
+            client.delete(f"{root}/ledgers/available/{NAME}")
     finally:
         client.stop()
         client.close()

@@ -51,30 +51,34 @@ def parts(settings: LocalSettings) -> Iterator[Part]:
 
 def _gateway(settings: LocalSettings, index: int) -> Part:
     name = f"{API_GATEWAY.name}-{index}"
-    grpc_port, rest_port = settings.grpc_port + index, settings.rest_port + index
+    grpc_port, rest_port, page_port = (
+        first + index for first in (settings.grpc_port, settings.rest_port, settings.page_port)
+    )
     return _part(
         settings,
         API_GATEWAY,
         name,
         rest_port,
-        address=_gateway_address(settings, grpc_port, rest_port),
+        address=_gateway_address(settings, grpc_port, page_port),
         claims=(
             PortClaim(grpc_port, name, f"SLUICE_GRPC_PORT (plus {index})"),
             PortClaim(rest_port, name, f"SLUICE_REST_PORT (plus {index})"),
+            PortClaim(page_port, name, f"SLUICE_PAGE_PORT (plus {index})"),
         ),
         more={
             "SLUICE_GRPC_PORT": str(grpc_port),
             "SLUICE_GRPC_PUBLISHED_HOST": HOST,
             "SLUICE_GRPC_PUBLISHED_PORT": str(grpc_port),
+            "SLUICE_PAGE_PORT": str(page_port),
             **security.gateway_environment(settings),
         },
     )
 
 
-def _gateway_address(settings: LocalSettings, grpc_port: int, rest_port: int) -> str:
+def _gateway_address(settings: LocalSettings, grpc_port: int, page_port: int) -> str:
     if settings.secure:
-        return f"tls://{NAME}:{grpc_port}, https://{NAME}:{rest_port}"
-    return f"grpc {HOST}:{grpc_port}, http://{HOST}:{rest_port}"
+        return f"tls://{NAME}:{grpc_port}, page https://{NAME}:{page_port}/ui/"
+    return f"grpc {HOST}:{grpc_port}, page http://{HOST}:{page_port}/ui/"
 
 
 def _service(settings: LocalSettings, service: Service, index: int, port: int) -> Part:

@@ -98,6 +98,8 @@ class LocalSettings(BaseSettings):
     """gRPC port of the first api-gateway; the others follow."""
     rest_port: Port = 10080
     """REST and health port of the first api-gateway; the others follow."""
+    page_port: Port = 10090
+    """Where browsers reach the first api-gateway, for they refuse port 10080; the others follow."""
     health_port: Port = 10100
     """Health port of the first of all other service instances; the others follow in the order they are listed."""
 

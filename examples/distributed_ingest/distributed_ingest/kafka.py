@@ -22,7 +22,7 @@ from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import MAX_EVENT_BYTES, Event
 from sluice.kafka_config import clients
 from sluice_cli.errors import RefusedError, UnreachableError
-from sluice_cli.records.kafka import client_of
+from sluice_cli.records.clients import client_of
 from sluice_coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,12 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from sluice.lookback.times import duration_of
 from sluice_cli.addresses import Address
 from sluice_cli.command import command, rule
 from sluice_cli.errors import UsageError
 from sluice_cli.session import Session
-from sluice_cli.units import duration_of, size_of
+from sluice_cli.units import size_of
 
 P = ParamSpec("P")
 

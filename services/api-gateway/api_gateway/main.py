@@ -1,8 +1,13 @@
 """Where the gateway is put together."""
 
+import time
+
 from fastapi import FastAPI
 
 from api_gateway.bounds import channel_options
+from api_gateway.demonstration import Demonstration, why_not
+from api_gateway.feed.feeds import Feeds, Hello
+from api_gateway.feed.watch import ChangeWatch
 from api_gateway.handlers import Handler
 from api_gateway.handlers.cluster import PROTOCOL, SERVICE, ClusterHandlers
 from api_gateway.handlers.groups import GroupHandlers
@@ -14,18 +19,30 @@ from api_gateway.handlers.streams import StreamHandlers
 from api_gateway.handlers.tables import TableHandlers
 from api_gateway.handlers.tokens import TokenHandlers
 from api_gateway.handlers.transactions import TransactionHandlers
+from api_gateway.lookback import LookbackHelper
+from api_gateway.overview import Overview
+from api_gateway.rates import Rates
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rest.app import build_app, open_app
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import dead_letters_of
+from api_gateway.rest.group_readers import GroupReaders
 from api_gateway.rest.heartbeats import follow_heartbeats
+from api_gateway.rest.page_files import version_of_page
+from api_gateway.rest.partitions import partitions_of
 from api_gateway.rest.statistics import follow_statistics
 from api_gateway.security.authentication import authentication_of
+from api_gateway.security.browsers import browsers_of
 from api_gateway.security.guard import Guard
 from api_gateway.security.quotas import Quotas
+from api_gateway.security.sessions import Sessions
 from api_gateway.server import ControllerServer
-from api_gateway.settings import GatewaySettings
+from api_gateway.settings import GatewaySettings, PageMode
+from api_gateway.tally import Tally
+from api_gateway.what_ifs import WhatIfs
+from api_gateway.worker import Worker
+from sluice.policies.rules import Rules
 from sluice.runtime import Runtime, run_service
 from sluice.security.tokens import NO_SIGNER, TokenSigner
 from sluice.security.watched import SecurityConfigError
@@ -61,23 +78,48 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
     await server.start(settings.host, settings.grpc_port, runtime.identity)
+    refusal = why_not(secured=settings.auth_enabled or runtime.identity is not None)
+    demonstration = Demonstration(settings.grpc_endpoint, runtime.clock.now_ms, refusal)
+    runtime.stack.push_async_callback(demonstration.close)
+    letters = dead_letters_of(
+        settings.kafka_client(),
+        runtime.producer,
+        settings.partitions,
+        runtime.source,
+        runtime.clock,
+        runtime.journal.chance,
+    )
+    watch = ChangeWatch(runtime.journal)
+    hello = Hello(settings.cluster_name, await version_of_page(settings.page_mode))
+    lookback = LookbackHelper(settings.instance)
+    runtime.stack.push_async_callback(lookback.stop)
+    store, worker = connect(runtime, settings.store_timeout_s), Worker()
+    rates = Rates(store, reads.known_stream)
+    runtime.stack.push_async_callback(rates.stop)
     backend = Backend(
         reads=reads,
         requests=requests,
-        store=connect(runtime, settings.store_timeout_s),
-        dead_letters=dead_letters_of(
-            settings.kafka_client(),
-            runtime.producer,
-            settings.partitions,
-            runtime.source,
-            runtime.clock,
-            runtime.journal.chance,
-        ),
+        store=store,
+        dead_letters=letters,
         last_heartbeats=follow_heartbeats(runtime),
         statistics=follow_statistics(runtime),
+        demonstration=demonstration,
         container_count=settings.container_count,
         clock=runtime.clock,
+        cluster=settings.cluster_name,
+        feeds=Feeds(watch, runtime.clock, hello, settings.max_feeds),
+        overview=Overview(runtime.journal, Tally(runtime.journal, watch), letters, runtime.clock),
+        partitions=partitions_of(settings.kafka_client(), settings.partitions, runtime.clock),
+        lookback=lookback,
+        rates=rates,
+        what_ifs=WhatIfs(Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)),
+        readers=GroupReaders(store, reads, worker, runtime.clock, lookback),
+        worker=worker,
     )
+    runtime.stack.push_async_callback(backend.partitions.stop)
+    runtime.stack.push_async_callback(backend.overview.stop)
+    # First of all, and long before the HTTP server, which would wait for the feeds.
+    runtime.stack.push_async_callback(backend.feeds.stop)
     open_app(app, backend)
     runtime.endpoints[PROTOCOL] = settings.grpc_endpoint
     runtime.endpoints["rest"] = settings.rest_endpoint
@@ -100,13 +142,21 @@ def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
     return Guard(authentication.authenticator, settings.auth_reader_groups_with_read, quotas)
 
 
+def sessions_of(settings: GatewaySettings) -> Sessions | None:
+    """The sessions of browsers; None where callers are not authenticated, or there is no page."""
+    if not settings.auth_enabled or settings.page_mode is PageMode.OFF:
+        return None
+    return Sessions(settings.token_key.get_secret_value(), time.time)
+
+
 def main() -> None:
     """Run the service with the settings of the environment."""
     settings = settings_of(GatewaySettings)
     apps: list[FastAPI] = []
 
     def serve(runtime: Runtime) -> FastAPI:
-        apps.append(build_app(runtime, settings.max_http_calls, guard_of(runtime, settings)))
+        guard = guard_of(runtime, settings)
+        apps.append(build_app(runtime, settings.max_http_calls, guard, browsers_of(settings), sessions_of(settings)))
         return apps[0]
 
     run_service(SERVICE, settings, lambda runtime: start(runtime, settings, apps[0]), serve)

@@ -9,10 +9,12 @@ import heapq
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from api_gateway.slices import Slices
+from api_gateway.transaction_overviews import WaitingStream, live_streams
 from sluice.domain.cluster.state import Cluster, cluster_of
 from sluice.domain.decision import Reader
 from sluice.domain.errors import NotFoundError
@@ -27,7 +29,8 @@ from sluice.domain.table.state import Table, find_table
 from sluice.domain.transaction.batch import find_commits
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction
-from sluice.domain.workflow import Workflow, WorkflowKind, can_cancel, running
+from sluice.domain.workflow import Workflow, WorkflowKind, is_under_way, running
+from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
 
 ResourceT = TypeVar("ResourceT", Stream, ReaderGroup, Table)
@@ -95,6 +98,11 @@ class Reads:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._everywhere = tuple(range(journal.partitions))
+
+    @property
+    def partitions(self) -> int:
+        """How many the journal has."""
+        return len(self._everywhere)
 
     async def stream(self, id: StreamId) -> Stream:
         """Raises NotFoundError, and as all queries on one stream StreamRestoringError."""
@@ -203,6 +211,18 @@ class Reads:
         found = (find_transaction(reader, id.transaction(uuid)) for uuid in uuids)
         return [f for f in found if isinstance(f, EndedTransaction)]
 
+    def view(self, key: str) -> PartitionView:
+        """The view of the key's partition, without a barrier."""
+        return self._journal.reader(key)
+
+    async def live_transactions(self) -> AsyncIterator[WaitingStream]:
+        """The streams with transactions that have not ended, in no order; other tasks run between partitions."""
+        await self._journal.barrier(self._everywhere)
+        for view in self._journal.views():
+            for one in live_streams(view):
+                yield one
+            await asyncio.sleep(0)
+
     async def _barrier_with_scope(self, scope: str, key: str) -> None:
         """Raises NotFoundError if there is no such scope."""
         await self._journal.barrier({self._journal.partition_of(scope), self._journal.partition_of(key)})
@@ -239,18 +259,24 @@ class Reads:
             counts[ResourceKind.TABLE],
         )
 
-    async def under_way(self) -> list[tuple[str, Workflow, bool]]:
-        """All workflows that run, each with its aggregate and whether it can still be cancelled, in no order."""
+    async def at_work(self) -> AsyncIterator[tuple[str, Any, PartitionView]]:
+        """The aggregates that a workflow changes or is queued to, with states and views, in no order.
+
+        Each is to be looked at before the next await; other tasks run between.
+        """
         await self._journal.barrier(self._everywhere)
-        found = []
+        slices = Slices()
         for view in self._journal.views():
-            for aggregate in view.under_way():
-                state = view.get(aggregate)
-                workflow = running(state)
-                # Without one, the aggregate waits to be admitted.
-                if workflow is not None:
-                    found.append((aggregate, workflow, can_cancel(state)))
-        return found
+            for aggregate in list(view.under_way()):
+                if is_under_way(state := view.get(aggregate)):
+                    yield aggregate, state, view
+                if slices.is_over():
+                    await slices.pause()
+
+    def known(self, aggregate: str) -> tuple[Any, PartitionView]:
+        """The state of an aggregate, and the view that it is in; without a barrier."""
+        view = self._journal.reader(key_of(aggregate))
+        return view.get(aggregate), view
 
     async def names_in(self, scope: str, names: Names) -> Iterator[str] | None:
         """What `names` picks of the scope's members, in order, to be walked before the next await.
@@ -289,6 +315,38 @@ class Reads:
                 if isinstance(stream, Stream):
                     yield stream
             await asyncio.sleep(0)
+
+    async def scope_names(self, begin: str = "") -> list[str]:
+        """The names of all scopes from this one on, in order, when the views hold all that was acknowledged before."""
+        await self._journal.barrier(self._everywhere)
+        names = heapq.merge(*(scopes_of(view).after(begin) for view in self._journal.views()))
+        return [begin, *names] if begin and self._scope(begin) is not None else list(names)
+
+    async def names_of(
+        self, scope: str, names: Callable[[str], Names], behind: str = ""
+    ) -> AsyncIterator[tuple[str, PartitionView]]:
+        """What `names` picks of the scope's members behind a name, each with its view; other tasks run between.
+
+        Without a barrier.
+        """
+        slices = Slices()
+        while True:
+            page = list(itertools.islice(self._located(scope, names(behind)), AT_A_TIME))
+            for name, partition in page:
+                yield name, self._journal.views()[partition]
+                if slices.is_over():
+                    await slices.pause()
+            if len(page) < AT_A_TIME:
+                return
+            behind = page[-1][0]
+
+    async def everything(self) -> None:
+        """Return when the views of all partitions hold all that was acknowledged before."""
+        await self._journal.barrier(self._everywhere)
+
+    def views(self) -> list[PartitionView]:
+        """Those of all partitions, without a barrier: what is read of them may be old at the next await."""
+        return self._journal.views()
 
     async def _resources_in(
         self, scope: str, kind: ResourceKind, names: Names, of_type: type[ResourceT]

@@ -1,11 +1,22 @@
 """The settings of the gateway, from the environment with the prefix SLUICE_."""
 
+import ipaddress
+from enum import StrEnum
+
 from pydantic import Field
 
-from sluice.settings import ServiceSettings
+from sluice.settings import PolicySettings
 
 
-class GatewaySettings(ServiceSettings):
+class PageMode(StrEnum):
+    """What the page is served for."""
+
+    OFF = "off"
+    READ_ONLY = "read-only"
+    ON = "on"
+
+
+class GatewaySettings(PolicySettings):
     """Clients get the published address to connect to; by default the port is the one listened on.
 
     `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
@@ -24,6 +35,12 @@ class GatewaySettings(ServiceSettings):
     calls get the time that a reply may take; 0: it may live for ever. `max_calls_per_user` bounds the calls in progress
     of one user. `quota_per_user_s` and `quota_per_scope_s` are calls a second of one user and on one scope at this
     gateway, on average over `quota_burst_s`; 0: as many as come.
+
+    `page` says what the operators' page may do: `off`, `read-only` or `on`. Left out, it is `on` where callers are
+    authenticated or only this machine reaches the port, else `read-only`. `page_hosts` are the names, with commas
+    between them, under which browsers reach the gateway beside its addresses. On `page_port`, if it is given, the same
+    is served as on `health_port`: browsers open no port 10080. `max_feeds` bounds the feeds of events that pages have
+    open.
     """
 
     health_port: int = 10080
@@ -45,6 +62,11 @@ class GatewaySettings(ServiceSettings):
     quota_per_scope_s: float = Field(default=0, ge=0)
     quota_burst_s: float = Field(default=5, gt=0, le=3600)
 
+    page: PageMode | None = None
+    page_hosts: str = ""
+    page_port: int | None = None
+    max_feeds: int = Field(default=200, ge=1)
+
     auth_enabled: bool = False
     auth_accounts: str = ""
     auth_oidc_issuer: str = ""
@@ -57,7 +79,35 @@ class GatewaySettings(ServiceSettings):
     def security(self) -> dict[str, str]:
         """See ServiceSettings; by which methods callers are authenticated is added when that is known."""
         quotas = f"{self.quota_per_user_s:g} a user, {self.quota_per_scope_s:g} a scope"
-        return {**super().security(), "callers": "not authenticated", "quotas_per_s": quotas}
+        more = {"callers": "not authenticated", "quotas_per_s": quotas, "page": self.page_mode.value}
+        return {**super().security(), **more}
+
+    @property
+    def http_ports(self) -> tuple[int, ...]:
+        """See ServiceSettings."""
+        return (*super().http_ports, *(() if self.page_port is None else (self.page_port,)))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches the ports."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def page_mode(self) -> PageMode:
+        """What the page may do."""
+        if self.page is not None:
+            return self.page
+        return PageMode.ON if self.auth_enabled or self.is_loopback else PageMode.READ_ONLY
+
+    @property
+    def page_host_names(self) -> tuple[str, ...]:
+        """The names in `page_hosts`."""
+        return tuple(filter(None, (name.strip() for name in self.page_hosts.split(","))))
 
     @property
     def grpc_endpoint(self) -> str:

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from retention_spark.stateful_operator import HistoryRow
 from sluice.domain.stream.commands import DecisionKind
+from sluice.policies.reported import HistoryRow
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.batch_pause import BatchPause, topic_ends
-from retention_spark.rules import RetentionRule, Rule, ScaleRule
 from retention_spark.settings import SparkSettings
 from retention_spark.sink import batch_writer
 from retention_spark.stateful import decided
 from sluice.kafka.topics import RETENTION, SCALE, Topic
 from sluice.kafka_config.java import java_options
+from sluice.policies.rules import Rule, Rules
 
 
 class QueryPlan(msgspec.Struct, frozen=True):
@@ -24,12 +24,15 @@ class QueryPlan(msgspec.Struct, frozen=True):
     trigger_s: float
 
 
+def rules_of(settings: SparkSettings) -> Rules:
+    return Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
+
+
 def plans(settings: SparkSettings) -> tuple[QueryPlan, ...]:
-    scale = ScaleRule(round(settings.scale_cooldown_s * 1000))
-    retention = RetentionRule(round(settings.retention_tick_s * 1000), round(settings.retention_pause_s * 1000))
+    rules = rules_of(settings)
     return (
-        QueryPlan("scale", SCALE, scale, settings.scale_trigger_s),
-        QueryPlan("retention", RETENTION, retention, settings.retention_trigger_s),
+        QueryPlan("scale", SCALE, rules.scale, settings.scale_trigger_s),
+        QueryPlan("retention", RETENTION, rules.retention, settings.retention_trigger_s),
     )
 
 

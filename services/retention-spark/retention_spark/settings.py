@@ -4,10 +4,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from sluice.settings import ServiceSettings
+from sluice.settings import PolicySettings
 
 
-class SparkSettings(ServiceSettings):
+class SparkSettings(PolicySettings):
     """`spark_jars` is the folder of the jars that Spark needs for Kafka; sizes as Java writes them ("512m").
 
     `spark_checkpoints` and `spark_history` are folders on any file system that Spark knows, and of a history on this
@@ -17,9 +17,6 @@ class SparkSettings(ServiceSettings):
     its state; both fixed for as long as it exists.
     `…_trigger_s` is how long a query waits between the beginnings of two batches while there are reports, and how often
     it looks for some while there are none; then a batch comes every `spark_idle_s`, or when a stream's time has come.
-    A stream's retention is decided on
-    with each report and every `retention_tick_s`, and it is truncated no more often than every `retention_pause_s`;
-    it is not scaled within `scale_cooldown_s` of its last scale.
 
     With an `archive` the query that writes it looks for something to write every `archive_trigger_s`, takes at most
     `archive_batch_records` at once, and joins small files every `archive_join_s`.
@@ -41,9 +38,6 @@ class SparkSettings(ServiceSettings):
     spark_idle_s: float = Field(default=30.0, ge=0, le=45)
     scale_trigger_s: float = Field(default=1.0, ge=0)
     retention_trigger_s: float = Field(default=5.0, ge=0)
-    retention_tick_s: float = Field(default=60.0, gt=0)
-    retention_pause_s: float = Field(default=1800.0, ge=0)
-    scale_cooldown_s: float = Field(default=120.0, ge=0)
     archive_trigger_s: float = Field(default=30.0, ge=1, le=45)
     archive_batch_records: int = Field(default=200_000, ge=1)
     archive_join_s: float = Field(default=3600.0, gt=0)

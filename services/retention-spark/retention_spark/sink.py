@@ -21,11 +21,12 @@ from retention_spark.batch_pause import BatchPause
 from retention_spark.files import write_once
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful import outcomes
-from retention_spark.stateful_operator import HistoryRow, Sending
+from retention_spark.stateful_operator import Sending
 from sluice.domain.stream.commands import DecisionKind
 from sluice.engine.crash_points import CrashPoints
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
 from sluice.kafka_config import clients
+from sluice.policies.reported import HistoryRow
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from retention_spark.buckets import BucketDecider
-from retention_spark.rules import Rule
-from retention_spark.stateful_operator import Decider, HistoryRow, InputRecord, Sending, Step
+from retention_spark.stateful_operator import Decider, InputRecord, Sending, Step
+from sluice.policies.reported import HistoryRow
+from sluice.policies.rules import Rule
 
 STATE = "memory binary"
 OUTPUT = "outcome binary"

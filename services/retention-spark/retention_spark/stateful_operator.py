@@ -14,18 +14,16 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from retention_spark.rules import Rule, Verdict
 from sluice.domain.commands import Command
 from sluice.domain.stream.commands import RecordDecision
 from sluice.kafka.dead_letters import dead_letter_headers
 from sluice.kafka.headers import Headers, as_text, cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, topic_of
+from sluice.policies.reported import HistoryRow, LastReported, is_news
+from sluice.policies.rules import Rule, Verdict
 
 SERVICE = "retention-spark"
-REPORT_AGAIN_MS = 10 * 60 * 1000
-"""After so long a decision with another reason, but of the same case, is reported anew."""
-
 LONGEST_WAIT_MS = 30 * 24 * 3600 * 1000
 """A stream is woken up after so long at the latest: what reports say of times need not fit into a timer of Spark's."""
 
@@ -33,14 +31,6 @@ HEADERS_BYTES = 64 * 1024
 """Room that a dead letter leaves for its headers, beside those that hold its key."""
 
 S = TypeVar("S")
-
-
-class LastReported(msgspec.Struct, frozen=True):
-    """The last decision that was reported, at `at` (epoch ms)."""
-
-    code: str
-    reason: str
-    at: int
 
 
 class Known(msgspec.Struct, Generic[S]):
@@ -70,20 +60,6 @@ class Sending(msgspec.Struct, frozen=True):
     key: str
     value: bytes
     headers: list[tuple[str, str]]
-
-
-class HistoryRow(msgspec.Struct, frozen=True):
-    """A decision as the history stores it; `command` is JSON, "" like `request` if there is no request."""
-
-    id: str
-    kind: str
-    at: int
-    scope: str
-    stream: str
-    code: str
-    reason: str
-    request: str
-    command: str
 
 
 class Step(msgspec.Struct):
@@ -191,6 +167,8 @@ class Decider:
             reason=verdict.reason,
             at=now,
             acts=verdict.request is not None,
+            request=verdict.request[0] if verdict.request is not None else "",
+            numbers=verdict.numbers,
         )
         parts = (note.kind.value, note.scope, note.stream, note.creation_id, note.code, note.reason, str(now))
         return self._sending(f"note-{_id(*parts)}", note, now)
@@ -221,13 +199,6 @@ _headers = msgspec.json.Decoder(list[_Header])
 
 def _headers_of(record: InputRecord) -> Headers:
     return [(header.key, header.value) for header in _headers.decode(record.headers)] if record.headers else []
-
-
-def is_news(last_reported: LastReported | None, verdict: Verdict, now: int) -> bool:
-    """Whether the decision differs from the last reported one, or that one is old."""
-    if last_reported is None or verdict.request is not None or last_reported.code != verdict.code:
-        return True
-    return last_reported.reason != verdict.reason and now - last_reported.at >= REPORT_AGAIN_MS
 
 
 def _id(*parts: str) -> str:

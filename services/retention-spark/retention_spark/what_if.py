@@ -14,13 +14,13 @@ from textwrap import fill
 from confluent_kafka import KafkaException
 
 from retention_spark.history import decisions_since, line_of
-from retention_spark.policy_parser import NO_TARGET, UnreadableError, retention_of, scaling_of
 from retention_spark.settings import SparkSettings
-from retention_spark.stateful_operator import HistoryRow
-from retention_spark.what_if_job import Policy, would_have
+from retention_spark.what_if_job import would_have
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.stream.commands import DecisionKind
 from sluice.kafka_config.conf import KafkaConfError
+from sluice.policies.policy_parser import NO_TARGET, UnreadableError, policy_of
+from sluice.policies.reported import HistoryRow
 from sluice.settings import settings_of
 
 HOUR_MS = 3600 * 1000
@@ -57,11 +57,6 @@ def main(arguments: list[str]) -> int:
     for line in beside(happened, would, arguments[1]):
         print(line)
     return 0
-
-
-def policy_of(text: str) -> Policy:
-    """Raises UnreadableError."""
-    return retention_of(text) if text.startswith(("size", "time")) else scaling_of(text)
 
 
 def beside(happened: list[HistoryRow], would: list[HistoryRow], policy: str) -> Iterator[str]:

@@ -5,7 +5,6 @@ found by.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pandas as pd
@@ -13,18 +12,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from retention_spark.archive_query import archived_ids
 from retention_spark.files import names
-from retention_spark.query import plans, recorded
-from retention_spark.replay import OtherScaling, Record, Replay, RetentionReplay, ScalingReplay, replayed
-from retention_spark.rules import RetentionRule, ScaleRule
+from retention_spark.query import recorded, rules_of
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
-from retention_spark.stateful_operator import HistoryRow
 from sluice.archive.layout import id_folder
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.ids import StreamId
 from sluice.kafka.topics import RETENTION, SCALE, Topic
+from sluice.policies.replay import Policy, Record, is_about, replay_of, replayed
+from sluice.policies.reported import HistoryRow
+from sluice.policies.rules import Rules
 
-Policy = RetentionPolicy | OtherScaling
 _ARCHIVED = "partition int, offset bigint, appended_at timestamp, key string, value binary"
 _COLUMNS = ", ".join(f"{name} {'bigint' if name == 'at' else 'string'}" for name in HistoryRow.__struct_fields__)
 
@@ -56,11 +54,10 @@ def reported(session: SparkSession, topic: Topic, settings: SparkSettings) -> Da
 
 
 def _replayed(records: DataFrame, settings: SparkSettings, stream: str, policy: Policy, now: int) -> DataFrame:
-    rules = {plan.rule.kind: plan.rule for plan in plans(settings)}
-    return records.groupBy("key").applyInPandas(_call(tuple(rules.values()), stream, policy, now), _COLUMNS)
+    return records.groupBy("key").applyInPandas(replayer(rules_of(settings), stream, policy, now), _COLUMNS)
 
 
-def _call(rules: tuple[Any, ...], stream: str, policy: Policy, now: int) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def replayer(rules: Rules, stream: str, policy: Policy, now: int) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """What Spark sends to its workers: all of a key's records become the decisions on one of its streams."""
 
     def call(frame: pd.DataFrame) -> pd.DataFrame:
@@ -71,21 +68,3 @@ def _call(rules: tuple[Any, ...], stream: str, policy: Policy, now: int) -> Call
         return pd.DataFrame([msgspec.structs.astuple(row) for row in found], columns=HistoryRow.__struct_fields__)
 
     return call
-
-
-class _About(msgspec.Struct):
-    stream: str
-
-
-def is_about(record: Record, stream: str) -> bool:
-    """Whether the report can be read and is about that stream, not about another one of its key."""
-    try:
-        return msgspec.json.decode(record.value, type=_About).stream == stream
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-
-
-def replay_of(rules: tuple[Any, ...], policy: Policy) -> Replay:
-    if isinstance(policy, RetentionPolicy):
-        return RetentionReplay(next(r for r in rules if isinstance(r, RetentionRule)), policy)
-    return ScalingReplay(next(r for r in rules if isinstance(r, ScaleRule)), policy)

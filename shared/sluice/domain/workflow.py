@@ -5,7 +5,7 @@ next owner of the partition goes on and operators can see it.
 """
 
 from collections.abc import Callable
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, TypeVar
 
 import msgspec
@@ -108,6 +108,26 @@ class Workflow(msgspec.Struct, array_like=True):
         return f"{self.kind.value}-{self.request or self.since}"
 
 
+class Progress(StrEnum):
+    """How a workflow gets on: its step failed and is tried again; waits for other work; or runs. Or it has not begun,
+    because other work on its aggregate comes first.
+    """
+
+    FAILING = "failing"
+    WAITING = "waiting"
+    RUNNING = "running"
+    QUEUED = "queued"
+
+
+def progress_of(workflow: Workflow | None) -> Progress:
+    """As far as it is recorded; None is one that is queued."""
+    if workflow is None:
+        return Progress.QUEUED
+    if workflow.attempts:
+        return Progress.FAILING
+    return Progress.WAITING if workflow.last_error else Progress.RUNNING
+
+
 NOTHING_RUNS = Reply(Status.NOT_RUNNING, "nothing is under way there")
 
 
@@ -178,6 +198,18 @@ def can_cancel(state: Any) -> bool:
     if workflow.kind is WorkflowKind.SCALE_STREAM:
         return bool(state.history.count == state.active + 1)
     return workflow.kind in _CANCELLABLE
+
+
+def why_not_cancel(state: Any) -> str:
+    """Why the workflow of an aggregate of this state cannot be cancelled, in words; empty if it can."""
+    workflow = running(state)
+    if workflow is None:
+        return "nothing is under way there"
+    if can_cancel(state):
+        return ""
+    if workflow.kind is WorkflowKind.SCALE_STREAM:
+        return "its epoch is named: readers and writers may know the new segments"
+    return f"{workflow.kind.value} cannot be taken back once it has begun"
 
 
 def decide_step_failed(

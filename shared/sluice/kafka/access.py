@@ -68,16 +68,26 @@ def _of_service(service: str) -> Iterator[Right]:
         yield Right(Operation.CREATE, Kind.TOPIC, TOPIC_PREFIX, "makes the topics that are missing", is_prefix=True)
     for operation, topics, why in (
         (Operation.READ, [t for t in TOPICS if service in t.read_by], "reads it"),
+        (Operation.READ, _searched_by(service), "finds in it what became of a request"),
         (Operation.WRITE, [t for t in TOPICS if service in t.written_by], "writes it"),
         (Operation.WRITE, _replayed_by(service), "sends dead letters back to it"),
         (Operation.DELETE, TRIMMED if service == KEEPER else (), "removes records from its begin"),
     ):
         yield from (Right(operation, Kind.TOPIC, topic.name, why) for topic in topics)
     yield Right(Operation.DESCRIBE, Kind.GROUP, READER_PREFIX, "finds the coordinator, commits nothing", is_prefix=True)
+    if service == GATEWAY:
+        yield from (
+            Right(Operation.DESCRIBE, Kind.GROUP, member, "shows who owns partitions and what waits", is_prefix=True)
+            for member in MEMBERS
+        )
     if service in MEMBERS:
         yield Right(Operation.READ, Kind.GROUP, service, "is a member of its own groups", is_prefix=True)
     if service == SPARK:
         yield Right(Operation.READ, Kind.GROUP, ARCHIVE_GROUP, "commits how far the archive is")
+
+
+def _searched_by(service: str) -> list[Topic]:
+    return [topic for topic in TOPICS if service == GATEWAY and service not in topic.read_by]
 
 
 def _replayed_by(service: str) -> list[Topic]:

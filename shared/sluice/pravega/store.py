@@ -20,6 +20,9 @@ MARK_ATTRIBUTE = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
 Revisioned streams have it, the states of reader groups among them, and streams of watermarks.
 """
 
+EVENT_COUNT_ATTRIBUTE = UUID("80000000-0000-0000-0000-000000000001")
+"""The attribute in which segment stores count the events of a segment; not set before the first one."""
+
 
 class ScaleType(IntEnum):
     """In which unit a segment's target rate is meant (segment-store-wire-protocol 4.4)."""

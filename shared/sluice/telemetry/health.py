@@ -98,17 +98,20 @@ class _Server(uvicorn.Server):
 
 
 class HttpServer:
-    """An HTTP server on the running loop that leaves the process's signals alone; with an `identity` it wants TLS."""
+    """An HTTP server on the running loop that leaves the process's signals alone; with an `identity` it wants TLS.
+
+    It serves the same on each of the ports.
+    """
 
     def __init__(
         self,
         app: Starlette,
         host: str,
-        port: int,
+        *ports: int,
         identity: Watched[Identity] | None = None,
         bounds: HttpBounds | None = None,
     ) -> None:
-        self._address = (host, port)
+        self._addresses = [(host, port) for port in ports]
         bounds = bounds or HttpBounds()
         config = uvicorn.Config(
             app,
@@ -128,10 +131,12 @@ class HttpServer:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Raises OSError if the port is taken."""
+        """Raises OSError if a port is taken."""
         # Bound here, because uvicorn would end the process for a taken port.
-        listening = socket.create_server(self._address)
-        self._task = asyncio.get_running_loop().create_task(self._server.serve([listening]))
+        with contextlib.ExitStack() as bound:
+            listening = [bound.enter_context(socket.create_server(address)) for address in self._addresses]
+            bound.pop_all()
+        self._task = asyncio.get_running_loop().create_task(self._server.serve(listening))
 
     async def stop(self) -> None:
         self._server.ending.set()
@@ -148,4 +153,4 @@ def health_server(
     checks: Checks, degraded: Checks, host: str, port: int, identity: Watched[Identity] | None, bounds: HttpBounds
 ) -> HttpServer:
     """A server of these routes and nothing else."""
-    return HttpServer(health_app(checks, {}, degraded), host, port, identity, bounds)
+    return HttpServer(health_app(checks, {}, degraded), host, port, identity=identity, bounds=bounds)

@@ -2,7 +2,8 @@
 
 ASGI middleware: `app.add_middleware(HttpTelemetry)` on a Starlette or FastAPI application. Belongs to the event loop;
 keeps nothing between requests. The labels are bounded: a route is the template that matched (`/v1/scopes/{scope}`),
-never the requested path, and a path that matched none is `unmatched`.
+never the requested path, and a path that matched none is `unmatched`. A stream of events is measured until it begins:
+it goes on for as long as its reader likes.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from sluice.telemetry.metrics import HTTP_SECONDS
 _METHODS = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"})
 _POLLED_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
 """By probes and by Prometheus: no traces begin there."""
+_EVENTS = b"text/event-stream"
 _OURS = 500
 """The first status that says that it is our fault."""
 
@@ -33,15 +35,30 @@ class HttpTelemetry:
             return
         began = time.perf_counter()
         code = "500"
+        is_measured = False
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        span = _begin(method, scope) if tracing.is_on() and scope["path"] not in _POLLED_PATHS else None
+
+        def measured() -> None:
+            nonlocal is_measured
+            if is_measured:
+                return
+            is_measured = True
+            route = route_of(scope)
+            HTTP_SECONDS.labels(method, route, code).observe(time.perf_counter() - began)
+            if span is not None:
+                span.rename(f"{method} {route}")
+                span.note({"http.request.method": method, "http.route": route, "http.response.status_code": code})
+                span.end(f"status {code}" if not code.isdigit() or int(code) >= _OURS else None)
 
         async def answer(message: Message) -> None:
             nonlocal code
             if message["type"] == "http.response.start":
                 code = str(message["status"])
+                if _is_stream_of_events(message):
+                    measured()
             await send(message)
 
-        method = scope["method"] if scope["method"] in _METHODS else "other"
-        span = _begin(method, scope) if tracing.is_on() and scope["path"] not in _POLLED_PATHS else None
         try:
             if span is None:
                 await self._app(scope, receive, answer)
@@ -52,12 +69,11 @@ class HttpTelemetry:
             code = "CANCELLED"
             raise
         finally:
-            route = route_of(scope)
-            HTTP_SECONDS.labels(method, route, code).observe(time.perf_counter() - began)
-            if span is not None:
-                span.rename(f"{method} {route}")
-                span.note({"http.request.method": method, "http.route": route, "http.response.status_code": code})
-                span.end(f"status {code}" if not code.isdigit() or int(code) >= _OURS else None)
+            measured()
+
+
+def _is_stream_of_events(start: Message) -> bool:
+    return any(name == b"content-type" and value.startswith(_EVENTS) for name, value in start.get("headers", ()))
 
 
 def route_of(scope: Scope) -> str:

@@ -13,7 +13,7 @@ from sluice.archive.reading import Archive, ArchiveUnreadableError
 from sluice.domain.model import decode_record
 from sluice.domain.scope.commands import CreateScope
 from sluice.kafka.topics import JOURNAL, SCALE
-from sluice_cli.records.source import KafkaRecord
+from sluice.lookback.source import KafkaRecord
 
 DAY_MS = 24 * 3600 * 1000
 

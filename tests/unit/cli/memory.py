@@ -23,8 +23,8 @@ from sluice.engine.record import Source
 from sluice.kafka import topics
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.requests import Request, decode_request, encode_request
-from sluice_cli.errors import RefusedError
-from sluice_cli.records.source import KafkaRecord, Span, TopicFacts
+from sluice.lookback.errors import NotFoundError
+from sluice.lookback.source import KafkaRecord, Span, TopicFacts
 
 PARTITIONS = 4
 BEGAN = 1_700_000_000_000
@@ -48,7 +48,7 @@ class MemorySource:
 
     def partitions(self, topic: str) -> int:
         if topic not in self.logs:
-            raise RefusedError(f"there is no topic {topic}")
+            raise NotFoundError(f"there is no topic {topic}")
         return len(self.logs[topic])
 
     def id(self, topic: str) -> str:

@@ -15,8 +15,8 @@ from sluice.domain.stream.state import StreamState, find_stream
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
 from sluice.kafka.topics import JOURNAL, TOPICS
+from sluice.lookback.source import KafkaRecord
 from sluice_cli import session
-from sluice_cli.records.source import KafkaRecord
 
 ORDERS = StreamId("demo", "orders")
 

@@ -4,72 +4,22 @@ from typing import Any
 
 import httpx
 import pytest
-import typer.main
 from unit.cli.conftest import Cli, problem
-
-from sluice_cli.main import app
-from sluice_cli.rendering import workflow_text
-
-NO_STREAM = problem(404, "stream demo/orders does not exist", "STREAM_NOT_FOUND")
-FIXED = {"type": "fixed", "targetRate": 0, "scaleFactor": 0}
-CONFIG: dict[str, Any] = {
-    "scaling": {**FIXED, "minSegments": 2},
-    "tags": ["red"],
-    "rolloverSizeBytes": 0,
-    "timestampAggregationTimeout": 0,
-}
-WORKFLOW = {
-    "id": "scale-stream-1700000000000", "kind": "scale-stream", "step": "seal-replaced", "since": 1_700_000_000_000,
-    "attempts": 4, "lastError": "ContainerNotFound", "retryRequests": 0, "cancelled": False,
-}  # fmt: skip
-SEGMENTS: list[dict[str, Any]] = [
-    {"id": 0, "number": 0, "epoch": 0, "low": 0.0, "high": 0.5, "container": 1, "store": "127.0.0.1:12345"},
-    {"id": 1, "number": 1, "epoch": 0, "low": 0.5, "high": 1.0, "container": 2},
-]
-STREAM: dict[str, Any] = {
-    "scope": "demo", "name": "orders", "state": "SCALING", "epoch": 0, "createdAt": 1_700_000_000_000,
-    "config": {**CONFIG, "retention": {"type": "time", "min": 3_600_000, "max": 172_800_000}},
-    "segments": SEGMENTS, "headCut": {"0": 17}, "truncatedBytes": 2048, "workflow": WORKFLOW,
-    "waiting": {"kind": "seal-stream", "at": 1_700_000_000_001},
-    "transactions": {"open": 3, "waiting": 2, "aborting": 1},
-    "subscribers": [{"name": "demo/rg", "groupId": "g", "generation": 0, "updatedAt": 1, "cut": {"0": 99}}],
-    "decisions": [{"kind": "scale", "code": "split", "reason": "twice the target", "at": 1_700_000_000_002}],
-    "markStream": "_MARKorders", "watermark": {"lower": 5, "upper": 6, "at": 1_700_000_000_003},
-}  # fmt: skip
-STATISTICS: dict[str, Any] = {
-    "window": "hour", "asOf": 1_700_000_000_000, "ageS": 4.2,
-    "items": [
-        {
-            "begin": 1_699_999_200_000, "end": 1_700_002_800_000, "opened": 5, "committed": 1,
-            "aborted": {"lease": 1, "user": 2}, "timed": 3, "totalMs": 900, "longestMs": 700,
-            "operations": {"scale": 1},
-        }
-    ],
-}  # fmt: skip
-ONE = "/scopes/demo/streams/orders"
-TXN = "00000000-0000-0000-0102-030405060708"
-GROUP_CONFIG = {
-    "streams": {"demo/orders": {"start": {"0": 5}}}, "retention": "manual", "refreshMs": 3000,
-    "checkpointIntervalMs": 30_000, "maxOutstandingCheckpoints": 3,
-}  # fmt: skip
-GROUP = {
-    "scope": "demo", "name": "rg", "id": "g-1", "generation": 4, "state": "ACTIVE", "createdAt": 1_700_000_000_000,
-    "config": GROUP_CONFIG,
-}  # fmt: skip
-TABLE_CONFIG = {"partitionCount": 2, "primaryKeyLength": 16, "secondaryKeyLength": 4, "rolloverSizeBytes": 0}
-TABLE = {
-    "scope": "demo", "name": "kv", "state": "ACTIVE", "createdAt": 1_700_000_000_000, "config": TABLE_CONFIG,
-    "segments": [{"id": 0, "low": 0.0, "high": 1.0}],
-}  # fmt: skip
-LETTER = {
-    "partition": 3, "offset": 17, "topic": "sluice.commit", "key": "demo/orders", "reason": "KeyError('x')",
-    "service": "txn-manager/c", "at": 1_700_000_000_000, "value": "{broken", "encoding": "text",
-}  # fmt: skip
-
-
-def items(*found: Any) -> dict[str, Any]:
-    return {"items": list(found)}
-
+from unit.cli.shown import (
+    FIXED,
+    GROUP,
+    LETTER,
+    NO_STREAM,
+    ONE,
+    SEGMENTS,
+    STATISTICS,
+    STREAM,
+    TABLE,
+    TABLE_CONFIG,
+    TXN,
+    WORKFLOW,
+    items,
+)
 
 LISTS: list[tuple[list[str], str, Any, list[str]]] = [
     (["scope", "list"], "GET /scopes", {"name": "demo"}, ["demo"]),
@@ -78,6 +28,30 @@ LISTS: list[tuple[list[str], str, Any, list[str]]] = [
         "GET /scopes/demo/streams",
         {"name": "orders", "state": "ACTIVE", "epoch": 2, "segments": 4, "tags": ["red", "blue"]},
         ["orders", "ACTIVE", "red, blue"],
+    ),
+    (
+        ["stream", "find", "orders", "--sort", "changed"],
+        "GET /streams",
+        {
+            "scope": "demo",
+            "name": "orders",
+            "state": "SCALING",
+            "epoch": 2,
+            "segments": 4,
+            "tags": [],
+            "transactions": 7,
+            "workflow": "scale-stream",
+            "failing": True,
+            "changedAt": 1_700_000_000_000,
+            "lastDecision": {"kind": "scale", "code": "split", "at": 1_700_000_000_000},
+        },
+        ["demo/orders", "scale-stream (failing)", "scale: split"],
+    ),
+    (
+        ["search", "ord"],
+        "GET /search",
+        {"type": "stream", "name": "demo/orders", "address": "#/streams/demo/orders"},
+        ["stream", "demo/orders"],
     ),
     (["stream", "segments", "demo/orders"], f"GET {ONE}/segments", SEGMENTS[0], ["0.#epoch.0", "127.0.0.1:12345"]),
     (
@@ -107,8 +81,14 @@ LISTS: list[tuple[list[str], str, Any, list[str]]] = [
     (
         ["workflow", "list"],
         "GET /workflows",
-        {**WORKFLOW, "aggregate": "stream:demo/orders", "canCancel": False},
-        ["stream:demo/orders", "scale-stream", "ContainerNotFound"],
+        {
+            **WORKFLOW,
+            "aggregate": "stream:demo/orders",
+            "canCancel": False,
+            "state": "failing",
+            "waitsFor": {"why": "a batch", "aggregate": "commits:demo/orders", "then": {"why": "container 2"}},
+        },
+        ["stream:demo/orders", "scale-stream", "failing", "ContainerNotFound", "a batch; container 2"],
     ),
     (
         ["decision", "list", "demo/orders"],
@@ -276,6 +256,48 @@ def test_changes(cli: Cli, command: list[str], call: str, body: Any) -> None:
     assert found.code == 0 and "(request abc-1)" in found.out and found.err == ""
 
 
+DRY_RUNS = [
+    (["truncate", "demo/orders", "--cut", "0=5"], f"POST {ONE}/truncate?dryRun=true"),
+    (["seal", "demo/orders"], f"POST {ONE}/seal?dryRun=true"),
+    (["delete", "demo/orders"], f"DELETE {ONE}?dryRun=true"),
+    (["scale", "demo/orders", "--seal", "0", "--into", "0..1"], f"POST {ONE}/scale?dryRun=true"),
+    (["update", "demo/orders", "--tag", "a"], f"PUT {ONE}?dryRun=true"),
+]
+
+
+@pytest.mark.parametrize(("command", "call"), DRY_RUNS, ids=[c[0] for c, _ in DRY_RUNS])
+def test_a_dry_run_says_what_would_be_done(cli: Cli, command: list[str], call: str) -> None:
+    cli.answers[f"GET {ONE}"] = STREAM
+    cli.answers[call] = {"effects": {"segmentsSealed": 4, "bytesDropped": 2048}}
+    found = cli("stream", *command, "--dry-run")
+    assert cli.calls[-1][0] == call
+    assert found.code == 0 and "4" in found.out and "2 KiB" in found.out
+    cli.answers[call] = {"effects": {}, "refused": {"status": "STREAM_SEALED", "detail": "it is sealed"}}
+    assert "refused, STREAM_SEALED: it is sealed" in cli("stream", *command, "--dry-run").out
+
+
+def test_readers_of_a_group_are_shown_with_the_lag(cli: Cli) -> None:
+    cli.answers["GET /scopes/demo/readergroups/rg/readers"] = {
+        "readers": [{"name": "a", "segments": [{"stream": "demo/orders", "segment": 0, "offset": -1}]},
+                    {"name": "idle", "segments": []}],
+        "unassigned": [{"stream": "demo/orders", "segment": 1, "offset": 42}],
+        "lag": {"bytes": 2048, "ms": 90_000}, "at": 1, "complete": False,
+    }  # fmt: skip
+    found = cli("reader-group", "readers", "demo/rg").out
+    for words in ("at its end", "idle", "(waits for a reader)", "42", "at least 2 KiB", "90s old"):
+        assert words in found, words
+
+
+def test_several_workflows_are_retried_at_once(cli: Cli) -> None:
+    cli.answers["POST /workflows/retry-each"] = items(
+        {"aggregate": "stream:demo/a", "status": "SUCCESS", "request": "abc-1"},
+        {"aggregate": "scope:demo", "status": "NOT_RUNNING", "detail": "nothing is under way", "request": "abc-2"},
+    )
+    found = cli("workflow", "retry", "demo/a", "demo")
+    assert cli.calls[-1][1] == {"aggregates": ["stream:demo/a", "scope:demo"]}
+    assert found.code == 0 and "NOT_RUNNING" in found.out and "abc-2" in found.out
+
+
 def test_where_nothing_is_under_way_nothing_is_cancelled(cli: Cli) -> None:
     cli.answers["GET /workflows?limit=1000&scope=demo"] = items(CREATING)
     found = cli("workflow", "cancel", "demo/kv")
@@ -309,158 +331,3 @@ def test_dead_letters_are_shown_replayed_and_dropped(cli: Cli) -> None:
     cli.answers["POST /dead-letters/3/17/drop"] = {"partition": 3, "offset": 17, "settled": "dropped"}
     assert cli("dead-letter", "drop", "3/17").code == 0
     assert cli("dead-letter", "drop", "17").code == 2
-
-
-def test_what_exists_is_not_created_again(cli: Cli) -> None:
-    requested: list[str | None] = []
-
-    def refuse(request: httpx.Request) -> httpx.Response:
-        requested.append(request.headers.get("If-None-Match"))
-        return problem(412, "stream demo/orders exists already", "STREAM_EXISTS")
-
-    cli.answers[f"PUT {ONE}"] = refuse
-    cli.answers["GET /scopes/demo/readergroups/rg"] = GROUP
-    for command in (["stream", "create", "demo/orders"], ["reader-group", "create", "demo/rg", "--stream", "demo/a"]):
-        found = cli(*command)
-        assert found.code == 1 and "exists already" in found.err and "update" in found.err
-    assert requested == ["*"] and [call for call, _ in cli.calls] == [f"PUT {ONE}", "GET /scopes/demo/readergroups/rg"]
-
-
-def test_an_update_changes_what_is_given_and_keeps_the_rest(cli: Cli) -> None:
-    cli.answers[f"GET {ONE}"] = STREAM
-    cli.answers[f"PUT {ONE}"] = {"status": "SUCCESS"}
-    cli("stream", "update", "demo/orders", "--retain", "none")
-    assert cli.calls[-1][1] == {**CONFIG, "retention": None}
-    cli("stream", "update", "demo/orders", "--segments", "3", "--tag", "")
-    assert cli.calls[-1][1] == {**STREAM["config"], "scaling": {**FIXED, "minSegments": 3}, "tags": []}
-    cli.answers["GET /scopes/demo/readergroups/rg"] = GROUP
-    cli.answers["PUT /scopes/demo/readergroups/rg"] = GROUP
-    cli("reader-group", "update", "demo/rg", "--refresh", "1s")
-    assert cli.calls[-1][1] == {"config": {**GROUP_CONFIG, "refreshMs": 1000}, "generation": 4}
-
-
-def test_an_update_is_refused_if_another_caller_has_changed_the_stream_meanwhile(cli: Cli) -> None:
-    conditions = []
-
-    def refuse(request: httpx.Request) -> httpx.Response:
-        conditions.append(request.headers.get("If-Match"))
-        return problem(412, "stream demo/orders has another configuration by now", "CONFIG_CHANGED")
-
-    cli.answers[f"GET {ONE}"] = httpx.Response(200, json=STREAM, headers={"ETag": '"e1"'})
-    cli.answers[f"PUT {ONE}"] = refuse
-    found = cli("stream", "update", "demo/orders", "--retain", "none")
-    assert found.code == 1 and "once more" in found.err
-    assert conditions == ['"e1"']
-
-
-def test_a_list_is_read_page_by_page_up_to_its_limit(cli: Cli) -> None:
-    cli.answers["GET /scopes?limit=1000"] = {"items": [{"name": "a"}], "next": "t1"}
-    cli.answers["GET /scopes?limit=1000&after=t1"] = {"items": [], "next": "t2"}
-    cli.answers["GET /scopes?limit=1000&after=t2"] = {"items": [{"name": "b"}, {"name": "c"}]}
-    assert [s["name"] for s in cli("scope", "list", "--json").document] == ["a", "b", "c"]
-    cli.answers["GET /scopes?limit=2"] = {"items": [{"name": "a"}], "next": "t1"}
-    cli.answers["GET /scopes?limit=1&after=t1"] = {"items": [{"name": "b"}], "next": "t2"}
-    assert [s["name"] for s in cli("scope", "list", "--limit", "2", "--json").document] == ["a", "b"]
-
-
-def test_filters_of_lists_are_passed_on(cli: Cli) -> None:
-    cli.answers["GET /scopes/demo/streams"] = cli.answers[f"GET {ONE}/segments"] = items()
-    cli.answers["GET /workflows"] = cli.answers[f"GET {ONE}/transactions"] = items()
-    cli("stream", "list", "demo", "--tag", "red", "--internal")
-    assert cli.calls[-1][0] == "GET /scopes/demo/streams?limit=1000&tag=red&internal=true"
-    cli("stream", "segments", "demo/orders", "--time", "1700000000000")
-    assert cli.calls[-1][0] == f"GET {ONE}/segments?limit=1000&time=1700000000000"
-    cli("workflow", "list", "--kind", "scale-stream", "--scope", "demo")
-    assert cli.calls[-1][0] == "GET /workflows?limit=1000&kind=scale-stream&scope=demo"
-    cli("transaction", "list", "demo/orders", "--state", "ended")
-    assert cli.calls[-1][0] == f"GET {ONE}/transactions?limit=1000&state=ended"
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (NO_STREAM, ["STREAM_NOT_FOUND: stream demo/orders does not exist", "sluice stream list SCOPE"]),
-        (problem(409, "not sealed", "STREAM_NOT_SEALED", "r-9"), ["sluice stream seal", "sluice trace r-9"]),
-        (problem(503, "Kafka is away"), ["Kafka is away", "sluice member list"]),
-        (httpx.Response(404, text="<html>"), ["not as Sluice does", "SLUICE_API"]),
-        (httpx.Response(404, json={"detail": "Not Found"}), ["not as Sluice does"]),
-    ],
-)
-def test_a_refusal_says_why_and_what_to_do(cli: Cli, answer: httpx.Response, words: list[str]) -> None:
-    cli.answers[f"DELETE {ONE}"] = answer
-    for more in ([], ["--json"]):
-        found = cli("stream", "delete", "demo/orders", *more)
-        assert found.code == 1 and found.out == ""
-        for word in words:
-            assert word in found.err
-
-
-def test_an_api_that_is_away_is_exit_code_3(cli: Cli) -> None:
-    def refuse(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("Connection refused", request=request)
-
-    def linger(request: httpx.Request) -> httpx.Response:
-        raise httpx.ReadTimeout("", request=request)
-
-    for answer, word in ((refuse, "make status"), (linger, "did not answer in time")):
-        cli.answers["GET /scopes"] = answer
-        found = cli("scope", "list", "--json")
-        assert found.code == 3 and found.out == "" and word in found.err
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["stream", "show", "orders"],
-        ["stream", "create", "demo/orders", "--segments", "0"],
-        ["stream", "create", "demo/orders", "--scale", "much"],
-        ["stream", "create", "demo/orders", "--retain", "all"],
-        ["stream", "create", "demo/orders", "--retain", "size=10GiB..1GiB"],
-        ["stream", "scale", "demo/orders"],
-        ["stream", "scale", "demo/orders", "--to", "2", "--seal", "0"],
-        ["stream", "truncate", "demo/orders"],
-        ["stream", "update", "demo/orders"],
-        ["stream", "show", "demo/orders", "--at", "soon"],
-        ["stream", "show", "demo/orders", "--at", "2999-12-31T00:00:00Z"],
-        ["stream", "segments", "demo/orders", "--time", "2999-12-31T00:00:00Z"],
-        ["scope", "show", "demo", "--at", "2999-12-31T00:00:00Z"],
-        ["reader-group", "create", "demo/rg"],
-        ["reader-group", "create", "demo/rg", "--stream", "demo/a", "--retention", "some"],
-        ["reader-group", "update", "demo/rg"],
-        ["transaction", "list", "demo/orders", "--state", "lost"],
-        ["transaction", "ping", "demo/orders", TXN, "--lease", "long"],
-        ["nothing"],
-        ["scope"],
-    ],
-)
-def test_wrong_usage_is_exit_code_2_and_asks_nothing(cli: Cli, command: list[str]) -> None:
-    found = cli(*command)
-    assert found.code == 2 and cli.calls == []
-
-
-def test_every_command_has_the_options_of_all() -> None:
-    """None is forgotten when one is added."""
-    command = typer.main.get_command(app)
-    leaves: dict[str, Any] = {}
-
-    def walk(name: str, found: Any) -> None:
-        if hasattr(found, "commands"):
-            for own, child in found.commands.items():
-                walk(f"{name} {own}".strip(), child)
-        else:
-            leaves[name] = found
-
-    walk("", command)
-    assert len(leaves) > 40
-    assert {name.partition(" ")[0] for name in leaves} == {
-        "audit", "backup", "container", "context", "dead-letter", "decision", "diagnose", "member", "reader-group",
-        "scope", "security", "snapshot", "stream", "table", "topic", "trace", "transaction", "verify", "workflow",
-    }  # fmt: skip
-    for name, leaf in leaves.items():
-        assert {"json", "api", "kafka"} <= {parameter.name for parameter in leaf.params}, name
-        assert leaf.help, name
-
-
-def test_a_workflow_that_waits_has_not_failed() -> None:
-    waiting = {**WORKFLOW, "step": "subscribe", "attempts": 0, "lastError": "waits: seal-stream runs there"}
-    assert ", step subscribe waits: seal-stream runs there" in workflow_text(waiting)

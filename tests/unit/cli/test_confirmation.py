@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from unit.cli.conftest import Cli, problem
-from unit.cli.test_commands import GROUP, LETTER, ONE, SEGMENTS, STREAM, TABLE, items
+from unit.cli.shown import GROUP, LETTER, ONE, SEGMENTS, STREAM, TABLE, items
 
 from sluice_cli import confirmation
 

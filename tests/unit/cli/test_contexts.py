@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from unit.cli.conftest import Cli
-from unit.cli.test_commands import items
+from unit.cli.shown import items
 
 
 @pytest.fixture

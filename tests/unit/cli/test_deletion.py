@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 from unit.cli.conftest import Cli, problem
-from unit.cli.test_commands import WORKFLOW
+from unit.cli.shown import WORKFLOW
 
+from sluice.lookback.progress import Advance
 from sluice_cli import deletion
 from sluice_cli.api import Answer, Api
 from sluice_cli.deletion import delete_all
 from sluice_cli.errors import StoppedError, UnreachableError
-from sluice_cli.output import Advance
 
 SCOPE = {"name": "demo", "createdAt": 1, "streams": 1, "internalStreams": 1, "readerGroups": 0, "tables": 0}
 GONE = problem(404, "scope demo does not exist", "SCOPE_NOT_FOUND")

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from unit.cli.conftest import Cli
-from unit.cli.test_commands import LETTER, WORKFLOW, items
+from unit.cli.shown import LETTER, WORKFLOW, items
 
 from sluice_cli.diagnosis import archive
 from sluice_cli.diagnosis.secrets import Redactor, is_secret, secrets_in

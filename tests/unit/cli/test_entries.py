@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from unit.cli.conftest import Cli, problem
-from unit.cli.test_commands import TABLE, TABLE_CONFIG
+from unit.cli.shown import TABLE, TABLE_CONFIG
 
 from sluice.domain.segment import kvt_segment_name
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from unit.cli.conftest import Cli
-from unit.cli.test_commands import ONE, items
+from unit.cli.shown import ONE, items
 
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
 from sluice_cli import session

@@ -3,7 +3,7 @@
 import pytest
 
 from sluice.domain.workflow import WorkflowKind
-from sluice_cli.records.follow_ups import depth_below
+from sluice.lookback.follow_ups import depth_below
 
 REQUEST = "8c1d54a0e7-1a"
 SEAL = f"delete-scope-recursive-{REQUEST}-0b2d9f03a6-12"

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from sluice_cli.errors import UnreachableError, UsageError
-from sluice_cli.records import kafka
-from sluice_cli.records.kafka import OUTAGE_S, SILENCE_S, KafkaSource
-from sluice_cli.records.source import Span
+from sluice.lookback import kafka
+from sluice.lookback.errors import UnreachableError
+from sluice.lookback.kafka import OUTAGE_S, SILENCE_S, KafkaSource
+from sluice.lookback.source import Span
+from sluice_cli.errors import UsageError
+from sluice_cli.session import open_source
 
 
 class SilentKafka:
@@ -42,7 +44,7 @@ def follow(broker: SilentKafka, until_s: float, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(kafka, "time", SimpleNamespace(monotonic=lambda: broker.now))
     monkeypatch.setattr(kafka, "AdminClient", lambda _settings: broker)
     monkeypatch.setattr(kafka, "Consumer", lambda _settings: broker)
-    for found in KafkaSource("kafka:1").follow([Span("sluice.journal", 0, 0, 0)]):
+    for found in KafkaSource("kafka:1", {}, "test").follow([Span("sluice.journal", 0, 0, 0)]):
         assert found is None
         if broker.now > until_s:
             return
@@ -68,4 +70,4 @@ def test_a_long_outage_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_configuration_that_cannot_be_used_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_KAFKA_CONF", '{"acks": 1}')
     with pytest.raises(UsageError, match="SLUICE_KAFKA_CONF: acks cannot be set"):
-        KafkaSource("kafka:1")
+        open_source("kafka:1")

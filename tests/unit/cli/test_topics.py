@@ -16,7 +16,7 @@ from sluice.domain.transaction.commands import AbortTransaction, CommitTransacti
 from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled, Settlement
 from sluice.kafka.headers import cloud_event_headers
-from sluice_cli.records.source import KafkaRecord, Span, by_time
+from sluice.lookback.source import KafkaRecord, Span, by_time
 
 SCALE = ScaleReport(
     id="s-1", by="stream-workflows/b", at=1, scope="demo", stream="orders", creation_id="create", segment=0,

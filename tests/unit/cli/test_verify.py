@@ -11,10 +11,10 @@ from unit.cli.conftest import Cli
 from unit.verification.world import CONTAINERS, STREAM, World
 
 from sluice.domain.segment import segment_name
+from sluice.lookback.source import Span
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.store import SegmentStore
 from sluice_cli import session
-from sluice_cli.records.source import Span
 
 
 @pytest.fixture

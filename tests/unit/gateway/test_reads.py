@@ -90,7 +90,11 @@ async def test_a_read_waits_for_the_partitions_of_what_it_shows(
 async def test_a_read_of_workflows_waits_for_their_partitions(idle: MemorySystem) -> None:
     reads = Reads(idle.runtime.journal)
     assert await waits_for(idle, lambda: reads.workflow("stream:sc/st")) == partitions_of(idle, ("sc/st",))
-    assert await waits_for(idle, reads.under_way) == partitions_of(idle, ALL)
+
+    async def at_work() -> list[str]:
+        return [aggregate async for aggregate, _state, _view in reads.at_work()]
+
+    assert await waits_for(idle, at_work) == partitions_of(idle, ALL)
 
 
 async def test_a_read_without_the_journal_is_unavailable(idle: MemorySystem) -> None:

@@ -55,7 +55,7 @@ async def grpc_port(identity: Watched[Identity]) -> AsyncIterator[int]:
 
 @pytest.fixture
 async def https_port(identity: Watched[Identity], unused_tcp_port: int) -> AsyncIterator[int]:
-    server = HttpServer(health_app({}, {}), "127.0.0.1", unused_tcp_port, identity)
+    server = HttpServer(health_app({}, {}), "127.0.0.1", unused_tcp_port, identity=identity)
     await server.start()
     yield unused_tcp_port
     await server.stop()

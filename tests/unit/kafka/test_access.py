@@ -21,7 +21,8 @@ def may(user: str, operation: Operation, kind: Kind = Kind.TOPIC) -> set[str]:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_reads_and_writes_the_topics_that_name_it(service: str) -> None:
-    assert may(service, Operation.READ) == {t.name for t in TOPICS if service in t.read_by}
+    searched = {t.name for t in TOPICS} if service == "api-gateway" else set()
+    assert may(service, Operation.READ) == {t.name for t in TOPICS if service in t.read_by} | searched
     replayed = {t.name for t in REPLAYABLE} if service == "api-gateway" else set()
     assert may(service, Operation.WRITE) == {t.name for t in TOPICS if service in t.written_by} | replayed
 

@@ -8,7 +8,6 @@ import pytest
 from support.cloud_events import attributes_of, check_cloud_event
 from support.decisions import hot, sampled
 
-from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.stateful_operator import Decider, InputRecord
 from sluice.catalog import examples
 from sluice.domain.cluster.commands import Heartbeat
@@ -44,6 +43,7 @@ from sluice.kafka.topics import (
 )
 from sluice.memory.broker import MemoryBroker, MemoryProducer
 from sluice.memory.connections import MemoryConnections, MemoryGroups
+from sluice.policies.rules import RetentionRule, ScaleRule
 from sluice.runtime import Runtime
 from sluice.settings import ServiceSettings
 from stream_workflows.report_publisher import Feed

@@ -12,6 +12,8 @@ from sluice.pravega.reader_group_state import (
     AcquireSegment,
     AddReader,
     InitialState,
+    LastRead,
+    ReaderPositions,
     ReleaseSegment,
     RemoveReader,
     SegmentCompleted,
@@ -32,25 +34,27 @@ def test_the_bytes_of_an_update() -> None:
 
 def test_an_initial_state_has_its_segments_unassigned() -> None:
     entry = written.initial(CONFIG, [A0, A1])
-    assert decode_entry(entry) == [InitialState(ID, 7, {}, {A0, A1}, {})]
+    assert decode_entry(entry) == [InitialState(ID, 7, {}, {A0: 0, A1: 0}, {})]
     assert decode_entry(entry + bytes(64)) == decode_entry(entry), "Java pads it"
 
 
 def test_a_configuration_of_an_old_client_has_no_id() -> None:
     entry = written.initial(written.config(["sc/a"], ID, 7, old=True), [A0])
-    assert decode_entry(entry) == [InitialState(str(UUID(int=0)), -1, {}, {A0}, {})]
+    assert decode_entry(entry) == [InitialState(str(UUID(int=0)), -1, {}, {A0: 0}, {})]
 
 
 def test_a_compacted_state_is_read_as_it_was_written() -> None:
     entry = written.compacted(CONFIG, {"r": [A0], "q": []}, [A1], {A2: (0, 1)})
-    assert decode_entry(entry) == [InitialState(ID, 7, {"r": {A0}, "q": set()}, {A1}, {A2: {0, 1}})]
+    assert decode_entry(entry) == [InitialState(ID, 7, {"r": {A0: 0}, "q": {}}, {A1: 0}, {A2: {0, 1}})]
 
 
 @pytest.mark.parametrize(
     ("update", "record"),
     [
-        (written.remove_reader("r"), RemoveReader("r")),
-        (written.release("r", A0), ReleaseSegment("r", A0)),
+        (written.remove_reader("r", {A0: 5}), RemoveReader("r", {A0: 5})),
+        (written.release("r", A0, 7), ReleaseSegment("r", A0, 7)),
+        (written.last_read("r", {A0: 8}), LastRead("r", {A0: 8})),
+        (written.checkpoint("cp", "r", {A0: -1}), ReaderPositions("cp", "r", {A0: -1})),
         (written.acquire("r", A0), AcquireSegment("r", A0)),
         (written.complete("r", A0, {A2: (0, 1)}), SegmentCompleted("r", A0, {A2: {0, 1}})),
     ],
@@ -66,7 +70,7 @@ def test_updates_that_change_no_reader_and_no_segment_are_left_out() -> None:
 
 def test_an_initial_state_may_be_among_updates() -> None:
     reset = written.initial(CONFIG, [A0])[4:]
-    assert decode_entry(written.updates(reset)) == [InitialState(ID, 7, {}, {A0}, {})]
+    assert decode_entry(written.updates(reset)) == [InitialState(ID, 7, {}, {A0: 0}, {})]
 
 
 @pytest.mark.parametrize(

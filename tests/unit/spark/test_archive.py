@@ -19,7 +19,7 @@ from sluice.archive.rows import JOURNAL_SCHEMA, ArchivedRecord, Row, UnreadableR
 from sluice.catalog.examples.journal_records import journal_records
 from sluice.domain.model import decode_record
 from sluice.kafka.topics import JOURNAL, SCALE
-from sluice_cli.records.source import KafkaRecord
+from sluice.lookback.source import KafkaRecord
 
 DAY = "2026-01-31"
 DAY_MS = 24 * 3600 * 1000

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from support.decisions import halves, hot
 
 from retention_spark.buckets import BucketDecider
-from retention_spark.rules import ScaleRule
 from retention_spark.stateful import Outcome
 from retention_spark.stateful_operator import Decider, InputRecord, Sending, Step
 from sluice.domain.policy.scaling import VALID_MS
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
+from sluice.policies.rules import ScaleRule
 
 NOW = 1_700_000_000_000
 COOLDOWN_MS = 120_000

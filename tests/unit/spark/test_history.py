@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from retention_spark.compaction import MANY, OLD_S, compact
 from retention_spark.decisions import main
 from retention_spark.history import decisions_since, last_decisions, line_of
-from retention_spark.stateful_operator import HistoryRow
 from sluice.domain.stream.commands import DecisionKind
+from sluice.policies.reported import HistoryRow
 
 DAY = "2023-11-14"
 AT = 1_700_000_000_000

@@ -6,15 +6,14 @@ import msgspec
 import pytest
 from support.decisions import halves, hot, sampled
 
-from retention_spark.policy_parser import UnreadableError, retention_of, scaling_of
-from retention_spark.replay import OtherScaling, Record, RetentionReplay, ScalingReplay, replayed
-from retention_spark.rules import RetentionRule, ScaleRule
 from retention_spark.what_if import beside, main
-from retention_spark.what_if_job import is_about
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
+from sluice.policies.policy_parser import UnreadableError, retention_of, scaling_of
+from sluice.policies.replay import OtherScaling, Record, RetentionReplay, ScalingReplay, is_about, replayed
+from sluice.policies.rules import RetentionRule, ScaleRule
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from retention_spark.rules import ScaleRule
 from retention_spark.sink import NotDeliveredError, count_dead_letters, send
 from retention_spark.stateful_operator import Decider, InputRecord, Sending
+from sluice.policies.rules import ScaleRule
 
 TOPIC = "test-sink"
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.decisions import halves, hot, sampled
 
-from retention_spark.rules import RetentionRule, ScaleRule, Verdict
-from retention_spark.stateful_operator import REPORT_AGAIN_MS, Decider, InputRecord, LastReported, Sending, is_news
+from retention_spark.stateful_operator import Decider, InputRecord, Sending
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import HOLDS_MS
@@ -20,6 +19,8 @@ from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, REQUESTS_STREAMS
+from sluice.policies.reported import REPORT_AGAIN_MS, LastReported, is_news
+from sluice.policies.rules import RetentionRule, ScaleRule, Verdict
 
 NOW = 1_700_000_000_000
 COOLDOWN_MS = 120_000
@@ -46,6 +47,7 @@ def test_a_hot_segment_is_split_noted_and_kept() -> None:
     assert scale == ScaleStream("s", "x", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=NOW)
     (note,) = commands(step.sendings, RecordDecision)
     assert (note.code, note.creation_id, note.acts) == ("split", "i", True)
+    assert note.request == decode_request(step.sendings[0].value).id
     (row,) = step.rows
     assert row.request == decode_request(step.sendings[0].value).id and "ScaleStream" in row.command
 

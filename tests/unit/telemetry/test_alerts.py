@@ -19,6 +19,7 @@ from sluice.kafka.topics import REQUESTS_CLUSTER, STATISTICS, TOPICS, Topic
 from sluice.telemetry.metrics import HTTP_SECONDS
 from sluice_k8s import manifests
 from sluice_local import services
+from sluice_local.home import HOST
 from sluice_local.settings import LocalSettings
 
 RULES = Path(__file__).resolve().parents[3] / "deploy/observability/alerts.yaml"
@@ -117,8 +118,8 @@ def test_the_scrape_configuration_has_what_the_alerts_expect(name: str) -> None:
 def test_the_local_scrape_configuration_has_the_ports_of_make_up() -> None:
     configuration = yaml.safe_load((RULES.parent / "prometheus-local.yaml").read_text())
     (static,) = configuration["scrape_configs"][0]["static_configs"]
-    addresses = (part.address.rpartition("http://")[2] for part in services.parts(LocalSettings()))
-    assert static["targets"] == list(addresses)
+    ports = (part.environment["SLUICE_HEALTH_PORT"] for part in services.parts(LocalSettings()))
+    assert static["targets"] == [f"{HOST}:{port}" for port in ports]
 
 
 def test_the_scrape_configuration_finds_the_pods_of_the_services() -> None:

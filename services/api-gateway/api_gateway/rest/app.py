@@ -8,6 +8,7 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request, Response
 from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -16,19 +17,38 @@ from api_gateway.rest.backend import Backend
 from api_gateway.rest.boundary import Slots, empty_answer, problem_answer
 from api_gateway.rest.failures import Failure, failure_of
 from api_gateway.rest.openapi import describe
+from api_gateway.rest.page_files import page_routes
 from api_gateway.rest.pravega_v1.health import HealthTree
+from api_gateway.security.browsers import Browsers, header_names
 from api_gateway.security.guard import Guard
+from api_gateway.security.sessions import Sessions
+from api_gateway.settings import PageMode
 from sluice.runtime import Runtime
 from sluice.telemetry.health import health_routes
 from sluice.telemetry.http import HttpTelemetry
 from sluice.telemetry.process import VERSION
 
+MIN_COMPRESSED = 1_024
+COMPRESSION = 4
+"""A level that costs a third of the highest one, for JSON that is a tenth larger."""
+IN_A_THREAD = 32 * 1024
+"""Bytes beyond which a thread compresses: that takes a millisecond."""
 
-def build_app(runtime: Runtime, max_calls: int, guard: Guard | None = None) -> FastAPI:
+ANY_BROWSER = Browsers()
+
+
+def build_app(
+    runtime: Runtime,
+    max_calls: int,
+    guard: Guard | None = None,
+    browsers: Browsers = ANY_BROWSER,
+    sessions: Sessions | None = None,
+) -> FastAPI:
     """An application that knows the health of the process and answers 503 to all else, until `open_app`.
 
     It does so, too, with more than `max_calls` calls in progress, or bodies of calls on their way; health answers even
-    then. Without a guard nobody is asked for credentials.
+    then. Without a guard nobody is asked for credentials. `browsers` says what may come from pages, which may log in
+    with `sessions`.
     """
     app = FastAPI(
         title="Sluice",
@@ -42,14 +62,19 @@ def build_app(runtime: Runtime, max_calls: int, guard: Guard | None = None) -> F
     app.state.guard = guard
     app.state.slots = Slots(max_calls)
     app.state.bodies = Slots(max_calls)
+    app.state.browsers = browsers
+    app.state.sessions = sessions
     app.state.health = HealthTree(runtime.checks, runtime.degraded)
     app.add_middleware(AsPravegaRoutes)
+    app.add_middleware(Compressed)
+    app.add_middleware(BrowserCheck, browsers=browsers)
     app.add_middleware(HttpTelemetry)
     app.router.routes.extend(health_routes(runtime.checks, runtime.facts, runtime.degraded))
     for router in (*pravega_v1.ROUTERS, *sluice_v1.ROUTERS):
         app.include_router(router)
+    app.router.routes.extend(page_routes(browsers.mode))
     app.add_exception_handler(HTTPException, _unrouted)
-    describe(app)
+    describe(app, has_page=browsers.mode is not PageMode.OFF)
     return app
 
 
@@ -73,7 +98,39 @@ class AsPravegaRoutes:
                 scope = {**scope, "path": path[:-1]}
             if scope["method"] == "HEAD":
                 # The server leaves the body out.
-                scope = {**scope, "method": "GET"}
+                scope = {**scope, "method": "GET", "is_head": True}
+        await self._app(scope, receive, send)
+
+
+class Compressed:
+    """ASGI middleware: larger answers of our own interface are compressed for callers who accept that.
+
+    Neither event streams are, nor what is compressed already, nor Pravega's interface.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._compressed = GZipMiddleware(app, MIN_COMPRESSED, COMPRESSION, thread_minimum_size=IN_A_THREAD)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_ours = scope["type"] == "http" and scope["path"].startswith((sluice_v1.PREFIX, "/openapi.json"))
+        await (self._compressed if is_ours else self._app)(scope, receive, send)
+
+
+class BrowserCheck:
+    """ASGI middleware: what a foreign page has its visitor's browser send is refused before it is looked at."""
+
+    def __init__(self, app: ASGIApp, browsers: Browsers) -> None:
+        self._app = app
+        self._browsers = browsers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            refusal = self._browsers.refusal(scope["path"], header_names(scope["headers"]))
+            if refusal is not None:
+                failure = Failure(refusal.status, refusal.detail)
+                await _refusal(scope["path"], failure)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 

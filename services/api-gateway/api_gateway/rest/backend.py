@@ -1,18 +1,27 @@
 """What the routes of HTTP have at hand once the journal is loaded, and how they submit a change."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, Request, Response
 from pydantic import BaseModel
 
+from api_gateway.demonstration import Demonstration
+from api_gateway.feed.feeds import Feeds
+from api_gateway.lookback import Lookback
+from api_gateway.overview import Overview
+from api_gateway.rates import Rates
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rest.dead_letters import DeadLetters
 from api_gateway.rest.failures import NotStartedError
+from api_gateway.rest.group_readers import GroupReaders
 from api_gateway.rest.heartbeats import LastHeartbeats
+from api_gateway.rest.partitions import Partitions
 from api_gateway.rest.statistics import Statistics
+from api_gateway.what_ifs import WhatIfs
+from api_gateway.worker import Worker
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
 from sluice.engine.ports import Clock
@@ -28,8 +37,18 @@ class Backend(msgspec.Struct, frozen=True):
     dead_letters: DeadLetters
     last_heartbeats: LastHeartbeats
     statistics: Statistics
+    demonstration: Demonstration
     container_count: int
     clock: Clock
+    lookback: Lookback
+    rates: Rates
+    readers: GroupReaders
+    worker: Worker
+    cluster: str
+    feeds: Feeds
+    overview: Overview
+    partitions: Partitions
+    what_ifs: WhatIfs = msgspec.field(default_factory=WhatIfs)
 
 
 async def _backend(request: Request) -> Backend:
@@ -60,6 +79,11 @@ async def _submission(request: Request, backend: Served) -> Submission:
 
 
 Submit = Annotated[Submission, Depends(_submission)]
+
+
+def as_document(document: Any) -> Response:
+    """JSON as it is."""
+    return Response(msgspec.json.encode(document), media_type="application/json")
 
 
 def as_json(model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

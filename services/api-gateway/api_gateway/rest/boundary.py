@@ -27,9 +27,11 @@ from starlette.types import Message, Receive
 
 from api_gateway.errors import BadRequestError, OverloadedError
 from api_gateway.rest.failures import JSON_TYPE, MAX_DETAIL, Failure, RefusedError, failure_of
+from api_gateway.security.browsers import Browsers
 from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import names_in, rule_of
-from api_gateway.security.rules import Rule
+from api_gateway.security.rules import READ_UPDATE, Rule
+from api_gateway.security.sessions import COOKIE, Sessions
 from sluice.kafka.topics import MAX_REQUEST_BYTES
 from sluice.security.caller import Caller
 
@@ -128,6 +130,7 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             guard: Guard | None = request.app.state.guard
             try:
+                _check_page(request, rule)
                 if guard is None or rule is None:
                     response = await answered(request)
                 else:
@@ -157,11 +160,29 @@ class VitalRoute(PravegaRoute):
     always = True
 
 
+def _check_page(request: Request, rule: Rule | None) -> None:
+    """Raises RefusedError for a change that a page sends where pages may only read."""
+    browsers: Browsers = request.app.state.browsers
+    is_change = rule is not None and rule.level is READ_UPDATE and request.method != "GET"
+    if is_change and browsers.refuses_change(request.headers):
+        raise RefusedError(HTTPStatus.FORBIDDEN, "the page may only read here (SLUICE_PAGE)")
+
+
+def credentials_of(request: Request) -> str | None:
+    """The header `authorization` of a call, else that of its session."""
+    sessions: Sessions | None = request.app.state.sessions
+    sent = request.headers.get("authorization")
+    if sent is not None or sessions is None:
+        return sent
+    cookie = request.cookies.get(COOKIE)
+    return sessions.open(cookie) if cookie else None
+
+
 async def _admitted(guard: Guard, rule: Rule, request: Request) -> Caller | None:
     """Who calls, of several headers by the first. Raises UnauthenticatedError, ForbiddenError, OverloadedError."""
     slots: Slots = request.app.state.slots
     with slots.taken():
-        return await guard.admit(rule, names_in(request.path_params), request.headers.get("authorization"))
+        return await guard.admit(rule, names_in(request.path_params), credentials_of(request))
 
 
 async def _with_body(request: Request) -> Request:

@@ -137,6 +137,12 @@ class DeadLetters:
         ]
         return Page(found, letters[-1].order if len(letters) < len(latest) else None)
 
+    async def open_count(self) -> int:
+        """How many letters were neither dropped nor replayed. Raises DeadLettersUnavailableError."""
+        async with self._turn:
+            await self._catch_up()
+            return sum(record_offset not in self._settled for record_offset in self._letters)
+
     async def one(self, record_offset: RecordOffset) -> tuple[Letter, bytes, Settlement | None]:
         """The letter with its value and what became of it. Raises NoSuchLetterError, DeadLettersUnavailableError."""
         async with self._turn:

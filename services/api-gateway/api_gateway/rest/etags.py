@@ -1,5 +1,7 @@
 """ETag and If-Match (RFC 9110, 8.8.3 and 13.1.1) of what can be updated: streams and reader groups.
 
+A table has an ETag, too, which tells one life of it from the next.
+
 An ETag names a configuration of one life of a resource. The version of its aggregate would not do: that goes up with
 every report of a reader or writer, so an update some minutes after the read would never find it. The gateway compares
 tags with its view; what the view shows then travels with the command, and the decision compares it once more. Pure
@@ -16,6 +18,7 @@ from api_gateway.rest.failures import RefusedError
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.status import Status
 from sluice.domain.stream.state import Stream
+from sluice.domain.table.state import Table
 
 Resource = TypeVar("Resource", Stream, ReaderGroup)
 
@@ -30,7 +33,7 @@ SHOWN: dict[int | str, dict[str, Any]] = {
 """For the description of calls that show what can be updated."""
 
 
-def etag_of(found: Stream | ReaderGroup) -> str:
+def etag_of(found: Stream | ReaderGroup | Table) -> str:
     """The ETag of the configuration that it has."""
     facts = msgspec.json.encode((found.creation_id, found.config))
     return f'"{hashlib.sha256(facts).hexdigest()[:32]}"'

@@ -16,6 +16,8 @@ from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFou
 from sluice.engine.journal import JournalError
 from sluice.engine.ports import RecordTooLargeError, SendError
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
+from sluice.kafka.group_progress import GroupsUnavailableError
+from sluice.lookback import errors as lookback
 from sluice.pravega.errors import SegmentStoreError
 from sluice.security.caller import ForbiddenError, UnauthenticatedError
 from sluice.validation import sentences
@@ -49,7 +51,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
+    (lookback.NotFoundError, 404),
     (BadRequestError, 400),
+    (lookback.InvalidTextError, 400),
     (InvalidArgumentError, 400),
     (IllegalStateError, 409),
     (StreamRestoringError, 503),
@@ -61,7 +65,9 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (SendError, 503),
     (JournalError, 503),
     (DeadLettersUnavailableError, 503),
+    (GroupsUnavailableError, 503),
     (SegmentStoreError, 503),
+    (lookback.LookbackError, 503),
     (RequestTimeoutError, 504),
 )
 
@@ -81,5 +87,6 @@ def failure_of(error: Exception) -> Failure:
     for kind, status in _STATUSES:
         if isinstance(error, kind):
             reason = error.reason if isinstance(error, MissingError) else ""
-            return Failure(status, str(error)[:MAX_DETAIL], reason)
+            hint = f"; {error.hint}" if isinstance(error, lookback.LookbackError) and error.hint else ""
+            return Failure(status, f"{error}{hint}"[:MAX_DETAIL], reason)
     return Failure(500, "something went wrong inside; the log of the gateway says what", level=logging.ERROR)

@@ -33,12 +33,15 @@ TAGS = (
     ("scopes", "Scopes, in which everything has its name."),
     ("streams", "Streams: configuration, state and what is being done with them."),
     ("segments", "Segments of streams, and scaling by hand."),
+    ("decisions", "Why streams were scaled and truncated, and what another policy would have done."),
     ("transactions", "Transactions of a stream."),
     ("reader groups", "Reader groups."),
     ("key-value tables", "Key-value tables."),
     ("workflows", "Long operations that are under way."),
     ("cluster", "Segment stores and our own services."),
     ("dead letters", "Records that could not be handled."),
+    ("journal", "What happened."),
+    ("requests", "What became of requests."),
     ("Pravega", "The admin REST API of Pravega."),
     ("Pravega health", "Health as Pravega reports it."),
 )
@@ -56,11 +59,13 @@ PATHS = {
 """What is served, for a caller who has the address alone."""
 
 
-def describe(app: FastAPI) -> None:
+def describe(app: FastAPI, *, has_page: bool = True) -> None:
     """Have the application describe itself: at /openapi.json for programs, at /docs for users; at / where all that is.
 
     It takes a second to put together, which a thread does at the first request.
     """
+
+    paths = {**PATHS, "page": "/ui/"} if has_page else PATHS
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -68,7 +73,7 @@ def describe(app: FastAPI) -> None:
         return app.openapi_schema
 
     async def index(_request: Request) -> Response:
-        return JSONResponse({"name": app.title, "version": app.version, "paths": PATHS})
+        return JSONResponse({"name": app.title, "version": app.version, "paths": paths})
 
     async def for_programs(_request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(app.openapi))

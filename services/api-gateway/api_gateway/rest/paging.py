@@ -84,6 +84,11 @@ def numbers_in(token: str, count: int) -> tuple[int, ...] | None:
     if not position:
         return None
     parts = position.split(".")
-    if len(parts) != count or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
+    if len(parts) != count or not all(map(_is_number, parts)):
         raise BadRequestError("after: not a token of a page of this list")
     return tuple(map(int, parts))
+
+
+def _is_number(text: str) -> bool:
+    """A time or offset behind which there can be another one, in 64 bits."""
+    return text.isascii() and text.isdigit() and len(text) < 20 and int(text) < sys.maxsize

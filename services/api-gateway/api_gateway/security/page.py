@@ -66,7 +66,7 @@ def _cells(rule: Rule | None) -> tuple[str, str, str]:
     if rule is None:
         return "", "open", ""
     if not rule.on:
-        return "", "no permission", ""
+        return "", "READ on what it is about" if rule.entries else "no permission", rule.entries
     resources = (" or " if rule.any_will_do else " and ").join(one.text for one in rule.on)
     return resources, rule.level.text, rule.entries
 

@@ -89,11 +89,21 @@ PRAVEGA: Mapping[str, Rule | None] = {
 """Of Pravega's interface; None: for everyone, whatever credentials are sent."""
 
 SLUICE: Mapping[str, Rule] = {
+    f"GET {_OWN}/about": Rule(),
+    f"GET {_OWN}/me": Rule(),
+    f"POST {_OWN}/session": Rule(),
+    f"DELETE {_OWN}/session": Rule(),
+    # Needs READ on what it names; of `*` a caller sees what it may READ.
+    f"GET {_OWN}/events": Rule(entries="change"),
+    f"GET {_OWN}/overview": Rule(READ, (_ROOT,)),
+    f"GET {_OWN}/partitions": Rule(READ, (_CLUSTER,)),
     f"GET {_OWN}/scopes": Rule(READ, (_ROOT,), entries="scope"),
     f"GET {_OWN_SCOPE}": Rule(READ, (_SCOPE,)),
     f"PUT {_OWN_SCOPE}": Rule(READ_UPDATE, (_ROOT,)),
     f"DELETE {_OWN_SCOPE}": Rule(READ_UPDATE, (_ROOT,)),
     f"GET {_OWN_SCOPE}/streams": Rule(READ, (_SCOPE,), entries="stream"),
+    f"GET {_OWN}/streams": Rule(READ, (_ROOT,), entries="stream"),
+    f"GET {_OWN}/search": Rule(READ, (_ROOT,), entries="resource"),
     f"GET {_OWN_STREAM}": _READ_STREAM,
     # Creates or updates, and which of the two says whether it is there.
     f"PUT {_OWN_STREAM}": Rule(READ_UPDATE, (_SCOPE, _STREAM)),
@@ -102,11 +112,20 @@ SLUICE: Mapping[str, Rule] = {
     f"POST {_OWN_STREAM}/truncate": _UPDATE_STREAM,
     f"POST {_OWN_STREAM}/scale": _UPDATE_STREAM,
     f"GET {_OWN_STREAM}/scales/{{epoch}}": _READ_STREAM,
+    f"GET {_OWN_STREAM}/topology": _READ_STREAM,
+    f"GET {_OWN_STREAM}/rates": _READ_STREAM,
+    f"GET {_OWN_STREAM}/rates/history": _READ_STREAM,
     f"GET {_OWN_STREAM}/segments": _READ_STREAM,
     f"GET {_OWN_STREAM}/segments/{{segment}}/successors": _READ_STREAM,
     f"GET {_OWN_STREAM}/segments/{{segment}}/location": _READ_STREAM,
     f"GET {_OWN_STREAM}/decisions": _READ_STREAM,
+    f"POST {_OWN_STREAM}/what-if": _READ_STREAM,
+    f"GET {_OWN}/decisions": Rule(READ, (_ROOT,), entries="stream"),
     f"GET {_OWN_STREAM}/statistics": _READ_STREAM,
+    f"GET {_OWN}/transactions": Rule(READ, (_ROOT,), entries="stream"),
+    f"GET {_TXN}/summary": _READ_STREAM,
+    f"GET {_OWN_STREAM}/commits": _READ_STREAM,
+    f"GET {_OWN_STREAM}/history": _READ_STREAM,
     f"GET {_TXN}": _READ_STREAM,
     f"POST {_TXN}": _UPDATE_STREAM,
     f"GET {_TXN}/{{txn}}": _READ_STREAM,
@@ -115,6 +134,7 @@ SLUICE: Mapping[str, Rule] = {
     f"POST {_TXN}/{{txn}}/ping": _UPDATE_STREAM,
     f"GET {_OWN_SCOPE}/readergroups": Rule(READ, (_SCOPE,), entries="reader group"),
     f"GET {_OWN_GROUP}": Rule(READ, (_GROUP,)),
+    f"GET {_OWN_GROUP}/readers": Rule(READ, (_GROUP,)),
     f"PUT {_OWN_GROUP}": Rule(READ_UPDATE, (_SCOPE, _GROUP)),
     f"DELETE {_OWN_GROUP}": Rule(READ_UPDATE, (_GROUP,)),
     f"GET {_OWN_SCOPE}/tables": Rule(READ, (_SCOPE,), entries="table"),
@@ -122,10 +142,19 @@ SLUICE: Mapping[str, Rule] = {
     f"PUT {_OWN_TABLE}": Rule(READ_UPDATE, (_SCOPE, _TABLE)),
     f"DELETE {_OWN_TABLE}": Rule(READ_UPDATE, (_TABLE,)),
     f"GET {_OWN}/workflows": Rule(READ, (_WORKFLOWS,)),
+    f"POST {_OWN}/workflows/retry-each": Rule(READ_UPDATE, (_WORKFLOWS,)),
     f"POST {_OWN}/workflows/retry": Rule(READ_UPDATE, (_WORKFLOWS,)),
     f"POST {_OWN}/workflows/cancel": Rule(READ_UPDATE, (_WORKFLOWS,)),
     f"GET {_OWN}/containers": Rule(READ, (_CLUSTER,)),
     f"GET {_OWN}/members": Rule(READ, (_CLUSTER,)),
+    f"GET {_OWN}/demonstration": Rule(READ, (_ROOT,)),
+    f"POST {_OWN}/demonstration": Rule(READ_UPDATE, (_ROOT,)),
+    f"DELETE {_OWN}/demonstration": Rule(READ_UPDATE, (_ROOT,)),
+    f"GET {_OWN}/containers/history": Rule(READ, (_CLUSTER,)),
+    f"GET {_OWN}/members/history": Rule(READ, (_CLUSTER,)),
+    f"GET {_OWN}/journal": Rule(READ, (_ROOT,), entries="event"),
+    # Who may READ what a request is about may see what became of it: that is known once it is found.
+    f"GET {_OWN}/requests/{{id}}": Rule(entries="step"),
     f"GET {_OWN}/dead-letters": Rule(READ, (_DEAD_LETTERS,)),
     f"GET {_LETTER}": Rule(READ, (_DEAD_LETTERS,)),
     f"POST {_LETTER}/replay": Rule(READ_UPDATE, (_DEAD_LETTERS,)),
@@ -142,5 +171,15 @@ def rule_of(methods: Iterable[str], path: str) -> Rule | None:
     return REST[f"{method} {path}"]
 
 
-OPEN_PATHS = ("/livez", "/readyz", "/metrics", "/", "/openapi.json", "/docs", "/docs-files")
+OPEN_PATHS = (
+    "/livez",
+    "/readyz",
+    "/metrics",
+    "/",
+    "/openapi.json",
+    "/docs",
+    "/docs-files",
+    "/ui",
+    "/ui/{version}/{file:path}",
+)
 """What is outside both interfaces is for everyone: health and metrics of the process, the description, its page."""

@@ -34,6 +34,9 @@ TRUNCATION_RETRY_MS = 60 * 60 * 1000
 """A truncation that was requested this long ago and has not been reported was refused."""
 
 
+NO_MAXIMUM = 2**63 - 1
+"""What a policy without a maximum has for one."""
+
 HOLDS_MS = 3 * 60 * 1000
 """How long a report is taken for true: a few times the interval at which streams are sampled."""
 
@@ -147,6 +150,27 @@ def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) 
         return RetentionDecision(RetentionCode.NO_CUT, "not truncated: no cut after the head has been sampled yet")
     choose = _by_time if state.policy.retention_type is RetentionType.TIME else _by_size
     return _checked(state, choose(_Question(state, state.policy, now)), now, pause_ms)
+
+
+def numbers(state: RetentionState, decision: RetentionDecision) -> dict[str, int]:
+    """What the decision rests on, for operators: the policy, the bytes that are held and those that it would keep.
+
+    `unreadBytes` is how many the last reader group has yet to read. A maximum that is none is left out.
+    """
+    found: dict[str, int] = {}
+    if state.policy is not None:
+        unit = "Ms" if state.policy.retention_type is RetentionType.TIME else "Bytes"
+        found[f"minimum{unit}"] = state.policy.minimum
+        if state.policy.maximum < NO_MAXIMUM:
+            found[f"maximum{unit}"] = state.policy.maximum
+    cuts = state.sampled.references()
+    if cuts:
+        found["heldBytes"] = cuts[-1].size - state.head.size
+        if decision.target is not None:
+            found["keptBytes"] = cuts[-1].size - decision.target.size
+        if state.subscribers:
+            found["unreadBytes"] = cuts[-1].size - min(s.size for s in state.subscribers.values())
+    return found
 
 
 class _Question:

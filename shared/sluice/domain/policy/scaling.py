@@ -249,6 +249,27 @@ def decide_scaling(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS
     return ScaleDecision(ScaleCode.NO_COLD_NEIGHBOUR, f"not scaled: {why}")
 
 
+def numbers(state: ScalingState, decision: ScaleDecision, now: int) -> dict[str, int]:
+    """What the decision rests on, for operators: segments before and after it, those that are hot and cold, the policy.
+
+    `target` is in events/s or KB/s, as the policy has it.
+    """
+    count, policy = _count(state, now), state.policy
+    after = decision.segments if decision.seals else count
+    if policy.scale_type is ScaleType.FIXED:
+        return {"segments": count, "segmentsAfter": after}
+    present = [load.direction for load in _present(state) if load.holds(now)]
+    unit = "targetKBytes" if policy.scale_type is ScaleType.KBYTES else "targetEvents"
+    return {
+        "segments": count,
+        "segmentsAfter": after,
+        "hot": present.count(Direction.UP),
+        "cold": present.count(Direction.DOWN),
+        unit: policy.target_rate,
+        "minSegments": policy.min_segments,
+    }
+
+
 def split_range(low: float, high: float, count: int) -> tuple[Range, ...]:
     """`count` ranges of equal width, the last one to `high` exactly (9.2)."""
     width = (high - low) / count

@@ -127,7 +127,8 @@ class DecisionKind(Enum):
 class RecordDecision(StreamCommand, frozen=True):
     """What was decided on the stream of this creation at `at` (epoch ms), and why; `code` names the case.
 
-    It `acts` if a scale or a truncation is requested for it.
+    It `acts` if a scale or a truncation is requested for it, with the id `request`. `numbers` are those that it rests
+    on, by name with their units.
     """
 
     creation_id: str
@@ -136,6 +137,8 @@ class RecordDecision(StreamCommand, frozen=True):
     reason: str
     at: int
     acts: bool = False
+    request: str = ""
+    numbers: dict[str, int] = {}
 
 
 Command = (

@@ -7,7 +7,7 @@ Rules: stream-and-transaction-semantics 7.5, 7.8, 8.1, 8.2, 8.4; controller-grpc
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sluice.domain.errors import InvalidArgumentError, LengthsUnknownError, NotFoundError
 from sluice.domain.policy.cut_order import Order, compare, positions
@@ -108,8 +108,8 @@ def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
     last = span(stream, end) if end else dict.fromkeys(active.segments, active.number)
     low, high = min(first.values()), max(last.values())
     whole_from, whole_to = max(first.values()), min(last.values())
-    first_index = _index_of_positions(stream, start or dict.fromkeys(first, 0))
-    last_index = _index_of_positions(stream, end or dict.fromkeys(last, 0))
+    first_index = index_of_positions(stream, start or dict.fromkeys(first, 0))
+    last_index = index_of_positions(stream, end or dict.fromkeys(last, 0))
     found = set()
     for segment in stream.history.within(low, high):
         begin, until = epoch_of(segment.id), stream.history.last_epoch(segment.id)
@@ -119,6 +119,14 @@ def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
         ):
             found.add(segment.id)
     return found
+
+
+def lies_before(stream: Stream, cut: Cut) -> Callable[[Segment], bool]:
+    """Says of a segment whether all of it lies before the cut; before an empty cut nothing does."""
+    if not cut:
+        return lambda _segment: False
+    index = index_of_positions(stream, cut)
+    return lambda s: s.id not in cut and all(at.id > s.id for at in index.overlapping(s.low, s.high))
 
 
 def size_between(stream: Stream, start: Cut, end: Cut, segments: Iterable[int]) -> int:
@@ -141,7 +149,7 @@ def _ranges(stream: Stream, segments: Iterable[int]) -> dict[int, tuple[float, f
     return {s.id: (s.low, s.high) for s in found}
 
 
-def _index_of_positions(stream: Stream, cut: Cut) -> RangeIndex:
+def index_of_positions(stream: Stream, cut: Cut) -> RangeIndex:
     """The segments of a cut over those keys at which they are its position: what is not yet reached gives way."""
     return RangeIndex(Segment(s, low, high) for low, high, (s, _) in positions(cut, _ranges(stream, cut)))
 

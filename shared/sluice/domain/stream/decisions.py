@@ -2,7 +2,8 @@
 
 retention-spark decides repeatedly; the journal records a decision when it differs from the one before. Each kind is
 recorded in the order it was decided in, several decisions at one time included; what comes late changes nothing.
-One that acts stays readable beside later ones that do not.
+One that acts is recorded each time, since each has a request of its own; it stays readable beside later ones that do
+not.
 """
 
 from collections.abc import Callable
@@ -15,12 +16,12 @@ from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 
 
 def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> Decision:
-    """Nothing to note of an earlier stream of that name, or if it is known."""
+    """Nothing to note of an earlier stream of that name, or if it is known; another one that acts never is."""
     stream = find_stream(reader, command.stream_id)
     if stream is None or stream.creation_id != command.creation_id:
         return Decision()
     known = stream.decisions.get(command.kind)
-    if known is not None and (known.at > command.at or (known.code, known.reason) == (command.code, command.reason)):
+    if known is not None and (known.at > command.at or _is_known(known, command)):
         return Decision()
     noted = ev.DecisionRecorded(
         *command.stream_id,
@@ -29,8 +30,15 @@ def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> D
         reason=command.reason,
         at=command.at,
         acts=command.acts,
+        request=command.request,
+        numbers=command.numbers,
     )
     return Decision((noted,))
+
+
+def _is_known(known: RecordedDecision, command: RecordDecision) -> bool:
+    alike = (known.code, known.reason) == (command.code, command.reason)
+    return alike and (not command.acts or known.at == command.at)
 
 
 def last_decisions(stream: Stream) -> list[tuple[DecisionKind, RecordedDecision]]:

@@ -208,7 +208,8 @@ class RetentionPolicyAnnounced(StreamEvent, frozen=True):
 class DecisionRecorded(StreamEvent, frozen=True):
     """What was decided on the stream at `at` (epoch ms), and why, if that is something else than the time before.
 
-    It `acts` if a scale or a truncation is requested for it.
+    It `acts` if a scale or a truncation is requested for it, with the id `request`. `numbers` are those that it rests
+    on, by name with their units.
     """
 
     kind: DecisionKind
@@ -216,6 +217,8 @@ class DecisionRecorded(StreamEvent, frozen=True):
     reason: str
     at: int
     acts: bool = False
+    request: str = ""
+    numbers: dict[str, int] = {}
 
 
 class FoundEpoch(msgspec.Struct, frozen=True, omit_defaults=True):

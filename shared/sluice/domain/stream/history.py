@@ -222,6 +222,46 @@ class History(msgspec.Struct, array_like=True, gc=False):
         for epoch in self.recent[max(at - self.first_recent, 0) : max(end - self.first_recent, 0)]:
             yield from (self.segments[s] for s in _created_in(epoch))
 
+    def lives(self, first: int, last: int) -> Iterator[tuple[Segment, int | None]]:
+        """The segments of the epochs from `first` to `last`, each once, in no order, with the first epoch without it.
+
+        None for those in the newest epoch. It passes each chunk once; nothing may be added or condensed meanwhile.
+        """
+        if first > last:
+            return
+        begin, end = self._position(first), self._position(last) + 1
+        at, goes_on = begin, True
+        while goes_on and at < self.first_recent:
+            chunk = self._chunk_at(at)
+            goes_on = chunk.end < end
+            for id, (low, high, until) in chunk.segments.items():
+                if until <= begin or self._position(epoch_of(id)) >= end:
+                    continue
+                if until <= chunk.end:
+                    yield Segment(id, low, high), self._number(until)
+                else:
+                    goes_on = True
+            at = chunk.end
+        if not goes_on:
+            return
+        for id, segment in self.segments.items():
+            replaced_in = self.sealed_in.get(id)
+            is_past = replaced_in is not None and self._position(replaced_in) <= begin
+            if not is_past and self._position(epoch_of(id)) < end:
+                yield segment, replaced_in
+
+    def copy(self) -> "History":
+        """The same, which nothing changes any more: what is shared with it never changes."""
+        return History(
+            list(self.recent),
+            dict(self.segments),
+            dict(self.sealed_in),
+            dict(self.sealed_sizes),
+            self.chunks,
+            self.jumps,
+            self.approximate,
+        )
+
     def add(self, epoch: Epoch, creates: Iterable[Segment], seals: Iterable[int]) -> None:
         """Add the newest epoch: `creates` came into it, and the one before it was the last one of `seals`."""
         if epoch.number != self.count:

@@ -42,7 +42,7 @@ def _pinged(state: Transaction, event: ev.TransactionPinged) -> Transaction:
 
 def _committing(state: Transaction, event: ev.TransactionCommitting) -> Transaction:
     state.state, state.workflow = TransactionState.COMMITTING, None
-    state.writer, state.timestamp = event.writer, event.timestamp
+    state.writer, state.timestamp, state.committing_at = event.writer, event.timestamp, event.at
     return state
 
 

@@ -38,8 +38,8 @@ class Transaction(msgspec.Struct, array_like=True):
     """A transaction that has not ended; times in epoch ms, as the broker counts them.
 
     The lease runs out `lease_ms` after `last_activity_at`, the last ping; none may reach beyond `dies_at`.
-    `writer` and `timestamp` are those of its commit, `workflow` is there while it is
-    being opened or aborted.
+    `writer` and `timestamp` are those of its commit, which was requested at `committing_at`, 0 before; `workflow` is
+    there while it is being opened or aborted.
     """
 
     id: TransactionId
@@ -53,6 +53,7 @@ class Transaction(msgspec.Struct, array_like=True):
     timestamp: int = 0
     reason: AbortReason | None = None
     workflow: Workflow | None = None
+    committing_at: int = 0
 
     @property
     def uuid(self) -> str:

@@ -28,7 +28,7 @@ def folded(*entries: bytes, state: GroupState | None = None) -> GroupState:
 
 
 def assignment(state: GroupState) -> tuple[Mapping[str, set[str]], set[str]]:
-    return state.assigned, state.unassigned
+    return {reader: set(held) for reader, held in state.assigned.items()}, set(state.unassigned)
 
 
 def test_segments_go_from_hand_to_hand() -> None:
@@ -71,6 +71,25 @@ def test_an_initial_state_among_updates_replaces_everything() -> None:
         written.updates(written.add_reader("r1"), written.acquire("r1", A0), reset, written.add_reader("r2")),
     )
     assert assignment(state) == ({"r2": set()}, {B0})
+
+
+def test_positions_are_the_latest_that_readers_have_reported() -> None:
+    state = folded(
+        written.initial(CONFIG, [A0, A1]),
+        written.updates(written.add_reader("r"), written.acquire("r", A0), written.acquire("r", A1)),
+        written.updates(written.checkpoint("cp", "r", {A0: 50, A1: 60, B0: 9})),
+    )
+    assert state.positions() == {A0: 50, A1: 60}
+    fold(state, written.updates(written.checkpoint("x_SILENT_y", "r", {A0: 70}), written.last_read("r", {A1: 65})))
+    assert state.positions() == {A0: 50, A1: 65}
+    fold(state, written.updates(written.release("r", A0, 55), written.remove_reader("r", {A1: 80})))
+    assert (state.assigned, state.positions()) == ({}, {A0: 55, A1: 80})
+    fold(
+        state, written.updates(written.add_reader("q"), written.acquire("q", A0), written.complete("q", A0, {A2: (0,)}))
+    )
+    assert state.positions() == {A1: 80, A2: 0}
+    fold(state, written.updates(written.add_reader("q"), written.acquire("q", A1), written.remove_reader("q")))
+    assert state.positions()[A1] == 80, "where none is reported it is where it was acquired"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +148,7 @@ async def test_without_a_mark_it_is_read_from_where_the_segment_begins(mark: int
     await store.truncate_segment(SEGMENT, begin)
     if mark is not None:
         await store.update_attribute(SEGMENT, MARK_ATTRIBUTE, mark, None)
-    assert (await state_in(store)).unassigned == {B0}
+    assert (await state_in(store)).unassigned == {B0: 0}
 
 
 async def test_a_state_that_is_compacted_while_it_is_read_is_read_again() -> None:
@@ -148,7 +167,7 @@ async def test_a_state_that_is_compacted_while_it_is_read_is_read_again() -> Non
         return await read(name, offset, length)
 
     store.read_segment = read_late  # type: ignore[method-assign,assignment]
-    assert (await state_in(store)).unassigned == {B0}
+    assert (await state_in(store)).unassigned == {B0: 0}
 
 
 async def test_nonsense_is_named() -> None:

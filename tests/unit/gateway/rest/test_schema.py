@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import CHECKS
 from unit.gateway.rest.world import World
 
+from api_gateway.feed import feeds
 from api_gateway.rest.app import build_app
 from sluice.telemetry.health import HttpServer
 
@@ -61,11 +62,14 @@ def base_url(unused_tcp_port_factory: Callable[[], int]) -> Iterator[str]:
         await world.stop()
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="gateway")
-    thread.start()
-    assert serving.wait(10)
-    yield f"http://127.0.0.1:{port}"
-    loop.call_soon_threadsafe(ending.set)
-    thread.join()
+    with pytest.MonkeyPatch.context() as patch:
+        # A feed would outlast every call.
+        patch.setattr(feeds, "MAX_LIFE_S", 0.0)
+        thread.start()
+        assert serving.wait(10)
+        yield f"http://127.0.0.1:{port}"
+        loop.call_soon_threadsafe(ending.set)
+        thread.join()
     loop.close()
 
 

@@ -96,6 +96,11 @@ async def test_running_workflows(world: World, scope: str) -> None:
     await under_way(world, "a", "b", "c")
     workflows = await world.all_items(f"{S}/workflows")
     assert [w["aggregate"] for w in workflows] == [f"stream:sc/{n}" for n in "abc"]
+    tried_by = workflows[0].pop("nextAttemptAt") - world.runtime.clock.now_ms()
+    assert 0 <= tried_by <= 6_250
+    assert (workflows[0].pop("state"), workflows[0].pop("waitsFor")["why"][:16]) == ("failing", "no segment store")
+    actions = [{"action": action, "allowed": True} for action in ("retry", "cancel")]
+    assert workflows[0].pop("allowed") == actions
     assert workflows[0] == {
         "aggregate": "stream:sc/a",
         "id": "create-stream-1",

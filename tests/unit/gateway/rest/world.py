@@ -1,22 +1,36 @@
 """What the HTTP application stands on in these tests."""
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+from support.lookback import MemoryLookback
 from unit.gateway.system import CONTAINERS, PARTITIONS, MemorySystem
 
+from api_gateway.demonstration import Demonstration
+from api_gateway.feed.feeds import Feeds, Hello
+from api_gateway.feed.watch import ChangeWatch
+from api_gateway.overview import Overview
+from api_gateway.rates import Rates
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rest.app import build_app, open_app
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import DeadLetters
+from api_gateway.rest.group_readers import GroupReaders
 from api_gateway.rest.heartbeats import LastHeartbeats
+from api_gateway.rest.partitions import Partitions
 from api_gateway.rest.statistics import Statistics
+from api_gateway.security.browsers import Browsers
 from api_gateway.security.guard import Guard
+from api_gateway.security.sessions import Sessions
 from api_gateway.settings import GatewaySettings
+from api_gateway.tally import Tally
+from api_gateway.worker import Worker
 from sluice.engine.ports import Message
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
+from sluice.kafka.group_progress import GroupsUnavailableError, PartitionProgress
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import Request
 from sluice.kafka.topics import DEAD_LETTERS
@@ -24,6 +38,15 @@ from sluice.memory.broker import MemoryBroker, MemoryMessage
 from sluice.pravega.memory import InMemorySegmentStore
 
 OFFSET_OF_ORIGIN = "7"
+
+
+def as_text(at_ms: int) -> str:
+    """A time as calls take it; numbers have to be large, and those of these tests are small."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+CLUSTER_NAME = "test-cluster"
+MAX_FEEDS = 60
 
 
 class Letters:
@@ -68,6 +91,25 @@ class Letters:
             yield from log[offset : end.get(partition, len(log)) + 1]
 
 
+class Groups:
+    """How far the consumers of requests are. `fetched` counts how often that was read; `away`: none can be."""
+
+    def __init__(self) -> None:
+        self.items: list[PartitionProgress] = []
+        self.fetched = 0
+        self.away = False
+
+    def fetch(self, _now_ms: int) -> list[PartitionProgress]:
+        """As `GroupProgress.fetch` does."""
+        self.fetched += 1
+        if self.away:
+            raise GroupsUnavailableError("Kafka does not say how far consumers are")
+        return self.items
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
 class World:
     """The application, and everything behind it. Call `start` before anything else, and `stop` at the end.
 
@@ -75,17 +117,28 @@ class World:
     """
 
     client: httpx.AsyncClient
+    backend: Backend
 
-    def __init__(self, max_pending: int = 100, guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        max_pending: int = 100,
+        guard: Guard | None = None,
+        browsers: Browsers | None = None,
+        sessions: Sessions | None = None,
+        broker: MemoryBroker | None = None,
+    ) -> None:
         settings = GatewaySettings(instance="test", container_count=CONTAINERS)
-        self.system = MemorySystem(settings, self._touch)
+        self.system = MemorySystem(settings, self._touch, broker)
         self.runtime = self.system.runtime
         self.letters = Letters(self.system.broker)
         self.last_heartbeats = LastHeartbeats()
+        self.lookback = MemoryLookback(self.system.broker)
         self.statistics = Statistics(PARTITIONS)
+        self.demonstration = Demonstration("127.0.0.1:9090", self.system.broker.now_ms, "there is no client here")
         self.max_pending = max_pending
         self.meanwhile: Callable[[], Any] = lambda: None
-        self.app = build_app(self.runtime, max_calls=100, guard=guard)
+        self.groups = Groups()
+        self.app = build_app(self.runtime, 100, guard, browsers or Browsers(), sessions)
 
     @property
     def store(self) -> InMemorySegmentStore:
@@ -99,19 +152,35 @@ class World:
     async def start(self) -> None:
         """Load the journal and answer from then on."""
         await self.system.start()
-        backend = Backend(
-            reads=Reads(self.runtime.journal),
+        journal, clock, letters = self.runtime.journal, self.runtime.clock, self.dead_letters()
+        watch = ChangeWatch(journal)
+        reads, worker = Reads(journal), Worker()
+        self.backend = Backend(
+            reads=reads,
             requests=Requests(self.runtime, self.max_pending, 5),
             store=self.store,
-            dead_letters=self.dead_letters(),
+            dead_letters=letters,
             last_heartbeats=self.last_heartbeats,
             statistics=self.statistics,
+            demonstration=self.demonstration,
             container_count=CONTAINERS,
-            clock=self.runtime.clock,
+            clock=clock,
+            cluster=CLUSTER_NAME,
+            feeds=Feeds(watch, clock, Hello(CLUSTER_NAME, ""), MAX_FEEDS),
+            overview=Overview(journal, Tally(journal, watch), letters, clock),
+            partitions=Partitions(self.groups, clock),
+            lookback=self.lookback,
+            rates=Rates(self.store, reads.known_stream),
+            readers=GroupReaders(self.store, reads, worker, clock, self.lookback),
+            worker=worker,
         )
-        open_app(self.app, backend)
+        open_app(self.app, self.backend)
 
     async def stop(self) -> None:
+        await self.backend.feeds.stop()
+        await self.backend.overview.stop()
+        await self.backend.partitions.stop()
+        await self.backend.rates.stop()
         await self.system.stop()
 
     def dead_letters(self) -> DeadLetters:

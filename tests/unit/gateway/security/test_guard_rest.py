@@ -11,11 +11,16 @@ from unit.gateway.security.support import ALL, NONE, READ, READ_UPDATE, Callers
 
 from api_gateway.rest import boundary
 from api_gateway.rest.app import build_app
+from api_gateway.rest.page_files import FILES_PATH, page_files
 from api_gateway.security.guard import Guard
-from api_gateway.security.rest_permissions import OPEN_PATHS, REST, SLUICE, names_in
+from api_gateway.security.rest_permissions import OPEN_PATHS, REST, SLUICE, WORKFLOWS, names_in
+from sluice.domain.stream.commands import DecisionKind
+from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
+from sluice.domain.workflow import WorkflowStepFailed
 from sluice.security.caller import CALLER
 
 SC = "prn::/scope:sc"
+SINCE = {"from": "-1h"}
 VALUES = {"partition": "0", "offset": "0", "epoch": "0", "segment": "0", "txn": "0" * 8 + "-0000" * 3 + "-" + "0" * 12}
 
 
@@ -57,7 +62,7 @@ async def call(world: World, method: str, path: str, user: str = "", body: Any =
 def operations(*, open_: bool) -> Iterator[tuple[str, str]]:
     """Methods and paths."""
     for operation, rule in REST.items():
-        if (rule is None) is open_:
+        if (rule is None) if open_ else (rule is not None and rule.on):
             method, _, path = operation.partition(" ")
             for name in ("scope", "stream", "group", "table", "scopeName", "streamName", "readerGroupName", "id"):
                 path = path.replace(f"{{{name}}}", "x")
@@ -93,9 +98,10 @@ async def test_what_is_open_looks_at_no_credentials(secured: World, callers: Cal
     for method, path in operations(open_=True):
         answer = await call(secured, method, path, "unknown")
         assert answer.status_code in (200, 404), path
+    version = page_files().version
     for path in OPEN_PATHS:
-        file = f"{path}/swagger-ui.css" if path == "/docs-files" else path
-        assert (await call(secured, "GET", file, "unknown")).status_code == 200, path
+        file = {"/docs-files": f"{path}/swagger-ui.css", "/ui": "/ui/", FILES_PATH: f"/ui/{version}/page.css"}.get(path)
+        assert (await call(secured, "GET", file or path, "unknown")).status_code == 200, path
     assert callers.requests == []
 
 
@@ -204,11 +210,97 @@ async def test_the_caller_is_forgotten_after_the_call(secured: World) -> None:
 
 
 def test_what_is_about_no_scope_has_resources_of_its_own() -> None:
-    of = {operation: rule.on[0].of(names_in({})) for operation, rule in SLUICE.items() if "{scope}" not in operation}
+    of = {
+        operation: rule.on[0].of(names_in({}))
+        for operation, rule in SLUICE.items()
+        if "{scope}" not in operation and rule.on
+    }
     assert {path.split("/")[3]: resource for path, resource in of.items()} == {
         "scopes": "prn::/",
+        "streams": "prn::/",
+        "search": "prn::/",
+        "decisions": "prn::/",
+        "transactions": "prn::/",
+        "demonstration": "prn::/",
+        "overview": "prn::/",
+        "partitions": "prn::/sluice:cluster",
         "workflows": "prn::/sluice:workflows",
         "containers": "prn::/sluice:cluster",
         "members": "prn::/sluice:cluster",
         "dead-letters": "prn::/sluice:dead-letters",
+        "journal": "prn::/",
     }
+
+
+async def test_decisions_and_waiting_commits_of_streams_that_may_not_be_read_are_left_out(
+    filled: World, callers: Callers
+) -> None:
+    callers.permissions["reader"][f"{SC}/stream:b"] = NONE
+    for name in "ab":
+        event = DecisionRecorded("sc", name, kind=DecisionKind.SCALE, code="steady", reason="calm", at=5)
+        await filled.system.append(f"sc/{name}", event)
+        begun = await call(
+            filled, "POST", f"/sluice/v1/scopes/sc/streams/{name}/transactions", "admin", {"leaseMs": 30_000}
+        )
+        assert begun.status_code == 201
+    for path in ("decisions", "transactions"):
+        found = (await call(filled, "GET", f"/sluice/v1/{path}", "reader")).json()["items"]
+        assert [one["stream"] for one in found] == ["sc/a"], path
+    assert (await call(filled, "GET", "/sluice/v1/scopes/sc/streams/b/decisions", "reader", **SINCE)).status_code == 403
+    what_if = await call(filled, "POST", "/sluice/v1/scopes/sc/streams/a/what-if", "reader", {"scaling": {}})
+    assert what_if.status_code == 200
+
+
+async def test_the_overview_names_nothing_that_the_caller_may_not_read(filled: World, callers: Callers) -> None:
+    now = filled.runtime.clock.now_ms()
+    await filled.system.stop_deciding()
+    for name in "ab":
+        hot = DecisionRecorded("sc", name, kind=DecisionKind.SCALE, code="split", reason="hot", at=now, acts=True)
+        await filled.system.append(f"sc/{name}", hot)
+    failed = WorkflowStepFailed("stream:sc/b", "seal-segments", 3, "sc/b does not answer")
+    await filled.system.append("sc/b", StreamSealStarted("sc", "b", at=1), failed)
+    for permissions, streams, is_named in (
+        ({ALL: READ}, ["sc/a", "sc/b"], True),
+        ({"prn::/": READ, f"{SC}/stream:a": READ}, ["sc/a"], False),
+        ({"prn::/": READ, WORKFLOWS: READ}, [], True),
+    ):
+        callers.permissions["half"] = permissions
+        found = (await call(filled, "GET", "/sluice/v1/overview", "half")).json()
+        assert found["hotStreams"] == streams and found["workflows"]["failing"] == 1
+        assert ("oldestFailing" in found["workflows"]) is is_named
+        assert ("the oldest for" in found["sentence"]) is is_named and "sc/" not in found["sentence"]
+
+
+async def test_the_journal_is_shown_without_what_the_caller_may_not_read(filled: World, callers: Callers) -> None:
+    for permissions, seen in (
+        ({ALL: READ}, {"scope:sc", "scope:other", "stream:sc/a", "stream:sc/b", "table:sc/a", "group:sc/a"}),
+        ({"prn::/": READ, SC: READ, f"{SC}/stream:a": READ}, {"scope:sc", "stream:sc/a"}),
+        ({"prn::/": READ}, set()),
+    ):
+        callers.permissions["half"] = permissions
+        found = (await call(filled, "GET", "/sluice/v1/journal", "half", limit=1000)).json()
+        shown = {one["aggregate"] for one in found["items"]}
+        assert seen <= shown and (permissions.get(ALL) or shown <= {*seen, "stream:sc/_MARKa", "fences:x"}), shown
+        assert found["complete"]
+
+
+async def test_a_request_is_traced_by_who_may_read_what_it_is_about(filled: World, callers: Callers) -> None:
+    sealed = await call(filled, "POST", "/sluice/v1/scopes/sc/streams/a/seal", "admin")
+    path = f"/sluice/v1/requests/{sealed.headers['Sluice-Request']}"
+    callers.permissions["own"] = {f"{SC}/stream:a": READ}
+    callers.permissions["other"] = {f"{SC}/stream:b": READ}
+    shown = (await call(filled, "GET", path, "own")).json()
+    assert shown["steps"][0]["what"] == "requested" and shown["answer"]["status"] == "SUCCESS"
+    assert shown["principal"] == "admin"
+    assert (await call(filled, "GET", path, "other")).status_code == 403
+    assert (await call(filled, "GET", "/sluice/v1/requests/none-1", "other")).status_code == 403
+    assert (await call(filled, "GET", path)).status_code == 401
+
+
+async def test_the_past_of_a_stream_shows_subscribers_as_its_present_does(filled: World, callers: Callers) -> None:
+    group = {"config": {"streams": {"sc/b": {}}, "retention": "manual"}}
+    assert (await call(filled, "PUT", "/sluice/v1/scopes/sc/readergroups/g", "admin", group)).status_code == 201
+    for group_too, seen in ((READ, ["sc/g"]), (NONE, [])):
+        callers.permissions["half"] = {f"{SC}/stream:b": READ, f"{SC}/reader-group:g": group_too}
+        shown = (await call(filled, "GET", "/sluice/v1/scopes/sc/streams/b", "half", at="now")).json()
+        assert [subscriber["name"] for subscriber in shown["subscribers"]] == seen

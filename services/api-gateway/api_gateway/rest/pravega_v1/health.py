@@ -59,6 +59,16 @@ class HealthTree:
         found = {**problems(self._checks), **problems(self._degraded)}
         return "; ".join(f"{name}: {problem}" for name, problem in found.items())
 
+    def not_ready(self) -> list[str]:
+        """Why this process cannot serve, in words; empty if it can."""
+        return [f"{name}: {problem}" for name, problem in problems(self._checks).items()]
+
+    def troubles(self) -> list[str]:
+        """What this process does without, and which of the other services have no instance."""
+        found = [f"{name}: {problem}" for name, problem in problems(self._degraded).items()]
+        others = self._others()
+        return found + [f"{name}: no instance" for name in SERVICES if others[name].status == "DOWN"]
+
     def root(self) -> HealthResult:
         """Up if the process is ready, starting as long as something is missing for that."""
         wrong, lesser = problems(self._checks), problems(self._degraded)

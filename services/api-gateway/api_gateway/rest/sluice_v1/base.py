@@ -22,6 +22,20 @@ class Model(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
 
+class RecordOffset(Model):
+    """Where a record of the journal stands."""
+
+    partition: int
+    offset: int
+
+
+class Moment(Model):
+    """What a description also has if it is one of the past."""
+
+    at: int | None = Field(default=None, description="The moment that is described, epoch ms.")
+    as_of: RecordOffset | None = Field(default=None, description="The last record of the journal that is taken in.")
+
+
 class Body(Model):
     """What is sent; an unknown property is refused, numbers are not written as text."""
 

@@ -3,9 +3,11 @@
 from fastapi import Response
 from pydantic import Field
 
-from api_gateway.rest.backend import Served, as_json
+from api_gateway.rest.backend import Served, as_document, as_json
+from api_gateway.rest.looking_back import At, LookBack
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
-from api_gateway.rest.sluice_v1.base import Model, refusals, router
+from api_gateway.rest.sluice_v1.base import Model, Moment, refusals, router
+from sluice.lookback.describing import CLUSTER_AT, DescribedCluster
 
 routes = router("cluster")
 
@@ -20,7 +22,7 @@ class ContainerItem(Model):
     )
 
 
-class ContainerMap(Model):
+class ContainerMap(Moment):
     """The container map."""
 
     items: list[ContainerItem]
@@ -43,7 +45,7 @@ class MemberItem(Model):
     )
 
 
-class MemberList(Model):
+class MemberList(Moment):
     """A page of members, by service and instance."""
 
     items: list[MemberItem]
@@ -51,8 +53,13 @@ class MemberList(Model):
 
 
 @routes.get("/containers", operation_id="getContainers", response_model=ContainerMap, responses=refusals())
-async def containers(backend: Served) -> Response:
+async def containers(backend: Served, look_back: LookBack, at: At = None) -> Response:
     """Show the container map, and the members of the data plane."""
+    if at is not None:
+        found = (await look_back(CLUSTER_AT, DescribedCluster(look_back.moment(at)))).containers
+        with_store = {item["container"]: item for item in found["items"]}
+        shown = sorted({*range(backend.container_count), *with_store})
+        return as_document({**found, "items": [with_store.get(c, {"container": c}) for c in shown]})
     cluster = backend.reads.cluster()
     items = []
     for container in range(backend.container_count):
@@ -65,8 +72,12 @@ async def containers(backend: Served) -> Response:
 
 
 @routes.get("/members", operation_id="listMembers", response_model=MemberList, responses=refusals())
-async def members(backend: Served, limit: Limit = DEFAULT, after: After = "") -> Response:
-    """List the instances of our services."""
+async def members(
+    backend: Served, look_back: LookBack, limit: Limit = DEFAULT, after: After = "", at: At = None
+) -> Response:
+    """List the instances of our services; those of the past are on one page."""
+    if at is not None:
+        return as_document((await look_back(CLUSTER_AT, DescribedCluster(look_back.moment(at)))).members)
     behind = position_in(after)
     found = sorted((f"{m.service}/{m.instance}", m) for m in backend.reads.cluster().members.values())
     rest = [(order, member) for order, member in found if order > behind]

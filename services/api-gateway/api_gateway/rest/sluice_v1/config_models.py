@@ -20,7 +20,7 @@ _SCALE_TYPES: dict[ScalingType, domain.ScaleType] = {
     "events": domain.ScaleType.EVENTS,
     "kbytes": domain.ScaleType.KBYTES,
 }
-_SCALE_NAMES = {scale_type: name for name, scale_type in _SCALE_TYPES.items()}
+SCALE_NAMES = {scale_type: name for name, scale_type in _SCALE_TYPES.items()}
 _RETENTION_TYPES: dict[RetentionKind, domain.RetentionType] = {
     "size": domain.RetentionType.SIZE,
     "time": domain.RetentionType.TIME,
@@ -83,12 +83,16 @@ class StreamConfiguration(Model):
     timestamp_aggregation_timeout: int
 
 
-def config_of(settings: StreamSettings) -> domain.StreamConfig:
-    scaling, retention = settings.scaling, settings.retention
-    if retention is not None and retention.max < retention.min:
+def retention_of(retention: Retention) -> domain.RetentionPolicy:
+    if retention.max < retention.min:
         raise InvalidArgumentError(
             f"retention.max is {retention.max}, less than retention.min, which is {retention.min}"
         )
+    return domain.RetentionPolicy(_RETENTION_TYPES[retention.type], retention.min, retention.max)
+
+
+def config_of(settings: StreamSettings) -> domain.StreamConfig:
+    scaling, retention = settings.scaling, settings.retention
     config = domain.StreamConfig(
         scaling=domain.ScalingPolicy(
             scale_type=_SCALE_TYPES[scaling.type],
@@ -96,9 +100,7 @@ def config_of(settings: StreamSettings) -> domain.StreamConfig:
             scale_factor=scaling.scale_factor,
             min_segments=scaling.min_segments,
         ),
-        retention=domain.RetentionPolicy(_RETENTION_TYPES[retention.type], retention.min, retention.max)
-        if retention is not None
-        else None,
+        retention=retention_of(retention) if retention is not None else None,
         tags=tuple(dict.fromkeys(settings.tags)),
         timestamp_aggregation_timeout_ms=settings.timestamp_aggregation_timeout,
         rollover_size_bytes=settings.rollover_size_bytes,
@@ -112,7 +114,7 @@ def config_model(config: domain.StreamConfig) -> StreamConfiguration:
     scaling, retention = config.scaling, config.retention
     return StreamConfiguration(
         scaling=Scaling.model_construct(
-            type=_SCALE_NAMES[scaling.scale_type],
+            type=SCALE_NAMES[scaling.scale_type],
             target_rate=scaling.target_rate,
             scale_factor=scaling.scale_factor,
             min_segments=scaling.min_segments,

@@ -9,10 +9,12 @@ from pydantic import Field
 
 from api_gateway.listing import Listing
 from api_gateway.reads import missing_scope
-from api_gateway.rest.backend import Served, Submit, as_json
+from api_gateway.rest.backend import Served, Submit, as_document, as_json
 from api_gateway.rest.etags import SHOWN, IfMatch, config_changed, etag_of, matching
 from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.looking_back import At, LookBack
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
+from api_gateway.rest.sluice_v1.actions import Action, Allowed, judged, on_workflow, why_not_now
 from api_gateway.rest.sluice_v1.base import (
     INT32_MAX,
     INT64_MAX,
@@ -20,6 +22,7 @@ from api_gateway.rest.sluice_v1.base import (
     Cut,
     GroupName,
     Model,
+    Moment,
     ScopeName,
     changed,
     cut_model,
@@ -34,11 +37,15 @@ from sluice.domain.ids import GroupId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.status import Status
+from sluice.lookback.describing import GROUP as GROUP_AT
+from sluice.lookback.describing import Described
 from sluice.security.resources import reader_group_resource
 
 routes = router("reader groups")
 
 _ONE = "/scopes/{scope}/readergroups/{group}"
+
+_ACTIONS = (Action("update", "PUT", _ONE), Action("delete", "DELETE", _ONE))
 
 RetentionName = Literal["none", "manual", "automatic"]
 _RETENTIONS: dict[RetentionName, GroupRetention] = {
@@ -95,7 +102,7 @@ class GroupConfiguration(Model):
     max_outstanding_checkpoints: int
 
 
-class GroupDescription(Model):
+class GroupDescription(Moment):
     """A reader group."""
 
     scope: str
@@ -106,6 +113,10 @@ class GroupDescription(Model):
     created_at: int = Field(description="When it was created, epoch ms.")
     config: GroupConfiguration
     workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment.")
+    allowed: list[Allowed] | None = Field(
+        default=None,
+        description="What the caller may do: update, delete; retry and cancel of its workflow. Left out of the past.",
+    )
 
 
 class GroupItem(Model):
@@ -143,8 +154,12 @@ def _item(group: ReaderGroup) -> GroupItem:
 
 
 @routes.get(_ONE, operation_id="describeGroup", response_model=GroupDescription, responses={**SHOWN, **refusals(404)})
-async def describe_group(backend: Served, scope: ScopeName, group: GroupName) -> Response:
+async def describe_group(
+    backend: Served, look_back: LookBack, scope: ScopeName, group: GroupName, at: At = None
+) -> Response:
     """Describe a reader group. How far it has read stands in the descriptions of its streams."""
+    if at is not None:
+        return as_document((await look_back(GROUP_AT, Described(scope, group, look_back.moment(at)))).document)
     found = await backend.reads.group_or_none(GroupId(scope, group))
     if found is None:
         raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
@@ -238,4 +253,8 @@ def _description(group: ReaderGroup) -> GroupDescription:
             max_outstanding_checkpoints=config.max_outstanding_checkpoints,
         ),
         workflow=workflow_model(group.workflow),
+        allowed=judged(
+            [*((action, why_not_now(group.state)) for action in _ACTIONS), *on_workflow(group)],
+            {"scope": group.id.scope, "group": group.id.name},
+        ),
     )

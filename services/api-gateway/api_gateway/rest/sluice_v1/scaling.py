@@ -18,6 +18,7 @@ from api_gateway.rest.sluice_v1.base import (
     refusals,
     router,
 )
+from api_gateway.rest.sluice_v1.dry_runs import DryRunModel, DryRunQuery, dry_run_answer
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.segments_shown import Shown
 from api_gateway.rest.sluice_v1.stream_models import (
@@ -48,10 +49,19 @@ Epoch = Annotated[int, Path(ge=0, le=INT32_MAX, description="The epoch that the 
     f"{_ONE}/scale",
     operation_id="scaleStream",
     status_code=202,
-    responses={202: changed("It has begun.", ScaleStarted), **refusals(404, 409, is_change=True)},
+    responses={
+        200: {"description": "With `dryRun`: what it would do.", "model": DryRunModel},
+        202: changed("It has begun.", ScaleStarted),
+        **refusals(404, 409, is_change=True),
+    },
 )
 async def scale_stream(
-    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, body: ScaleBody
+    backend: Served,
+    submit: Submit,
+    scope: ScopeName,
+    stream: StreamName,
+    body: ScaleBody,
+    dry_run: DryRunQuery = False,
 ) -> Response:
     """Replace segments of a stream by new ones over the same keys. Answered when it has begun."""
     await backend.reads.stream(StreamId(scope, stream))
@@ -59,6 +69,8 @@ async def scale_stream(
     command = ScaleStream(
         scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=backend.clock.now_ms()
     )
+    if dry_run:
+        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
     reply = done(await submit(command), f"stream {scope}/{stream}")
     segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
     return as_json(ScaleStarted(epoch=reply.epoch, segments=segments), 202)

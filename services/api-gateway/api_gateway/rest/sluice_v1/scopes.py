@@ -6,13 +6,16 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from api_gateway.listing import Listing
-from api_gateway.rest.backend import Served, Submit, as_json
+from api_gateway.rest.backend import Served, Submit, as_document, as_json
+from api_gateway.rest.looking_back import At, LookBack
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
-from api_gateway.rest.sluice_v1.base import Model, ScopeName, Taken, changed, refusals, router
+from api_gateway.rest.sluice_v1.base import Model, Moment, ScopeName, Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
+from sluice.lookback.describing import SCOPE as SCOPE_AT
+from sluice.lookback.describing import DescribedScope
 from sluice.security.resources import scope_resource
 
 routes = router("scopes")
@@ -31,7 +34,7 @@ class ScopeList(Model):
     next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
-class ScopeDescription(Model):
+class ScopeDescription(Moment):
     """A scope, and how much is in it."""
 
     name: str
@@ -55,16 +58,20 @@ async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAU
 
 
 @routes.get("/scopes/{scope}", operation_id="describeScope", response_model=ScopeDescription, responses=refusals(404))
-async def describe_scope(backend: Served, scope: ScopeName) -> Response:
+async def describe_scope(backend: Served, look_back: LookBack, scope: ScopeName, at: At = None) -> Response:
     """Describe a scope."""
+    if at is not None:
+        found = await look_back(SCOPE_AT, DescribedScope(scope, look_back.moment(at)))
+        # Names are listed elsewhere, each for those who may see it.
+        return as_document({key: value for key, value in found.document.items() if key != "names"})
     contents = await backend.reads.contents(scope)
-    found = await backend.reads.scope(scope)
+    present = await backend.reads.scope(scope)
     return as_json(
         ScopeDescription(
             name=scope,
-            created_at=found.created_at,
+            created_at=present.created_at,
             **contents._asdict(),
-            workflow=workflow_model(found.workflow),
+            workflow=workflow_model(present.workflow),
         )
     )
 

@@ -1,11 +1,13 @@
 """What is shown of streams, and what is sent about them."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AllowInfNan, Field
 
-from api_gateway.rest.sluice_v1.base import INT64_MAX, Body, Cut, Model
+from api_gateway.rest.sluice_v1.actions import Allowed
+from api_gateway.rest.sluice_v1.base import INT64_MAX, Body, Cut, Model, Moment
 from api_gateway.rest.sluice_v1.config_models import StreamConfiguration
+from api_gateway.rest.sluice_v1.why_models import DecisionModel
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow
 
 
@@ -96,21 +98,6 @@ class SubscriberModel(Model):
     cut: Cut = Field(description="How far it has read; empty before its first report.")
 
 
-class DecisionModel(Model):
-    """A decision on scaling or retention."""
-
-    kind: Literal["scale", "retention"]
-    code: str = Field(description="Which case it was.", examples=["split"])
-    reason: str = Field(description="Why, in words.")
-    at: int = Field(description="When it was taken, epoch ms.")
-
-
-class DecisionList(Model):
-    """The last new decision of each kind, and the last that acts if that is another one; the latest first."""
-
-    items: list[DecisionModel]
-
-
 class WatermarkModel(Model):
     """The latest watermark, in the writers' own time."""
 
@@ -119,7 +106,7 @@ class WatermarkModel(Model):
     at: int = Field(description="When it was written, epoch ms.")
 
 
-class StreamDescription(Model):
+class StreamDescription(Moment):
     """All there is to know of a stream."""
 
     scope: str
@@ -136,6 +123,11 @@ class StreamDescription(Model):
     transactions: TransactionCounts
     subscribers: list[SubscriberModel]
     decisions: list[DecisionModel] = Field(description="The last decision on scaling and on retention.")
+    allowed: list[Allowed] | None = Field(
+        default=None,
+        description="What the caller may do: update, scale, truncate, seal, delete; commit and abort of transactions; "
+        "retry and cancel of its workflow. Left out of the past.",
+    )
     mark_stream: str = Field(description="The name of the stream that carries its watermarks.")
     watermark: WatermarkModel | None = Field(default=None, description="The latest one, if there is any.")
 

@@ -2,17 +2,19 @@
 
 from collections.abc import Awaitable, Iterator
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Header, Query, Response
 from msgspec.structs import replace
 
 from api_gateway.listing import Listing, may_read
 from api_gateway.reads import missing_scope, streams_after, streams_with_tag
-from api_gateway.rest.backend import Served, Submit, as_json
+from api_gateway.rest.backend import Served, Submit, as_document, as_json
 from api_gateway.rest.etags import SHOWN, IfMatch, etag_of, matching
 from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.looking_back import At, LookBack
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
+from api_gateway.rest.sluice_v1.actions import Action, Allowed, judged, on_workflow
 from api_gateway.rest.sluice_v1.base import (
     ScopeName,
     StreamName,
@@ -24,11 +26,10 @@ from api_gateway.rest.sluice_v1.base import (
     router,
 )
 from api_gateway.rest.sluice_v1.config_models import StreamSettings, config_model, config_of
+from api_gateway.rest.sluice_v1.dry_runs import AnyAnswer, DryRunModel, DryRunQuery, dry_run_answer
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.segments_shown import Shown
 from api_gateway.rest.sluice_v1.stream_models import (
-    DecisionList,
-    DecisionModel,
     StreamDescription,
     StreamItem,
     StreamList,
@@ -38,6 +39,7 @@ from api_gateway.rest.sluice_v1.stream_models import (
     WaitingWorkflow,
     WatermarkModel,
 )
+from api_gateway.rest.sluice_v1.why_models import decision_model
 from api_gateway.rest.sluice_v1.workflow_models import workflow_model
 from sluice.domain.ids import StreamId
 from sluice.domain.names import mark_stream
@@ -45,7 +47,10 @@ from sluice.domain.status import Status
 from sluice.domain.stream import queries
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.decisions import last_decisions
+from sluice.domain.stream.effects import Act, why_not
 from sluice.domain.stream.state import Stream, StreamState
+from sluice.lookback.describing import STREAM as STREAM_AT
+from sluice.lookback.describing import Described
 from sluice.security.resources import reader_group_resource, stream_resource
 
 routes = router("streams")
@@ -89,8 +94,13 @@ def _item(stream: Stream) -> StreamItem:
 
 
 @routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses={**SHOWN, **refusals(404)})
-async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
+async def describe_stream(
+    backend: Served, look_back: LookBack, scope: ScopeName, stream: StreamName, at: At = None
+) -> Response:
     """Describe a stream: its configuration, where it stands and what is being done with it."""
+    if at is not None:
+        question = Described(scope, stream, look_back.moment(at), backend.container_count)
+        return as_document(_visible((await look_back(STREAM_AT, question)).document))
     full = await backend.reads.stream_in_full(StreamId(scope, stream))
     found, transactions = full.stream, full.transactions
     segments = [] if found.state is StreamState.SEALED else found.active_segments()
@@ -122,7 +132,8 @@ async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName)
                 for name, subscriber in sorted(found.subscribers.items())
                 if may_read(reader_group_resource(*name.split("/", 1)))
             ],
-            decisions=_decisions(found),
+            decisions=[decision_model(kind, decision) for kind, decision in last_decisions(found)],
+            allowed=_allowed(found, transactions.live),
             mark_stream=mark_stream(found.id.name),
             watermark=WatermarkModel(lower=watermark.lower, upper=watermark.upper, at=watermark.at)
             if watermark is not None
@@ -132,14 +143,28 @@ async def describe_stream(backend: Served, scope: ScopeName, stream: StreamName)
     )
 
 
-def _decisions(stream: Stream) -> list[DecisionModel]:
-    return [DecisionModel(kind=kind.value, code=d.code, reason=d.reason, at=d.at) for kind, d in last_decisions(stream)]
+_TXN = f"{_ONE}/transactions/{{txn}}"
+_ACTIONS = {
+    Act.UPDATE: Action("update", "PUT", _ONE),
+    Act.SCALE: Action("scale", "POST", f"{_ONE}/scale"),
+    Act.TRUNCATE: Action("truncate", "POST", f"{_ONE}/truncate"),
+    Act.SEAL: Action("seal", "POST", f"{_ONE}/seal"),
+    Act.DELETE: Action("delete", "DELETE", _ONE),
+    Act.COMMIT: Action("commit", "POST", f"{_TXN}/commit"),
+    Act.ABORT: Action("abort", "POST", f"{_TXN}/abort"),
+}
 
 
-@routes.get(f"{_ONE}/decisions", operation_id="listDecisions", response_model=DecisionList, responses=refusals(404))
-async def decisions(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
-    """List the last decisions on scaling and retention, with reasons: of each the last one, and the last that acts."""
-    return as_json(DecisionList(items=_decisions(await backend.reads.stream(StreamId(scope, stream)))))
+def _allowed(stream: Stream, live_transactions: int) -> list[Allowed]:
+    names = {"scope": stream.id.scope, "stream": stream.id.name}
+    on_stream = [(action, why_not(stream, act, live_transactions)) for act, action in _ACTIONS.items()]
+    return judged([*on_stream, *on_workflow(stream)], names)
+
+
+def _visible(document: dict[str, Any]) -> dict[str, Any]:
+    """Without the subscribers that the caller may not see."""
+    subscribers = [s for s in document["subscribers"] if may_read(reader_group_resource(*s["name"].split("/", 1)))]
+    return {**document, "subscribers": subscribers}
 
 
 @routes.put(
@@ -147,7 +172,7 @@ async def decisions(backend: Served, scope: ScopeName, stream: StreamName) -> Re
     operation_id="putStream",
     status_code=201,
     responses={
-        200: changed("It was updated: the configuration is as sent.", Taken),
+        200: changed("It was updated: the configuration is as sent. With `dryRun`: what it would do.", AnyAnswer),
         201: changed("It was created.", Taken),
         **refusals(404, 409, 412, is_change=True),
     },
@@ -162,21 +187,27 @@ async def put_stream(
         Literal["*"] | None, Header(description="With * a stream that is there stays as it is, which is 412.")
     ] = None,
     if_match: IfMatch = None,
+    dry_run: DryRunQuery = False,
 ) -> Response:
     """Create a stream, or give one that is there this configuration instead of the one it has."""
     config, about = config_of(body), f"stream {scope}/{stream}"
     found = await backend.reads.stream_or_none(StreamId(scope, stream))
     update = UpdateStream(scope=scope, stream=stream, config=config)
+    create = CreateStream(scope=scope, stream=stream, config=config)
     if if_match is not None:
         present = matching(if_match, found, about)
         if if_match != "*":
             update = replace(update, expected=present.config, creation_id=present.creation_id)
     elif found is None:
-        reply = await submit(CreateStream(scope=scope, stream=stream, config=config))
+        if dry_run:
+            return await dry_run_answer(backend, create, about)
+        reply = await submit(create)
         if reply.status != Status.STREAM_EXISTS:
             return as_json(Taken(status=done(reply, about).status), 201)
     if if_none_match is not None:
         raise RefusedError(412, f"{about} exists already", "STREAM_EXISTS")
+    if dry_run:
+        return await dry_run_answer(backend, update, about)
     reply = await submit(update)
     return as_json(Taken(status=done(reply, about).status))
 
@@ -184,22 +215,43 @@ async def put_stream(
 @routes.post(
     f"{_ONE}/seal",
     operation_id="sealStream",
-    responses={200: changed("It is sealed.", Taken), **refusals(404, 409, is_change=True)},
+    responses={
+        200: changed("It is sealed. With `dryRun`: what it would do.", AnyAnswer),
+        **refusals(404, 409, is_change=True),
+    },
 )
-async def seal_stream(submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
+async def seal_stream(
+    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
+) -> Response:
     """Seal a stream: nothing more can be written to it. Open transactions are aborted."""
-    reply = await submit(SealStream(scope=scope, stream=stream))
+    command = SealStream(scope=scope, stream=stream)
+    if dry_run:
+        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
+    reply = await submit(command)
     return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
 
 
 @routes.post(
     f"{_ONE}/truncate",
     operation_id="truncateStream",
-    responses={200: changed("It begins at the cut now.", Taken), **refusals(404, 409, is_change=True)},
+    responses={
+        200: changed("It begins at the cut now. With `dryRun`: what it would do.", AnyAnswer),
+        **refusals(404, 409, is_change=True),
+    },
 )
-async def truncate_stream(submit: Submit, scope: ScopeName, stream: StreamName, body: TruncateBody) -> Response:
+async def truncate_stream(
+    backend: Served,
+    submit: Submit,
+    scope: ScopeName,
+    stream: StreamName,
+    body: TruncateBody,
+    dry_run: DryRunQuery = False,
+) -> Response:
     """Drop everything of a stream that lies before a cut. A cut beyond the end of a segment is refused."""
-    reply = await submit(TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut)))
+    command = TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut))
+    if dry_run:
+        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
+    reply = await submit(command)
     return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
 
 
@@ -207,9 +259,18 @@ async def truncate_stream(submit: Submit, scope: ScopeName, stream: StreamName, 
     _ONE,
     operation_id="removeStream",
     status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
+    responses={
+        200: {"description": "With `dryRun`: what it would do.", "model": DryRunModel},
+        204: changed("It is gone."),
+        **refusals(404, 409, is_change=True),
+    },
 )
-async def remove_stream(submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
+async def remove_stream(
+    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
+) -> Response:
     """Delete a sealed stream."""
-    done(await submit(DeleteStream(scope=scope, stream=stream)), f"stream {scope}/{stream}")
+    command, about = DeleteStream(scope=scope, stream=stream), f"stream {scope}/{stream}"
+    if dry_run:
+        return await dry_run_answer(backend, command, about)
+    done(await submit(command), about)
     return Response(status_code=204)

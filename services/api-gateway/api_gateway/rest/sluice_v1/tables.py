@@ -7,13 +7,17 @@ from pydantic import Field
 
 from api_gateway.listing import Listing
 from api_gateway.reads import missing_scope
-from api_gateway.rest.backend import Served, Submit, as_json
+from api_gateway.rest.backend import Served, Submit, as_document, as_json
+from api_gateway.rest.etags import SHOWN, etag_of
 from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.looking_back import At, LookBack
 from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
+from api_gateway.rest.sluice_v1.actions import Action, Allowed, judged, on_workflow, why_not_now
 from api_gateway.rest.sluice_v1.base import (
     INT64_MAX,
     Body,
     Model,
+    Moment,
     ScopeName,
     TableName,
     Taken,
@@ -28,11 +32,14 @@ from sluice.domain.ids import TableId
 from sluice.domain.status import Status
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.table.state import Table
+from sluice.lookback.describing import TABLE as TABLE_AT
+from sluice.lookback.describing import Described
 from sluice.security.resources import table_resource
 
 routes = router("key-value tables")
 
 _ONE = "/scopes/{scope}/tables/{table}"
+_DELETE = Action("delete", "DELETE", _ONE)
 
 
 class TableSettings(Body):
@@ -59,7 +66,7 @@ class TablePartition(Model):
     high: float
 
 
-class TableDescription(Model):
+class TableDescription(Moment):
     """A key-value table."""
 
     scope: str
@@ -69,6 +76,10 @@ class TableDescription(Model):
     config: TableSettings
     segments: list[TablePartition] = Field(description="Its partitions, by key range.")
     workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment.")
+    allowed: list[Allowed] | None = Field(
+        default=None,
+        description="Left out of the past. What the caller may do with it: delete; retry and cancel of its workflow.",
+    )
 
 
 class TableItem(Model):
@@ -103,9 +114,13 @@ def _item(table: Table) -> TableItem:
     return TableItem(name=table.id.name, state=table.state.value, partition_count=table.config.partitions)
 
 
-@routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses=refusals(404))
-async def describe_table(backend: Served, scope: ScopeName, table: TableName) -> Response:
+@routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses={**SHOWN, **refusals(404)})
+async def describe_table(
+    backend: Served, look_back: LookBack, scope: ScopeName, table: TableName, at: At = None
+) -> Response:
     """Describe a key-value table."""
+    if at is not None:
+        return as_document((await look_back(TABLE_AT, Described(scope, table, look_back.moment(at)))).document)
     found = await backend.reads.table_or_none(TableId(scope, table))
     if found is None:
         raise RefusedError(404, f"key-value table {scope}/{table} does not exist", "TABLE_NOT_FOUND")
@@ -118,7 +133,11 @@ async def describe_table(backend: Served, scope: ScopeName, table: TableName) ->
             config=_settings(found.config),
             segments=[TablePartition(id=s.id, low=s.low, high=s.high) for s in found.segments],
             workflow=workflow_model(found.workflow),
-        )
+            allowed=judged(
+                [(_DELETE, why_not_now(found.state)), *on_workflow(found)], {"scope": scope, "table": table}
+            ),
+        ),
+        headers={"ETag": etag_of(found)},
     )
 
 

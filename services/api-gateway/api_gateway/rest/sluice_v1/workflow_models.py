@@ -4,8 +4,11 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from api_gateway.rest.sluice_v1.actions import Allowed
 from api_gateway.rest.sluice_v1.base import Body, Model
-from sluice.domain.workflow import Workflow
+from sluice.domain.workflow import Progress, Workflow
+
+MAX_RETRIED = 200
 
 Aggregate = Annotated[
     str,
@@ -31,11 +34,31 @@ class RunningWorkflow(Model):
     cancelled: bool = Field(description="Whether an operator requested its end.")
 
 
+class Wait(Model):
+    """What keeps a workflow: other work, a segment container, or what the last attempt says."""
+
+    aggregate: str | None = Field(default=None, description="What the other work changes.", examples=["commits:demo/a"])
+    kind: str | None = Field(default=None, description="Of what kind that is.", examples=["commit-transactions"])
+    container: int | None = Field(default=None, description="The container that does not answer, or has no store.")
+    store: str | None = Field(default=None, description="host:port of the segment store that runs it, if any does.")
+    why: str = Field(description="In words.")
+    then: "Wait | None" = Field(default=None, description="What keeps the other work in turn, if anything does.")
+
+
 class WorkflowItem(RunningWorkflow):
-    """A workflow in a list."""
+    """A workflow in a list; of one that is queued `id` is empty, and `since` is when that was last recorded."""
 
     aggregate: str = Field(description="What it changes.", examples=["stream:demo/greetings"])
+    state: Progress = Field(
+        description="failing: its step is tried again; waiting: for other work; running; queued: it has not begun."
+    )
     can_cancel: bool = Field(description="Whether it can still be cancelled.")
+    cancel_why_not: str | None = Field(default=None, description="Why it cannot be cancelled.")
+    next_attempt_at: int | None = Field(
+        default=None, description="When it is tried again at the latest, epoch ms; left out unless it is failing."
+    )
+    waits_for: Wait | None = Field(default=None, description="What keeps it, as far as that is known.")
+    allowed: list[Allowed] = Field(description="What the caller may do with it: retry and cancel.")
 
 
 class WorkflowList(Model):
@@ -54,6 +77,29 @@ class AggregateBody(Body):
         ),
         examples=["stream:demo/greetings"],
     )
+
+
+class AggregatesBody(Body):
+    """Which workflows are meant."""
+
+    aggregates: list[Aggregate] = Field(
+        min_length=1, max_length=MAX_RETRIED, description="What they change.", examples=[["stream:demo/greetings"]]
+    )
+
+
+class RetriedItem(Model):
+    """What became of the request to retry one workflow."""
+
+    aggregate: str
+    status: str = Field(description="SUCCESS; NOT_RUNNING; FAILURE if it could not be requested, or was not answered.")
+    detail: str | None = Field(default=None, description="Why it is not SUCCESS.")
+    request: str = Field(description="The id of the request in topics and journal.")
+
+
+class RetriedList(Model):
+    """What became of each, in the order of the request."""
+
+    items: list[RetriedItem]
 
 
 class CancelBody(AggregateBody):

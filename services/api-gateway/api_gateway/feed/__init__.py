@@ -1,0 +1,1 @@
+"""The feed of events: what changes in the journal, pushed to open pages."""

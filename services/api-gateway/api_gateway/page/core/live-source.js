@@ -1,0 +1,94 @@
+// @ts-check
+/**
+ * One event stream of the gateway for several listeners, resumed where it ended.
+ *
+ * Runs in the shared worker, or in the tab where there is none. Every tab says what it watches; the stream has the
+ * union of that, and is opened anew, from the last position, when the union grows.
+ */
+
+const GROWN_MS = 50;
+const SHRUNK_MS = 5000;
+const FIRST_RETRY_MS = 500;
+const MAX_RETRY_MS = 10_000;
+/** A gateway that stops refuses until another one is in its place. */
+const STOPPING_MS = 2000;
+const EVENTS = ['hello', 'changed', 'rates', 'many', 'beat', 'bye'];
+
+/** @typedef {{type: string, data?: any, resumed?: boolean}} Message a `lost` has no data; the others are the events of the gateway */
+
+/**
+ * @param {string} base the address of `/sluice/v1/`
+ * @param {(message: Message) => void} emit
+ * @returns {{watch: (wanted: Set<string>) => void, close: () => void}}
+ */
+export function liveSource(base, emit) {
+  /** @type {EventSource | null} */
+  let source = null;
+  /** @type {Set<string>} */
+  let wanted = new Set();
+  /** @type {Set<string>} */
+  let watched = new Set();
+  let position = '';
+  let retryMs = FIRST_RETRY_MS;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+
+  function open() {
+    clearTimeout(timer);
+    timer = undefined;
+    source?.close();
+    source = null;
+    watched = new Set(wanted);
+    if (watched.size === 0) return;
+    const url = new URL('events', base);
+    url.searchParams.set('of', [...watched].sort().join(','));
+    const resumed = position !== '';
+    if (resumed) url.searchParams.set('since', position);
+    const opened = new EventSource(url, {withCredentials: true});
+    source = opened;
+    for (const type of EVENTS) {
+      opened.addEventListener(type, (event) => {
+        if (source !== opened) return;
+        const data = JSON.parse(/** @type {MessageEvent} */ (event).data || '{}');
+        if (data.position) position = data.position;
+        else if (/** @type {MessageEvent} */ (event).lastEventId) position = /** @type {MessageEvent} */ (event).lastEventId;
+        if (type === 'hello') retryMs = FIRST_RETRY_MS;
+        emit({type, data, resumed});
+        if (type === 'bye') again(data.reason === 'stopping' ? STOPPING_MS : 0);
+      });
+    }
+    opened.onerror = () => {
+      if (source !== opened) return;
+      emit({type: 'lost'});
+      again(0);
+    };
+  }
+
+  /** @param {number} leastMs */
+  function again(leastMs) {
+    source?.close();
+    source = null;
+    clearTimeout(timer);
+    timer = setTimeout(open, Math.max(retryMs, leastMs) * (0.5 + Math.random() / 2));
+    retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
+  }
+
+  return {
+    watch(next) {
+      wanted = next;
+      const grown = [...wanted].some((one) => !watched.has(one));
+      const shrunk = [...watched].some((one) => !wanted.has(one));
+      if (!grown && !shrunk) return;
+      if (source === null && timer !== undefined && watched.size > 0) return; // opens soon, with what is wanted then
+      clearTimeout(timer);
+      timer = setTimeout(open, grown ? GROWN_MS : SHRUNK_MS);
+    },
+    close() {
+      clearTimeout(timer);
+      timer = undefined;
+      source?.close();
+      source = null;
+      watched = new Set();
+    },
+  };
+}

@@ -1,0 +1,49 @@
+// @ts-check
+/**
+ * The shared worker: all tabs of this page have one event stream together.
+ *
+ * A browser opens six connections to an origin over HTTP/1.1. With a stream in each tab the seventh request would wait
+ * for ever.
+ */
+import {liveSource} from './live-source.js';
+
+/** A tab that has not been heard of for so long is gone; browsers slow the timers of hidden tabs to one a minute. */
+const GONE_MS = 180_000;
+
+/** @type {Map<MessagePort, {of: string[], lastAt: number}>} */
+const tabs = new Map();
+/** @type {import('./live-source.js').Message | null} */
+let last = null;
+/** When it came, by this clock. */
+let lastAt = 0;
+/** @type {ReturnType<typeof liveSource> | null} */
+let live = null;
+
+/** @param {import('./live-source.js').Message} message */
+function emit(message) {
+  if (message.type === 'hello' || message.type === 'lost') {
+    last = message;
+    lastAt = Date.now();
+  }
+  for (const port of tabs.keys()) port.postMessage(message);
+}
+
+function union() {
+  const gone = Date.now() - GONE_MS;
+  for (const [port, tab] of tabs) if (tab.lastAt < gone) tabs.delete(port);
+  live?.watch(new Set([...tabs.values()].flatMap((tab) => tab.of)));
+}
+
+// @ts-ignore - the checker's library is that of a window
+self.onconnect = (/** @type {MessageEvent} */ event) => {
+  const [port] = event.ports;
+  port.onmessage = ({data}) => {
+    if (data.type === 'close') tabs.delete(port);
+    else tabs.set(port, {of: data.of, lastAt: Date.now()});
+    live ??= liveSource(data.base, emit);
+    union();
+    // A tab that joins a running stream has missed nothing, and learns at once that there is one, and what time it is.
+    if (data.type === 'join' && last) port.postMessage({...last, data: {...last.data, ...(last.data?.now && {now: last.data.now + Date.now() - lastAt})}, resumed: true});
+  };
+  port.start();
+};

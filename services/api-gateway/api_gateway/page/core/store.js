@@ -1,0 +1,227 @@
+// @ts-check
+/**
+ * Data of the gateway that stay as new as the page needs them: fetched once for all who show them, anew when the
+ * gateway says that something changed, and only while the tab is visible and not paused. That is at most every 500 ms,
+ * and less often where the gateway takes long: a page never asks more than a sixth of the time.
+ *
+ *     const stream = useResource(under`scopes/${scope}/streams/${name}`, {of: [`stream:${scope}/${name}`]});
+ *     html`<${Panel} title="Stream" of=${stream}>${(data) => html`${data.epoch}`}<//>`
+ *
+ * In the past nothing is live: `at` goes along with the call where `past` says that it is understood.
+ */
+import {effect, signal, useEffect, useMemo, useRef} from './html.js';
+import {api, address, Problem} from './api.js';
+import {onChanged, paused} from './live.js';
+import {at} from './time.js';
+
+const EVERY_MS = 500;
+/** So many times as long as a call took nothing is asked after it. */
+const REST = 5;
+const MAX_RETRY_MS = 10_000;
+/** So many resources without a viewer are kept, for "back". */
+const MAX_UNUSED = 30;
+
+/**
+ * @typedef {object} State
+ * @property {any} data undefined before the first answer
+ * @property {Problem | null} problem why the last call gave nothing; `data` are those before it
+ * @property {boolean} loading
+ * @property {string} etag
+ * @property {number} fetchedAt epoch ms by this clock, 0 before
+ */
+
+/**
+ * @typedef {object} Options
+ * @property {import('./api.js').Query} [query]
+ * @property {string[]} [of] what it is fetched anew for: `stream:S/N`, `scope:S`, `cluster`, `*`
+ * @property {(change: import('./live.js').Change) => boolean} [when] which of these changes count
+ * @property {number} [every] fetched anew each so many ms, for what no event tells
+ * @property {boolean} [past] whether the call understands `at`
+ * @property {boolean} [keep] show the data of the last address until those of a new one are there (for filters)
+ */
+
+class Resource {
+  /** @param {string} key @param {string} path @param {Options} options */
+  constructor(key, path, options) {
+    this.key = key;
+    this.path = path;
+    this.options = options;
+    /** @type {import('@preact/signals').Signal<State>} */
+    this.state = signal({data: undefined, problem: null, loading: false, etag: '', fetchedAt: 0});
+    this.viewers = 0;
+    this.dirty = true;
+    this.retryMs = 0;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.retry = undefined;
+    /** Not fetched anew before, epoch ms by this clock. */
+    this.notBefore = 0;
+    /** @type {AbortController | null} */
+    this.call = null;
+    /** @type {(() => void)[]} */
+    this.ends = [];
+  }
+
+  begin() {
+    if (this.viewers++ > 0) return;
+    const {of = [], when, every} = this.options;
+    const live = !this.options.query?.at;
+    if (live && of.length > 0) {
+      this.ends.push(onChanged(of, (items) => {
+        if (items === null || !when || items.some(when)) mark(this);
+      }));
+    }
+    if (live && every) {
+      const timer = setInterval(() => mark(this), every);
+      this.ends.push(() => clearInterval(timer));
+    }
+    mark(this);
+  }
+
+  end() {
+    if (--this.viewers > 0) return;
+    this.ends.splice(0).forEach((end) => end());
+    clearTimeout(this.retry);
+    this.call?.abort();
+    this.call = null;
+    dirty.delete(this);
+    trim();
+  }
+
+  async fetch() {
+    if (this.call) {
+      this.dirty = true;
+      return;
+    }
+    this.dirty = false;
+    const call = new AbortController(), began = Date.now();
+    this.call = call;
+    this.state.value = {...this.state.peek(), loading: true};
+    try {
+      const reply = await api.read(this.path, {query: this.options.query, signal: call.signal});
+      this.retryMs = 0;
+      this.state.value = {data: reply.data, problem: null, loading: false, etag: reply.etag, fetchedAt: Date.now()};
+    } catch (error) {
+      if (call.signal.aborted) {
+        this.state.value = {...this.state.peek(), loading: false};
+        return;
+      }
+      if (!(error instanceof Problem)) throw error;
+      this.state.value = {...this.state.peek(), problem: error, loading: false};
+      if (error.kind === 'busy' || error.kind === 'unreachable') this.retryLater(error.retryAfterMs);
+    } finally {
+      this.notBefore = Date.now() + Math.min(Math.max(EVERY_MS, REST * (Date.now() - began)), MAX_RETRY_MS);
+      if (this.call === call) this.call = null;
+    }
+    if (this.dirty && this.viewers > 0) mark(this);
+  }
+
+  /** @param {number} atLeastMs */
+  retryLater(atLeastMs) {
+    this.retryMs = Math.min(Math.max(this.retryMs * 2, 1000, atLeastMs), MAX_RETRY_MS);
+    clearTimeout(this.retry);
+    this.retry = setTimeout(() => mark(this), this.retryMs);
+  }
+}
+
+/** @type {Map<string, Resource>} */
+const resources = new Map();
+/** @type {Set<Resource>} */
+const dirty = new Set();
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+
+/** @param {Resource} resource */
+function mark(resource) {
+  dirty.add(resource);
+  flush();
+}
+
+/** Fetch what may be fetched now, and come back for the rest. */
+function flush() {
+  clearTimeout(timer);
+  timer = undefined;
+  const waits = document.visibilityState === 'hidden' || paused.peek(), now = Date.now();
+  let next = Infinity;
+  for (const resource of [...dirty]) {
+    if (waits && resource.state.peek().fetchedAt > 0) continue;
+    if (resource.notBefore > now) {
+      next = Math.min(next, resource.notBefore);
+      continue;
+    }
+    dirty.delete(resource);
+    void resource.fetch();
+  }
+  if (next < Infinity) timer = setTimeout(flush, next - now);
+}
+
+function trim() {
+  const unused = [...resources.values()].filter((one) => one.viewers === 0);
+  for (const one of unused.slice(0, Math.max(0, unused.length - MAX_UNUSED))) resources.delete(one.key);
+}
+
+document.addEventListener('visibilitychange', () => dirty.size > 0 && flush());
+effect(() => {
+  if (!paused.value && dirty.size > 0) flush();
+});
+
+/** @typedef {State & {reload: () => void}} View what `useResource` gives, and `Panel` takes as `of` */
+
+/**
+ * The data of a GET, for the component that calls this. `path` null: nothing is fetched yet.
+ * @param {string | null} path @param {Options} [options]
+ * @returns {View}
+ */
+export function useResource(path, options = {}) {
+  const query = options.past && at.value ? {...options.query, at: at.value} : options.query;
+  const key = path === null ? '' : address(path, query).href + `|${(options.of ?? []).join()}`;
+  const resource = useMemo(() => {
+    if (path === null) return null;
+    let found = resources.get(key);
+    if (!found) {
+      found = new Resource(key, path, {...options, query});
+      resources.set(key, found);
+    }
+    return found;
+  }, [key]);
+  useEffect(() => {
+    if (!resource) return undefined;
+    resource.begin();
+    return () => resource.end();
+  }, [resource]);
+  const last = useRef(/** @type {any} */ (undefined));
+  const state = resource ? resource.state.value : {data: undefined, problem: null, loading: false, etag: '', fetchedAt: 0};
+  if (state.data !== undefined) last.current = state.data;
+  const data = state.data === undefined && options.keep && !state.problem ? last.current : state.data;
+  return {...state, data, reload: () => resource && now(resource)};
+}
+
+/** What a reader wants is fetched without waiting. @param {Resource} resource */
+function now(resource) {
+  dirty.delete(resource);
+  void resource.fetch();
+}
+
+/** Fetch everything that is shown anew, after an action of this page: its answer is older than what it shows. */
+export function refresh() {
+  for (const resource of resources.values()) if (resource.viewers > 0) now(resource);
+}
+
+/* What header, navigation and overview show together. */
+
+const OVERVIEW_MS = 5000;
+const WORKFLOW = /Workflow|DeadLetter/;
+
+/** `GET overview` (E8). Lags and leases change without an event, so it is fetched each 5 s, too. */
+export function useOverview() {
+  return useResource('overview', {every: OVERVIEW_MS, of: ['cluster'], when: (change) => change.types.some((type) => WORKFLOW.test(type))});
+}
+
+/** `GET about` (E1). */
+export function useAbout() {
+  return useResource('about');
+}
+
+/** `GET me` (E1). */
+export function useMe() {
+  return useResource('me');
+}

@@ -1,0 +1,139 @@
+// @ts-check
+/** Records that could not be handled, by cause: looked into, replayed, dropped. Their values are foreign text. */
+import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
+import {api, Problem, toJson, parseJson} from '../core/api.js';
+import {bytes, count, number, words} from '../core/format.js';
+import {setQuery} from '../core/router.js';
+import {useOverview, useResource} from '../core/store.js';
+import {Badge} from '../parts/badges.js';
+import {Cli, cli, Copy} from '../parts/cli.js';
+import {ActionButton, mayChange} from '../parts/dialog.js';
+import {Age, AggregateLink, RequestLink, Time} from '../parts/link.js';
+import {Panel} from '../parts/panel.js';
+import {drop, replay} from './letter-actions.js';
+import {bytesOf, hexLines, letterGroups, letterKey} from './letter-values.js';
+
+/** @typedef {import('./letter-values.js').Letter} Letter */
+
+const PAGE = 100;
+const SHOWN = 20;
+const SHOWN_CHARACTERS = 20_000;
+const SHOWN_LINES = 256;
+const SHOWN_REASON = 4000;
+
+export const title = () => 'Dead letters';
+
+/** @param {{query: Record<string, string>}} props */
+export default function DeadLetters({query}) {
+  const settled = query.settled === 'yes';
+  const letters = useResource('dead-letters', {query: {settled, limit: PAGE}, keep: true});
+  const open = useOverview().data?.deadLetters;
+  useEffect(() => {
+    if (letters.data) letters.reload();
+  }, [open]);
+  const [more, setMore] = useState(/** @type {{items: Letter[], next?: string, problem?: Problem, loading?: boolean}} */ ({items: []}));
+  useEffect(() => setMore({items: [], next: letters.data?.next}), [letters.data]);
+  const items = useMemo(() => [...(letters.data?.items ?? []), ...more.items], [letters.data, more]);
+  const groups = useMemo(() => letterGroups(items), [items]);
+
+  async function fetchMore() {
+    setMore((old) => ({...old, loading: true, problem: undefined}));
+    try {
+      const page = await api.get('dead-letters', {query: {settled, limit: PAGE, after: more.next}});
+      setMore((old) => ({items: [...old.items, ...page.items], next: page.next}));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      setMore((old) => ({...old, loading: false, problem: error}));
+    }
+  }
+
+  return html`<div class="page">
+    <div class="title"><h1>Dead letters</h1><span class="muted num">${letters.data ? `${number(items.length)}${more.next ? '+' : ''} in ${count(groups.length, 'group')}` : ''}</span>
+      <span class="tools"><label class="check"><input type="checkbox" checked=${settled} onChange=${() => setQuery({settled: settled ? '' : 'yes'})} /> also those replayed or dropped</label>
+        <${Cli} line=${settled ? cli`dead-letter list --settled` : cli`dead-letter list`} /></span></div>
+    <${Panel} of=${letters} class="bare" flush=${true} lines=${6} empty=${(/** @type {any} */ data) => data.items.length === 0}
+      emptyText="Records that no service could handle are listed here, by their cause. There are none." emptyCli=${cli`dead-letter list --settled`}>${() => html`
+      ${groups.map((group, index) => html`<${Group} key=${group.key} group=${group} isOpen=${index === 0 || groups.length < 4} shown=${query.letter} />`)}
+      ${more.next ? html`<div class="row"><button type="button" disabled=${more.loading} onClick=${fetchMore}>Older ones</button>${more.problem ? html`<span class="bad">${more.problem.detail}</span>` : null}</div>` : null}`}<//>
+  </div>`;
+}
+
+/** @param {{group: ReturnType<typeof letterGroups>[number], isOpen: boolean, shown?: string}} props */
+function Group({group, isOpen, shown}) {
+  const [selected, select] = useState(/** @type {Set<string>} */ (new Set()));
+  const [most, setMost] = useState(SHOWN);
+  const {letters} = group;
+  const openOnes = letters.filter((letter) => !letter.settled);
+  // One after the other in the order in which they came.
+  const chosen = openOnes.filter((letter) => selected.size === 0 || selected.has(letterKey(letter))).reverse();
+  const all = selected.size === 0 ? (chosen.length === 1 ? '' : ` all ${chosen.length}`) : ` ${chosen.length} chosen`;
+  /** @param {string} key */
+  function toggle(key) {
+    const next = new Set(selected);
+    if (!next.delete(key)) next.add(key);
+    select(next);
+  }
+  return html`<details class="panel letters" open=${isOpen || letters.some((letter) => letterKey(letter) === shown)}>
+    <summary><span class="what"><b class="id">${group.topic || 'no topic'}</b>${group.type ? html` <span>${group.type}</span>` : null}<span class="reason" title=${group.reason.slice(0, 2000)}>${group.reason.slice(0, 400) || 'no reason given'}</span></span>
+      <span class="num muted">${count(letters.length, 'letter')}, last <${Age} at=${letters[0].at} /> ago</span></summary>
+    ${letters.length === 1 ? null : html`<div class="tools">${chosen.length > 0 ? html`<${ActionButton} small=${true} allowed=${group.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}} onClick=${() => void replay(chosen)}>Replay${all}<//>
+      <${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')} onClick=${() => void drop(chosen)}>Drop${all}<//>` : html`<span class="muted">All of these are settled.</span>`}</div>`}
+    <ul>${letters.slice(0, most).map((letter) => html`<${One} key=${letterKey(letter)} letter=${letter} isOpen=${letterKey(letter) === shown} selected=${selected.has(letterKey(letter))} toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`)}</ul>
+    ${letters.length > most ? html`<button type="button" class="quiet" onClick=${() => setMost(most + SHOWN)}>${Math.min(SHOWN, letters.length - most)} more of ${letters.length - most}</button>` : null}
+  </details>`;
+}
+
+/** @param {{letter: Letter, isOpen: boolean, selected: boolean, toggle?: () => void}} props */
+function One({letter, isOpen, selected, toggle}) {
+  const [open, setOpen] = useState(isOpen);
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (isOpen) box.current?.scrollIntoView({block: 'nearest'});
+  }, [isOpen]);
+  const key = letterKey(letter);
+  return html`<li class="letter" ref=${box}><div class="head">
+      ${letter.settled || !toggle ? html`<span class="box"></span>` : html`<input type="checkbox" aria-label=${`choose ${key}`} checked=${selected} onChange=${toggle} />`}
+      <button type="button" class="small quiet id" aria-expanded=${open ? 'true' : 'false'} onClick=${() => setOpen(!open)}><span aria-hidden="true">${open ? '▾' : '▸'}</span> ${key}</button>
+      <${Time} at=${letter.at} /><span class="cut" title=${letter.key}><${Key} text=${letter.key} /></span><span class="muted cut" title=${letter.service}>${letter.service}</span>
+      ${letter.settled ? html`<${Badge} tone=${letter.settled === 'replayed' ? 'ok' : 'idle'}>${words(letter.settled)}<//>` : null}
+      ${letter.settled ? null : html`<span class="row end"><${ActionButton} small=${true} allowed=${letter.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}} onClick=${() => void replay([letter])}>Replay<//><${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')} onClick=${() => void drop([letter])}>Drop<//></span>`}
+    </div>${open ? html`<${Value} letter=${letter} />` : null}</li>`;
+}
+
+/** The key of a record: the aggregate where it is one. @param {{text: string}} props */
+function Key({text}) {
+  return /^(scope|stream|group|table|commits|txn|prepared):/.test(text) ? html`<${AggregateLink} aggregate=${text} />` : html`<span class="id">${text.slice(0, 200)}</span>`;
+}
+
+/** @param {{letter: Letter}} props */
+function Value({letter}) {
+  const decoded = useMemo(() => decode(letter), [letter]);
+  const [form, setForm] = useState(decoded === null ? 'hex' : 'decoded');
+  const [whole, setWhole] = useState(false);
+  const value = useMemo(() => bytesOf(letter), [letter]);
+  const most = whole ? 40 : 1;
+  const lines = form === 'hex' ? hexLines(value, SHOWN_LINES * most) : [];
+  const text = form === 'hex' ? lines.join('\n') : form === 'text' ? letter.value : decoded?.text ?? '';
+  const shown = text.slice(0, SHOWN_CHARACTERS * most);
+  const isCut = shown.length < text.length || (form === 'hex' && lines.length * 16 < value.length);
+  const forms = [...(decoded ? ['decoded'] : []), ...(letter.encoding === 'text' ? ['text'] : []), 'hex'];
+  return html`<div class="value"><p class="reason">${letter.reason.slice(0, SHOWN_REASON)}</p>
+    <div class="row"><span class="choice" role="group" aria-label="shown as">${forms.map((one) => html`<button type="button" key=${one} aria-pressed=${form === one ? 'true' : 'false'} onClick=${() => setForm(one)}>${one}</button>`)}</span>
+      <span class="muted num">${bytes(value.length)}</span>${decoded?.request ? html`<span class="muted">request <${RequestLink} id=${decoded.request} /></span>` : null}
+      <span class="spread"></span><${Copy} text=${shown} label="copy value" /><${Cli} line=${cli`dead-letter show ${letterKey(letter)}`} /></div>
+    <pre tabindex="0" aria-label="value">${shown}</pre>
+    ${isCut ? html`<p class="muted">The value goes on. ${whole ? 'The command above shows all of it.' : html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show more</button>`}</p>` : null}
+  </div>`;
+}
+
+/** The value as indented JSON, with the request in it; null if it is none. @param {Letter} letter @returns {{text: string, request: string} | null} */
+function decode(letter) {
+  if (letter.encoding !== 'text') return null;
+  try {
+    const data = parseJson(letter.value);
+    return {text: toJson(data, 2), request: data !== null && typeof data === 'object' && typeof data.id === 'string' ? data.id : ''};
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+// @ts-check
+/** What the automatics decided and refused, of all streams: by kind, code and span. */
+import '../parts/past-style.js';
+import {html, useMemo} from '../core/html.js';
+import {duration} from '../core/format.js';
+import {setQuery} from '../core/router.js';
+import {moment, now} from '../core/time.js';
+import {cli, Cli} from '../parts/cli.js';
+import {CODES, KINDS} from '../parts/decision-words.js';
+import {DecisionList} from '../parts/decision-list.js';
+import {Empty, Panel} from '../parts/panel.js';
+import {SearchState} from '../parts/search-state.js';
+import {useSearch} from '../parts/searching.js';
+
+const HOUR_MS = 3_600_000;
+const SPANS = /** @type {[string, number][]} */ ([['1h', HOUR_MS], ['6h', 6 * HOUR_MS], ['24h', 24 * HOUR_MS], ['7d', 168 * HOUR_MS]]);
+
+export const title = () => 'Decisions';
+
+/** @param {{query: Record<string, string>, at: string | null}} props */
+export default function Decisions({query, at}) {
+  const span = SPANS.find(([name]) => name === query.span) ?? SPANS[2];
+  // The span is fixed when it is chosen: a search that goes on must not shift.
+  const bounds = useMemo(() => {
+    const to = at === null ? now() : moment(at);
+    return {from: Math.floor(to - span[1]), to: Math.ceil(to)};
+  }, [span[0], at]);
+  const search = useSearch('decisions', {kind: query.kind, code: query.code, ...bounds});
+  const items = useMemo(() => [...search.items].sort((one, other) => other.at - one.at), [search.items]);
+
+  return html`<div class="page">
+    <div class="title"><h1>Decisions</h1><span class="tools"><${Cli} line=${cli`topic tail journal --type DecisionRecorded --from -${span[0]} --no-follow`} /></span></div>
+    <p class="muted">What scaling and retention decided of every stream, and why. A decision is recorded when it differs from the one before.</p>
+    <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+      <label>Kind <select value=${query.kind ?? ''} onChange=${(/** @type {any} */ event) => setQuery({kind: event.currentTarget.value})}>
+        <option value="">both</option>
+        ${Object.entries(KINDS).map(([kind, words]) => html`<option key=${kind} value=${kind}>${words}</option>`)}
+      </select></label>
+      <label>Decision <select value=${query.code ?? ''} onChange=${(/** @type {any} */ event) => setQuery({code: event.currentTarget.value})}>
+        <option value="">any</option>
+        ${Object.entries(CODES).map(([code, {words}]) => html`<option key=${code} value=${code}>${words}</option>`)}
+      </select></label>
+      <label>Span <select value=${span[0]} onChange=${(/** @type {any} */ event) => setQuery({span: event.currentTarget.value})}>
+        ${SPANS.map(([name, ms]) => html`<option key=${name} value=${name}>${duration(ms)}</option>`)}
+      </select></label>
+      <button type="button" onClick=${search.restart}>Search anew</button>
+    </form>
+    <${Panel} title="Newest first">
+      <${DecisionList} items=${items} streams=${true} />
+      <${SearchState} search=${search} what="decision" bounds=${`in ${duration(span[1])}`}>
+        <${Empty} text="Nothing was decided in this span, as far as the journal has it. Streams with a scaling policy by rate, or a retention policy, are decided on."
+          cli=${cli`stream create demo/orders --retain time=1h..2d`} />
+      <//>
+    <//>
+  </div>`;
+}

@@ -1,0 +1,112 @@
+// @ts-check
+/** One reader group: which reader has which segment and where it stands, what no reader has, how far behind it all is. */
+import '../parts/past-style.js';
+import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
+import {under} from '../core/api.js';
+import {bytes, count, duration, number} from '../core/format.js';
+import {href} from '../core/router.js';
+import {useResource} from '../core/store.js';
+import {Badge, State} from '../parts/badges.js';
+import {cli, Cli} from '../parts/cli.js';
+import {split} from '../parts/decision-list.js';
+import {act, ActionButton, allowedOf} from '../parts/dialog.js';
+import {Lines} from '../parts/lines.js';
+import {Age, ScopeLink, SegmentLink, StreamLink, Time} from '../parts/link.js';
+import {Gone, Panel} from '../parts/panel.js';
+import {TimeSlider} from '../parts/slider.js';
+import {Lag} from './groups.js';
+
+const READERS_MS = 5000;
+const KEPT_POINTS = 360;
+
+/** @param {Record<string, string>} params */
+export const title = ({scope, group}) => `${scope}/${group}`;
+
+/** @param {{params: Record<string, string>, at: string | null}} props */
+export default function Group({params: {scope, group}, at}) {
+  const path = under`scopes/${scope}/readergroups/${group}`;
+  const found = useResource(path, {of: [`group:${scope}/${group}`], past: true});
+  const readers = useResource(at === null ? `${path}/readers` : null, {every: READERS_MS});
+  const name = `${scope}/${group}`;
+  const remove = () => act({
+    title: `Delete reader group ${name}`, what: 'Its streams stay; how far it has read is forgotten.', verb: 'Delete', danger: true, confirm: name,
+    method: 'DELETE', path, cli: cli`reader-group delete ${name}`,
+  });
+  return html`<div class="page">
+    <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${group}</h1><${State} state=${found.data?.state} />
+      <span class="tools"><${Cli} line=${at === null ? cli`reader-group show ${name}` : cli`reader-group show ${name} --at ${at}`} />
+        <${ActionButton} danger=${true} onClick=${remove} allowed=${allowedOf(found.data, 'delete')}>Delete<//></span></div>
+    <${TimeSlider} name=${`reader group ${name}`} query=${{key: `group:${name}`}} />
+    <${Panel} title="Reader group" of=${found} gone=${(/** @type {any} */ problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `group:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
+      ${(/** @type {any} */ data) => html`<${Facts} data=${data} />`}<//>
+    ${at === null ? html`
+      <${Panel} title="Readers, by segment" of=${readers} empty=${(/** @type {any} */ data) => data.readers.length === 0 && data.unassigned.length === 0}
+        emptyText="No reader is there, and no segment waits for one." emptyCli=${cli`event read ${'demo/orders'}`}>
+        ${(/** @type {any} */ data) => html`<${Readers} data=${data} />`}<//>
+      <${Trend} lag=${readers.data?.lag} at=${readers.data?.at} />` : null}
+  </div>`;
+}
+
+/** @param {{data: any}} props */
+function Facts({data}) {
+  const {config} = data;
+  return html`<dl class="facts">
+    <dt>Created</dt><dd><${Time} at=${data.createdAt} /></dd>
+    <dt>Id</dt><dd class="id">${data.id}</dd>
+    <dt>Generation</dt><dd class="num">${number(data.generation)}</dd>
+    <dt>Retention</dt><dd>${RETENTIONS[config.retention] ?? config.retention}</dd>
+    <dt>Readers look for news</dt><dd>each ${duration(config.refreshMs)}</dd>
+    <dt>Checkpoints</dt><dd>each ${duration(config.checkpointIntervalMs)}, ${count(config.maxOutstandingCheckpoints, 'at most', 'at most')} under way</dd>
+    ${data.workflow ? html`<dt>Under way</dt><dd><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${data.workflow.kind}</a> for <${Age} at=${data.workflow.since} />
+      ${data.workflow.lastError ? html` <${Badge} tone="bad">${count(data.workflow.attempts, 'attempt')}<//> ${data.workflow.lastError}` : null}</dd>` : null}
+    <dt>Streams</dt><dd>${Object.entries(config.streams).map(([name, cuts]) => html`<p key=${name}><${StreamLink} ...${split(name)} tab="readers" />
+      <span class="muted"> from ${cut(/** @type {any} */ (cuts).start, 'its head')} to ${cut(/** @type {any} */ (cuts).end, 'no end')}</span></p>`)}</dd>
+  </dl>`;
+}
+
+const RETENTIONS = /** @type {Record<string, string>} */ ({
+  none: 'none: streams do not wait for it', manual: 'manual: its client says how far it is', automatic: 'automatic: each checkpoint says how far it is',
+});
+
+/** @param {Record<string, number> | undefined} found @param {string} or */
+function cut(found, or) {
+  return found && Object.keys(found).length > 0 ? `a cut of ${count(Object.keys(found).length, 'segment')}` : or;
+}
+
+/** @param {{data: any}} props */
+function Readers({data}) {
+  const rows = useMemo(() => [
+    ...data.readers.flatMap((/** @type {any} */ reader) => reader.segments.length > 0
+      ? reader.segments.map((/** @type {any} */ segment, /** @type {number} */ index) => ({reader, segment, first: index === 0}))
+      : [{reader, segment: null, first: true}]),
+    ...data.unassigned.map((/** @type {any} */ segment, /** @type {number} */ index) => ({reader: null, segment, first: index === 0})),
+  ], [data]);
+  const signs = data.readers.some((/** @type {any} */ reader) => reader.lastSeen !== undefined);
+  const behind = rows.some((row) => row.segment?.lag !== undefined);
+  return html`
+    <p class="says">${count(data.readers.length, 'reader')}, ${count(rows.filter((row) => row.segment && row.reader).length, 'segment')} read${data.unassigned.length > 0 ? html`, <${Badge} tone="warn">${number(data.unassigned.length)} without a reader<//>` : ''}.
+      Behind by <${Lag} lag=${data.lag} complete=${data.complete} of="bytes" />${data.lag?.ms === undefined ? null : html`, <${Lag} lag=${data.lag} complete=${data.complete} of="ms" /> in time`}.
+      ${data.complete === false ? html` <span class="muted">Some stores did not answer: it may be more.</span>` : null}</p>
+    <table class="plain"><thead><tr><th scope="col">Reader</th>${signs ? html`<th scope="col">Last sign</th>` : null}<th scope="col">Segment</th><th scope="col" class="num">Offset</th>${behind ? html`<th scope="col" class="num">Behind</th>` : null}</tr></thead>
+    <tbody>${rows.map((row, index) => html`<tr key=${index} class=${row.first ? 'first' : ''}>
+      <td>${row.first ? (row.reader ? row.reader.name : html`<${Badge} tone="warn">no reader<//>`) : ''}</td>
+      ${signs ? html`<td>${row.first && row.reader?.lastSeen ? html`<${Age} at=${row.reader.lastSeen} /> ago` : ''}</td>` : null}
+      <td>${row.segment ? html`<span class="muted">${row.segment.stream} </span><${SegmentLink} ...${split(row.segment.stream)} id=${row.segment.segment} />` : html`<span class="muted">none</span>`}</td>
+      <td class="num">${row.segment ? (Number(row.segment.offset) < 0 ? 'its end' : number(row.segment.offset)) : ''}</td>
+      ${behind ? html`<td class="num">${row.segment?.lag === undefined ? '' : bytes(row.segment.lag)}</td>` : null}</tr>`)}</tbody></table>
+    <p class="muted">Offsets are what readers last wrote into the group's state, so they are coarse. Lag in time is 6 h at most, as of half a minute ago.</p>`;
+}
+
+/** The lag while the page is open. @param {{lag: {bytes: number, ms?: number} | undefined, at: number | undefined}} props */
+function Trend({lag, at}) {
+  const points = useRef(/** @type {{at: number, bytes: number}[]} */ ([]));
+  const [, draw] = useState(0);
+  useEffect(() => {
+    if (!lag || !at || points.current.at(-1)?.at === at) return;
+    points.current = [...points.current, {at, bytes: Number(lag.bytes)}].slice(-KEPT_POINTS);
+    draw((turn) => turn + 1);
+  }, [at]);
+  if (points.current.length < 2) return null;
+  return html`<${Panel} title="Lag since this page was opened"><${Lines} label="Lag in bytes" times=${points.current.map((one) => one.at)} format=${bytes}
+    series=${[{label: 'bytes', values: points.current.map((one) => one.bytes), hue: 1}]} /><//>`;
+}

@@ -1,0 +1,246 @@
+// @ts-check
+/**
+ * The rows of the list of streams: a first 100, then pages of 1,000; from then on kept up to date one by one.
+ *
+ * What changes in the structure of a stream is fetched within 500 ms, what transactions change each 5 s. Rows stay in
+ * their place; a stream that is gone stays as a tombstone until the list is left.
+ */
+import {signal} from '../core/html.js';
+import {address, api, Problem} from '../core/api.js';
+import {onChanged, paused} from '../core/live.js';
+
+const PAGE = 1000;
+/** Enough for a window; the others come while these are looked at. */
+const FIRST_PAGE = 100;
+/** More than this is filtered by the gateway, not here. */
+export const MAX_ROWS = 20_000;
+const STRUCTURE_MS = 500;
+const COUNTS_MS = 5000;
+/** When a gateway comes back all open lists want everything; so they spread over this long. */
+const RELOAD_MS = 2000;
+const AT_ONCE = 100;
+const MARK_MS = 2000;
+const STREAM = /^(stream|commits|txn|prepared):([^/]+\/[^/]+)/;
+/** What is decided where a segment has too much to do. */
+const HOT = new Set(['split', 'split-and-merge', 'at-maximum']);
+const COUNTS = /^(txn|prepared|commits):/;
+
+/**
+ * @typedef {object} Row as `GET streams` gives it; `key` and `gone` are this list's
+ * @property {string} key scope/name
+ * @property {string} scope
+ * @property {string} name
+ * @property {string} state
+ * @property {number} epoch
+ * @property {number} segments
+ * @property {string[]} tags
+ * @property {string} [workflow]
+ * @property {boolean} [failing]
+ * @property {number} transactions
+ * @property {{kind: string, code: string, at: number}} [lastDecision]
+ * @property {number} [changedAt]
+ * @property {boolean} gone
+ */
+
+/** @param {any} item @returns {Row} */
+function rowOf(item) {
+  return {...item, key: `${item.scope}/${item.name}`, tags: item.tags ?? [], transactions: item.transactions ?? 0, gone: false};
+}
+
+export class StreamList {
+  /** @param {import('../core/api.js').Query} query what the gateway filters by */
+  constructor(query) {
+    this.query = query;
+    /** @type {Map<string, Row>} */
+    this.rows = new Map();
+    /** When rows last changed, epoch ms by key. @type {Map<string, number>} */
+    this.marks = new Map();
+    /** @type {import('@preact/signals').Signal<{version: number, loading: boolean, problem: Problem | null, isWhole: boolean, loadedAt: number}>} */
+    this.state = signal({version: 0, loading: true, problem: null, isWhole: false, loadedAt: 0});
+    this.ended = new AbortController();
+    /** @type {Set<string>} */
+    this.structure = new Set();
+    /** @type {Set<string>} */
+    this.counts = new Set();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.reloads = undefined;
+    this.fetching = false;
+    this.countsAt = 0;
+    this.flushedAt = 0;
+    /** Keys that the table shows; only of these are counts fetched. @type {Set<string>} */
+    this.visible = new Set();
+  }
+
+  /** Begin; gives what ends it. */
+  begin() {
+    const unsubscribe = onChanged(['*'], (changes) => this.take(changes));
+    const poll = setInterval(() => this.flush(), COUNTS_MS);
+    void this.load();
+    return () => {
+      unsubscribe();
+      clearInterval(poll);
+      clearTimeout(this.timer);
+      this.ended.abort();
+    };
+  }
+
+  /** @param {Partial<import('@preact/signals').Signal<any>['value']>} changes */
+  update(changes) {
+    const old = this.state.peek();
+    this.state.value = {...old, ...changes, version: old.version + 1};
+  }
+
+  async load() {
+    this.update({loading: true, problem: null});
+    /** @type {Map<string, Row>} */
+    const found = new Map();
+    let after = '', isWhole = false;
+    try {
+      do {
+        const {items, next} = await api.get('streams', {query: {...this.query, limit: after || this.rows.size > 0 ? PAGE : FIRST_PAGE, after}, signal: this.ended.signal});
+        for (const item of items) found.set(`${item.scope}/${item.name}`, rowOf(item));
+        after = next ?? '';
+        isWhole = after === '';
+        // The first time each page is shown as it comes; later the old rows stay until all are there.
+        if (this.rows.size <= found.size) this.rows = new Map(found);
+        this.update({loading: !isWhole});
+      } while (after !== '' && found.size < MAX_ROWS);
+      this.rows = found;
+      this.update({loading: false, isWhole, loadedAt: Date.now()});
+    } catch (error) {
+      if (this.ended.signal.aborted) return;
+      if (!(error instanceof Problem)) throw error;
+      this.update({loading: false, problem: error});
+    }
+  }
+
+  /** @param {import('../core/live.js').Change[] | null} changes */
+  take(changes) {
+    if (changes === null) {
+      if (this.state.peek().loadedAt > 0) this.reloads ??= setTimeout(() => this.reload(), Math.random() * RELOAD_MS);
+      return;
+    }
+    for (const {aggregate} of changes) {
+      const name = STREAM.exec(aggregate)?.[2];
+      if (!name || name.split('/')[1].startsWith('_')) continue;
+      if (!COUNTS.test(aggregate)) this.structure.add(name);
+      else if (this.visible.has(name)) this.counts.add(name);
+    }
+    this.soon();
+  }
+
+  /** The first change is fetched at once, those behind it together. */
+  soon() {
+    if (this.structure.size > 0) this.timer ??= setTimeout(() => this.flush(), Math.max(0, this.flushedAt + STRUCTURE_MS - Date.now()));
+  }
+
+  reload() {
+    this.reloads = undefined;
+    if (!this.ended.signal.aborted) void this.load();
+  }
+
+  flush() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.flushedAt = Date.now();
+    if (this.fetching || paused.peek() || document.visibilityState === 'hidden' || this.state.peek().loadedAt === 0) return;
+    const wanted = [...this.structure].slice(0, AT_ONCE);
+    for (const one of wanted) this.structure.delete(one);
+    if (Date.now() - this.countsAt >= COUNTS_MS - 100) {
+      wanted.push(...[...this.counts].filter((one) => !wanted.includes(one)).slice(0, AT_ONCE - wanted.length));
+      this.counts.clear();
+      this.countsAt = Date.now();
+    }
+    if (wanted.length > 0) void this.fetch(wanted);
+  }
+
+  /** @param {string[]} names */
+  async fetch(names) {
+    this.fetching = true;
+    try {
+      const url = names.map((name) => `name=${encodeURIComponent(name)}`).join('&');
+      const {items} = await api.get(`streams?${url}`, {query: {...this.query, limit: PAGE}, signal: this.ended.signal});
+      /** @type {Map<string, Row>} */
+      const found = new Map(items.map((/** @type {any} */ item) => [`${item.scope}/${item.name}`, rowOf(item)]));
+      for (const name of names) {
+        const before = this.rows.get(name), row = found.get(name);
+        if (row) {
+          this.rows.set(name, row);
+          if (!before || JSON.stringify(before) !== JSON.stringify(row)) this.marks.set(name, Date.now());
+        } else if (before && !before.gone) {
+          this.rows.set(name, {...before, gone: true});
+          this.marks.set(name, Date.now());
+        }
+      }
+      this.update({});
+      setTimeout(() => this.unmark(), MARK_MS + 50);
+    } catch (error) {
+      if (this.ended.signal.aborted) return;
+      if (!(error instanceof Problem)) throw error;
+      // Asked anew with the next change, or the next poll.
+      for (const name of names) this.structure.add(name);
+      if (error.kind === 'forbidden' || error.kind === 'login') this.update({problem: error});
+    } finally {
+      this.fetching = false;
+    }
+    this.soon();
+  }
+
+  unmark() {
+    if (this.ended.signal.aborted) return;
+    for (const [key, at] of this.marks) if (Date.now() - at >= MARK_MS) this.marks.delete(key);
+    this.update({});
+  }
+}
+
+/** The address of what a list shows, to tell lists apart. @param {import('../core/api.js').Query} query */
+export function listKey(query) {
+  return address('streams', query).search;
+}
+
+/** What a row is filtered by, as text in lower case. @param {Row} row */
+function textOf(row) {
+  return `${row.key} ${row.tags.join(' ')}`.toLowerCase();
+}
+
+/** @param {Row} row @param {string} state */
+function isOf(row, state) {
+  if (state === 'odd') return Boolean(row.failing) || row.gone || HOT.has(row.lastDecision?.code ?? '');
+  if (state === 'failing') return Boolean(row.failing);
+  if (state === 'busy') return Boolean(row.workflow);
+  return row.state === state;
+}
+
+/** @type {Record<string, (row: Row) => string | number>} */
+const ORDERS = {
+  name: (row) => row.key, state: (row) => row.state, epoch: (row) => row.epoch, segments: (row) => row.segments,
+  transactions: (row) => row.transactions, changed: (row) => row.changedAt ?? 0, workflow: (row) => (row.failing ? `0${row.workflow}` : row.workflow ? `1${row.workflow}` : '2'),
+  scope: (row) => row.scope, decision: (row) => row.lastDecision?.at ?? 0,
+};
+
+/**
+ * The rows that are wanted, in order. Pure.
+ * @param {Iterable<Row>} rows @param {{q?: string, state?: string, scope?: string, tag?: string, sort?: string}} wanted
+ */
+export function chosen(rows, {q = '', state = '', scope = '', tag = '', sort = 'name'}) {
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = [];
+  for (const row of rows) {
+    if (scope && row.scope !== scope) continue;
+    if (state && !isOf(row, state)) continue;
+    if (tag && !row.tags.includes(tag)) continue;
+    if (words.length > 0) {
+      const text = textOf(row);
+      if (!words.every((word) => text.includes(word))) continue;
+    }
+    found.push(row);
+  }
+  const down = sort.startsWith('-') ? -1 : 1;
+  const order = ORDERS[sort.replace('-', '')] ?? ORDERS.name;
+  return found.sort((one, other) => {
+    const a = order(one), b = order(other);
+    return a < b ? -down : a > b ? down : one.key < other.key ? -1 : 1;
+  });
+}

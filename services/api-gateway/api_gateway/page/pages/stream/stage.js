@@ -1,0 +1,110 @@
+// @ts-check
+/** The picture on the page: its canvases, and what is said where the pointer is. */
+import {html, useEffect, useId, useRef, useSignal} from '../../core/html.js';
+import {liveState, paused} from '../../core/live.js';
+import {now, utc} from '../../core/time.js';
+import {say} from '../../parts/announce.js';
+import {Topology} from '../../pictures/topology.js';
+import {kin, nameOf} from '../../pictures/topology/model.js';
+import {facts, sentence} from '../../pictures/topology/words.js';
+
+const TIP_WIDTH = 300;
+
+/**
+ * @typedef {object} StageProps
+ * @property {import('../../pictures/topology/model.js').Model} model
+ * @property {import('../../pictures/topology/colors.js').Mode} mode
+ * @property {import('../../pictures/topology/colors.js').Facts} facts
+ * @property {import('../../pictures/topology/overlays.js').Extras} extras
+ * @property {Set<import('../../pictures/topology/overlays.js').Overlay>} overlays
+ * @property {(rect: number) => any} about what `words.facts` needs of a segment
+ * @property {boolean} live whether it grows
+ * @property {boolean} canDivide
+ * @property {number} pinned -1 for none
+ * @property {string} sought a routing key, '' for none
+ * @property {{x?: string | null, view?: string | null}} address
+ * @property {(address: {x: string | null, view: string | null}) => void} onAddress
+ * @property {(rect: number) => void} onPin
+ * @property {(below: number, above: number, at: number) => void} onDivide
+ * @property {(picture: Topology | null) => void} onReady
+ * @property {string} label
+ */
+
+/** @param {StageProps} props */
+export function Stage(props) {
+  const {model, mode, facts: known, extras, overlays, live, canDivide, pinned, sought, address, label} = props;
+  const base = useRef(null);
+  const over = useRef(null);
+  const map = useRef(null);
+  const picture = useRef(/** @type {Topology | null} */ (null));
+  const current = useRef(props);
+  current.current = props;
+  const tip = useSignal(/** @type {{x: number, y: number, rect: number, lines: string[] | null} | null} */ (null));
+  const focused = useSignal({text: '', turn: 0});
+  const id = useId();
+
+  useEffect(() => {
+    const made = new Topology(/** @type {any} */ ({base: base.current, over: over.current, map: map.current}), {
+      onAddress: (next) => current.current.onAddress(next),
+      onPin: (rect) => current.current.onPin(rect),
+      onDivide: (below, above, at) => current.current.onDivide(below, above, at),
+      onHover: (rect, x, y) => (tip.value = rect < 0 ? null : {x, y, rect, lines: null}),
+      onMark: (lines, x, y) => (tip.value = lines && {x, y, rect: -1, lines}),
+      onFocus: (rect) => {
+        const text = sentence(current.current.model, rect, kin(current.current.model, rect));
+        focused.value = {text, turn: focused.peek().turn + 1};
+        say(text);
+      },
+      onDrawn: (figures) => base.current && Object.assign(/** @type {any} */ (base.current).dataset, {drawMs: figures.draw.toFixed(2), drawn: figures.count}),
+    }, address);
+    picture.current = made;
+    current.current.onReady(made);
+    return () => {
+      made.destroy();
+      current.current.onReady(null);
+    };
+  }, []);
+
+  useEffect(() => picture.current?.show(model), [model]);
+  useEffect(() => picture.current?.set({mode, facts: known, extras, overlays, utc: utc.value, canDivide}), [mode, known, extras, overlays, utc.value, canDivide]);
+  useEffect(() => picture.current?.pin(pinned), [pinned, model]);
+  useEffect(() => {
+    picture.current?.seek(sought || null);
+  }, [sought, model]);
+  useEffect(() => picture.current?.follow(address), [address.x, address.view]);
+  useEffect(() => {
+    if (!live) return undefined;
+    /** @type {ReturnType<typeof setTimeout>} */
+    let timer;
+    const grow = () => {
+      if (document.visibilityState === 'visible' && !paused.peek() && liveState.peek() !== 'old') picture.current?.grow(now());
+      timer = setTimeout(grow, picture.current?.growthMs ?? 1000);
+    };
+    timer = setTimeout(grow, 1000);
+    return () => clearTimeout(timer);
+  }, [live]);
+
+  const turn = focused.value.turn % 2;
+  return html`<div class="picture-stage">
+    <canvas ref=${base} aria-hidden="true"></canvas>
+    <canvas ref=${over} tabindex="0" role="application" aria-roledescription="picture" aria-label=${label} aria-activedescendant=${focused.value.text ? `${id}-${turn}` : undefined} aria-describedby=${`${id}-keys`}>
+      <span id=${`${id}-${turn}`} role="img" aria-label=${focused.value.text || 'nothing has the focus'}></span>
+    </canvas>
+    <span id=${`${id}-keys`} class="away">Arrows lead left and right through time, up and down through keys. Enter opens a segment, plus and minus zoom, 0 shows all. The same as a table: the button Table.</span>
+    ${tip.value ? html`<${Tip} ...${tip.value} model=${model} about=${props.about} stage=${over.current} />` : null}
+  </div>
+  <canvas ref=${map} class="picture-map" aria-hidden="true"></canvas>`;
+}
+
+/** @param {{x: number, y: number, rect: number, lines: string[] | null, model: import('../../pictures/topology/model.js').Model, about: (rect: number) => any, stage: any}} props */
+function Tip({x, y, rect, lines, model, about, stage}) {
+  const left = x + 18 + TIP_WIDTH > (stage?.clientWidth ?? 0) ? Math.max(x - 18 - TIP_WIDTH, 0) : x + 18;
+  const below = y < (stage?.clientHeight ?? 0) / 2;
+  const style = `left:${left}px;max-width:${TIP_WIDTH}px;${below ? `top:${y + 14}px` : `bottom:${(stage?.clientHeight ?? 0) - y + 14}px`}`;
+  if (lines) return html`<div class="picture-tip" style=${style}>${lines.map((line, i) => html`<p key=${i}>${line}</p>`)}</div>`;
+  if (rect >= model.count) return null;
+  return html`<div class="picture-tip" style=${style}>
+    <b class="id">${nameOf(model, rect)}</b>
+    <dl class="facts">${facts(model, rect, about(rect)).map(([what, value]) => html`<dt>${what}</dt><dd>${value}</dd>`)}</dl>
+  </div>`;
+}

@@ -1,0 +1,49 @@
+// @ts-check
+/** Why a stream is as it is: what was decided on its scaling and retention, and beside it what another policy would do. */
+import '../parts/past-style.js';
+import {html, useMemo} from '../core/html.js';
+import {under} from '../core/api.js';
+import {setQuery} from '../core/router.js';
+import {moment, now} from '../core/time.js';
+import {cli, Cli} from '../parts/cli.js';
+import {DecisionList} from '../parts/decision-list.js';
+import {KINDS} from '../parts/decision-words.js';
+import {Empty, Panel} from '../parts/panel.js';
+import {SearchState} from '../parts/search-state.js';
+import {useSearch} from '../parts/searching.js';
+import {WhatIf} from './what-if.js';
+
+const WEEK_MS = 7 * 86_400_000;
+
+/**
+ * The tab of a stream's page.
+ * @param {{scope: string, stream: string, description: any, etag?: string, query: Record<string, string>, at: string | null}} props
+ *   `description`: what `GET /scopes/S/streams/N` has; `etag` with it
+ */
+export function WhyTab({scope, stream, description, etag, query, at}) {
+  const bounds = useMemo(() => {
+    const to = at === null ? now() : moment(at);
+    return {from: Math.floor(to - WEEK_MS), to: Math.ceil(to)};
+  }, [at]);
+  const search = useSearch(under`scopes/${scope}/streams/${stream}/decisions`, bounds);
+  const kind = query.decided ?? '';
+  const items = useMemo(() => search.items
+    .filter((one) => kind === '' || one.kind === kind)
+    .sort((one, other) => other.at - one.at), [search.items, kind]);
+  const tools = html`<select aria-label="Kind of decision" value=${kind} onChange=${(/** @type {any} */ event) => setQuery({decided: event.currentTarget.value})}>
+    <option value="">all</option>
+    ${Object.entries(KINDS).map(([name, words]) => html`<option key=${name} value=${name}>${words}</option>`)}
+  </select>`;
+
+  return html`<div class="why-tab">
+    <${Panel} title="Decided" tools=${tools}>
+      <${DecisionList} items=${items} scrolls=${true} />
+      <${SearchState} search=${search} what="decision" bounds="in 7 d">
+        <${Empty} text="Nothing was decided on this stream in 7 d. A policy that scales by rate, or a retention policy, makes decisions."
+          cli=${cli`decision list ${scope}/${stream}`} />
+      <//>
+      <p><${Cli} line=${cli`decision list ${scope}/${stream}`} /></p>
+    <//>
+    <${WhatIf} scope=${scope} stream=${stream} description=${description} etag=${etag} query=${query} />
+  </div>`;
+}

@@ -1,0 +1,43 @@
+// @ts-check
+/** Small marks: a word with a tone and a shape, so that colour alone says nothing. */
+import {html} from '../core/html.js';
+import {words} from '../core/format.js';
+
+/** @typedef {'ok' | 'warn' | 'bad' | 'busy' | 'idle' | 'info'} Tone */
+
+const SHAPES = {ok: '●', warn: '▲', bad: '◆', busy: '◐', idle: '○', info: '■'};
+
+/** @param {{tone?: Tone, title?: string, children?: any, shape?: boolean}} props */
+export function Badge({tone = 'idle', title, children, shape = true}) {
+  return html`<span class=${`badge ${tone}`} title=${title}>${shape ? html`<span aria-hidden="true" class="shape">${SHAPES[tone]}</span>` : null}${children}</span>`;
+}
+
+/** @type {Record<string, Tone>} */
+const STATES = {
+  ACTIVE: 'ok', CREATING: 'busy', SCALING: 'busy', UPDATING: 'busy', TRUNCATING: 'busy', COMMITTING: 'busy', SEALING: 'busy',
+  DELETING: 'busy', SEALED: 'idle', failing: 'bad', waiting: 'warn', running: 'busy', queued: 'idle',
+  open: 'info', committing: 'busy', committed: 'ok', aborting: 'busy', aborted: 'idle',
+};
+
+/** The state of a stream, group, table, workflow or transaction. @param {{state: string | undefined, title?: string}} props */
+export function State({state, title}) {
+  if (!state) return null;
+  return html`<${Badge} tone=${STATES[state] ?? 'info'} title=${title}>${words(state)}<//>`;
+}
+
+/** A tag, foreign text. @param {{text: string}} props */
+export function Tag({text}) {
+  return html`<span class="tag" title=${text}>${text}</span>`;
+}
+
+/**
+ * Steps as beads: done, the one that is tried, to come.
+ * @param {{steps: string[], step: string, tone?: Tone}} props
+ */
+export function Beads({steps, step, tone = 'busy'}) {
+  const at = steps.indexOf(step);
+  const label = at < 0 ? step || 'begins' : `step ${at + 1} of ${steps.length}: ${words(step)}`;
+  return html`<span class=${`beads ${tone}`} role="img" aria-label=${label} title=${label}>
+    ${steps.map((one, index) => html`<i key=${one} class=${index < at ? 'done' : index === at ? 'at' : ''}></i>`)}
+  </span>`;
+}

@@ -1,0 +1,11 @@
+// @ts-check
+/** The style of the pages of the past: loaded with the first of them, so that the first page need not carry it. */
+const style = document.createElement('link');
+style.rel = 'stylesheet';
+style.href = new URL('../pages/past.css', import.meta.url).href;
+const loaded = new Promise((resolve, reject) => {
+  style.onload = resolve;
+  style.onerror = () => reject(new Error('the style of this page could not be loaded'));
+});
+document.head.append(style);
+await loaded;

@@ -1,0 +1,113 @@
+// @ts-check
+/**
+ * Ticks of a time axis and their words, and spans of time as a picture shows them. Pure: no document, no clock.
+ *
+ * Times are epoch ms, spans ms. An axis shows local time or UTC, or the time since something began.
+ */
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const STEPS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500,
+  SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
+  MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
+  HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
+  DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY,
+];
+
+/** @typedef {'local' | 'utc' | 'since'} Clock */
+
+/**
+ * The times of at most `most` ticks between two times, at round times of the clock.
+ *
+ * @param {number} from
+ * @param {number} to
+ * @param {number} most at least 1
+ * @param {Clock} clock `since`: round spans after `origin`
+ * @param {number} [origin]
+ * @returns {{step: number, times: number[]}}
+ */
+export function ticks(from, to, most, clock, origin = 0) {
+  const span = Math.max(to - from, 1);
+  const step = STEPS.find((one) => span / one <= most) ?? Math.ceil(span / most / DAY) * DAY;
+  const zero = clock === 'since' ? origin : clock === 'utc' ? 0 : new Date(from).getTimezoneOffset() * MINUTE;
+  const times = [];
+  for (let at = zero + Math.ceil((from - zero) / step) * step; at <= to; at += step) times.push(at);
+  return {step, times};
+}
+
+/**
+ * What stands at a tick: no more than distinguishes it from its neighbours.
+ *
+ * @param {number} at
+ * @param {number} step
+ * @param {Clock} clock
+ * @param {number} [origin]
+ * @returns {string}
+ */
+export function tickText(at, step, clock, origin = 0) {
+  if (clock === 'since') return at === origin ? '0' : `+${spanText(at - origin)}`;
+  const one = parts(at, clock);
+  const midnight = one.hour === 0 && one.minute === 0 && one.second === 0 && one.ms === 0;
+  if (step >= DAY || (midnight && step >= MINUTE)) return `${one.day} ${one.month}`;
+  const minutes = `${two(one.hour)}:${two(one.minute)}`;
+  if (step >= MINUTE) return minutes;
+  const seconds = `${minutes}:${two(one.second)}`;
+  return step >= SECOND ? seconds : `${seconds}.${String(one.ms).padStart(3, '0')}`;
+}
+
+/**
+ * A time to the millisecond, with its day: `23 Nov 12:03:11.250`, UTC with a Z behind it.
+ *
+ * @param {number} at
+ * @param {Clock} clock
+ * @returns {string}
+ */
+export function exactText(at, clock) {
+  const one = parts(at, clock);
+  const time = `${two(one.hour)}:${two(one.minute)}:${two(one.second)}.${String(one.ms).padStart(3, '0')}`;
+  return `${one.day} ${one.month} ${time}${clock === 'utc' ? 'Z' : ''}`;
+}
+
+/**
+ * A span in at most two units: `850 ms`, `1.25 s`, `4 min 5 s`, `3 h 20 min`, `2 d`.
+ *
+ * @param {number} ms
+ * @returns {string}
+ */
+export function spanText(ms) {
+  const sign = ms < 0 ? '−' : '';
+  const left = Math.abs(ms);
+  if (left < SECOND) return `${sign}${Math.round(left)} ms`;
+  if (left < MINUTE) return `${sign}${Number((left / SECOND).toFixed(left < 10 * SECOND ? 2 : 1))} s`;
+  const [unit, name, smaller, lesser] =
+    left < HOUR ? [MINUTE, 'min', SECOND, 's'] : left < DAY ? [HOUR, 'h', MINUTE, 'min'] : [DAY, 'd', HOUR, 'h'];
+  const whole = Math.floor(left / unit);
+  const rest = Math.floor((left - whole * unit) / smaller);
+  return rest === 0 ? `${sign}${whole} ${name}` : `${sign}${whole} ${name} ${rest} ${lesser}`;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** @param {number} number */
+const two = (number) => String(number).padStart(2, '0');
+
+/**
+ * @param {number} at
+ * @param {Clock} clock
+ */
+function parts(at, clock) {
+  const date = new Date(at);
+  const utc = clock === 'utc';
+  return {
+    day: utc ? date.getUTCDate() : date.getDate(),
+    month: MONTHS[utc ? date.getUTCMonth() : date.getMonth()],
+    hour: utc ? date.getUTCHours() : date.getHours(),
+    minute: utc ? date.getUTCMinutes() : date.getMinutes(),
+    second: utc ? date.getUTCSeconds() : date.getSeconds(),
+    ms: date.getUTCMilliseconds(),
+  };
+}

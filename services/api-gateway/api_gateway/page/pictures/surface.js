@@ -1,0 +1,194 @@
+// @ts-check
+/**
+ * A canvas within the page: sharp on every screen, drawn anew when its width or the theme changes, reached by keyboard.
+ *
+ * A picture draws on it and says what a point or a key means; the surface knows nothing of either. It draws at most
+ * once a frame.
+ */
+
+/**
+ * @callback Theme A colour of the style sheet by the name of its custom property: `theme('--line')`.
+ * @param {string} name
+ * @returns {string}
+ */
+
+/**
+ * @typedef {object} Drawing
+ * @property {string} label what the picture shows, for those who cannot see it
+ * @property {(width: number) => number} height CSS pixels that it takes at that width
+ * @property {(pen: CanvasRenderingContext2D, width: number, height: number, theme: Theme) => void} draw
+ * @property {(event: KeyboardEvent) => boolean} key whether the key meant something
+ * @property {(x: number, y: number) => void} hover the pointer is there; NaN: it has left
+ * @property {(x: number, y: number) => void} press
+ * @property {(from: number, to: number) => void} select a stretch of x was drawn over
+ * @property {(x: number, factor: number) => void} zoom by a pinch or the wheel with Ctrl
+ * @property {() => void} reset everything shall be seen
+ * @property {(focused: boolean) => void} focus
+ */
+
+const DRAG_FROM_PX = 5;
+const HINT = 'Left and right arrows go through time, up and down through rows, Enter opens, plus and minus zoom, 0 shows all.';
+
+export class Surface {
+  /**
+   * @param {HTMLElement} host an element that is empty and stays the surface's
+   * @param {Drawing} drawing
+   */
+  constructor(host, drawing) {
+    this.host = host;
+    this.drawing = drawing;
+    this.focused = false;
+    /** @type {[number, number] | null} the stretch that is being drawn over, in CSS pixels */
+    this.stretch = null;
+    this._frame = 0;
+    this._ends = new AbortController();
+    this._colours = new Map();
+    this.canvas = document.createElement('canvas');
+    this.canvas.className = 'surface';
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute('role', 'application');
+    this.canvas.setAttribute('aria-roledescription', 'picture');
+    this.canvas.setAttribute('aria-description', HINT);
+    this._probe = document.createElement('span');
+    this._probe.hidden = true;
+    host.append(this.canvas, this._probe);
+    this._resized = new ResizeObserver(() => this.changed());
+    this._resized.observe(host);
+    this._listen();
+    this.changed();
+  }
+
+  /** Draw in the next frame. */
+  changed() {
+    if (this._frame === 0) this._frame = requestAnimationFrame(() => this._draw());
+  }
+
+  destroy() {
+    cancelAnimationFrame(this._frame);
+    this._ends.abort();
+    this._resized.disconnect();
+    this.canvas.remove();
+    this._probe.remove();
+  }
+
+  _draw() {
+    this._frame = 0;
+    const width = Math.floor(this.host.clientWidth);
+    if (width === 0) return;
+    const height = Math.ceil(this.drawing.height(width));
+    const ratio = Math.min(window.devicePixelRatio || 1, 3);
+    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+      this.canvas.style.width = `${width}px`;
+      this.canvas.style.height = `${height}px`;
+    }
+    const pen = this.canvas.getContext('2d');
+    if (pen === null) throw new Error('this browser has no canvas');
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    const style = getComputedStyle(this.host);
+    pen.font = `${style.fontSize} ${style.fontFamily}`;
+    pen.textBaseline = 'middle';
+    this.canvas.setAttribute('aria-label', this.drawing.label);
+    this.drawing.draw(pen, width, height, (name) => this._colour(name));
+    if (this.stretch !== null) {
+      pen.globalAlpha = 0.2;
+      pen.fillStyle = this._colour('--accent');
+      pen.fillRect(this.stretch[0], 0, this.stretch[1] - this.stretch[0], height);
+      pen.globalAlpha = 1;
+    }
+  }
+
+  /**
+   * The colour as the browser computes it: a property may hold `light-dark(…)`, which a canvas cannot read.
+   *
+   * @param {string} name
+   */
+  _colour(name) {
+    let found = this._colours.get(name);
+    if (found === undefined) {
+      this._probe.style.color = `var(${name}, currentColor)`;
+      found = getComputedStyle(this._probe).color;
+      this._colours.set(name, found);
+    }
+    return found;
+  }
+
+  _listen() {
+    const {canvas, drawing} = this;
+    const signal = this._ends.signal;
+    const theme = () => {
+      this._colours.clear();
+      this.changed();
+    };
+    for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
+      matchMedia(query).addEventListener('change', theme, {signal});
+    }
+    const themed = new MutationObserver(theme);
+    themed.observe(document.documentElement, {attributes: true, attributeFilter: ['class', 'data-theme', 'style']});
+    signal.addEventListener('abort', () => themed.disconnect());
+
+    canvas.addEventListener('keydown', (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (drawing.key(event)) {
+        event.preventDefault();
+        event.stopPropagation();
+        this.changed();
+      }
+    }, {signal});
+    for (const [type, focused] of /** @type {[string, boolean][]} */ ([['focus', true], ['blur', false]])) {
+      canvas.addEventListener(type, () => {
+        this.focused = focused && canvas.matches(':focus-visible');
+        drawing.focus(this.focused);
+        this.changed();
+      }, {signal});
+    }
+    this._listenToPointer(signal);
+  }
+
+  /** @param {AbortSignal} signal */
+  _listenToPointer(signal) {
+    const {canvas, drawing} = this;
+    let began = NaN;
+    canvas.addEventListener('pointerdown', (event) => {
+      if (event.button !== 0) return;
+      began = event.offsetX;
+      canvas.setPointerCapture(event.pointerId);
+    }, {signal});
+    canvas.addEventListener('pointermove', (event) => {
+      if (Math.abs(event.offsetX - began) >= DRAG_FROM_PX) {
+        this.stretch = [Math.min(began, event.offsetX), Math.max(began, event.offsetX)];
+      } else if (this.stretch === null) {
+        drawing.hover(event.offsetX, event.offsetY);
+      }
+      this.changed();
+    }, {signal});
+    canvas.addEventListener('pointerup', (event) => {
+      if (this.stretch !== null) drawing.select(this.stretch[0], this.stretch[1]);
+      else if (!Number.isNaN(began)) drawing.press(event.offsetX, event.offsetY);
+      began = NaN;
+      this.stretch = null;
+      this.changed();
+    }, {signal});
+    canvas.addEventListener('pointercancel', () => {
+      began = NaN;
+      this.stretch = null;
+      this.changed();
+    }, {signal});
+    canvas.addEventListener('pointerleave', () => {
+      drawing.hover(NaN, NaN);
+      this.changed();
+    }, {signal});
+    canvas.addEventListener('dblclick', () => {
+      drawing.reset();
+      this.changed();
+    }, {signal});
+    canvas.addEventListener('wheel', (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      drawing.zoom(event.offsetX, event.deltaY < 0 ? 0.8 : 1.25);
+      this.changed();
+    }, {signal, passive: false});
+  }
+}

@@ -1,0 +1,192 @@
+// @ts-check
+/**
+ * The history of one request: a lane for each topic and key, its records as marks, what lies between them as bars.
+ *
+ * Bars are what a request spent waiting to be decided, and the steps of the workflow that it began. Records that were
+ * void are hollow. What belongs to requests that the workflow sent, follow-ups, lies folded in one lane until it is unfolded.
+ */
+
+import {spanText} from './axis.js';
+import {Rows, shortened} from './rows.js';
+
+/** @typedef {import('./axis.js').Clock} Clock */
+
+/**
+ * @typedef {object} Step as `GET /requests/{id}` has it; times epoch ms, spans ms
+ * @property {number} at
+ * @property {number} sinceStart
+ * @property {number} took since the step before
+ * @property {string} what
+ * @property {string} says
+ * @property {string} request
+ * @property {string[]} types
+ * @property {string} topic
+ * @property {number} partition
+ * @property {number} offset
+ * @property {string} by
+ * @property {string} [key]
+ * @property {number} [entry]
+ * @property {string} [outcome]
+ */
+
+/**
+ * @typedef {object} Trace
+ * @property {string} request
+ * @property {string} [principal]
+ * @property {number} [began]
+ * @property {{status: string, reason?: string, at: number, after: number} | null} [answer]
+ * @property {Step[]} steps
+ * @property {{aggregate: string, kind: string, since: number, step: string, attempts: number, lastError: string}[]} running
+ */
+
+const ROW_PX = 26;
+const PREFIX = 'sluice.';
+
+/** @param {Step} step */
+export function isVoid(step) {
+  return step.what.startsWith('void');
+}
+
+/** @param {Step} step */
+function laneOf(step) {
+  return `${step.topic.replace(PREFIX, '')} · ${step.key ?? `partition ${step.partition}`}`;
+}
+
+/** @param {Step} step */
+const decides = (step) => step.entry !== undefined && step.entry >= 0 && !isVoid(step);
+
+/**
+ * The bars of one request: waiting until it is decided, then each step until the next record of its workflow.
+ *
+ * @param {Step[]} steps of that request, by time
+ * @param {string} id
+ * @param {number} now epoch ms: where a bar ends that has not ended
+ * @param {boolean} running whether its workflow is under way
+ * @param {boolean} anyRuns whether any of the history's is: else what has no decision here never had one
+ */
+function barsOf(steps, id, now, running, anyRuns) {
+  const bars = [];
+  const sent = steps.find((step) => step.what === 'requested' || step.what === 'follow-up');
+  const entries = steps.filter(decides);
+  const decided = entries[0];
+  if (sent !== undefined && (decided !== undefined || anyRuns)) {
+    const ends = decided?.at ?? now;
+    bars.push({
+      lane: laneOf(sent), at: sent.at, to: ends, bar: 'waiting', open: decided === undefined,
+      says: `${decided === undefined ? 'not decided yet' : 'waiting to be decided'}: ${spanText(ends - sent.at)}`,
+      request: id,
+    });
+  }
+  entries.forEach((step, index) => {
+    const next = entries[index + 1];
+    if (next === undefined && !running) return;
+    const ends = next?.at ?? now;
+    const does = next === undefined ? 'under way' : `until ${next.types.join(', ')}`;
+    bars.push({
+      lane: laneOf(step), at: step.at, to: ends, bar: 'step', open: next === undefined,
+      says: `${step.types.join(', ')}, ${does}: ${spanText(ends - step.at)}`, request: id,
+    });
+  });
+  return bars;
+}
+
+/**
+ * The rows of the picture. Pure.
+ *
+ * @param {Trace} trace
+ * @param {{now: number, unfolded: boolean}} how `now` in epoch ms, for what is still under way
+ * @returns {import('./rows.js').RowsModel & {folded: number}} `folded`: how many follow-up requests lie in one lane
+ */
+export function timelineRows(trace, {now, unfolded}) {
+  const {steps, running} = trace;
+  /** @type {Map<string, Step[]>} */
+  const byRequest = new Map();
+  for (const step of steps) byRequest.set(step.request, [...(byRequest.get(step.request) ?? []), step]);
+  const last = steps.at(-1)?.at ?? now;
+  const end = running.length > 0 ? Math.max(now, last) : last;
+  /** @type {Map<string, any[]>} */
+  const lanes = new Map();
+  const put = (/** @type {string} */ lane, /** @type {any} */ item) => {
+    const items = lanes.get(lane) ?? [];
+    items.push(item);
+    lanes.set(lane, items);
+  };
+  const followUps = [...byRequest.keys()].filter((id) => id !== trace.request).length;
+  const foldedLane = `${followUps} follow-up${followUps === 1 ? '' : 's'}`;
+  for (const [id, own] of byRequest) {
+    const fold = id !== trace.request && !unfolded;
+    for (const bar of barsOf(own, id, end, running.length > 0 && id === trace.request, running.length > 0)) {
+      if (!fold) put(bar.lane, bar);
+      else if (bar.bar === 'waiting') put(foldedLane, bar);
+    }
+    for (const step of own) {
+      put(fold ? foldedLane : laneOf(step), {at: step.at, says: `${step.what}: ${step.says}`, step, hollow: isVoid(step)});
+    }
+  }
+  const rows = [...lanes].map(([label, items]) => ({label, items: items.sort((one, other) => one.at - other.at)}));
+  const from = steps[0]?.at ?? now;
+  const answer = trace.answer ?? null;
+  const lines = answer === null ? [] : [{at: answer.at, label: `answered after ${spanText(answer.after)}`}];
+  return {rows, from, to: Math.max(end, from + 1), lines, folded: unfolded ? 0 : followUps};
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {{onFocus?: (says: string) => void, onOpen?: (step: Step) => void}} options
+ */
+export function timeline(host, options) {
+  const rows = new Rows(host, {
+    label: 'The records of the request by topic and key',
+    clock: 'since',
+    rowHeight: ROW_PX,
+    paint,
+    onFocus: (item) => options.onFocus?.(item === null ? '' : `${rows.when(item)}: ${item.says}`),
+    onOpen: (item) => {
+      const {step} = /** @type {any} */ (item);
+      if (step !== undefined) options.onOpen?.(step);
+    },
+  });
+  return {update: (/** @type {import('./rows.js').RowsModel} */ model) => rows.update(model), destroy: () => rows.destroy()};
+}
+
+/** @type {import('./rows.js').RowsOptions['paint']} */
+function paint(pen, item, box, theme) {
+  const {bar, open, hollow, step} = /** @type {any} */ (item);
+  const middle = box.y + box.height / 2;
+  if (bar !== undefined) {
+    const thick = bar === 'waiting' ? 4 : box.height - 4;
+    pen.globalAlpha = bar === 'waiting' ? 1 : 0.35;
+    pen.fillStyle = theme(bar === 'waiting' ? '--muted' : '--accent');
+    pen.fillRect(box.x, middle - thick / 2, box.width, thick);
+    pen.globalAlpha = 1;
+    if (open) {
+      pen.setLineDash([3, 3]);
+      pen.strokeStyle = theme('--warn');
+      pen.strokeRect(box.x + 0.5, middle - thick / 2 - 0.5, box.width, thick + 1);
+      pen.setLineDash([]);
+    }
+    const words = bar === 'step' ? shortened(pen, /** @type {any} */ (item).says, box.width - 16) : '';
+    if (words.length > 6) {
+      pen.fillStyle = theme('--text');
+      pen.fillText(words, box.x + 10, middle);
+    }
+    return;
+  }
+  const x = box.x + box.width / 2;
+  pen.fillStyle = theme(hollow ? '--surface' : colourOf(step));
+  pen.strokeStyle = theme(hollow ? '--warn' : colourOf(step));
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  if (step.topic.endsWith('journal')) pen.rect(x - 4.5, middle - 4.5, 9, 9);
+  else pen.arc(x, middle, 5, 0, 2 * Math.PI);
+  pen.fill();
+  pen.stroke();
+  pen.lineWidth = 1;
+}
+
+/** @param {Step} step */
+function colourOf(step) {
+  if (step.what === 'dead letter' || step.what === 'not decoded') return '--bad';
+  if (step.what === 'answered') return '--ok';
+  return '--accent';
+}

@@ -1,0 +1,172 @@
+"""The overview of the system, and the partitions of its requests.
+
+Numbers are of everything; what the caller may not READ is not named.
+"""
+
+from itertools import islice
+from typing import Literal
+
+from fastapi import Request, Response
+from pydantic import Field
+
+from api_gateway import overview
+from api_gateway.listing import may_read
+from api_gateway.rest.backend import Backend, Served, as_json
+from api_gateway.rest.pravega_v1.health import HealthTree
+from api_gateway.rest.sluice_v1.base import Model, refusals, router
+from api_gateway.rest.sluice_v1.waiting import Waits
+from api_gateway.security.aggregates import may_see
+from api_gateway.security.rest_permissions import WORKFLOWS
+from sluice.domain.ids import StreamId
+from sluice.domain.workflow import Progress, is_under_way
+from sluice.security.resources import stream_resource
+
+routes = router("cluster")
+
+MAX_HOT = 20
+"""How many hot streams are named."""
+
+
+class CountsModel(Model):
+    """How much there is, but for what is internal; what is not counted yet is left out."""
+
+    scopes: int
+    streams: int
+    groups: int
+    tables: int
+    segments: int | None = Field(default=None, description="Active segments.")
+    transactions_open: int | None = None
+    transactions_waiting: int | None = Field(default=None, description="Those whose commit waits or is under way.")
+
+
+class FailingModel(Model):
+    """A workflow whose step is tried again and again."""
+
+    aggregate: str = Field(examples=["stream:demo/greetings"])
+    kind: str = Field(examples=["scale-stream"])
+    since: int = Field(description="When it began, epoch ms.")
+    error: str
+
+
+class WorkflowsModel(Model):
+    """How many workflows get on in which way."""
+
+    running: int
+    failing: int
+    waiting: int = Field(description="For other work.")
+    queued: int = Field(description="Not begun: other work on their aggregates comes first.")
+    oldest_failing: FailingModel | None = None
+
+
+class OverviewModel(Model):
+    """Whether anything is wrong, as this gateway sees it."""
+
+    sentence: str = Field(examples=["2 workflows failing, the oldest for 12 min: container 2 does not answer."])
+    level: Literal["ok", "warn", "bad"] = Field(description="Bad: this gateway cannot serve.")
+    ready: bool = Field(description="Whether this gateway can serve.")
+    problems: list[str] = Field(description="What is wrong with this gateway, the other services and segment stores.")
+    counts: CountsModel
+    workflows: WorkflowsModel
+    dead_letters: int | None = Field(
+        default=None, description="Those that need attention; left out if they could not be read."
+    )
+    overdue_leases: int = Field(description="Transactions open past the end of their lease, of the oldest ones.")
+    hot_streams: list[str] = Field(
+        description="Streams with segments that had too much to do in the last ten minutes, as scope/name."
+    )
+    at: int = Field(description="When this was found, epoch ms.")
+
+
+class PartitionModel(Model):
+    """A partition of a topic of requests."""
+
+    topic: str = Field(examples=["sluice.requests.streams"])
+    partition: int
+    owner: str | None = Field(default=None, description="The instance that owns it; left out if none does.")
+    lag: int = Field(description="How many records are not acknowledged.")
+    oldest_open_ms: int | None = Field(
+        default=None, description="How long ago the broker took the oldest of them, in ms to within a tenth."
+    )
+    end: int = Field(description="The offset of the next record.")
+
+
+class PartitionList(Model):
+    """All partitions of the topics of requests."""
+
+    items: list[PartitionModel]
+    at: int = Field(description="When Kafka said so, epoch ms.")
+
+
+@routes.get("/overview", operation_id="getOverview", response_model=OverviewModel, responses=refusals())
+async def get_overview(request: Request, backend: Served) -> Response:
+    """Say whether anything is wrong, in one sentence and in numbers; not older than some seconds."""
+    found = await backend.overview.found()
+    health: HealthTree = request.app.state.health
+    silent = _data_plane(backend)
+    not_ready, troubles = health.not_ready(), [*health.troubles(), *dict.fromkeys(silent.values())]
+    oldest = found.workflows.oldest_failing
+    if oldest is not None and not (may_read(WORKFLOWS) or may_see(oldest.aggregate)):
+        oldest = None
+    level = overview.judged(found, oldest, not_ready, troubles, _cause(backend, oldest, silent))
+    counts, progress = found.counts, found.workflows.by_progress
+    hot = (name for name in found.hot_streams if may_read(stream_resource(*StreamId.of(name))))
+    return as_json(
+        OverviewModel(
+            sentence=level.sentence,
+            level=level.level,
+            ready=not not_ready,
+            problems=[*not_ready, *troubles],
+            counts=CountsModel.model_validate(counts, from_attributes=True),
+            workflows=WorkflowsModel(
+                running=progress[Progress.RUNNING],
+                failing=progress[Progress.FAILING],
+                waiting=progress[Progress.WAITING],
+                queued=progress[Progress.QUEUED],
+                oldest_failing=FailingModel.model_validate(oldest, from_attributes=True) if oldest else None,
+            ),
+            dead_letters=found.dead_letters,
+            overdue_leases=found.overdue_leases,
+            hot_streams=list(islice(hot, MAX_HOT)),
+            at=found.at,
+        )
+    )
+
+
+def _cause(backend: Backend, failing: overview.FailingWorkflow | None, silent: dict[int, str]) -> str:
+    """What is wrong with the segment container that a workflow waits for; empty if that is none, or it has ended."""
+    if failing is None:
+        return ""
+    state, view = backend.reads.known(failing.aggregate)
+    wait = Waits(backend, ()).of(view, state) if is_under_way(state) else None
+    while wait is not None and wait.then is not None:
+        wait = wait.then
+    return silent.get(wait.container, "") if wait is not None and wait.container is not None else ""
+
+
+def _data_plane(backend: Backend) -> dict[int, str]:
+    """What is wrong with segment containers, by container; those without a store have the same words."""
+    containers = backend.reads.cluster().containers
+    bare = [c for c in range(backend.container_count) if c not in containers]
+    found = dict.fromkeys(bare, f"no segment store runs container {', '.join(map(str, bare))}")
+    for container in sorted(containers):
+        if problem := backend.last_heartbeats.container_problem(container):
+            found[container] = f"container {container} {problem}"
+    return found
+
+
+@routes.get("/partitions", operation_id="listPartitions", response_model=PartitionList, responses=refusals())
+async def list_partitions(backend: Served) -> Response:
+    """List the partitions of requests: who owns them, and what waits in them."""
+    found = await backend.partitions.progress()
+    items = [
+        PartitionModel(
+            topic=one.topic,
+            partition=one.partition,
+            owner=one.owner or None,
+            lag=one.lag,
+            oldest_open_ms=one.oldest_ms,
+            end=one.end,
+        )
+        for one in found.items
+    ]
+    return as_json(PartitionList(items=items, at=found.at))

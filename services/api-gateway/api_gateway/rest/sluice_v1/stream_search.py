@@ -1,0 +1,214 @@
+"""The streams of all scopes in one list, with what a user looks for among thousands: state, work, decisions.
+
+By name it is walked from where the page begins; any other order needs all of it, so it has a bound. What the caller
+may not READ is left out. Works in slices.
+"""
+
+import heapq
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import Query, Response
+from pydantic import Field
+
+from api_gateway.listing import MAX_EXAMINED, may_read
+from api_gateway.reads import Names, Reads, missing_scope, streams_after, streams_with_tag
+from api_gateway.rest.backend import Served, as_json
+from api_gateway.rest.failures import RefusedError
+from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.sluice_v1.base import Model, refusals, router
+from sluice.domain.ids import StreamId
+from sluice.domain.listings import members_of
+from sluice.domain.stream.decisions import last_decisions
+from sluice.domain.stream.state import Stream, StreamState
+from sluice.domain.transaction.index import transactions_of
+from sluice.domain.waits import queued_kind
+from sluice.domain.workflow import Progress, progress_of, running
+from sluice.engine.fold import PartitionView
+from sluice.security.resources import stream_resource
+
+routes = router("streams")
+
+Sort = Literal["name", "segments", "epoch", "changed"]
+_LARGEST = 2**63
+
+
+class LastDecision(Model):
+    """The latest decision on scaling or retention."""
+
+    kind: Literal["scale", "retention"]
+    code: str = Field(examples=["split"])
+    at: int = Field(description="When it was taken, epoch ms.")
+
+
+class FoundStream(Model):
+    """A stream in the list of all."""
+
+    scope: str
+    name: str
+    state: str = Field(examples=["ACTIVE"])
+    epoch: int = Field(description="The epoch that is written to.")
+    segments: int = Field(description="How many segments are written to.")
+    tags: list[str]
+    workflow: str | None = Field(
+        default=None,
+        description="The kind of workflow that changes it, commits, or is queued.",
+        examples=["scale-stream"],
+    )
+    failing: bool | None = Field(default=None, description="Whether a step of it failed; left out if not.")
+    transactions: int = Field(description="How many of its transactions have not ended.")
+    last_decision: LastDecision | None = None
+    changed_at: int = Field(
+        description="When it was created, scaled or rolled, a workflow began, or a decision was taken; the latest."
+    )
+
+
+class FoundStreams(Model):
+    """A page of streams. It may be short, or empty, before the end: only without `next` it is the last one."""
+
+    items: list[FoundStream]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """Which streams are wanted; an empty text, and None, are for all."""
+
+    text: str
+    state: StreamState | None
+    scope: str | None
+    tag: str | None
+    internal: bool
+
+    def names(self, behind: str) -> Names:
+        if self.tag is not None:
+            return streams_with_tag(self.tag, behind, internal=self.internal)
+        return streams_after(behind, internal=self.internal)
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A stream that was examined: by its name, and as it is shown if it is wanted."""
+
+    position: str
+    shown: FoundStream | None
+
+
+@routes.get("/streams", operation_id="findStreams", response_model=FoundStreams, responses=refusals(404))
+async def find_streams(
+    backend: Served,
+    q: Annotated[str, Query(max_length=1000, description="Only those with this text in scope/name or a tag.")] = "",
+    state: Annotated[StreamState | None, Query(description="Only those in this state.")] = None,
+    sort: Annotated[Sort, Query(description="By scope and name, or the most segments, epochs, news first.")] = "name",
+    tag: Annotated[str | None, Query(max_length=255, description="Only streams with exactly this tag.")] = None,
+    scope: Annotated[str | None, Query(max_length=1000, description="Only those of this scope.")] = None,
+    internal: Annotated[bool, Query(description="Also streams that Sluice keeps for itself, `_…`.")] = False,
+    limit: Limit = DEFAULT,
+    after: After = "",
+) -> Response:
+    """List the streams of all scopes, or of one."""
+    wanted = _Wanted(q.casefold(), state, scope, tag, internal)
+    behind = position_in(after)
+    if sort == "name":
+        items, last = await _by_name(backend.reads, wanted, behind, limit)
+    else:
+        items, last = await _sorted(backend.reads, wanted, sort, behind, limit)
+    return as_json(FoundStreams(items=items, next=token_of(last) if last else None))
+
+
+async def _by_name(reads: Reads, wanted: _Wanted, behind: str, limit: int) -> tuple[list[FoundStream], str]:
+    items: list[FoundStream] = []
+    examined, last = 0, behind
+    async for found in _examined(reads, wanted, behind):
+        if found.shown is not None and len(items) == limit:
+            return items, last
+        last, examined = found.position, examined + 1
+        if found.shown is not None:
+            items.append(found.shown)
+        if examined == MAX_EXAMINED:
+            return items, last
+    return items, ""
+
+
+_ORDER: dict[Sort, Callable[[FoundStream], int]] = {
+    "segments": lambda one: one.segments,
+    "epoch": lambda one: one.epoch,
+    "changed": lambda one: one.changed_at,
+}
+
+
+async def _sorted(reads: Reads, wanted: _Wanted, sort: Sort, behind: str, limit: int) -> tuple[list[FoundStream], str]:
+    """Raises RefusedError if there are too many for that."""
+    found: list[tuple[str, FoundStream]] = []
+    examined = 0
+    async for one in _examined(reads, wanted, ""):
+        examined += 1
+        if examined > MAX_EXAMINED:
+            raise RefusedError(
+                400, f"there are more than {MAX_EXAMINED} streams to sort: name a scope, or sort by name"
+            )
+        if one.shown is not None:
+            # The largest first, and those that are alike by name.
+            position = f"{_LARGEST - _ORDER[sort](one.shown):020d} {one.position}"
+            if position > behind:
+                found.append((position, one.shown))
+    page = heapq.nsmallest(limit + 1, found, key=lambda pair: pair[0])
+    return [shown for _, shown in page[:limit]], page[limit - 1][0] if len(page) > limit else ""
+
+
+async def _examined(reads: Reads, wanted: _Wanted, behind: str) -> AsyncIterator[_Found]:
+    """All streams behind a position, as far as names and tags may be read off without a look at the states.
+
+    Raises NotFoundError.
+    """
+    begin, _, name = behind.partition("/")
+    scopes = await reads.scope_names(begin if wanted.scope is None else "")
+    if wanted.scope is not None:
+        if wanted.scope not in scopes:
+            raise missing_scope(wanted.scope)
+        scopes = [wanted.scope]
+    for scope in scopes:
+        async for stream, view in reads.names_of(scope, wanted.names, name if scope == begin else ""):
+            yield _Found(f"{scope}/{stream}", _shown(view, StreamId(scope, stream), wanted))
+
+
+def _shown(view: PartitionView, id: StreamId, wanted: _Wanted) -> FoundStream | None:
+    """None if it is not wanted, not to be read, or gone. Its state, which may rest encoded, is looked at last."""
+    if wanted.text and not _has_text(view, id, wanted.text):
+        return None
+    if not may_read(stream_resource(*id)):
+        return None
+    found = view.peek(id.aggregate)
+    if not isinstance(found, Stream) or wanted.state not in (None, found.state):
+        return None
+    return _model(view, found)
+
+
+def _has_text(view: PartitionView, id: StreamId, text: str) -> bool:
+    tags = members_of(view, id.scope).tags.get(id.name, ())
+    return text in f"{id}".casefold() or any(text in tag.casefold() for tag in tags)
+
+
+def _model(view: PartitionView, stream: Stream) -> FoundStream:
+    workflow = running(stream) or running(view.peek(stream.id.commits))
+    kind = workflow.kind.value if workflow is not None else None
+    if kind is None and stream.waiting is not None:
+        kind = queued_kind(stream.waiting.kind)
+    decision = next(iter(last_decisions(stream)), None)
+    active = stream.active_epoch
+    is_failing = workflow is not None and progress_of(workflow) is Progress.FAILING
+    times = (stream.created_at, active.created_at, workflow.since if workflow is not None else 0)
+    return FoundStream(
+        scope=stream.id.scope,
+        name=stream.id.name,
+        state=stream.state.value,
+        epoch=active.number,
+        segments=0 if stream.state is StreamState.SEALED else len(active.segments),
+        tags=list(stream.config.tags),
+        workflow=kind,
+        failing=is_failing or None,
+        transactions=transactions_of(view, stream.id).live,
+        last_decision=LastDecision(kind=decision[0].value, code=decision[1].code, at=decision[1].at)
+        if decision is not None
+        else None,
+        changed_at=max(*times, decision[1].at if decision is not None else 0),
+    )

@@ -1,0 +1,162 @@
+"""How far the consumers of requests are: who owns each partition, what it has not acknowledged, and since when.
+
+Offsets of groups come by a consumer that subscribes to nothing: while a broker is not the group's coordinator yet, the
+admin client's call for them was seen to end the process (confluent-kafka 2.16.1). When the broker took a record follows
+from offsets alone, since times do not fall in a partition: so nothing is read, and no right to read is needed. The
+clients are held between two calls; everything here blocks and belongs to one thread at a time.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_CLUSTER, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS, Topic
+from sluice.kafka_config import clients
+
+GROUPS: tuple[tuple[Topic, str], ...] = (
+    (REQUESTS_STREAMS, "stream-workflows"),
+    (REQUESTS_TRANSACTIONS, f"txn-manager-{REQUESTS_TRANSACTIONS.name}"),
+    (COMMIT, f"txn-manager-{COMMIT.name}"),
+    (ABORT, f"txn-manager-{ABORT.name}"),
+    (REQUESTS_CLUSTER, "cluster-manager"),
+)
+"""The topics whose partitions are divided among instances, each with the group that does so."""
+
+LEAST_AGE_MS = 100
+AGE_STEP = 1.1
+"""Ages are found to within ten percent."""
+_MOST_AGE_MS = 30 * 24 * 3600 * 1000
+_AGES = math.ceil(math.log(_MOST_AGE_MS / LEAST_AGE_MS, AGE_STEP))
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+class GroupsUnavailableError(Exception):
+    """Kafka did not answer in time."""
+
+
+class PartitionProgress(msgspec.Struct, frozen=True):
+    """A partition of requests: its owner's client id, "" without one, and how many records are not acknowledged.
+
+    `end` is the offset of the next record, `oldest_ms` how long ago the broker took the oldest one that is open: None
+    if none is.
+    """
+
+    topic: str
+    partition: int
+    owner: str
+    lag: int
+    end: int
+    oldest_ms: int | None
+
+
+class GroupProgress:
+    """Of a Kafka; `client` is the common librdkafka configuration, `partitions` how many keyed topics have."""
+
+    def __init__(self, client: dict[str, Any], partitions: int, timeout_s: float = 5.0) -> None:
+        self._client = client
+        self._timeout_s = timeout_s
+        self._places = {
+            group: [TopicPartition(topic.name, p) for p in range(topic.partitions or partitions)]
+            for topic, group in GROUPS
+        }
+        self._admin: AdminClient | None = None
+        self._consumers: dict[str, Consumer] = {}
+
+    def fetch(self, now_ms: int) -> list[PartitionProgress]:
+        """Of all partitions, by topic and partition; `now_ms` is the present. Raises GroupsUnavailableError."""
+        try:
+            return self._fetch(now_ms)
+        except KafkaException as error:
+            # Clients go by the leaders that they remember.
+            self.close()
+            raise GroupsUnavailableError(f"Kafka does not say how far consumers are: {error}") from error
+
+    def close(self) -> None:
+        """Hold no clients any more."""
+        consumers, self._consumers, self._admin = self._consumers, {}, None
+        for consumer in consumers.values():
+            consumer.close()
+
+    def _fetch(self, now_ms: int) -> list[PartitionProgress]:
+        every = [place for places in self._places.values() for place in places]
+        begins = self._offsets(every, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        ends = self._offsets(every, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        committed = self._committed()
+        # Records are acknowledged meanwhile, and retention removes some that never were.
+        first = {place: min(max(committed.get(place, 0), begin), ends[place]) for place, begin in begins.items()}
+        ages = self._ages({place: offset for place, offset in first.items() if offset < ends[place]}, now_ms)
+        owners = self._owners()
+        return [
+            PartitionProgress(*place, owners.get(place, ""), ends[place] - first[place], ends[place], ages.get(place))
+            for place in sorted(first)
+        ]
+
+    def _offsets(self, places: Iterable[TopicPartition], spec: OffsetSpec) -> dict[Place, int]:
+        if self._admin is None:
+            self._admin = AdminClient(clients.admin(self._client))
+        answers = self._admin.list_offsets(dict.fromkeys(places, spec), request_timeout=self._timeout_s)
+        return {(place.topic, place.partition): answer.result().offset for place, answer in answers.items()}
+
+    def _committed(self) -> dict[Place, int]:
+        """The first offset that is not acknowledged, of partitions of which any is."""
+        found = {}
+        for group, places in self._places.items():
+            consumer = self._consumers.get(group)
+            if consumer is None:
+                consumer = self._consumers[group] = Consumer(clients.consumer(self._client, group))
+            for one in consumer.committed(places, timeout=self._timeout_s):
+                if one.error is not None:
+                    raise KafkaException(one.error)
+                if one.offset >= 0:
+                    found[one.topic, one.partition] = one.offset
+        return found
+
+    def _owners(self) -> dict[Place, str]:
+        """The client id of the member that owns each partition."""
+        assert self._admin is not None
+        answers = self._admin.describe_consumer_groups(list(self._places), request_timeout=self._timeout_s)
+        return {
+            (place.topic, place.partition): member.client_id
+            for answer in answers.values()
+            for member in answer.result().members
+            if member.assignment is not None
+            for place in member.assignment.topic_partitions
+        }
+
+    def _ages(self, first: Mapping[Place, int], now_ms: int) -> dict[Place, int]:
+        """How long ago the broker took the record at each of these offsets, in ms."""
+        return ages_of(first, now_ms, self._first_since)
+
+    def _first_since(self, times: Mapping[Place, int]) -> dict[Place, int]:
+        """The offset of the first record that was taken at each of these times or later; negative if none was."""
+        assert self._admin is not None
+        question = {TopicPartition(*place): OffsetSpec.for_timestamp(at) for place, at in times.items()}
+        answers = self._admin.list_offsets(question, request_timeout=self._timeout_s)
+        return {(place.topic, place.partition): answer.result().offset for place, answer in answers.items()}
+
+
+def ages_of(first: Mapping[Place, int], now_ms: int, first_since: Any) -> dict[Place, int]:
+    """How long before `now_ms` the record at each offset was taken; one question for all in each step of the search.
+
+    `first_since` gives the offset of the first record taken at a time or later, negative if none was.
+    """
+    # The record is younger than the age of the upper number, and not younger than that of the lower one.
+    lower, upper = dict.fromkeys(first, -1), dict.fromkeys(first, _AGES)
+    while searched := [place for place in first if upper[place] - lower[place] > 1]:
+        middle = {place: (lower[place] + upper[place]) // 2 for place in searched}
+        found = first_since({place: now_ms - _age(number) for place, number in middle.items()})
+        for place, number in middle.items():
+            is_younger = 0 <= found[place] <= first[place]
+            (upper if is_younger else lower)[place] = number
+    return {place: _age(number) for place, number in upper.items()}
+
+
+def _age(number: int) -> int:
+    return round(LEAST_AGE_MS * AGE_STEP**number)

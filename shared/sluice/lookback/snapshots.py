@@ -1,0 +1,179 @@
+"""Snapshots of the journal as a source of records has them: what there is, and where a fold may begin.
+
+A fold of a partition whose first records are trimmed begins from the newest snapshot up to the moment it is folded to,
+and says so in the log.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from sluice.domain.model import DomainModel, decode_record
+from sluice.engine.fold import PartitionView
+from sluice.engine.ports import SnapshotReader
+from sluice.engine.snapshots import Snapshot, SnapshotManifest, SnapshotRefusedError, newest, slices_of, snapshots_of
+from sluice.kafka.topics import JOURNAL, SNAPSHOT_CHUNKS, SNAPSHOTS
+from sluice.lookback.errors import LookbackError
+from sluice.lookback.source import KafkaRecord, Source, Span
+from sluice.lookback.times import show_time
+
+log = logging.getLogger(__name__)
+
+
+class SourceSnapshots:
+    """See SnapshotReader."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    async def notes(self, partitions: Collection[int]) -> dict[int, list[tuple[int, bytes]]]:
+        """See SnapshotReader."""
+        found: dict[int, list[tuple[int, bytes]]] = {partition: [] for partition in partitions}
+        for record in self._read(self._source.spans([SNAPSHOTS.name], partitions=partitions)):
+            found[record.partition].append((record.offset, record.value or b""))
+        return found
+
+    async def chunks(self, partition: int, first: int, last: int) -> list[bytes]:
+        """See SnapshotReader."""
+        (whole,) = self._source.spans([SNAPSHOT_CHUNKS.name], partitions=[partition])
+        span = Span(whole.topic, partition, max(first, whole.start), min(last + 1, whole.end))
+        return [record.value or b"" for record in self._read([span])]
+
+    def has_marker(self, manifest: SnapshotManifest, span: Span) -> bool:
+        """Whether the snapshot is of this journal, of which `span` is there: its marker is where it says."""
+        if not span.start <= manifest.offset < span.end:
+            return False
+        found = self._read([Span(span.topic, span.partition, manifest.offset, manifest.offset + 1)])
+        return any(decode_record(record.value or b"").id == manifest.marker for record in found)
+
+    def _read(self, spans: Sequence[Span]) -> Iterator[KafkaRecord]:
+        return (item for item in self._source.read(spans) if isinstance(item, KafkaRecord))
+
+
+class Viewing(Protocol):
+    """Holds the view that a partition is folded into."""
+
+    view: PartitionView
+
+
+def begin(
+    source: Source, spans: Sequence[Span], watchers: Mapping[int, Viewing], until_ms: int | None = None
+) -> tuple[list[Span], dict[int, SnapshotManifest]]:
+    """Restore the views whose first records are trimmed: what is left to fold, and which snapshots were taken.
+
+    Raises LookbackError for a partition without a fitting one.
+    """
+    trimmed = {span.partition: span for span in spans if span.start > watchers[span.partition].view.next_offset}
+    if not trimmed:
+        return list(spans), {}
+    taken = asyncio.run(_restore(SourceSnapshots(source), trimmed, watchers, until_ms))
+    for partition, span in trimmed.items():
+        if partition not in taken:
+            raise LookbackError(
+                f"partition {partition} of the journal lacks its records before offset {span.start}: they were trimmed",
+                "no snapshot is as old as what you ask for (`sluice snapshot list`), and no archive has them: "
+                "SLUICE_ARCHIVE, or the context, says where it is",
+            )
+    for partition, manifest in taken.items():
+        log.info(
+            "Partition %s of the journal is trimmed: it is folded from the snapshot at %s (%s) on.",
+            partition,
+            manifest.offset,
+            show_time(manifest.at),
+        )
+    left = [
+        msgspec.structs.replace(s, start=max(s.start, taken[s.partition].offset + 1)) if s.partition in taken else s
+        for s in spans
+    ]
+    return left, taken
+
+
+async def _restore(
+    reader: SourceSnapshots, trimmed: Mapping[int, Span], watchers: Mapping[int, Viewing], until_ms: int | None
+) -> dict[int, SnapshotManifest]:
+    notes = await reader.notes(list(trimmed))
+    taken = {}
+    for partition, span in trimmed.items():
+        fitting = [
+            snapshot
+            for snapshot in snapshots_of(notes[partition])[0]
+            if (until_ms is None or snapshot.manifest.at <= until_ms) and reader.has_marker(snapshot.manifest, span)
+        ]
+        view = watchers[partition].view
+        found = await newest(reader, fitting, span.end, view.restore, lambda *_: None)
+        if found is not None:
+            taken[partition] = found
+    return taken
+
+
+def restored_before(source: Source, span: Span, offset: int, behind: int) -> PartitionView | None:
+    """A view from the newest snapshot of the partition between the two offsets; None if there is none that fits.
+
+    `span` is what the journal has of the partition. The newest one is taken that may be used.
+    """
+    reader, view = SourceSnapshots(source), PartitionView(DomainModel())
+
+    async def restore() -> SnapshotManifest | None:
+        notes = await reader.notes([span.partition])
+        fitting = [
+            snapshot
+            for snapshot in snapshots_of(notes[span.partition])[0]
+            if behind < snapshot.manifest.offset < offset and reader.has_marker(snapshot.manifest, span)
+        ]
+        return await newest(reader, fitting, offset, view.restore, lambda *_: None)
+
+    return view if asyncio.run(restore()) is not None else None
+
+
+def snapshot_documents(source: Source, *, check: bool) -> list[dict[str, Any]]:
+    """All snapshots there are, newest first in each partition, each with why it may not be used; `check` reads all."""
+    partitions = range(source.partitions(SNAPSHOTS.name))
+    ends = {span.partition: span.end for span in source.spans([JOURNAL.name], partitions=partitions)}
+    return asyncio.run(_documents(SourceSnapshots(source), partitions, ends, check=check))
+
+
+async def _documents(
+    reader: SnapshotReader, partitions: Sequence[int], ends: Mapping[int, int], *, check: bool
+) -> list[dict[str, Any]]:
+    found = []
+    notes = await reader.notes(partitions)
+    for partition in partitions:
+        snapshots, refused = snapshots_of(notes[partition])
+        for snapshot in reversed(snapshots):
+            problem = await _problem(reader, snapshot, ends[partition], check=check)
+            found.append(_document(snapshot, problem))
+        found += [{"partition": partition, "problem": reason} for reason in refused]
+    return found
+
+
+async def _problem(reader: SnapshotReader, snapshot: Snapshot, end: int, *, check: bool) -> str | None:
+    if snapshot.problem is not None:
+        return snapshot.problem
+    if snapshot.manifest.offset >= end:
+        return f"it is ahead of the journal, which ends at {end}"
+    if check:
+        try:
+            await slices_of(reader, snapshot.manifest)
+        except SnapshotRefusedError as error:
+            return str(error)
+    return None
+
+
+def _document(snapshot: Snapshot, problem: str | None) -> dict[str, Any]:
+    manifest = snapshot.manifest
+    return {
+        "partition": manifest.partition,
+        "id": manifest.id,
+        "offset": manifest.offset,
+        "at": manifest.at,
+        "by": manifest.by,
+        "confirmedBy": [c.by for c in snapshot.confirmations if c.differs is None],
+        "parts": manifest.parts,
+        "bytes": manifest.bytes,
+        "chunks": len(manifest.chunks),
+        "checksum": manifest.checksum,
+        "problem": problem,
+    }

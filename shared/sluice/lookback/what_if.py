@@ -1,0 +1,93 @@
+"""What another policy would have done with a stream: its recorded reports replayed, beside what was decided.
+
+It is what retention-spark's batch job says, which replays the same reports by the same functions. Reports are read
+from 7 days before the span on, so that what is known of the stream when the span begins is what was known then.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from sluice.domain.config import RetentionPolicy
+from sluice.domain.ids import StreamId
+from sluice.domain.stream.commands import DecisionKind
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import RETENTION, SCALE
+from sluice.lookback.deciding import DecisionsQuestion, PastDecision, decisions
+from sluice.lookback.errors import InvalidTextError, TimeIsOverError
+from sluice.lookback.jobs import Job, JobContext
+from sluice.lookback.source import Span
+from sluice.policies.replay import OtherScaling, Policy, Record, is_about
+from sluice.policies.rules import Rules
+from sluice.policies.what_if import MAX_ITEMS, WhatIf, WhatIfItem, WhatIfReplay
+
+MAX_SPAN_MS = 7 * 24 * 3600 * 1000
+ON_ITS_WAY_MS = 60_000
+"""A question for 7 days is one that has waited for its turn, too."""
+
+NOT_ALL = "of what happened only the latest decisions are shown"
+
+
+class WhatIfQuestion(msgspec.Struct, frozen=True):
+    """One of the two policies, and since when (epoch ms); `rules` are those of this system."""
+
+    stream: StreamId
+    since: int
+    rules: Rules
+    retention: RetentionPolicy | None = None
+    scaling: OtherScaling | None = None
+
+
+def what_if(context: JobContext, question: WhatIfQuestion) -> WhatIf:
+    """Raises LookbackError."""
+    policy = question.retention or question.scaling
+    if policy is None:
+        raise InvalidTextError("what if there were which policy?", "give one for scaling or one for retention")
+    until = context.now_ms
+    if not until - MAX_SPAN_MS - ON_ITS_WAY_MS <= question.since <= until:
+        raise InvalidTextError("what-if looks back 7 days at most, and not ahead", "give a later time")
+    replay = WhatIfReplay(question.rules, policy, question.since, until)
+    for record in _reports(context, question.stream, policy, question.since):
+        replay.observe(record)
+    happened, complete = _happened(context, question, until)
+    found = replay.result([_shown(one) for one in happened])
+    if not complete:
+        found.notes.append(NOT_ALL)
+    return found
+
+
+def _reports(context: JobContext, stream: StreamId, policy: Policy, since: int) -> Iterator[Record]:
+    topic = (RETENTION if isinstance(policy, RetentionPolicy) else SCALE).name
+    partition = partition_of(stream.key, context.source.partitions(topic))
+    spans = context.source.spans([topic], max(since - MAX_SPAN_MS, 0), partitions=[partition])
+    for item in context.source.read(spans):
+        if isinstance(item, Span) or item.key != stream.key:
+            continue
+        record = Record(item.at, item.value or b"")
+        if is_about(record, stream.name):
+            yield record
+
+
+def _happened(context: JobContext, question: WhatIfQuestion, until: int) -> tuple[list[PastDecision], bool]:
+    """The recorded decisions by time, and whether all of them were found in time."""
+    kind = DecisionKind.RETENTION if question.retention is not None else DecisionKind.SCALE
+    page_of = DecisionsQuestion(question.since, until + 1, question.stream, kind, limit=MAX_ITEMS)
+    found: list[PastDecision] = []
+    try:
+        while len(found) < MAX_ITEMS:
+            page = decisions(context, page_of)
+            found += page.items
+            if page.next is None:
+                return found[::-1], True
+            page_of = msgspec.structs.replace(page_of, before=page.next)
+    except TimeIsOverError:
+        pass
+    return found[::-1], False
+
+
+def _shown(decision: PastDecision) -> WhatIfItem:
+    segments = decision.numbers.get("segmentsAfter")
+    return WhatIfItem(decision.at, decision.code, decision.reason, segments, decision.acts)
+
+
+WHAT_IF = Job("what-if", WhatIfQuestion, WhatIf, what_if)

@@ -1,0 +1,1 @@
+"""Scaling and retention policies: rules as steps over reports, how operators write them, their replay. Pure."""

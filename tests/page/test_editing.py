@@ -1,0 +1,48 @@
+"""Changes by the page: numbers keep their digits, and of two editors one learns of the other."""
+
+import httpx
+from page.fixtures import Open, Visit
+from page.gateway import InThread
+from page.sample_data import UNLIMITED
+from playwright.sync_api import expect
+
+CARTS = "/sluice/v1/scopes/shop/streams/carts"
+
+
+def edit(opened: Visit, tag: str) -> None:
+    """Begin to edit the configuration, and add a tag."""
+    page = opened.go("#/streams/shop/carts?tab=configuration")
+    page.get_by_role("button", name="Edit").click()
+    tags = page.get_by_label("Tags, one a line")
+    tags.fill(f"{tags.input_value()}\n{tag}")
+
+
+def apply(opened: Visit) -> None:
+    opened.page.get_by_role("button", name="Apply…").click()
+    opened.page.get_by_role("dialog").get_by_role("button", name="Apply", exact=True).click()
+
+
+def test_unlimited_retention_stays_unlimited_after_an_edit(sample: InThread, visit: Open) -> None:
+    opened = visit(sample.url)
+    edit(opened, "edited")
+    apply(opened)
+    expect(opened.page.get_by_role("dialog").get_by_text("Done.")).to_be_visible()
+    config = httpx.get(f"{sample.origin}{CARTS}").json()["config"]
+    assert "edited" in config["tags"]
+    assert config["retention"]["max"] == UNLIMITED
+
+
+def test_of_two_editors_the_second_is_refused_and_shown_both(sample: InThread, visit: Open) -> None:
+    first, second = visit(sample.url), visit(sample.url)
+    edit(first, "first")
+    edit(second, "second")
+    apply(first)
+    expect(first.page.get_by_role("dialog").get_by_text("Done.")).to_be_visible()
+    second.expected = ["412"]
+    second.page.get_by_role("button", name="Apply…").click()
+    dialog = second.page.get_by_role("dialog")
+    expect(dialog.get_by_text("Changed meanwhile by another caller.")).to_be_visible()
+    expect(dialog.get_by_role("table").get_by_text("first")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Apply", exact=True)).to_be_disabled()
+    tags = httpx.get(f"{sample.origin}{CARTS}").json()["config"]["tags"]
+    assert "first" in tags and "second" not in tags

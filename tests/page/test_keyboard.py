@@ -1,0 +1,69 @@
+"""By keyboard alone: who cannot point at things finds what fails, reads why, and acts."""
+
+from collections.abc import Iterator
+
+import pytest
+from page.fixtures import Open
+from page.gateway import SILENT, InThread, in_thread
+from page.sample_data import Size
+from playwright.sync_api import Page, expect
+
+FOCUSED = "document.activeElement"
+MAX_TABS = 12
+ENDS_MS = 60_000
+"""A workflow that has failed for a while waits that long for its next attempt, and then takes its steps."""
+
+
+@pytest.fixture(scope="module")
+def sample() -> Iterator[InThread]:
+    """One of its own: its silent container is healed."""
+    with in_thread(Size(streams=0)) as served:
+        yield served
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until the button of that name has the focus."""
+    for _ in range(MAX_TABS):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"{FOCUSED}.tagName === 'BUTTON' && {FOCUSED}.textContent.trim()") == name:
+            return
+    raise AssertionError(f"no button {name!r} within {MAX_TABS} presses of Tab")
+
+
+def test_no_key_offers_a_retry_while_a_past_moment_is_shown(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/workflows?at=-1s")
+    page.keyboard.press("j")
+    expect(page.locator(".card:focus")).to_be_visible()
+    page.keyboard.press("r")
+    expect(page.get_by_text("a past moment is shown", exact=True)).to_be_attached()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_failing_workflow_is_found_read_retried_and_seen_to_end_by_keys_alone(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/")
+    page.keyboard.press("g")
+    page.keyboard.press("w")
+    failing = page.get_by_role("region", name="Failing")
+    expect(failing.get_by_role("article").first).to_be_visible()
+    page.keyboard.press("j")
+    card = failing.locator(".card:focus")
+    expect(card).to_contain_text(f"container {SILENT} does not answer")
+    aggregate = card.get_attribute("data-aggregate")
+    assert aggregate is not None
+
+    tab_to(page, "Retry now")
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Retry now")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog).to_contain_text("It tries again.")
+    expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(failing.locator(f'[data-aggregate="{aggregate}"]').get_by_role("button", name="Retry now")).to_be_focused()
+
+    sample.do(lambda gateway: gateway.heal())
+    ended = page.get_by_role("region", name="Ended lately").get_by_role("article")
+    name = aggregate.partition(":")[2]
+    expect(ended.filter(has_text=name).first).to_be_visible(timeout=ENDS_MS)
+    expect(failing.locator(f'[data-aggregate="{aggregate}"]')).to_have_count(0)

@@ -1,0 +1,62 @@
+"""What the gateway pushes: to every tab, however many there are, and not to one that is paused."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from page.fixtures import Open, Visit
+from page.gateway import InThread, in_thread
+from page.sample_data import Size
+from playwright.sync_api import expect
+
+
+@pytest.fixture(scope="module")
+def sample() -> Iterator[InThread]:
+    """One in which all containers answer, so that what is created comes to be."""
+    with in_thread(Size(streams=0)) as served:
+        served.do(lambda gateway: gateway.heal())
+        yield served
+
+
+TABS = 7
+"""One more than the connections that a browser has to an origin."""
+
+
+def test_seven_tabs_are_all_live(sample: InThread, visit: Open) -> None:
+    opened = visit(sample.url)
+    opened.go("#/streams?q=tabs")
+    tabs = [opened.page]
+    for _ in range(TABS - 1):
+        page = opened.page.context.new_page()
+        page.goto(f"{sample.url}#/streams?q=tabs")
+        tabs.append(page)
+    for page in tabs:
+        expect(page.locator("header .live")).to_contain_text("live")
+    answer = httpx.put(f"{sample.origin}/sluice/v1/scopes/demo/streams/tabs-are-live", json={})
+    assert answer.status_code == 201, answer.text
+    for page in tabs:
+        page.bring_to_front()
+        expect(page.locator("main tbody").get_by_text("tabs-are-live")).to_be_visible()
+
+
+def test_a_stream_that_is_deleted_leaves_a_tombstone_with_the_way_to_its_journal(sample: InThread, visit: Open) -> None:
+    path = f"{sample.origin}/sluice/v1/scopes/demo/streams/gone"
+    assert httpx.put(path, json={}).status_code == 201
+    opened: Visit = visit(sample.url)
+    page = opened.go("#/streams/demo/gone")
+    opened.expected = ["404"]
+    assert httpx.post(f"{path}/seal").status_code == 200
+    assert httpx.delete(path).status_code in (200, 204)
+    expect(page.locator("main .state.gone")).to_be_visible()
+    expect(page.locator("main .state.gone a")).to_have_attribute("href", "#/journal?key=demo%2Fgone&from=-7d")
+
+
+def test_a_paused_page_stays_as_it_is_until_it_goes_on(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/streams?q=pause")
+    page.keyboard.press("p")
+    expect(page.locator("header .live")).to_contain_text("paused")
+    assert httpx.put(f"{sample.origin}/sluice/v1/scopes/demo/streams/pause-me", json={}).status_code == 201
+    row = page.locator("main tbody").get_by_text("pause-me")
+    expect(row).to_have_count(0)
+    page.keyboard.press("p")
+    expect(row).to_be_visible()

@@ -1,0 +1,173 @@
+"""Pictures of the past and what they are made of: bands, timelines, stacked counts, ticks."""
+
+import re
+from typing import Any
+
+from page.fixtures import Open
+from page.gateway import InThread
+from playwright.sync_api import Page, expect
+
+MINUTE = 60_000
+
+
+def call(page: Page, module: str, expression: str, *values: Any) -> Any:
+    """What an expression comes to with the module's exports as `m` and the values as `v`."""
+    begins = "document.querySelector('script[type=module]').src"
+    code = f"async ([path, v]) => {{ const m = await import(new URL(path, {begins})); return ({expression}); }}"
+    return page.evaluate(code, [f"../{module}", list(values)])
+
+
+def test_holdings_of_several_answers_become_bands_without_a_seam_and_with_their_gaps(
+    sample: InThread, visit: Open
+) -> None:
+    page = visit(sample.url).go("#/requests")
+    first = [{"container": 1, "store": "a:1", "from": 0, "to": 10}, {"container": 1, "store": "b:1", "from": 14}]
+    second = [{"container": 1, "store": "b:1", "from": 20, "to": 30}, {"container": 1, "store": "a:1", "from": 30}]
+    joined = call(page, "pages/cluster.js", "m.withGaps(m.joinHoldings(v[0], v[1]), 0, 40)", first, second)
+    assert [(one.get("store"), one["from"], one.get("to")) for one in joined] == [
+        ("a:1", 0, 10),
+        (None, 10, 14),
+        ("b:1", 14, 30),
+        ("a:1", 30, None),
+    ]
+
+
+def test_a_timeline_has_bars_between_a_requests_records_and_folds_what_it_sent(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/requests")
+
+    def step(at: int, what: str, topic: str, request: str = "r", **more: Any) -> dict[str, Any]:
+        where = {"topic": f"sluice.{topic}", "partition": 3, "offset": at, "by": "a/1"}
+        return {"at": at, "what": what, "request": request, "types": [what], "says": what, **where, **more}
+
+    steps = [
+        step(0, "requested", "requests.streams"),
+        step(5, "void: decided on an older state", "journal", entry=0, outcome="stale"),
+        step(12, "decided", "journal", entry=0, outcome="counted"),
+        step(20, "follow-up", "requests.streams", request="scale-stream-r-1-1"),
+        step(80, "answered", "journal", entry=0, outcome="counted"),
+    ]
+    answer = {"status": "SUCCESS", "at": 80, "after": 80}
+    trace = {"request": "r", "steps": steps, "running": [], "answer": answer}
+    rows = call(page, "pictures/timeline.js", "m.timelineRows(v[0], {now: 100, unfolded: false})", trace)
+    bars = [(one["bar"], one["at"], one["to"]) for row in rows["rows"] for one in row["items"] if "bar" in one]
+    assert bars == [("waiting", 0, 12), ("step", 12, 80)]
+    assert [one["at"] for row in rows["rows"] for one in row["items"] if one.get("hollow")] == [5]
+    assert [row["label"] for row in rows["rows"]][-1] == "1 follow-up"
+    unfolded = call(page, "pictures/timeline.js", "m.timelineRows(v[0], {now: 100, unfolded: true})", trace)
+    assert unfolded["folded"] == 0
+    assert not any("follow-up" in row["label"] for row in unfolded["rows"])
+
+
+def test_ticks_stand_at_round_times_of_the_clock_that_is_chosen(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/requests")
+    since = 1_763_899_083_250
+    span = call(page, "pictures/axis.js", "m.ticks(v[0], v[0] + 3600000, 8, 'utc')", since)
+    assert span["step"] == 10 * MINUTE
+    assert all(at % span["step"] == 0 and since <= at <= since + 60 * MINUTE for at in span["times"])
+    begun = call(page, "pictures/axis.js", "m.ticks(v[0], v[0] + 320, 6, 'since', v[0])", since)
+    assert begun["times"] == [since, since + 100, since + 200, since + 300]
+
+
+def test_a_search_goes_on_where_an_answer_ends_and_asks_the_reader_once_enough_is_found(
+    sample: InThread, visit: Open
+) -> None:
+    opened = visit(sample.url)
+    fetched: list[str] = []
+    pages = {"": ("a", 60), "a": ("b", 60), "b": ("", 5)}
+
+    def answer(route: Any) -> None:
+        after = dict(part.split("=") for part in route.request.url.partition("?")[2].split("&")).get("after", "")
+        fetched.append(after)
+        following, count = pages[after]
+        items = [
+            {
+                "stream": "demo/orders",
+                "kind": "scale",
+                "code": "split",
+                "reason": f"reason {after}{number}",
+                "at": 1_763_899_000_000 - len(fetched) * 1000 - number,
+            }
+            for number in range(count)
+        ]
+        more = {"next": following} if following else {}
+        route.fulfill(json={"items": items, "searchedTo": items[-1]["at"], "complete": not following, **more})
+
+    opened.page.route("**/sluice/v1/decisions?*", answer)
+    page = opened.go("#/decisions")
+    listed = page.locator("ol.decisions > li")
+    expect(listed).to_have_count(120)
+    assert fetched == ["", "a"]
+    page.get_by_role("button", name="Go on searching").click()
+    expect(listed).to_have_count(125)
+    expect(page.get_by_text("That is all.")).to_be_visible()
+
+
+def test_the_picture_of_outcomes_says_its_counts_to_the_keyboard_and_as_a_table(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/transactions?stream=demo/payments")
+    picture = page.get_by_role("application", name="How transactions ended")
+    picture.focus()
+    page.keyboard.press("Home")
+    caption = page.locator("figure", has=picture).locator("figcaption")
+    expect(caption).to_contain_text("committed")
+    page.locator("figure", has=picture).get_by_text("As a table").click()
+    rows = page.locator("figure", has=picture).locator("tbody tr")
+    said = caption.inner_text()
+    assert any(cell in said for cell in rows.last.locator("td").nth(1).all_inner_texts())
+
+
+def test_a_moment_on_the_slider_is_taken_when_keys_rest_and_then_no_action_is_offered(
+    sample: InThread, visit: Open
+) -> None:
+    opened = visit(sample.url)
+    page = opened.go("#/streams/demo/orders")
+    page.locator(".time-slider > summary").click()
+    slider = page.locator(".time-slider")
+    slider.get_by_role("button", name="1 d", exact=True).click()
+    expect(slider).to_contain_text("now, after")
+    opened.watch.calls.clear()
+    moment = page.get_by_role("slider", name="Moment of")
+    moment.focus()
+    for _ in range(3):
+        moment.press("PageDown")
+    expect(page).to_have_url(re.compile(r"\?at=\d{4}-"))
+    expect(page.get_by_role("button", name="Seal…")).to_have_attribute("aria-disabled", "true")
+    opened.watch.settle(page)
+    described = [one for one in opened.watch.calls if one.endswith("/scopes/demo/streams/orders")]
+    assert described == ["GET /sluice/v1/scopes/demo/streams/orders"]
+    picture = slider.get_by_role("application")
+    picture.focus()
+    picture.press("Home")
+    picture.press("Enter")
+    expect(page.locator(".status-line")).to_contain_text("epoch 0")
+
+
+def test_a_request_of_hours_ago_is_found_by_looking_further_back(sample: InThread, visit: Open) -> None:
+    opened = visit(sample.url)
+    page = opened.go("#/journal?key=demo/payments&from=-1d")
+    expect(page.get_by_role("button", name="Go on searching")).to_be_visible()
+    link = page.locator("ol.records a[href*='/requests/']").last
+    id = link.inner_text()
+    link.click()
+    expect(page.get_by_role("heading", name=f"Request {id}")).to_be_visible()
+    expect(page.locator("table.steps tbody tr").first).to_contain_text("requested")
+
+
+def test_a_policy_from_what_if_becomes_the_streams_and_unlimited_stays_unlimited(sample: InThread, visit: Open) -> None:
+    opened = visit(sample.url)
+    # The browser says so of every dialog whose button has the focus from the start; it is no fault.
+    opened.expected.append("Autofocus processing was blocked")
+    page = opened.go("#/streams/demo/orders?tab=why&if=retention&ifKeep=43200000")
+    keep = page.get_by_role("slider", name="Keep at least")
+    expect(keep).to_have_attribute("aria-valuetext", "12 h")
+    expect(page.get_by_role("slider", name="At most")).to_have_attribute("aria-valuetext", "unlimited")
+    page.get_by_role("button", name="Make this the policy").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("From 6 h to unlimited by age to 12 h to unlimited by age")
+    expect(dialog).to_contain_text("sluice stream update demo/orders --retain time=12h")
+    dialog.get_by_role("button", name="Make it the policy").click()
+    expect(dialog).to_contain_text("Done")
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.get_by_role("button", name="Make this the policy")).to_have_attribute("aria-disabled", "true")
+    stream = page.request.get(f"{sample.origin}/sluice/v1/scopes/demo/streams/orders").text()
+    assert f'"max":{2**63 - 1}' in stream.replace(" ", "")
+    assert '"min":43200000' in stream.replace(" ", "")

@@ -1,0 +1,53 @@
+"""What was decided on a stream by itself: the reason, the numbers, and the request that it led to."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from page.fixtures import Open
+from page.gateway import InThread, in_thread
+from page.sample_data import HOUR, create, do_scale
+from page.sample_log import SampleLog
+from playwright.sync_api import expect
+
+from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
+from sluice.domain.policy.scaling import ScaleCode
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.stream.commands import DecisionKind, RecordDecision
+
+STREAM = StreamId("tickets", "sales")
+REASON = "0.#epoch.0: 870 events a second, the target is 200"
+
+
+@pytest.fixture(scope="module")
+def scaled() -> Iterator[tuple[InThread, str]]:
+    """A stream that was split because of its rate; the request for it."""
+    requests: list[str] = []
+
+    def write(log: SampleLog, now: int) -> None:
+        log.at(now - HOUR)
+        log.ask(CreateScope(STREAM.scope))
+        create(log, STREAM, StreamConfig(ScalingPolicy(ScaleType.EVENTS, 200, 2, 1)))
+        ranges = list(pairwise((0.0, 0.25, 0.5, 0.75, 1.0)))
+        requests.append(do_scale(log, STREAM, (0,), ranges, 1 << 20))
+        kind, code, numbers = DecisionKind.SCALE, ScaleCode.SPLIT.value, {"targetEvents": 200}
+        creation = log.stream(STREAM).creation_id
+        log.ask(RecordDecision(*STREAM, creation, kind, code, REASON, log.now, True, requests[0], numbers))
+
+    with in_thread(past=write) as served:
+        yield served, requests[0]
+
+
+def test_a_decision_has_its_reason_and_its_request_opens_the_trace(scaled: tuple[InThread, str], visit: Open) -> None:
+    served, request = scaled
+    page = visit(served.url).go(f"#/streams/{STREAM}")
+    decided = page.locator("ol.decisions > li")
+    expect(decided).to_have_count(1)
+    for words in ("split", REASON, "200 events/s", "carried out"):
+        expect(decided).to_contain_text(words)
+    decided.get_by_role("link", name=request).click()
+    expect(page.get_by_role("heading", name=f"Request {request}")).to_be_visible()
+    steps = page.locator("table.steps tbody tr")
+    expect(steps.filter(has_text="ScaleStream").first).to_contain_text("requested")
+    expect(steps.filter(has_text="StreamScaled").first).to_be_visible()

@@ -1,0 +1,115 @@
+"""The readers of a group, from the state that they write, and what they have yet to read."""
+
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+from support import group_state as written
+from unit.gateway.rest.test_sluice_others import BODY, RG
+from unit.gateway.rest.test_sluice_segments import SPLIT, THIRD, scale
+from unit.gateway.rest.test_sluice_streams import S, problem
+from unit.gateway.rest.world import World
+
+from api_gateway.rest import group_readers
+from sluice.domain.stream.retention import RetentionReport, SizedCut
+from sluice.kafka.topics import RETENTION
+
+STATE = "sc/_RGrg/0.#epoch.0"
+CONFIG = written.config(["sc/st"], "0f0e0d0c-0b0a-4908-8706-050403020100", 0)
+FIRST, SECOND = "sc/st/0.#epoch.0", "sc/st/1.#epoch.0"
+READERS = f"{RG}/readers"
+
+
+@pytest.fixture
+async def group(world: World, stream: str, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A group that reads `sc/st`; nothing that is found of it is shared with a later call."""
+    monkeypatch.setattr(group_readers, "SHARED_S", -1.0)
+    monkeypatch.setattr(group_readers, "AGE_SHARED_S", -1.0)
+    assert (await world.call("PUT", RG, BODY)).status_code == 201
+    return world
+
+
+async def write(world: World, *entries: bytes) -> None:
+    for entry in entries:
+        await world.store.append(STATE, uuid4(), entry)
+
+
+def fill(world: World, segment: str, length: int) -> None:
+    world.store.segments[segment].data = bytes(length)
+
+
+def held(segment: int, offset: int) -> dict[str, Any]:
+    return {"stream": "sc/st", "segment": segment, "offset": offset}
+
+
+async def test_readers_and_what_they_have_yet_to_read(group: World) -> None:
+    fill(group, FIRST, 100)
+    fill(group, SECOND, 60)
+    assert (await group.get(READERS))["readers"] == [], "before the first reader there is no state"
+    await write(group, written.initial(CONFIG, [FIRST, SECOND]))
+    await write(group, written.updates(written.add_reader("b"), written.add_reader("a"), written.acquire("b", FIRST)))
+    await write(group, written.updates(written.last_read("b", {FIRST: 30})))
+    found = await group.get(READERS)
+    assert found["readers"] == [{"name": "a", "segments": []}, {"name": "b", "segments": [held(0, 30)]}]
+    assert (found["unassigned"], found["lag"], found["complete"]) == ([held(1, 0)], {"bytes": 130}, True)
+
+
+async def test_a_state_with_what_is_no_segment_is_refused(group: World) -> None:
+    await write(group, written.initial(CONFIG, ["sc/st/x"]))
+    assert problem(await group.call("GET", READERS)) == (409, None)
+
+
+async def test_the_lag_in_time_is_read_off_sampled_cuts(group: World) -> None:
+    fill(group, FIRST, 100)
+    await write(group, written.initial(CONFIG, [FIRST]), written.updates(written.last_read("r", {})))
+    assert "ms" not in (await group.get(READERS))["lag"], "nothing is sampled without a policy"
+    now = group.system.broker.now_ms()
+    for minute, length in ((3, 0), (2, 50), (1, 100)):
+        report = RetentionReport(
+            id=f"{minute}", by="t", at=now - minute * 60_000, scope="sc", stream="st", creation_id="", policy=None,
+            head=SizedCut({0: 0}, 0), sample=SizedCut({0: length}, 0),
+        )  # fmt: skip
+        group.system.broker.land(RETENTION.name, "sc/st", msgspec.json.encode(report))
+    lag = (await group.get(READERS))["lag"]
+    assert 180_000 <= lag["ms"] < 240_000
+
+
+async def test_what_comes_behind_a_scale_is_yet_to_be_read(group: World) -> None:
+    fill(group, FIRST, 100)
+    await scale(group, SPLIT)
+    fill(group, f"sc/st/{THIRD & 0xFFFFFFFF}.#epoch.1", 40)
+    await write(group, written.initial(CONFIG, [FIRST, SECOND]))
+    assert (await group.get(READERS))["lag"] == {"bytes": 140}
+
+
+async def test_a_group_of_an_old_client_is_a_stream_alone(world: World, stream: str) -> None:
+    assert (await world.call("PUT", f"{S}/scopes/sc/streams/_RGrg", {})).status_code == 201
+    fill(world, FIRST, 100)
+    await write(world, written.initial(CONFIG, [FIRST]))
+    assert problem(await world.call("GET", RG)) == (404, "RG_NOT_FOUND")
+    assert (await world.get(READERS))["lag"]["bytes"] == 100
+
+
+async def test_a_segment_that_cannot_be_measured_leaves_the_lag_incomplete(group: World) -> None:
+    fill(group, FIRST, 100)
+    await write(group, written.initial(CONFIG, [FIRST, SECOND]))
+    del group.store.segments[SECOND]
+    found = await group.get(READERS)
+    assert (found["lag"], found["complete"]) == ({"bytes": 100}, False)
+
+
+async def test_a_state_that_is_too_long_or_wrong_is_refused(group: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await write(group, written.updates(written.add_reader("r")))
+    assert problem(await group.call("GET", READERS)) == (409, None)
+    monkeypatch.setattr(group_readers, "MAX_STATE_BYTES", 10)
+    assert "bytes of state" in (await group.call("GET", READERS)).json()["detail"]
+    assert problem(await group.call("GET", f"{S}/scopes/sc/readergroups/none/readers")) == (404, "RG_NOT_FOUND")
+
+
+async def test_many_callers_share_one_look(group: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await write(group, written.initial(CONFIG, [FIRST]))
+    monkeypatch.setattr(group_readers, "SHARED_S", 60.0)
+    before = await group.get(READERS)
+    await write(group, written.updates(written.add_reader("late")))
+    assert await group.get(READERS) == before

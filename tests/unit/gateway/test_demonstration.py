@@ -1,0 +1,52 @@
+"""The process of the demonstration: its beginning, its end, and what is said of one that ended by itself."""
+
+import sys
+
+import pytest
+from support.wait import SOON_S, eventually_async
+
+from api_gateway.demonstration import Demonstration, DemonstrationState, why_not
+from api_gateway.rest.failures import RefusedError
+
+_WAITS = (sys.executable, "-c", "import sys; sys.stdin.read()")
+_FAILS = (sys.executable, "-c", "import sys; print('no such controller', file=sys.stderr); sys.exit(1)")
+_STAYS = (sys.executable, "-c", "import time; time.sleep(1000)")
+
+
+def _demonstration(program: tuple[str, ...], refusal: str = "", leaves_s: float = SOON_S) -> Demonstration:
+    return Demonstration("127.0.0.1:9090", lambda: 1_700, refusal, program, leaves_s)
+
+
+async def test_one_that_was_started_runs_until_it_is_stopped() -> None:
+    demonstration = _demonstration(_WAITS)
+    await demonstration.start()
+    await demonstration.start()
+    assert demonstration.state == DemonstrationState(running=True, since=1_700)
+    await demonstration.stop()
+    await demonstration.close()
+    assert demonstration.state == DemonstrationState(running=False)
+
+
+async def test_one_that_ends_by_itself_says_why_and_can_be_started_again() -> None:
+    demonstration = _demonstration(_FAILS)
+    await demonstration.start()
+    await eventually_async(lambda: demonstration.state.problem, SOON_S, "it says why")
+    assert demonstration.state == DemonstrationState(running=False, problem="no such controller")
+    await demonstration.start()
+    assert demonstration.state.running
+    await demonstration.close()
+
+
+async def test_one_that_does_not_leave_is_ended() -> None:
+    demonstration = _demonstration(_STAYS, leaves_s=0.1)
+    await demonstration.start()
+    await demonstration.close()
+    assert not demonstration.state.running
+
+
+async def test_where_there_can_be_none_it_is_refused_with_the_reason() -> None:
+    reason = why_not(secured=True)
+    demonstration = _demonstration(_WAITS, reason)
+    with pytest.raises(RefusedError, match="credentials"):
+        await demonstration.start()
+    assert demonstration.state.refusal == reason
