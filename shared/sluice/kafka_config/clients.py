@@ -20,6 +20,12 @@ DEFAULT_SESSION_S = 6.0
 MAX_HEARTBEAT_MS = 300
 """A member learns from the reply to a heartbeat that partitions move."""
 
+MAX_POLL_MS = 30_000
+"""How long a group waits for a member to join again, and, with 3 s more, a member for the reply to its JoinGroup.
+
+A broker that stood still may owe that reply for ever. librdkafka's own bound is five minutes.
+"""
+
 _OF_CONSUMERS = {
     "auto.commit.interval.ms",
     "check.crcs",
@@ -96,10 +102,11 @@ def consumer(client: Client, group: str, more: Mapping[str, Any] = NOTHING) -> d
 
 
 def membership(session_s: float) -> dict[str, Any]:
-    """What a member of a group needs: lost after so long without one of at least three heartbeats."""
+    """What a member of a group needs: lost after so long without one of at least three heartbeats, or a poll."""
     session_ms = round(session_s * 1000)
     return {
         "partition.assignment.strategy": "cooperative-sticky",
         "session.timeout.ms": session_ms,
         "heartbeat.interval.ms": min(MAX_HEARTBEAT_MS, session_ms // 3),
+        "max.poll.interval.ms": max(MAX_POLL_MS, session_ms),
     }

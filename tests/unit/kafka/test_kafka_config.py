@@ -11,6 +11,7 @@ from typing import Any
 
 import certifi
 import pytest
+from confluent_kafka import Consumer
 
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import Conf, KafkaConfError, files_of, read_conf
@@ -106,6 +107,13 @@ def test_it_goes_before_sluices_choice_and_to_the_clients_it_is_for() -> None:
     for config in (producer, consumer, admin):
         assert (config["bootstrap.servers"], config["client.rack"]) == ("kafka:9092", "a")
         assert config["sasl.password"] == SECRET
+
+
+@pytest.mark.parametrize("session_s", [1.5, 60.0])
+def test_a_member_of_any_session_is_waited_for_no_shorter(session_s: float) -> None:
+    """librdkafka makes no member that is given up before its session ends."""
+    member = clients.consumer({"bootstrap.servers": "127.0.0.1:1"}, "group", clients.membership(session_s))
+    Consumer({**member, "log_level": 2}).close()
 
 
 def test_java_is_given_the_same_security_with_the_files_as_text(tmp_path: Path) -> None:
