@@ -6,11 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from integration.test_client_library import java_peer
+from support.wait import eventually
 from typer.testing import CliRunner
 
 from harness import System
@@ -22,6 +24,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "cli.md"
 SCRIPT = Path(sys.executable).parent / "sluice"
 EXAMPLE = re.compile(r"^    sluice (.+)$", re.MULTILINE)
 REQUEST = re.compile(r"\(request ([^)]+)\)")
+FOLLOWS_S = 60.0
 TRANSACTION = re.compile(r"transaction ([0-9a-f-]{36})")
 
 
@@ -41,7 +44,7 @@ class Tour:
     def run(self, line: str) -> str:
         """What the command prints; `$REQUEST` is the last change, `$TRANSACTION` the last one begun."""
         known = line.replace("$REQUEST", self.request).replace("$TRANSACTION", self.transaction)
-        arguments = [re.sub(r"\bdemo\b", self.scope, argument) for argument in shlex.split(known)]
+        arguments = self._arguments(known)
         if arguments[:2] == ["topic", "tail"] and not {"--no-follow", "--count"} & set(arguments):
             arguments.append("--no-follow")
         result = CliRunner().invoke(app, arguments, env=self._environment)
@@ -52,6 +55,14 @@ class Tour:
                 setattr(self, name, found[1])
         return result.stdout
 
+    def begin(self, line: str) -> subprocess.Popen[str]:
+        """A process that runs the command; what it prints can be read."""
+        environment = {**os.environ, **self._environment}
+        return subprocess.Popen([SCRIPT, *self._arguments(line)], env=environment, stdout=subprocess.PIPE, text=True)
+
+    def _arguments(self, line: str) -> list[str]:
+        return [re.sub(r"\bdemo\b", self.scope, argument) for argument in shlex.split(line)]
+
 
 @pytest.fixture
 def tour(system: System, tmp_path: Path) -> Tour:
@@ -60,7 +71,7 @@ def tour(system: System, tmp_path: Path) -> Tour:
 
 def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # What follows the system has no end.
+    # Following has no end; its own test ends it.
     examples = [line for line in EXAMPLE.findall(REFERENCE.read_text()) if not line.startswith("follow")]
     assert len(examples) > 50
     said = {}
@@ -91,6 +102,29 @@ def test_every_example_of_the_reference_works(tour: Tour, tmp_path: Path, monkey
     assert deleted["answer"]["status"] == "SUCCESS"
     assert "ScopeDeleted" in said["trace $REQUEST"], "the last trace is that of the scope's deletion"
     assert "follow-up" in said["trace $REQUEST"] and "StreamDeleted" in said["trace $REQUEST"]
+
+
+def test_following_ends_after_so_many_changes_and_goes_on_from_any_position(tour: Tour) -> None:
+    tour.run("scope create demo")
+    numbers = count()
+    with tour.begin("follow demo --count 1 --json") as following:
+
+        def ends_with_a_change() -> bool:
+            tour.run(f"stream create demo/stream{next(numbers)}")
+            return following.poll() is not None
+
+        try:
+            eventually(ends_with_a_change, FOLLOWS_S, "it has followed one change")
+        finally:
+            following.kill()
+        assert following.returncode == 0
+        first = json.loads(following.communicate()[0])
+    tour.run("stream create demo/late")
+    seen: list[str] = []
+    while not any(name.endswith("/late") for name in seen):
+        event = json.loads(tour.run(f"follow demo --since {first['position']} --count 1 --json"))
+        seen, first = [one["aggregate"] for one in event["items"]], event
+    tour.run("scope delete demo --recursive")
 
 
 def test_the_java_client_and_the_command_line_share_a_table(system: System, tour: Tour, runs_folder: Path) -> None:

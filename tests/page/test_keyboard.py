@@ -63,7 +63,6 @@ def test_a_failing_workflow_is_found_read_retried_and_seen_to_end_by_keys_alone(
     expect(failing.locator(f'[data-aggregate="{aggregate}"]').get_by_role("button", name="Retry now")).to_be_focused()
 
     sample.do(lambda gateway: gateway.heal())
-    ended = page.get_by_role("region", name="Ended lately").get_by_role("article")
-    name = aggregate.partition(":")[2]
-    expect(ended.filter(has_text=name).first).to_be_visible(timeout=ENDS_MS)
+    ended = page.get_by_role("region", name="Ended lately")
+    expect(ended.get_by_title(aggregate, exact=True)).to_be_visible(timeout=ENDS_MS)
     expect(failing.locator(f'[data-aggregate="{aggregate}"]')).to_have_count(0)
