@@ -44,8 +44,13 @@ class LastHeartbeats:
 
     def container_problem(self, container: int) -> str | None:
         """Say which instances get no answer from a segment container; None if there are none at present."""
-        found = [i for i, (at, beat) in self._last.items() if self._is_current(at) and container in beat.unresponsive]
-        return f"does not answer {', '.join(sorted(found))}" if found else None
+        found = self.silent_to(container)
+        return f"does not answer {', '.join(found)}" if found else None
+
+    def silent_to(self, container: int) -> tuple[str, ...]:
+        """The instances that get no answer from a segment container at present."""
+        beats = self._last.items()
+        return tuple(sorted(i for i, (at, beat) in beats if self._is_current(at) and container in beat.unresponsive))
 
     def _is_current(self, at: int) -> bool:
         return self._newest_at - at <= CURRENT_MS

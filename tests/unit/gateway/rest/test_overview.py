@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from support.wait import eventually_async
+from unit.gateway.rest.test_sluice_others import heartbeat
 from unit.gateway.rest.world import World
 from unit.gateway.system import MemorySystem
 
@@ -11,6 +12,8 @@ from api_gateway import overview
 from api_gateway.feed import watch
 from api_gateway.overview import Counts, FailingWorkflow, Found, Workflows, judged
 from api_gateway.tally import Tally
+from sluice.domain.cluster.commands import Host
+from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
@@ -88,10 +91,21 @@ async def test_the_sentence_names_what_fails(world: World, stream: str) -> None:
     assert found["level"] == "warn" and found["ready"]
     assert found["sentence"].startswith("1 workflow failing, the oldest for ")
     # Nothing runs in this world: what the workflow waits for says more than its last error.
-    assert "d: no segment store runs container 0, 1, 2, 3; 1 dead letter" in found["sentence"]
+    assert "d: no segment store runs containers 0, 1, 2, 3; 1 dead letter" in found["sentence"]
     assert found["sentence"].count("no segment store") == 1
     assert found["workflows"]["oldestFailing"]["aggregate"] == f"stream:{ST}"
     assert (found["deadLetters"], found["hotStreams"]) == (1, ["sc/st"])
+
+
+async def test_containers_with_the_same_trouble_are_named_together(world: World) -> None:
+    host = Host("store", 1)
+    assigned = ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=5)
+    await world.system.append("cluster", assigned)
+    world.last_heartbeats.observe(
+        [heartbeat("a", 7, unresponsive=(0, 1, 3)), heartbeat("b", 7, unresponsive=(0, 1)), heartbeat("c", 7)]
+    )
+    found = await world.get(f"{S}/overview")
+    assert found["sentence"].endswith("; containers 0, 1 do not answer a, b; container 3 does not answer a.")
 
 
 async def test_a_gateway_that_cannot_serve_is_bad(world: World) -> None:

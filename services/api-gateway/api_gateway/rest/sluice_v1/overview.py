@@ -3,6 +3,7 @@
 Numbers are of everything; what the caller may not READ is not named.
 """
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
@@ -25,6 +26,9 @@ routes = router("cluster")
 
 MAX_HOT = 20
 """How many hot streams are named."""
+
+MAX_CONTAINERS = 8
+"""How many containers with the same trouble are named."""
 
 
 class CountsModel(Model):
@@ -144,14 +148,24 @@ def _cause(backend: Backend, failing: overview.FailingWorkflow | None, silent: d
 
 
 def _data_plane(backend: Backend) -> dict[int, str]:
-    """What is wrong with segment containers, by container; those without a store have the same words."""
+    """What is wrong with segment containers, by container; those with the same trouble share its words."""
     containers = backend.reads.cluster().containers
     bare = [c for c in range(backend.container_count) if c not in containers]
-    found = dict.fromkeys(bare, f"no segment store runs container {', '.join(map(str, bare))}")
+    found = dict.fromkeys(bare, f"no segment store runs {_named(bare)}")
+    silent: dict[tuple[str, ...], list[int]] = {}
     for container in sorted(containers):
-        if problem := backend.last_heartbeats.container_problem(container):
-            found[container] = f"container {container} {problem}"
+        if instances := backend.last_heartbeats.silent_to(container):
+            silent.setdefault(instances, []).append(container)
+    for instances, some in silent.items():
+        answers = "does not answer" if len(some) == 1 else "do not answer"
+        found |= dict.fromkeys(some, f"{_named(some)} {answers} {', '.join(instances)}")
     return found
+
+
+def _named(containers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, containers[:MAX_CONTAINERS]))
+    more = len(containers) - MAX_CONTAINERS
+    return f"container{'s' if len(containers) > 1 else ''} {shown}{f' and {more} more' if more > 0 else ''}"
 
 
 @routes.get("/partitions", operation_id="listPartitions", response_model=PartitionList, responses=refusals())
