@@ -51,3 +51,11 @@ def test_a_decision_has_its_reason_and_its_request_opens_the_trace(scaled: tuple
     steps = page.locator("table.steps tbody tr")
     expect(steps.filter(has_text="ScaleStream").first).to_contain_text("requested")
     expect(steps.filter(has_text="StreamScaled").first).to_be_visible()
+
+
+def test_no_policy_is_replayed_while_a_past_moment_is_shown(scaled: tuple[InThread, str], visit: Open) -> None:
+    served, _request = scaled
+    opened = visit(served.url)
+    page = opened.go(f"#/streams/{STREAM}?at=-1s")
+    expect(page.get_by_text("go back to now")).to_be_visible()
+    assert not any(call.endswith("/what-if") for call in opened.watch.calls)

@@ -44,6 +44,7 @@ export function WhyTab({scope, stream, description, etag, query, at}) {
       <//>
       <p><${Cli} line=${cli`decision list ${scope}/${stream}`} /></p>
     <//>
-    <${WhatIf} scope=${scope} stream=${stream} description=${description} etag=${etag} query=${query} />
+    ${at === null ? html`<${WhatIf} scope=${scope} stream=${stream} description=${description} etag=${etag} query=${query} />`
+    : html`<${Panel} title="What if"><${Empty} text="Another policy is replayed up to the present: go back to now for that." /><//>`}
   </div>`;
 }
