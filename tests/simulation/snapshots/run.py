@@ -96,6 +96,11 @@ class Run(System):
             if self.loop.now > until_s:
                 raise Violation(problem)
 
+    def _is_trimmed_before(self, process: Process) -> bool:
+        """Whether the journal begins behind what the process knows of each partition that it cannot follow."""
+        views = process.journal.views()
+        return all(self.broker.begin(JOURNAL.name, p) > views[p].next_offset for p in process.journal.failed)
+
     def _unlike(self, process: Process) -> str | None:
         for partition, (mine, theirs) in enumerate(zip(self.truth.views, process.journal.views(), strict=True)):
             if mine.next_offset != theirs.next_offset:
@@ -121,7 +126,15 @@ class Run(System):
                 raise Violation(f"partition {partition} begins at {begin}, behind a snapshot that is still needed")
 
     def look(self) -> None:
-        """Raises Violation as System does, and if a process was judged differently or two runs came to other states."""
+        """Raises Violation as System does, and if a process was judged differently or two runs came to other states.
+
+        A process that stood still while what it has yet to fold was trimmed ends, as the runtime does, and one begins
+        anew.
+        """
+        for process in list(self.processes):
+            if process.journal.overtaken.is_set() and self._is_trimmed_before(process):
+                self.kill(process)
+                self.start(type(process), SETTINGS)
         super().look()
         for process in self.processes:
             if (difference := process.journal.difference) is not None:
