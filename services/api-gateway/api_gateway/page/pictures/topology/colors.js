@@ -51,7 +51,7 @@ export const NO_FACTS = {rates: new Map(), history: null, storeOf: () => undefin
  * @property {Class[]} classes the last one is "not known"
  * @property {Uint8Array} pale
  * @property {boolean} isOrdered whether a later class is more than an earlier one
- * @property {((value: number) => number) | null} classOfRate the class of a past rate (bytes/s), if that can be told
+ * @property {((value: number) => number) | null} classOfRate the class of a past rate (bytes/s), if that is known
  */
 
 /**
