@@ -129,10 +129,11 @@ def _description(app: FastAPI) -> dict[str, Any]:
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             operation["responses"].pop("422", None)
-            if rule_of((method.upper(),), path) is not None:
+            if (rule := rule_of((method.upper(),), path)) is not None:
                 operation["responses"] |= _refused(path)
                 if wants_credentials:
-                    operation["security"] = [{name: []} for name in _SCHEMES]
+                    # An empty one at the end says that credentials may be left out.
+                    operation["security"] = [{name: []} for name in _SCHEMES] + [{}] * rule.is_for_everyone
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     schemas["Problem"] = Problem.model_json_schema()

@@ -45,6 +45,11 @@ class Rule(msgspec.Struct, frozen=True):
     any_will_do: bool = False
     entries: str = ""
 
+    @property
+    def is_for_everyone(self) -> bool:
+        """Whether the guard lets a caller without credentials pass."""
+        return not self.on and not self.entries
+
     def scope(self, request: Any) -> str:
         """The scope of what the request names first; empty for none. Raises BadRequestError."""
         return scope_in(self.on[0].of(request)) if self.on else ""

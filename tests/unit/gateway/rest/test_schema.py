@@ -1,17 +1,21 @@
-"""Both interfaces do what their description says, whatever they are sent.
+"""Both interfaces do what their description says, whatever they are sent, and whoever sends it.
 
 schemathesis makes calls from the description, right and wrong ones; the same each time. Bounded by the number of
-examples, about 20 s. Two of its checks do not fit:
+examples, about 40 s. Two of its checks do not fit:
 
 - that whatever the description allows is taken: it cannot say all of the rules (which names, which combinations);
 - that whatever it does not allow is refused, for Pravega's interface: that reads numbers as text and the other way
   round, as the original does.
+
+With authentication the same calls come from a user who may only read. A further check is schemathesis' own: whoever
+leaves the credentials out, or sends others, is refused.
 """
 
 import asyncio
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,39 +24,46 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import CHECKS
 from unit.gateway.rest.world import World
+from unit.gateway.security.support import ALL, READ, Callers
 
 from api_gateway.feed import feeds
 from api_gateway.rest.app import build_app
+from api_gateway.security.guard import Guard
 from sluice.telemetry.health import HttpServer
 
 EXAMPLES = 6
+EXAMPLES_OF_A_USER = 2
 
 _PROCESS: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+_GUARD = Guard(Callers(reader={ALL: READ}), readers_write=False)
 SCHEMA = schemathesis.openapi.from_dict(build_app(_PROCESS, max_calls=1).openapi())
+GUARDED = schemathesis.openapi.from_dict(build_app(_PROCESS, max_calls=1, guard=_GUARD).openapi())
 OURS = SCHEMA.include(path_regex="^/sluice/")
 PRAVEGAS = SCHEMA.exclude(path_regex="^/sluice/")
 
 _TOO_MUCH = CHECKS.get_by_names(["positive_data_acceptance"])
 _TOO_MUCH_FOR_PRAVEGAS = CHECKS.get_by_names(["positive_data_acceptance", "negative_data_rejection"])
 
-bounded = settings(
-    max_examples=EXAMPLES,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=(Phase.explicit, Phase.generate),
-    suppress_health_check=list(HealthCheck),
-)
+
+def _bounded(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+    )
 
 
-@pytest.fixture(scope="module")
-def base_url(unused_tcp_port_factory: Callable[[], int]) -> Iterator[str]:
-    """A gateway that is served by a loop of its own."""
-    port, loop = unused_tcp_port_factory(), asyncio.new_event_loop()
+@contextmanager
+def _served(port: int, guard: Guard | None = None) -> Iterator[str]:
+    """A gateway that is served by a loop of its own; its base URL."""
+    loop = asyncio.new_event_loop()
     serving, ending = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        world = World()
+        world = World(guard=guard)
         await world.start()
         server = HttpServer(world.app, "127.0.0.1", port)
         await server.start()
@@ -73,24 +84,59 @@ def base_url(unused_tcp_port_factory: Callable[[], int]) -> Iterator[str]:
     loop.close()
 
 
+@pytest.fixture(scope="module")
+def base_url(unused_tcp_port_factory: Callable[[], int]) -> Iterator[str]:
+    with _served(unused_tcp_port_factory()) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def guarded_url(unused_tcp_port_factory: Callable[[], int]) -> Iterator[str]:
+    with _served(unused_tcp_port_factory(), _GUARD) as url:
+        yield url
+
+
 def _calls_of(schema: Any, excluded_checks: list[Any]) -> dict[str, Callable[[Any], None]]:
     """A test for each call, with a name of its own: what schemathesis makes of one test for all has one id only."""
 
     def test_of(label: str) -> Callable[[Any], None]:
         @SCHEMA.include(name=label).parametrize()
-        @bounded
+        @_bounded(EXAMPLES)
         def test(case: Any, base_url: str) -> None:
             case.call_and_validate(base_url=base_url, excluded_checks=excluded_checks)
 
         return cast(Callable[[Any], None], test)
 
-    labels = [operation.ok().label for operation in schema.get_all_operations()]
-    return {f"test_{re.sub(r'[^a-z0-9]+', '_', label.lower())}": test_of(label) for label in labels}
+    return {_name_of(label): test_of(label) for label in _labels_of(schema)}
+
+
+def _calls_of_a_reader() -> dict[str, Callable[[Any], None]]:
+    """The same of a user who may read. What is refused for want of a permission is refused before it is looked at."""
+
+    def test_of(label: str) -> Callable[[Any], None]:
+        @GUARDED.include(name=label).parametrize()
+        @_bounded(EXAMPLES_OF_A_USER)
+        def test(case: Any, guarded_url: str) -> None:
+            headers = {"Authorization": "Basic reader"}
+            case.call_and_validate(base_url=guarded_url, headers=headers, excluded_checks=_TOO_MUCH_FOR_PRAVEGAS)
+
+        return cast(Callable[[Any], None], test)
+
+    return {f"{_name_of(label)}_by_a_reader": test_of(label) for label in _labels_of(GUARDED)}
+
+
+def _labels_of(schema: Any) -> list[str]:
+    return [operation.ok().label for operation in schema.get_all_operations()]
+
+
+def _name_of(label: str) -> str:
+    return f"test_{re.sub(r'[^a-z0-9]+', '_', label.lower())}"
 
 
 CALLS = _calls_of(OURS, _TOO_MUCH) | _calls_of(PRAVEGAS, _TOO_MUCH_FOR_PRAVEGAS)
-globals().update(CALLS)
+CALLS_OF_A_READER = _calls_of_a_reader()
+globals().update(CALLS | CALLS_OF_A_READER)
 
 
 def test_each_call_has_a_test() -> None:
-    assert len(CALLS) == len(list(SCHEMA.get_all_operations())) > 60
+    assert len(CALLS) == len(CALLS_OF_A_READER) == len(list(SCHEMA.get_all_operations())) > 60
