@@ -21,7 +21,7 @@ import uvloop
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from bench import floors
+from bench import floors, secured
 from bench.figures import Figures
 from bench.load import LoadFailedError
 from bench.stopwatch import WARM_UP_CALLS, quantiles
@@ -36,6 +36,7 @@ from sluice.engine.step import all_done
 from sluice.kafka.log import KafkaLog
 from sluice.kafka.producer import KafkaProducer
 from sluice.kafka.topics import JOURNAL
+from sluice.kafka_config import clients
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.host import Host
 from sluice.pravega.store import SegmentStore
@@ -60,7 +61,7 @@ async def kafka_round_trips(bootstrap: str, partitions: int, count: int) -> list
     """Those of a journal on a new topic, see `round_trips`."""
     client = ServiceSettings(kafka_bootstrap=bootstrap, instance="bench-floor").kafka_client()
     topic = NewTopic(_TOPIC, partitions, 1, config=JOURNAL.config())
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient(clients.admin(client))
     admin.create_topics([topic])[_TOPIC].result(30)
     producer = KafkaProducer(client)
     producer.start()
@@ -152,7 +153,8 @@ async def measure(kafka: str, store: str, partitions: int, containers: int, quic
     few = 4 if quick else 1
     host, _, port = store.rpartition(":")
     times = {floors.KAFKA: await kafka_round_trips(kafka, partitions, _KAFKA_ROUNDS // few + WARM_UP_CALLS)}
-    client = SegmentStoreClient(_only(Host(host, int(port))), containers)
+    tls = ServiceSettings().store_client_tls()
+    client = SegmentStoreClient(_only(Host(host, int(port))), containers, tokens=secured.tokens(), tls=tls)
     rounds = StoreRounds(client)
     for _ in range(_STORE_ROUNDS // few + WARM_UP_CALLS):
         await rounds.round()

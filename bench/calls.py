@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-import grpc
-
+from bench import secured
 from bench.event_writer import EventWriter
 from bench.figures import Figures
 from bench.stopwatch import CALLERS, WARM_UP_CALLS, UnexpectedReplyError, at_once, one_by_one, outcome, own_times, until
 from sluice.controller_api import controller_pb2 as pb
-from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.domain.segment import parse_segment_name, transaction_segment_name
 from sluice.pravega.host import Host
 
@@ -59,7 +57,7 @@ class Calls:
     """Calls on streams of one scope of the controller at `address` (host:port)."""
 
     def __init__(self, address: str) -> None:
-        self._stub = ControllerServiceStub(grpc.insecure_channel(address))
+        self._stub = secured.stub(secured.channel(address))
         self._scope = f"bench{secrets.token_hex(4)}"
         self._writer = EventWriter(self._host_of)
         self._open: list[OpenTransaction] = []

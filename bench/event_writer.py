@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 
 import uvloop
 
+from bench import secured
 from sluice.domain.segment import TRANSACTION_MARK
 from sluice.engine.step import all_done
 from sluice.pravega.host import Host
 from sluice.pravega.located import LocatedSegmentStores
+from sluice.settings import ServiceSettings
 
 EVENT = b"e" * 100
 _LIMIT_S = 60.0
@@ -29,7 +31,8 @@ class EventWriter:
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="event-writer", daemon=True)
         self._thread.start()
-        self._stores = LocatedSegmentStores(self._locate)
+        self._tokens = secured.tokens()
+        self._stores = LocatedSegmentStores(self._locate, self._token, tls=ServiceSettings().store_client_tls())
 
     def write(self, segments: Sequence[str]) -> None:
         """Append one event of 100 bytes to each of these segments of transactions, all at once. Blocking."""
@@ -50,6 +53,9 @@ class EventWriter:
 
     async def _locate(self, segment: str) -> Host:
         return self._hosts[_parent(segment)]
+
+    async def _token(self, segment: str, _is_append: bool) -> str:
+        return await self._tokens.for_request(segment)
 
 
 def _parent(segment: str) -> str:

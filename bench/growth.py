@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import grpc
 import msgspec
 
+from bench import secured
 from bench.calls import Calls
 from bench.figures import Figures
 from bench.growth_table import Grown, Snapshots, Started, misses, per_stream, table
@@ -30,7 +30,6 @@ from bench.processor_time import cpu_s, memory_mib
 from bench.stopwatch import UnexpectedReplyError, one_by_one, outcome, own_times
 from harness import System
 from sluice.controller_api import controller_pb2 as pb
-from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.engine.snapshots import snapshots_of
 from sluice.kafka.snapshots import KafkaSnapshotStore
 from sluice.kafka.topics import JOURNAL
@@ -59,7 +58,7 @@ class GrownCalls:
     """Calls on what the journal says."""
 
     def __init__(self, address: str, streams: int) -> None:
-        self._stub = ControllerServiceStub(grpc.insecure_channel(address))
+        self._stub = secured.stub(secured.channel(address))
         self._scopes = streams // SCOPE_STREAMS
 
     def read(self, number: int) -> None:
@@ -96,6 +95,7 @@ class GrownCalls:
 def measure(home: Path, streams: int, few: int, say: Say) -> Grown:
     """One size, on a system of its own, whose data are gone afterwards."""
     system = System(home, segment_stores=1, start_timeout_s=_START_S)
+    secured.become_admin(system.settings)
     try:
         system.start("kafka")
         story = Story()

@@ -14,11 +14,14 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from bench import secured
 from bench.calls import Calls
 from bench.figures import Idle
 from bench.peer import until_scope
 from bench.processor_time import cpu_by_name
 from harness import System
+from sluice.kafka_config import clients
+from sluice.settings import ServiceSettings
 
 SERVICES, SPARK, KAFKA = "Python services", "retention-spark", "Kafka"
 OURS = ("api-gateway-0", "stream-workflows-0", "txn-manager-0", "cluster-manager-0")
@@ -30,7 +33,9 @@ _SETTLE_S = 30.0
 def measure(home: Path, seconds: float, say: Callable[[str], None]) -> Idle:
     """Start the system, create the streams, let it settle, and look on for so long."""
     say(f"an idle system, for {_SETTLE_S:g} s and then {seconds:g} s; logs in {home}")
-    with System(home, segment_stores=1, retention_sparks=1) as system:
+    system = System(home, segment_stores=1, retention_sparks=1)
+    secured.become_admin(system.settings)
+    with system:
         until_scope(system.grpc_address)
         system.wait_ready("retention-spark-0")
         calls = Calls(system.grpc_address)
@@ -61,7 +66,7 @@ def per_minute(before: Mapping[str, int], after: Mapping[str, int], seconds: flo
 
 def _ends(bootstrap: str) -> dict[str, int]:
     """How many records were ever appended to each topic."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient(clients.admin(ServiceSettings(kafka_bootstrap=bootstrap, instance="bench").kafka_client()))
     topics = admin.list_topics(timeout=30).topics
     latest = {TopicPartition(t, p): OffsetSpec.latest() for t, of in topics.items() for p in of.partitions}  # type: ignore[no-untyped-call]
     ends = dict.fromkeys(topics, 0)

@@ -19,6 +19,7 @@ import msgspec
 import uvloop
 from confluent_kafka import Producer
 
+from bench import secured
 from bench.figures import Loaded
 from bench.load import LoadFailedError
 from harness import System
@@ -142,10 +143,11 @@ def lines_of(story: Story, scopes: int) -> Iterator[Line]:
 
 def fill(bootstrap: str, partitions: int, story: Story, scopes: int) -> tuple[int, int]:
     """Write the journal of so many scopes; return the numbers of records and of void ones among them."""
-    ensure_topics({"bootstrap.servers": bootstrap}, partitions, 1)
+    client = ServiceSettings(kafka_bootstrap=bootstrap, instance="bench").kafka_client()
+    ensure_topics(client, partitions, 1)
     producer = Producer(
         {
-            "bootstrap.servers": bootstrap,
+            **client,
             "partitioner": "murmur2_random",
             "enable.idempotence": True,
             "linger.ms": 5,
@@ -199,7 +201,7 @@ def measure(home: Path, quick: bool, say: Callable[[str], None]) -> Loaded:
     What others do on the machine can make a load slower, but not faster.
     """
     nothing = "not-used:0"
-    with System(
+    system = System(
         home,
         segment_stores=0,
         api_gateways=0,
@@ -208,7 +210,9 @@ def measure(home: Path, quick: bool, say: Callable[[str], None]) -> Loaded:
         txn_managers=0,
         zookeeper=nothing,
         redis_url=f"redis://{nothing}",
-    ) as system:
+    )
+    secured.become_admin(system.settings)
+    with system:
         began = time.monotonic()
         partitions = system.settings.partitions
         story = Story()

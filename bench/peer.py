@@ -14,8 +14,9 @@ from typing import Self
 
 import grpc
 
+from bench import secured
 from sluice.controller_api import controller_pb2 as pb
-from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
+from sluice.security.folder import File
 from sluice_local import jars, java, setup
 from sluice_local.errors import PartFailed
 from sluice_local.home import HOST
@@ -40,8 +41,8 @@ class PeerController:
 
     def start(self) -> float:
         """Start it and return the seconds until it has created a scope. Raises PartFailed."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / "controller.properties").touch()
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self._folder / "controller.properties").write_text(java.properties(self._properties()))
         (self._folder / "logback.xml").write_text(java.logback())
         began = time.monotonic()
         self._child = self._spawner.spawn(self._command(), dict(os.environ), self._folder, self.log)
@@ -69,20 +70,25 @@ class PeerController:
         self.stop()
 
     def _command(self) -> tuple[str, ...]:
-        settings = self._settings
         properties = {
             "conf.file": self._folder / "controller.properties",
             "logback.configurationFile": self._folder / "logback.xml",
+        }
+        options = [f"-D{name}={value}" for name, value in properties.items()]
+        classes = f"{self._settings.jars_dir / jars.PEER}/*"
+        return (java.executable(), "-Xmx1g", *options, "-cp", classes, "io.pravega.controller.server.Main")
+
+    def _properties(self) -> dict[str, str | int | bool]:
+        settings = self._settings
+        return {
             "controller.zk.connect.uri": settings.zookeeper_address,
             "controller.container.count": settings.container_count,
             "controller.service.cluster.name": settings.cluster_name,
             "controller.service.rpc.listener.port": settings.grpc_port,
             "controller.service.rpc.published.host.nameOrIp": HOST,
             "controller.service.rest.listener.port": settings.rest_port,
+            **_security(settings),
         }
-        options = [f"-D{name}={value}" for name, value in properties.items()]
-        classes = f"{settings.jars_dir / jars.PEER}/*"
-        return (java.executable(), "-Xmx1g", *options, "-cp", classes, "io.pravega.controller.server.Main")
 
     def _until_serving(self, child: Child, end: float) -> None:
         while (reason := first_scope(self.address)) is not None:
@@ -92,12 +98,34 @@ class PeerController:
                 raise PartFailed(f"Pravega's controller is not ready after {_READY_LIMIT_S:g} s: {reason}")
 
 
+def _security(settings: LocalSettings) -> dict[str, str | int | bool]:
+    """The same certificate, users and signing key as ours; see security 6.5."""
+    if not settings.secure:
+        return {}
+    folder = settings.security_dir
+    tls, zookeeper = "controller.security.tls", "controller.zk.connect.security"
+    return {
+        "controller.security.auth.enable": True,
+        "controller.security.pwdAuthHandler.accountsDb.location": str(folder / File.ACCOUNTS),
+        "controller.security.auth.delegationToken.signingKey.basis": (folder / File.TOKEN_KEY).read_text(),
+        f"{tls}.enable": True,
+        f"{tls}.server.certificate.location": str(folder / File.CERTIFICATE),
+        f"{tls}.server.privateKey.location": str(folder / File.KEY),
+        f"{tls}.server.keyStore.location": str(folder / File.KEY_STORE),
+        f"{tls}.server.keyStore.pwd.location": str(folder / File.KEY_STORE_PASSWORD),
+        f"{tls}.trustStore.location": str(folder / File.AUTHORITY),
+        f"{zookeeper}.enable": True,
+        f"{zookeeper}.tls.trustStore.location": str(folder / File.TRUST_STORE),
+        f"{zookeeper}.tls.trustStore.pwd.location": str(folder / File.TRUST_STORE_PASSWORD),
+    }
+
+
 def first_scope(address: str) -> str | None:
     """None if a controller creates a scope, else why it does not."""
-    with grpc.insecure_channel(address) as channel:
+    with secured.channel(address) as channel:
         request = pb.ScopeInfo(scope=f"ready{secrets.token_hex(4)}")
         try:
-            status = ControllerServiceStub(channel).createScope(request, timeout=5.0).status
+            status = secured.stub(channel).createScope(request, timeout=5.0).status
         except grpc.RpcError as error:
             return str(error)
     return None if status == pb.CreateScopeStatus.SUCCESS else pb.CreateScopeStatus.Status.Name(status)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import bare, cpu_calls, show
+from bench import bare, cpu_calls, secured, show
 from bench.figures import CpuTimes, Measured, Readiness
 from bench.load import measure_warm
 from bench.peer import PeerController, until_scope
@@ -33,6 +33,7 @@ def private_system(home: Path, spark: bool) -> Iterator[tuple[System, float]]:
     None of the calls has work for retention-spark; it runs beside them only if `spark`.
     """
     system = System(home, segment_stores=1, retention_sparks=int(spark))
+    secured.become_admin(system.settings)
     watch = _StartWatch(system)
     try:
         watch.start()
