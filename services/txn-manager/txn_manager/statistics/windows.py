@@ -1,11 +1,12 @@
 """The table of windows: what a record of `sluice.statistics` changes in it. Pure, but that it changes the table.
 
 Windows expire when a mark of their partition says that their time is over: only records of a partition may change
-the part of the table that belongs to it.
+the part of the table that belongs to it. They are looked for in the whole table at once, for all partitions.
 """
 
 import logging
-from collections.abc import Iterator, MutableMapping
+from collections import defaultdict
+from collections.abc import MutableMapping
 
 import msgspec
 
@@ -43,7 +44,9 @@ class Windows:
         self._partitions = partitions
         self._most = most
         self._by = by
-        self._looked_at: dict[int, int] = {}
+        self._looked_at = 0
+        self._ending: dict[int, list[tuple[int, bytes]]] = {}
+        """By partition, the windows whose time was over by the mark at which they were looked for, with their ends."""
 
     def fold(self, value: bytes, offset: int) -> None:
         """Take in the record that stands there in its partition; what cannot be decoded is logged."""
@@ -70,21 +73,28 @@ class Windows:
             self._table[key] = _encoder.encode(fold_report(window, kind, report, offset, self._by))
 
     def _expire(self, mark: StatisticsMark) -> None:
-        if mark.at - self._looked_at.get(mark.partition, 0) < EXPIRY_INTERVAL_MS:
-            return
-        self._looked_at[mark.partition] = mark.at
-        for key in list(self._expired(mark)):
-            del self._table[key]
+        if abs(mark.at - self._looked_at) >= EXPIRY_INTERVAL_MS:
+            self._looked_at = mark.at
+            self._ending = self._over_at(mark.at)
+        ending = self._ending.get(mark.partition, [])
+        self._ending[mark.partition] = [(end, key) for end, key in ending if end > mark.at]
+        for end, key in ending:
+            if end <= mark.at and key in self._table:
+                del self._table[key]
 
-    def _expired(self, mark: StatisticsMark) -> Iterator[bytes]:
+    def _over_at(self, at: int) -> dict[int, list[tuple[int, bytes]]]:
+        """By partition, when the time of each window ended that is over at a time."""
+        found = defaultdict(list)
         for key in self._table:
             stream, _, rest = key.decode().partition(" ")
-            if stream == "mark" or self._partition_of(stream) != mark.partition:
+            if stream == "mark":
                 continue
             kind, _, begin = rest.partition(" ")
             window = WindowKind(kind)
-            if mark.at >= int(begin) + window.length_ms * window.retained:
-                yield key
+            end = int(begin) + window.length_ms * window.retained
+            if end <= at:
+                found[self._partition_of(stream)].append((end, key))
+        return found
 
     def _partition_of(self, stream: str) -> int:
         return partition_of(StreamId.of(stream).key, self._partitions)
