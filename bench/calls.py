@@ -284,7 +284,9 @@ def measure(calls: Calls, report: Callable[[str, Figures], None], quick: bool = 
     calls.create_scope()
     calls.create_stream("t", 4)
     calls.create_streams(["o", *_MANY])
-    at_once(calls.one_of_each, _WARM_UP_S / (5 if quick else 1), 0)
+    warm_up = outcome(lambda: at_once(calls.one_of_each, _WARM_UP_S / (5 if quick else 1), 0))
+    if warm_up.failed:
+        report("warm-up", warm_up)
     measured = {}
     for name, take in measurements(calls, quick):
         measured[name] = outcome(take)

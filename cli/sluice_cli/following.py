@@ -20,7 +20,7 @@ def changes(api: Api, of: str, since: str | None, count: int | None) -> Iterator
         try:
             for event in api.events(path_of("events"), of=of, since=position):
                 position = event.get("position", position)
-                is_resumable = event["event"] == "bye" and event.get("reason") == "expired"
+                is_resumable = event["event"] == "bye" and event.get("reason") in ("expired", "displaced")
                 if event["event"] in _PASSED_OVER:
                     continue
                 yield event

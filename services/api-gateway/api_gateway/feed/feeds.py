@@ -2,12 +2,14 @@
 
 A feed reads from the ring at its own pace: one whose page reads slowly falls behind, and when the ring has overtaken
 it, its page fetches everything anew. Feeds of the same names share what they send. Each ends after a while, and its
-page resumes it: at any gateway, and with the credentials that count then. All end before the HTTP server does, which
-would wait for them. Belongs to the event loop.
+page resumes it: at any gateway, and with the credentials that count then. Where there are as many as there may be, one
+of the user who has most makes room for a user who has fewer. All end before the HTTP server does, which would wait for
+them. Belongs to the event loop.
 """
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection
 
 import msgspec
@@ -62,7 +64,7 @@ class Feeds:
         self._clock = clock
         self._hello = hello
         self._most = most
-        self._open: set[Feed] = set()
+        self._open: dict[Feed, None] = {}
         self._is_ending = False
         self._ended = asyncio.Event()
 
@@ -73,13 +75,14 @@ class Feeds:
         may_see: Callable[[str], bool] | None = None,
         count: int = 0,
         rates: Rates | None = None,
+        principal: str = "",
     ) -> "Feed":
-        """A feed of what has these names, from a position on; `close` it at the end.
+        """A feed of what has these names, from a position on, for a user or nobody; `close` it at the end.
 
         `may_see` says which subjects its caller may see, without it all; with a `count` it ends after so many events.
         `rates` gives events about rates, which are sent every `RATES_S`. Raises OverloadedError, BadRequestError.
         """
-        if self._is_ending or len(self._open) >= self._most:
+        if self._is_ending or not self._has_room_for(principal):
             metrics.FEEDS_REFUSED.inc()
             why = "this gateway is stopping" if self._is_ending else f"feeds of events: {self._most}, no more may be"
             raise OverloadedError(why)
@@ -88,14 +91,28 @@ class Feeds:
             position = position_of(since, len(self._watch.position)) if since else None
         except MalformedPositionError as error:
             raise BadRequestError(f"since: {error}") from error
-        feed = Feed(self, frozenset(names), position, may_see, count, rates)
-        self._open.add(feed)
+        feed = Feed(self, frozenset(names), position, may_see, count, rates, principal)
+        self._open[feed] = None
         metrics.FEEDS.set(len(self._open))
         return feed
 
+    def _has_room_for(self, principal: str) -> bool:
+        """Ends the oldest feed of the user who has most, if that one has no fewer afterwards than this user then."""
+        if len(self._open) < self._most:
+            return True
+        counts = Counter(feed.principal for feed in self._open)
+        greatest, count = counts.most_common(1)[0]
+        if count < counts[principal] + 2:
+            return False
+        oldest = next(feed for feed in self._open if feed.principal == greatest)
+        oldest.is_displaced = True
+        self.closed(oldest)
+        self._watch.wake()
+        return True
+
     def closed(self, feed: "Feed") -> None:
         """Count the feed no more."""
-        self._open.discard(feed)
+        self._open.pop(feed, None)
         metrics.FEEDS.set(len(self._open))
         if not self._open:
             self._ended.set()
@@ -157,7 +174,7 @@ class Feeds:
 
 
 class Feed:
-    """One feed; see Feeds.open."""
+    """One feed; see Feeds.open. One that `is_displaced` ends, and is not counted any more."""
 
     def __init__(
         self,
@@ -167,7 +184,10 @@ class Feed:
         may_see: Callable[[str], bool] | None,
         count: int,
         rates: Rates | None,
+        principal: str,
     ) -> None:
+        self.principal = principal
+        self.is_displaced = False
         self._feeds = feeds
         self._names = names
         self._since = since
@@ -205,6 +225,9 @@ class Feed:
             while not feeds.is_ending:
                 if loop.time() >= end_at:
                     yield bye("expired")
+                    return
+                if self.is_displaced:
+                    yield bye("displaced")
                     return
                 if self._rates is not None and loop.time() >= rates_at:
                     rates_at = loop.time() + RATES_S

@@ -55,9 +55,11 @@ class Gateway:
         self.feeds = feeds
         self._readers: list[Reader] = []
 
-    async def read(self, *names: str, since: str = "", may_see: Callable[[str], bool] | None = None) -> Reader:
+    async def read(
+        self, *names: str, since: str = "", may_see: Callable[[str], bool] | None = None, principal: str = ""
+    ) -> Reader:
         """A reader behind the first event."""
-        reader = Reader(self.feeds.open(names or ("*",), since, may_see))
+        reader = Reader(self.feeds.open(names or ("*",), since, may_see, principal=principal))
         self._readers.append(reader)
         assert (await reader.next())[0] == "hello"
         return reader

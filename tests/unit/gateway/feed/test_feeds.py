@@ -122,6 +122,20 @@ async def test_a_feed_too_many_is_refused(gateway: Gateway) -> None:
     await gateway.read()
 
 
+async def test_who_has_most_feeds_makes_room_for_who_has_none(gateway: Gateway) -> None:
+    first = await gateway.read(principal="a")
+    second = await gateway.read(principal="a")
+    with pytest.raises(OverloadedError):
+        gateway.feeds.open(("*",), principal="a")
+    third = await gateway.read(principal="b")
+    assert await first.next() == ("bye", {"reason": "displaced"})
+    with pytest.raises(OverloadedError):
+        gateway.feeds.open(("*",), principal="b")
+    with pytest.raises(OverloadedError):
+        gateway.feeds.open(("*",), principal="c")
+    assert [(await reader.next())[0] for reader in (second, third)] == ["beat", "beat"]
+
+
 async def test_a_feed_ends_after_a_while_so_that_its_page_proves_anew_who_reads(gateway: Gateway) -> None:
     reader = await gateway.read()
     name = "beat"

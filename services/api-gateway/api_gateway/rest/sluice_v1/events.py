@@ -17,7 +17,7 @@ from api_gateway.security.aggregates import resource_of
 from api_gateway.security.guard import Guard
 from sluice.domain.ids import StreamId
 from sluice.domain.names import STREAMS
-from sluice.security.caller import CALLER, Caller, ForbiddenError, UnauthenticatedError
+from sluice.security.caller import CALLER, Caller, ForbiddenError, UnauthenticatedError, calling_principal
 from sluice.security.resources import Permission
 
 routes = router("cluster")
@@ -117,7 +117,7 @@ async def follow(
     if request.scope.get("is_head"):
         return Response(media_type="text/event-stream")
     rates = _rates(backend, [StreamId.of(name.partition(":")[2]) for name in names if kind_of(name) == "rates"])
-    return FeedResponse(backend.feeds.open(names, since or last_event_id, may_see, count, rates))
+    return FeedResponse(backend.feeds.open(names, since or last_event_id, may_see, count, rates, calling_principal()))
 
 
 def _rates(backend: Backend, streams: list[StreamId]) -> Rates | None:
