@@ -41,6 +41,9 @@ _DEADLINE_S = 60.0
 _DRAINED_S = 300.0
 _LEASE_MS = 60_000
 _WARM_UP_S = 60.0
+REST_S = 20.0
+"""After the warm-up: commits and deletions that it left end, compilers too, and a lone call meets a system at rest."""
+
 _MANY = [f"x{n}" for n in range(100)]
 _SCALED, _DROPPED, _READ = range(30), range(30, 60), range(60, 105)
 """Which of the streams made one by one each measurement uses; the first two change theirs."""
@@ -279,7 +282,7 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
 def measure(calls: Calls, report: Callable[[str, Figures], None], quick: bool = False) -> dict[str, Figures]:
     """Take every measurement; each is reported as soon as it is there.
 
-    Before the first one calls of all kinds go on for a while: Java compiles what runs often only then.
+    Before the first one calls of all kinds go on for a while: Java compiles what runs often only then. Then all rests.
     """
     calls.create_scope()
     calls.create_stream("t", 4)
@@ -287,6 +290,7 @@ def measure(calls: Calls, report: Callable[[str, Figures], None], quick: bool = 
     warm_up = outcome(lambda: at_once(calls.one_of_each, _WARM_UP_S / (5 if quick else 1), 0))
     if warm_up.failed:
         report("warm-up", warm_up)
+    time.sleep(REST_S)
     measured = {}
     for name, take in measurements(calls, quick):
         measured[name] = outcome(take)
