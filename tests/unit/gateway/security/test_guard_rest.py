@@ -157,15 +157,15 @@ async def test_health_has_no_details_where_authentication_is_on(secured: World) 
 
 async def test_the_description_says_which_calls_ask_for_credentials_if_they_do(secured: World) -> None:
     described = (await call(secured, "GET", "/openapi.json")).json()
-    asked = {
+    required = {
         f"{method.upper()} {path}": operation["security"]
         for path, methods in described["paths"].items()
         for method, operation in methods.items()
         if "security" in operation
     }
-    assert asked.keys() == {operation for operation, rule in REST.items() if rule is not None}
-    assert asked["GET /sluice/v1/overview"] == [{"basic": []}, {"bearer": []}]
-    assert asked["GET /sluice/v1/about"] == [{"basic": []}, {"bearer": []}, {}]
+    assert required.keys() == {operation for operation, rule in REST.items() if rule is not None}
+    assert required["GET /sluice/v1/overview"] == [{"basic": []}, {"bearer": []}]
+    assert required["GET /sluice/v1/about"] == [{"basic": []}, {"bearer": []}, {}]
     assert set(described["components"]["securitySchemes"]) == {"basic", "bearer"}
 
 
