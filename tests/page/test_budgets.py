@@ -1,7 +1,7 @@
 """The page's budgets on 10,000 streams and a stream of 1,000 segments: medians, over the gateway in memory.
 
 Times are those that the browser measures. What the machine adds while it does other things is measured beside them and
-widens a limit; sizes and counts are as they are.
+widens a limit; what is a matter of milliseconds is counted in time on the processor. Sizes and counts are as they are.
 """
 
 import statistics
@@ -20,6 +20,7 @@ ALL_BYTES = 150_000
 REQUESTS = 25
 FIRST_ROWS_MS = 300
 FILTER_MS = 50
+"""Of the page's main thread on the processor, from a key to the second frame behind it."""
 MAX_ROWS = 60
 TOPOLOGY_BYTES = 100_000
 DRAW_MS = 16
@@ -69,24 +70,33 @@ def test_10_000_streams_first_rows_filter_and_rows_in_the_document(
     assert took <= FIRST_ROWS_MS * slowness
     field = page.locator("main input[type=search], main input[type=text]").first
     expect(field).to_be_visible()
-    filters = [_key_to_paint(page, "stream-0123456789"[: 7 + length]) for length in range(1, 6)]
+    filters = _keys_to_paint(page, ["stream-0123456789"[: 7 + length] for length in range(1, 6)])
     assert statistics.median(filters) <= FILTER_MS * slowness
     assert rows.count() <= MAX_ROWS
 
 
-def _key_to_paint(page: Page, text: str) -> float:
-    """How long it takes from a key in the filter to the next picture, in ms."""
-    took: float = page.evaluate(
-        """async (text) => {
-            const field = document.querySelector('main input[type=search], main input[type=text]');
-            const began = performance.now();
-            field.value = text;
-            field.dispatchEvent(new InputEvent('input', {bubbles: true}));
-            await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
-            return performance.now() - began;
-        }""",
-        text,
-    )
+def _keys_to_paint(page: Page, texts: list[str]) -> list[float]:
+    """What the page's main thread takes of the processor from each text in the filter to its picture, in ms."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy_ms() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    took = []
+    for text in texts:
+        before = busy_ms()
+        page.evaluate(
+            """async (text) => {
+                const field = document.querySelector('main input[type=search], main input[type=text]');
+                field.value = text;
+                field.dispatchEvent(new InputEvent('input', {bubbles: true}));
+                await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+            }""",
+            text,
+        )
+        took.append(busy_ms() - before)
     return took
 
 
