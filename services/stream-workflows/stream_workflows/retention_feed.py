@@ -1,8 +1,8 @@
 """Reports to retention-spark what it needs: policies, cuts over the tail of streams, where readers are.
 
-Two jobs. Samples are taken at long intervals and report everything, also what was not reported before. Changes are
-reported soon. That a policy has changed, or that there is none any more, is reported until the journal records the
-report, because no sample is taken of a stream without a policy.
+Two jobs. Samples are taken at long intervals of the streams whose policy was announced, and report everything, also
+what was not reported before. Changes are reported soon. That a policy has changed, or that there is none any more, is
+reported until the journal records the report, because no sample is taken of a stream without a policy.
 Rules: background-and-other-workflows 1.4.
 """
 

@@ -86,6 +86,7 @@ async def delete(world: PeriodicWorld) -> None:
 async def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it(world: PeriodicWorld, jobs: Jobs) -> None:
     world.write(*STREAM, 0, bytes(70))
     world.write(*STREAM, 1, bytes(30))
+    await jobs.change()
     await jobs.sample()
     await truncate(world, {0: 50, 1: 0})
     await world.ask(ScaleStream(*STREAM, seals=(1,), ranges=((0.5, 0.75), (0.75, 1)), at=2000))
@@ -93,7 +94,7 @@ async def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it(world: P
     world.write(*STREAM, HIGH, bytes(5))
     await asyncio.sleep(60)
     await jobs.sample()
-    first, second = world.values(RETENTION)
+    _announcement, first, second = world.values(RETENTION)
     assert first["sample"] == {"cut": {"0": 70, "1": 30}, "size": 100} and first["at"] == BEGAN_MS
     assert first["policy"] == {"retention_type": "TIME", "minimum": 100, "maximum": 1000}
     assert second["sample"] == {"cut": {"0": 70, str(LOW): 0, str(HIGH): 5}, "size": 105}
@@ -132,15 +133,23 @@ async def test_a_sample_that_a_truncation_overtook_is_dropped(world: PeriodicWor
         return info
 
     world.store.segment_info = overtaken  # type: ignore[method-assign,assignment]
+    await jobs.change()
     await jobs.sample()
-    assert world.values(RETENTION) == []
+    assert [t["sample"] for t in world.values(RETENTION)] == [None]
+
+
+async def test_no_sample_tells_of_a_policy_whose_end_would_not_be_reported(world: PeriodicWorld, jobs: Jobs) -> None:
+    await jobs.sample()
+    await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
+    assert await jobs.change() == 0 and world.values(RETENTION) == []
 
 
 async def test_a_sealed_stream_is_not_sampled_nor_one_without_a_policy(world: PeriodicWorld, jobs: Jobs) -> None:
     await world.create("sc", "plain", StreamConfig())
+    await jobs.change()
     await seal(world)
     await jobs.sample()
-    assert jobs.samples.due(ALL) == [STREAM] and world.messages(RETENTION) == []
+    assert jobs.samples.due(ALL) == [STREAM] and [t["sample"] for t in world.values(RETENTION)] == [None]
 
 
 async def test_a_sample_has_the_time_after_it_was_measured(world: PeriodicWorld, jobs: Jobs) -> None:
@@ -152,11 +161,13 @@ async def test_a_sample_has_the_time_after_it_was_measured(world: PeriodicWorld,
         return info
 
     world.store.segment_info = slow  # type: ignore[method-assign,assignment]
+    await jobs.change()
     await jobs.sample()
-    assert [t["at"] for t in world.values(RETENTION)] == [BEGAN_MS + 5_000]
+    assert [t["at"] for t in world.values(RETENTION)] == [BEGAN_MS, BEGAN_MS + 5_000]
 
 
 async def test_a_later_report_has_a_later_version_whatever_the_clock_says(world: PeriodicWorld, jobs: Jobs) -> None:
+    await jobs.change()
     await jobs.sample()
     await world.ask(UpdateStream(*STREAM, msgspec.structs.replace(KEPT, retention=None)))
     late = Jobs(world, world.process(LateClock(world.broker, 2000)))
@@ -213,11 +224,12 @@ async def test_the_seal_of_a_stream_ends_its_policy_and_so_does_its_deletion(wor
 
 
 async def test_ids_follow_from_what_is_reported(world: PeriodicWorld, jobs: Jobs) -> None:
+    await jobs.change()
     for _ in range(2):
         await jobs.sample()
     world.write(*STREAM, 0, b"x")
     await jobs.sample()
     await asyncio.sleep(0.001)
     await jobs.sample()
-    same, again, other, later = (t["id"] for t in world.values(RETENTION))
-    assert same == again and len({same, other, later}) == 3
+    announcement, same, again, other, later = (t["id"] for t in world.values(RETENTION))
+    assert same == again and len({announcement, same, other, later}) == 4

@@ -59,9 +59,12 @@ class RetentionReport(msgspec.Struct, frozen=True):
 
 
 def is_sampled(stream: Stream) -> bool:
-    """Whether cuts of the stream are of use: nothing can be truncated before it is there or once it is sealed."""
+    """Whether cuts of the stream are of use: nothing can be truncated before it is there or once it is sealed.
+
+    A sample is not the first to tell of a policy: that there is none any more is reported only if one was announced.
+    """
     passive = (StreamState.CREATING, StreamState.SEALED)
-    return stream.config.retention is not None and stream.state not in passive
+    return None not in (stream.config.retention, stream.announced) and stream.state not in passive
 
 
 def is_announced(stream: Stream) -> bool:
