@@ -81,8 +81,8 @@ def _keys_to_paint(page: Page, texts: list[str]) -> list[float]:
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def busy_ms() -> float:
-        metrics = session.send("Performance.getMetrics")["metrics"]
-        return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+        metrics: list[dict[str, Any]] = session.send("Performance.getMetrics")["metrics"]
+        return 1000 * sum(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     took = []
     for text in texts:
