@@ -82,7 +82,7 @@ def _keys_to_paint(page: Page, texts: list[str]) -> list[float]:
 
     def busy_ms() -> float:
         metrics: list[dict[str, Any]] = session.send("Performance.getMetrics")["metrics"]
-        return 1000 * sum(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+        return next(1000 * float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
 
     took = []
     for text in texts:
