@@ -63,7 +63,7 @@ async def kafka_round_trips(bootstrap: str, partitions: int, count: int) -> list
     topic = NewTopic(_TOPIC, partitions, 1, config=JOURNAL.config())
     admin = AdminClient(clients.admin(client))
     admin.create_topics([topic])[_TOPIC].result(30)
-    producer = KafkaProducer(client)
+    producer = KafkaProducer(client, partitions)
     producer.start()
     times = await round_trips(KafkaLog(client, producer, partitions, _TOPIC), count)
     await asyncio.to_thread(producer.stop)

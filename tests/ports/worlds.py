@@ -131,7 +131,7 @@ class KafkaWorld:
         self._client: dict[str, Any] = {"bootstrap.servers": broker.kafka_bootstrap, "log_level": 2}
         self._admin = admin
         self._create(self.topic, self._journal)
-        self.producer = KafkaProducer(self._client)
+        self.producer = KafkaProducer(self._client, PARTITIONS)
         self.producer.start()
 
     def log(self, gather_ms: int = 0) -> Log:

@@ -69,7 +69,7 @@ class KafkaConnections:
     def __init__(self, client: dict[str, Any], partitions: int, session_s: float, gather_ms: int = 0) -> None:
         self.clock = SystemClock()
         self.chance = SystemChance()
-        self.producer = KafkaProducer(client)
+        self.producer = KafkaProducer(client, partitions)
         self.log = KafkaLog(client, self.producer, partitions, gather_ms=gather_ms)
         self.snapshots = KafkaSnapshotStore(client, partitions)
         self._client = client

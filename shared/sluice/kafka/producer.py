@@ -8,11 +8,17 @@ import asyncio
 import logging
 import queue
 import threading
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from sluice.engine.partition import partition_of
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
+from sluice.kafka.batching import Batches
 from sluice.kafka.headers import Headers
 from sluice.kafka.topics import MAX_RECORD_BYTES
 from sluice.kafka_config import clients
@@ -25,20 +31,44 @@ log = logging.getLogger(__name__)
 STOP_LOOK_S = 0.5
 """How often the thread looks whether it shall end; what Kafka answers wakes it at once."""
 
+BATCH_LOOK_S = 0.005
+"""How often a stop looks whether the loop has begun the next batch."""
+
+
+MAX_QUEUED = 50_000
+
+Failed = Callable[[SendError], None]
+Ended = Callable[[SendError | None], None]
+"""Called on the loop when a record is acknowledged, or with what kept it from being."""
+
+
+class _Record(msgspec.Struct, frozen=True, eq=False):
+    """One to be sent; `partition` is its topic, and which of the keyed partitions its key belongs to."""
+
+    partition: tuple[str, int]
+    key: str
+    value: bytes
+    headers: Headers
+    ended: Ended
+    loop: asyncio.AbstractEventLoop
+
 
 class KafkaProducer:
-    """Sends records; `client` is the common librdkafka configuration.
+    """Sends records; `client` is the common librdkafka configuration, keyed topics have so many `partitions`.
 
-    `timeout_ms` bounds each record's delivery, unless the configuration says another time.
+    `timeout_ms` bounds each record's delivery once it is handed to librdkafka, unless the configuration says another
+    time.
     """
 
-    def __init__(self, client: dict[str, Any], timeout_ms: int = 10_000, linger_ms: float = 0) -> None:
+    def __init__(self, client: dict[str, Any], partitions: int, timeout_ms: int = 10_000, linger_ms: float = 0) -> None:
         more = {
             "linger.ms": linger_ms,
             "message.timeout.ms": timeout_ms,
             "message.max.bytes": MAX_RECORD_BYTES,
-            "queue.buffering.max.messages": 50_000,
+            "queue.buffering.max.messages": MAX_QUEUED,
         }
+        self._partitions = partitions
+        self._batches: Batches[tuple[str, int], _Record] = Batches(self._produce)
         self._config = clients.producer(client, more)
         self._producer = Producer(self._config)
         self._replaced: queue.SimpleQueue[Producer] = queue.SimpleQueue()
@@ -47,40 +77,59 @@ class KafkaProducer:
 
     def start(self) -> None:
         self._thread.start()
-        on_scrape("producer", lambda: metrics.PRODUCER_QUEUE.set(len(self._producer)))
+        on_scrape("producer", lambda: metrics.PRODUCER_QUEUE.set(len(self._producer) + self._batches.waiting))
 
     def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]:
         """A future of the running loop, done when acknowledged; fails with SendError."""
-        loop = asyncio.get_running_loop()
-        sent: asyncio.Future[None] = loop.create_future()
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            loop.call_soon_threadsafe(_settle, sent, _problem(error, message))
-
-        self._produce(topic, key, value, headers, delivered)
+        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._add(topic, key, value, headers, partial(_settle, sent))
         return sent
 
-    def send_quietly(self, topic: str, key: str, value: bytes, headers: Headers, failed: Any) -> None:
+    def send_quietly(self, topic: str, key: str, value: bytes, headers: Headers, failed: Failed) -> None:
         """Send without a future; `failed(error)` is called on the running loop if the record was not acknowledged."""
-        loop = asyncio.get_running_loop()
 
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            problem = _problem(error, message)
+        def ended(problem: SendError | None) -> None:
             if problem is not None:
-                loop.call_soon_threadsafe(failed, problem)
+                failed(problem)
 
-        self._produce(topic, key, value, headers, delivered)
+        self._add(topic, key, value, headers, ended)
 
-    def _produce(self, topic: str, key: str, value: bytes, headers: Headers, delivered: Any) -> None:
+    def _add(self, topic: str, key: str, value: bytes, headers: Headers, ended: Ended) -> None:
+        partition = topic, partition_of(key, self._partitions)
+        record = _Record(partition, key, value, headers, ended, asyncio.get_running_loop())
+        if self._batches.waiting < MAX_QUEUED:
+            self._batches.add(partition, record)
+        else:
+            metrics.PRODUCER_ERRORS.labels("queue full").inc()
+            ended(_queue_full())
+
+    def _produce(self, record: _Record) -> None:
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            record.loop.call_soon_threadsafe(self._ended, record, _problem(error, message))
+
         try:
-            self._producer.produce(topic, key=key, value=value, headers=headers, on_delivery=delivered)
+            self._hand_over(record, delivered)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the records behind this one go on
+            problem = error if isinstance(error, SendError) else SendError(repr(error))
+            record.loop.call_soon(self._ended, record, problem)
+
+    def _ended(self, record: _Record, problem: SendError | None) -> None:
+        self._batches.ended(record.partition)
+        record.ended(problem)
+
+    def _hand_over(self, record: _Record, delivered: Any) -> None:
+        topic, _ = record.partition
+        try:
+            self._producer.produce(
+                topic, key=record.key, value=record.value, headers=record.headers, on_delivery=delivered
+            )
         except BufferError:
             metrics.PRODUCER_ERRORS.labels("queue full").inc()
-            raise SendQueueFullError("the queue of records to send is full") from None
+            raise _queue_full() from None
         except KafkaException as error:
             if error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
                 metrics.PRODUCER_ERRORS.labels("too large").inc()
-                raise RecordTooLargeError(f"{len(value)} bytes, the limit is {MAX_RECORD_BYTES}") from error
+                raise RecordTooLargeError(f"{len(record.value)} bytes, the limit is {MAX_RECORD_BYTES}") from error
             metrics.PRODUCER_ERRORS.labels("refused").inc()
             self._renew_if_fatal(error.args[0])
             raise SendError(str(error)) from error
@@ -100,16 +149,23 @@ class KafkaProducer:
                 # Callers that wait for a record that it still had learn that it was not acknowledged.
                 replaced = self._replaced.get_nowait()
                 replaced.purge()
-                replaced.flush(1.0)
+                while len(replaced) and not self._stopping.is_set():
+                    replaced.flush(1.0)
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Wait for what is under way, then end; blocking."""
-        left = self._producer.flush(timeout_s)
+        """Wait for what is to be sent, then end; blocking. The loop must go on meanwhile: it begins each next batch."""
+        end = time.monotonic() + timeout_s
+        while (left := self._producer.flush(timeout_s) + self._batches.waiting) and time.monotonic() < end:
+            self._stopping.wait(BATCH_LOOK_S)
         if left:
             log.warning("records not acknowledged at stop", extra={"records": left})
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
+
+
+def _queue_full() -> SendQueueFullError:
+    return SendQueueFullError("the queue of records to send is full")
 
 
 def _problem(error: KafkaError | None, message: Message) -> SendError | None:
@@ -128,7 +184,7 @@ def _problem(error: KafkaError | None, message: Message) -> SendError | None:
     return SendError(error.str() if error is not None else "the broker took it for a repetition")
 
 
-def _settle(sent: asyncio.Future[None], problem: SendError | None) -> None:
+def _settle(sent: "asyncio.Future[None]", problem: SendError | None) -> None:
     if sent.done():
         return
     if problem is None:

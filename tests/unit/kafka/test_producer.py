@@ -1,4 +1,4 @@
-"""A producer that can send nothing more is replaced, and no call waits for what it still had."""
+"""A producer that can send nothing more is replaced, and no call waits for what it still had; a stop waits for all."""
 
 import asyncio
 from types import SimpleNamespace
@@ -40,7 +40,7 @@ class _Repetition(Producer):
 
 async def test_what_the_broker_takes_for_a_repetition_may_not_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Producer", _Repetition)
-    producer, failed = KafkaProducer(NOWHERE), asyncio.Event()
+    producer, failed = KafkaProducer(NOWHERE, 1), asyncio.Event()
     with pytest.raises(SendError, match="repetition"):
         await asyncio.wait_for(producer.send("t", "k", b"", []), 10)
     producer.send_quietly("t", "k", b"", [], lambda _error: failed.set())
@@ -50,12 +50,12 @@ async def test_what_the_broker_takes_for_a_repetition_may_not_be_there(monkeypat
 async def test_a_producer_that_failed_for_good_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Producer", _Failed)
     monkeypatch.setattr(_Failed, "made", 0)
-    producer = KafkaProducer(NOWHERE, timeout_ms=100)
+    producer = KafkaProducer(NOWHERE, 1, timeout_ms=100)
     producer.start()
     try:
         waiting = producer.send("t", "k", b"", [])
         with pytest.raises(SendError):
-            producer.send("t", "k", b"", [])
+            await asyncio.wait_for(producer.send("another", "k", b"", []), 10)
         assert _Failed.made == 2
         with pytest.raises(SendError):
             await asyncio.wait_for(waiting, 10)

@@ -1,0 +1,75 @@
+"""Which records go together, and when."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluice.kafka.batching import MAX_BATCHES, Batches
+
+
+class Sent:
+    """What was handed to the client, and not ended since: partition and number of each record."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[int, int]] = []
+        self.under_way: list[tuple[int, int]] = []
+        self.batches: Batches[int, tuple[int, int]] = Batches(self.produce)
+
+    def produce(self, record: tuple[int, int]) -> None:
+        self.all.append(record)
+        self.under_way.append(record)
+
+    def end(self, place: int = 0) -> None:
+        self.batches.ended(self.under_way.pop(place)[0])
+
+
+def add(sent: Sent, *records: tuple[int, int]) -> None:
+    for record in records:
+        sent.batches.add(record[0], record)
+
+
+def test_records_behind_a_lone_one_go_together_when_it_is_acknowledged() -> None:
+    sent = Sent()
+    add(sent, (0, 1), (0, 2), (0, 3))
+    assert (sent.all, sent.batches.waiting) == ([(0, 1)], 2)
+    sent.end()
+    assert (sent.all, sent.batches.waiting) == ([(0, 1), (0, 2), (0, 3)], 0)
+
+
+def test_a_batch_ends_with_its_last_record() -> None:
+    sent = Sent()
+    add(sent, (0, 1), (0, 2), (0, 3))
+    sent.end()
+    add(sent, (0, 4))
+    sent.end()
+    assert sent.batches.waiting == 1
+    sent.end()
+    assert sent.batches.waiting == 0
+
+
+def test_the_partition_that_waits_longest_goes_next() -> None:
+    sent = Sent()
+    first = [(partition, 0) for partition in range(MAX_BATCHES)]
+    add(sent, *first, (0, 1), (MAX_BATCHES, 0), (MAX_BATCHES + 1, 0))
+    assert sent.all == first
+    sent.end(place=1)
+    assert sent.all[MAX_BATCHES:] == [(MAX_BATCHES, 0)]
+    sent.end(place=0)
+    assert sent.all[MAX_BATCHES + 1 :] == [(0, 1)]
+
+
+@given(st.lists(st.one_of(st.integers(0, 8), st.just(-1)), max_size=200), st.randoms(use_true_random=False))
+def test_each_record_goes_once_and_in_order_however_they_end(steps: list[int], chance: object) -> None:
+    sent, added = Sent(), Counter[int]()
+    for step in steps:
+        if step >= 0:
+            add(sent, (step, added[step]))
+            added[step] += 1
+        elif sent.under_way:
+            sent.end(chance.randrange(len(sent.under_way)))  # type: ignore[attr-defined]
+        assert len({partition for partition, _ in sent.under_way}) <= MAX_BATCHES
+    while sent.under_way:
+        sent.end()
+    for partition, count in added.items():
+        assert [number for found, number in sent.all if found == partition] == list(range(count))
