@@ -105,7 +105,7 @@ class LocalSettings(BaseSettings):
 
     cluster_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")] = "pravega-cluster"
     container_count: Annotated[int, Field(ge=1, le=1024)] = 4
-    partitions: Annotated[int, Field(ge=1, le=1024)] = 16
+    partitions: Annotated[int, Field(ge=1, le=1024)] = 8
 
     start_timeout_s: Annotated[float, Field(gt=0)] = 90.0
     """A part that is not ready by then has failed."""

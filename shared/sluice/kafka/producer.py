@@ -1,4 +1,4 @@
-"""The producer: idempotent, acknowledged by all replicas, no linger while idle.
+"""The producer: idempotent, acknowledged by all replicas, without linger: records gather only behind others.
 
 A thread of its own serves librdkafka's callbacks; everything else belongs to the event loop. confluent-kafka's own
 asyncio producer was measured slower than this.
@@ -27,15 +27,14 @@ from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
-
 STOP_LOOK_S = 0.5
 """How often the thread looks whether it shall end; what Kafka answers wakes it at once."""
 
 BATCH_LOOK_S = 0.005
 """How often a stop looks whether the loop has begun the next batch."""
 
-
 MAX_QUEUED = 50_000
+"""Records that wait for their batch, and as many in librdkafka's own queue."""
 
 Failed = Callable[[SendError], None]
 Ended = Callable[[SendError | None], None]
@@ -60,9 +59,9 @@ class KafkaProducer:
     time.
     """
 
-    def __init__(self, client: dict[str, Any], partitions: int, timeout_ms: int = 10_000, linger_ms: float = 0) -> None:
+    def __init__(self, client: dict[str, Any], partitions: int, timeout_ms: int = 10_000) -> None:
         more = {
-            "linger.ms": linger_ms,
+            "linger.ms": 0,
             "message.timeout.ms": timeout_ms,
             "message.max.bytes": MAX_RECORD_BYTES,
             "queue.buffering.max.messages": MAX_QUEUED,

@@ -136,9 +136,12 @@ export class StreamList {
     if (this.structure.size > 0) this.timer ??= setTimeout(() => this.flush(), Math.max(0, this.flushedAt + STRUCTURE_MS - Date.now()));
   }
 
+  /** Fetch all anew; a paused page waits until it goes on. */
   reload() {
     this.reloads = undefined;
-    if (!this.ended.signal.aborted) void this.load();
+    if (this.ended.signal.aborted) return;
+    if (paused.peek()) this.reloads = setTimeout(() => this.reload(), RELOAD_MS);
+    else void this.load();
   }
 
   flush() {
