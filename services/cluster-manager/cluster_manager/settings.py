@@ -43,7 +43,7 @@ class ClusterManagerSettings(ServiceSettings):
     zookeeper_user: str = ""
     zookeeper_password_file: str = ""
     snapshot_records: int = Field(default=100_000, ge=1)
-    snapshot_min_records: int = Field(default=20_000, ge=1)
+    snapshot_min_records: int = Field(default=10_000, ge=1)
     snapshot_interval_s: float = Field(default=3600.0, gt=0)
     snapshot_look_s: float = Field(default=10.0, gt=0)
     snapshot_timeout_s: float = Field(default=900.0, gt=0)

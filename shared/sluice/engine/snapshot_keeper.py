@@ -50,7 +50,7 @@ class SnapshotRules(msgspec.Struct, frozen=True):
     """
 
     records: int = 100_000
-    min_records: int = 20_000
+    min_records: int = 10_000
     interval_ms: int = 3600 * 1000
     keep_ms: int = 7 * 24 * 3600 * 1000
 
