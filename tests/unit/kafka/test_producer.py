@@ -62,3 +62,11 @@ async def test_a_producer_that_failed_for_good_is_replaced(monkeypatch: pytest.M
         producer.send("t", "k", b"", []).cancel()
     finally:
         producer.stop()
+
+
+async def test_a_stop_waits_for_records_that_wait_for_their_batch() -> None:
+    producer = KafkaProducer(NOWHERE, 1, timeout_ms=100)
+    producer.start()
+    sent = [producer.send("t", "k", b"", []) for _ in range(3)]
+    await asyncio.to_thread(producer.stop, 30.0)
+    assert [type(future.exception()) for future in sent] == [SendError] * 3
