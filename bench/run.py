@@ -61,7 +61,9 @@ def _details(report: Report) -> Iterator[str]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=(__doc__ or "").partition("\n")[0])
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--only", choices=("calls", "sluice", "peer", "journal", "idle"), help="calls: of both systems")
+    what.add_argument(
+        "--only", choices=("calls", "sluice", "peer", "journal", "idle"), help="only this; calls: of both"
+    )
     what.add_argument("--address", metavar="HOST:PORT", help="make the calls on a controller that runs already")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all figures there, too")
     parser.add_argument("--quick", action="store_true", help="a fifth of the calls, for a look")

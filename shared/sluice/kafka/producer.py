@@ -154,7 +154,9 @@ class KafkaProducer:
     def stop(self, timeout_s: float = 5.0) -> None:
         """Wait for what is to be sent, then end; blocking. The loop must go on meanwhile: it begins each next batch."""
         end = time.monotonic() + timeout_s
-        while (left := self._producer.flush(timeout_s) + self._batches.waiting) and time.monotonic() < end:
+        while (left := self._producer.flush(max(0.0, end - time.monotonic())) + self._batches.waiting) and (
+            time.monotonic() < end
+        ):
             self._stopping.wait(BATCH_LOOK_S)
         if left:
             log.warning("records not acknowledged at stop", extra={"records": left})
@@ -183,7 +185,7 @@ def _problem(error: KafkaError | None, message: Message) -> SendError | None:
     return SendError(error.str() if error is not None else "the broker took it for a repetition")
 
 
-def _settle(sent: "asyncio.Future[None]", problem: SendError | None) -> None:
+def _settle(sent: asyncio.Future[None], problem: SendError | None) -> None:
     if sent.done():
         return
     if problem is None:

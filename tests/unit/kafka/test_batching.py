@@ -1,6 +1,7 @@
 """Which records go together, and when."""
 
 from collections import Counter
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,14 +61,14 @@ def test_the_partition_that_waits_longest_goes_next() -> None:
 
 
 @given(st.lists(st.one_of(st.integers(0, 8), st.just(-1)), max_size=200), st.randoms(use_true_random=False))
-def test_each_record_goes_once_and_in_order_however_they_end(steps: list[int], chance: object) -> None:
+def test_each_record_goes_once_and_in_order_however_they_end(steps: list[int], chance: Random) -> None:
     sent, added = Sent(), Counter[int]()
     for step in steps:
         if step >= 0:
             add(sent, (step, added[step]))
             added[step] += 1
         elif sent.under_way:
-            sent.end(chance.randrange(len(sent.under_way)))  # type: ignore[attr-defined]
+            sent.end(chance.randrange(len(sent.under_way)))
         assert len({partition for partition, _ in sent.under_way}) <= MAX_BATCHES
     while sent.under_way:
         sent.end()
